@@ -1,0 +1,1 @@
+//! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.

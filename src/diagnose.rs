@@ -1,0 +1,1 @@
+//! Stage 6, *diagnose*: from findings to likely causes, one file per cause.

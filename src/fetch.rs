@@ -1,0 +1,107 @@
+//! Stage 1, *fetch*: locations to bytes.
+//!
+//! Everything later reads through the two traits here, so that a file, an archive member or a range in an
+//! object store serves alike. This stage knows nothing of formats or verdicts.
+
+pub mod local;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// Bytes that can be read at any position.
+pub trait ByteSource: Send + Sync {
+    /// The name used in messages: the path or location a user would recognise.
+    fn name(&self) -> &str;
+
+    /// Length in bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `buffer` from `offset` on; reading past the end is an error.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+}
+
+/// A shared byte source.
+pub type Source = Arc<dyn ByteSource>;
+
+/// One file of an artifact folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileEntry {
+    /// Path below the folder, `/`-separated.
+    pub path: String,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// What lies at a location: one file, or a folder of files.
+pub trait Files: Send + Sync {
+    /// The location as the user gave it.
+    fn location(&self) -> &str;
+
+    /// All files, sorted by path. A single file is listed under its own name.
+    fn list(&self) -> &[FileEntry];
+
+    /// Entries that were left out, with the reason (a link that leads out of the folder, an unreadable folder).
+    fn left_out(&self) -> &[(String, String)];
+
+    /// Opens one listed file.
+    fn open(&self, path: &str) -> Result<Source>;
+}
+
+/// Bytes in memory, named after where they came from.
+#[derive(Debug)]
+pub struct Memory {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl Memory {
+    /// Wraps `bytes` under `name`.
+    pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self { name: name.into(), bytes }
+    }
+}
+
+impl ByteSource for Memory {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = start.checked_add(buffer.len()).and_then(|end| self.bytes.get(start..end));
+        buffer.copy_from_slice(bytes.ok_or_else(|| past_end(self, offset, buffer.len()))?);
+        Ok(())
+    }
+}
+
+/// Reads a whole source into memory, refusing more than `limit` bytes.
+pub fn read_all(source: &dyn ByteSource, limit: u64) -> Result<Vec<u8>> {
+    if source.len() > limit {
+        let message = format!("{} bytes, and this kind of file is read up to {limit}", source.len());
+        return Err(Error::new(crate::error::ErrorKind::LimitExceeded, source.name(), message));
+    }
+    let len = usize::try_from(source.len()).map_err(|_| Error::corrupt(source.name(), "too large for this machine"))?;
+    let mut bytes = vec![0; len];
+    source.read_at(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The error of a read beyond the end of `source`.
+pub(crate) fn past_end(source: &dyn ByteSource, offset: u64, len: usize) -> Error {
+    Error::corrupt(source.name(), format!("needs {len} bytes at offset {offset}, the file has {}", source.len()))
+}
+
+/// Opens a location. Local paths are the only ones known here.
+pub fn open(location: &str) -> Result<Arc<dyn Files>> {
+    Ok(Arc::new(local::LocalFiles::open(location)?))
+}

@@ -1,0 +1,142 @@
+//! Local files and folders.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{ByteSource, FileEntry, Files, Source, past_end};
+use crate::error::{Error, ErrorKind, Result};
+
+/// A file or folder on this machine.
+pub struct LocalFiles {
+    location: String,
+    root: PathBuf,
+    entries: Vec<FileEntry>,
+    left_out: Vec<(String, String)>,
+}
+
+impl LocalFiles {
+    /// Lists `location`; links are followed only where they stay inside it.
+    pub fn open(location: &str) -> Result<Self> {
+        let path = Path::new(location);
+        let metadata = fs::metadata(path).map_err(|error| {
+            Error::io(location, &error).with_help("give a file or folder that a training run left behind")
+        })?;
+        let mut files =
+            Self { location: location.to_owned(), root: path.to_owned(), entries: Vec::new(), left_out: Vec::new() };
+        if metadata.is_dir() {
+            let root = path.canonicalize().map_err(|error| Error::io(location, &error))?;
+            fs::read_dir(path).map_err(|error| Error::io(location, &error))?;
+            let mut visited = BTreeSet::from([root.clone()]);
+            files.walk(&root, &root, "", &mut visited);
+            files.root = root;
+            files.entries.sort_by(|a, b| a.path.cmp(&b.path));
+            files.left_out.sort();
+        } else {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            files.root = path.parent().map(Path::to_path_buf).unwrap_or_default();
+            files.entries.push(FileEntry { path: name, len: metadata.len() });
+        }
+        Ok(files)
+    }
+
+    fn walk(&mut self, root: &Path, folder: &Path, prefix: &str, visited: &mut BTreeSet<PathBuf>) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.left_out.push((prefix.trim_end_matches('/').to_owned(), error.to_string())),
+        };
+        for entry in entries.flatten() {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+                self.left_out
+                    .push((format!("{prefix}{}", entry.file_name().to_string_lossy()), "name is not UTF-8".into()));
+                continue;
+            };
+            let path = format!("{prefix}{name}");
+            match self.resolve(root, &entry.path(), visited) {
+                Ok(Some((target, metadata))) if metadata.is_dir() => {
+                    self.walk(root, &target, &format!("{path}/"), visited)
+                }
+                Ok(Some((_, metadata))) if metadata.is_file() => {
+                    self.entries.push(FileEntry { path, len: metadata.len() })
+                }
+                Ok(Some(_)) => self.left_out.push((path, "neither a file nor a folder".into())),
+                Ok(None) => self.left_out.push((path, "a link that leads out of the folder, or back into it".into())),
+                Err(error) => self.left_out.push((path, error.to_string())),
+            }
+        }
+    }
+
+    /// The real path of an entry, or `None` for a link that leaves the folder or closes a loop.
+    fn resolve(
+        &self,
+        root: &Path,
+        path: &Path,
+        visited: &mut BTreeSet<PathBuf>,
+    ) -> std::io::Result<Option<(PathBuf, fs::Metadata)>> {
+        let link = fs::symlink_metadata(path)?;
+        if !link.file_type().is_symlink() {
+            return Ok(Some((path.to_owned(), link)));
+        }
+        let target = path.canonicalize()?;
+        let metadata = fs::metadata(&target)?;
+        let inside = target.starts_with(root) && (metadata.is_file() || visited.insert(target.clone()));
+        Ok(inside.then_some((target, metadata)))
+    }
+}
+
+impl Files for LocalFiles {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        &self.entries
+    }
+
+    fn left_out(&self) -> &[(String, String)] {
+        &self.left_out
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        Ok(Arc::new(LocalFile::open(&self.root.join(path), path)?))
+    }
+}
+
+/// One open file, read by position.
+#[derive(Debug)]
+pub struct LocalFile {
+    name: String,
+    file: File,
+    len: u64,
+}
+
+impl LocalFile {
+    /// Opens `path`; messages call it `name`.
+    pub fn open(path: &Path, name: &str) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io(name, &error))?;
+        let metadata = file.metadata().map_err(|error| Error::io(name, &error))?;
+        if metadata.is_dir() {
+            return Err(Error::new(ErrorKind::Corrupt, name, "is a folder, expected a file"));
+        }
+        Ok(Self { name: name.to_owned(), file, len: metadata.len() })
+    }
+}
+
+impl ByteSource for LocalFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        use std::os::unix::fs::FileExt;
+        self.file.read_exact_at(buffer, offset).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => past_end(self, offset, buffer.len()),
+            _ => Error::io(&self.name, &error),
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! The gate: the pipeline, top to bottom.
+//!
+//! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
+//! the verdicts up. One check's stages are wired in a file of its own below this one.
+
+pub mod config;
+pub mod discover;
+pub mod dump;
+pub mod loss;
+
+use crate::error::Result;
+use crate::fetch;
+use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
+use crate::judge::rule::artifacts as rules;
+use crate::judge::settle::settle;
+use crate::judge::unit::Check;
+use crate::msprobe::table::Table;
+use crate::policy::Policy;
+use crate::report::operation::OperationLine;
+use crate::report::{ArtifactRow, GateResult, Run, SCHEMA_VERSION, Tool};
+use crate::verdict::{CheckId, Side, Verdict};
+use discover::Inventory;
+
+/// What to judge.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Location of the trusted run.
+    pub baseline: String,
+    /// Location of the run to judge.
+    pub candidate: String,
+    /// The checks to run, in this order; a command for one check names just that one.
+    pub checks: Vec<CheckId>,
+    /// What decides the verdict.
+    pub policy: Policy,
+    /// Today's date (`YYYY-MM-DD`).
+    pub today: String,
+}
+
+impl Request {
+    /// Every check, in the order of reports.
+    pub const ALL_CHECKS: [CheckId; 3] = [CheckId::Config, CheckId::Loss, CheckId::Dump];
+}
+
+/// Tells a person how far long work is.
+pub trait Progress: Send + Sync {
+    /// A stage begins; `total` is 0 where it is not known.
+    fn begin(&self, stage: &str, total: u64);
+    /// That much more of it is done.
+    fn advance(&self, amount: u64);
+}
+
+/// Says nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn begin(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// What a run gives: the result, and the tables that go beside it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The result, without message texts.
+    pub result: GateResult,
+    /// One line per compared tensor.
+    pub operations: Vec<OperationLine>,
+    /// Tables as msprobe writes them.
+    pub tables: Vec<Table>,
+}
+
+/// What one check gives.
+#[derive(Debug)]
+pub struct CheckOutcome {
+    /// The check with its units.
+    pub check: Check,
+    /// What it says, settled.
+    pub findings: Vec<Finding>,
+    /// What waivers cover.
+    pub waived: Vec<WaivedFinding>,
+    /// One line per compared tensor.
+    pub operations: Vec<OperationLine>,
+    /// Tables as msprobe writes them.
+    pub tables: Vec<Table>,
+}
+
+impl CheckOutcome {
+    /// A check that has not judged anything yet.
+    pub fn new(id: CheckId) -> Self {
+        Self {
+            check: Check { id, verdict: Verdict::Skipped, items: Vec::new(), units: Vec::new() },
+            findings: Vec::new(),
+            waived: Vec::new(),
+            operations: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+}
+
+/// Runs the gate.
+///
+/// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
+/// finding of its unit.
+pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+    let baseline = discover::look(fetch::open(&request.baseline)?, progress)?;
+    let candidate = discover::look(fetch::open(&request.candidate)?, progress)?;
+    let mut outcome =
+        Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
+    let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
+    let mut verdicts = vec![verdict_of(&general.findings)];
+    if general.findings.is_empty() {
+        verdicts.clear();
+    }
+    outcome.result.findings = general.findings;
+    outcome.result.waived = general.waived;
+    for id in &request.checks {
+        let mut part = match id {
+            CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
+            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy),
+            CheckId::Dump => dump::check(&baseline, &candidate, &request.policy, progress),
+            CheckId::Artifacts | CheckId::Checkpoint => continue,
+        };
+        block_one_sided(&mut part, &baseline, &candidate, &request.policy);
+        verdicts.push(part.check.verdict);
+        outcome.result.checks.push(part.check);
+        outcome.result.findings.extend(part.findings);
+        outcome.result.waived.extend(part.waived);
+        outcome.operations.extend(part.operations);
+        outcome.tables.extend(part.tables);
+    }
+    outcome.result.verdict = match Verdict::of_all(verdicts) {
+        Verdict::Skipped => Verdict::Incomplete,
+        verdict => verdict,
+    };
+    outcome.result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
+    Ok(outcome)
+}
+
+fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) -> GateResult {
+    let policy = &request.policy;
+    let run = |inventory: &Inventory, label: &str, fallback: &str| Run {
+        label: if label.is_empty() { fallback } else { label }.to_owned(),
+        location: inventory.location().to_owned(),
+        digest: inventory.digest(),
+    };
+    let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
+    artifacts.extend(candidate.rows(Side::Candidate));
+    GateResult {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool::current(),
+        today: request.today.clone(),
+        profile: policy.profile,
+        verdict: Verdict::Skipped,
+        baseline: run(baseline, &policy.baseline.label, "baseline"),
+        candidate: run(candidate, &policy.candidate.label, "candidate"),
+        culprit: None,
+        checks: Vec::new(),
+        findings: Vec::new(),
+        diagnoses: Vec::new(),
+        waived: Vec::new(),
+        artifacts,
+    }
+}
+
+/// What is said before any check: damaged files, and sides with nothing in them.
+fn general_findings(request: &Request, baseline: &Inventory, candidate: &Inventory) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
+        findings.extend(inventory.damage_findings(side, &request.checks));
+        if !request.checks.iter().any(|check| inventory.has(*check)) {
+            findings.push(
+                Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
+                    .with("side", side.as_str())
+                    .with("files", inventory.files()),
+            );
+        }
+    }
+    for check in &request.policy.required {
+        if request.checks.contains(check) && !baseline.has(*check) && !candidate.has(*check) {
+            findings.push(Finding::new(&rules::REQUIRED_MISSING, check.as_str()).with("check", check.as_str()));
+        }
+    }
+    findings
+}
+
+/// A check with artifacts on one side only is incomplete, whatever it made of them.
+fn block_one_sided(part: &mut CheckOutcome, baseline: &Inventory, candidate: &Inventory, policy: &Policy) {
+    let id = part.check.id;
+    let side = match (baseline.has(id), candidate.has(id)) {
+        (true, false) => Side::Baseline,
+        (false, true) => Side::Candidate,
+        _ => return,
+    };
+    let finding = Finding::new(&rules::ONE_SIDE_ONLY, id.as_str())
+        .of_check(id)
+        .with("check", id.as_str())
+        .with("side", side.as_str());
+    let settled = settle(vec![finding], policy);
+    part.check.verdict = part.check.verdict.max(verdict_of(&settled.findings));
+    part.findings.extend(settled.findings);
+    part.waived.extend(settled.waived);
+}

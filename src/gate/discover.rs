@@ -1,0 +1,209 @@
+//! Discovery: what lies in a folder, recognised by content.
+//!
+//! A file's first bytes say which reader it belongs to; its name never does. What is not recognised is listed
+//! with the reason, and what is recognised and cannot be read is damage, not absence.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{FileEntry, Files, Source};
+use crate::gate::Progress;
+use crate::judge::finding::Finding;
+use crate::judge::rule::artifacts as rules;
+use crate::read::curve::CurveFile;
+use crate::read::dump::DumpFolder;
+use crate::read::pack::Pack;
+use crate::report::ArtifactRow;
+use crate::verdict::{CheckId, Side};
+
+/// Bytes of a file that are looked at to recognise it.
+const HEAD: usize = 64 * 1024;
+
+/// What lies on one side.
+pub struct Inventory {
+    files: Arc<dyn Files>,
+    /// Configuration packs.
+    pub packs: Vec<Pack>,
+    /// Files with training curves.
+    pub curves: Vec<CurveFile>,
+    /// Dump folders, one per step and rank.
+    pub dumps: Vec<DumpFolder>,
+    seen: Vec<Seen>,
+}
+
+/// One file or folder and what became of it.
+struct Seen {
+    path: String,
+    check: Option<CheckId>,
+    kind: &'static str,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Read(String),
+    Damaged(Error),
+    Ignored(String),
+}
+
+/// Looks at every file of a side.
+pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory> {
+    let mut inventory = Inventory { files: files.clone(), packs: vec![], curves: vec![], dumps: vec![], seen: vec![] };
+    for (path, reason) in files.left_out() {
+        inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
+    }
+    let entries: Vec<&FileEntry> = files.list().iter().filter(|entry| !is_tensor_data(&entry.path)).collect();
+    progress.begin("looking for artifacts", entries.len() as u64);
+    let recognised: Vec<Recognised> = entries
+        .par_iter()
+        .map(|entry| {
+            let recognised = recognise(files.as_ref(), &entry.path);
+            progress.advance(1);
+            recognised
+        })
+        .collect();
+    for (entry, recognised) in entries.into_iter().zip(recognised) {
+        inventory.take(entry.path.clone(), recognised);
+    }
+    Ok(inventory)
+}
+
+/// Files inside a dump's data folder belong to the dump beside it and are opened through its records.
+fn is_tensor_data(path: &str) -> bool {
+    path.split('/').rev().skip(1).any(|folder| folder == "dump_tensor_data")
+}
+
+/// What a file turned out to be.
+enum Recognised {
+    Pack(Result<Pack>),
+    Curve(Result<CurveFile>),
+    Dump(Box<DumpFolder>),
+    Ignored(String),
+    Unreadable(Error),
+}
+
+fn recognise(files: &dyn Files, path: &str) -> Recognised {
+    let source = match files.open(path) {
+        Ok(source) => source,
+        Err(error) => return Recognised::Unreadable(error),
+    };
+    match head(&source) {
+        Ok(head) => recognise_content(source, &head),
+        Err(error) => Recognised::Unreadable(error),
+    }
+}
+
+fn head(source: &Source) -> Result<Vec<u8>> {
+    let len = usize::try_from(source.len()).map_or(HEAD, |len| len.min(HEAD));
+    let mut head = vec![0; len];
+    source.read_at(0, &mut head)?;
+    Ok(head)
+}
+
+fn recognise_content(source: Source, head: &[u8]) -> Recognised {
+    if head.is_empty() {
+        return Recognised::Ignored("empty file".into());
+    }
+    if head.starts_with(b"PK") {
+        return if crate::read::pack::recognise(source.as_ref()) {
+            Recognised::Pack(crate::read::pack::read(source))
+        } else {
+            Recognised::Ignored("a zip archive that is neither a config pack nor a checkpoint".into())
+        };
+    }
+    if let Some(format) = crate::read::curve::recognise(head, source.as_ref()) {
+        return Recognised::Curve(crate::read::curve::read(source, format));
+    }
+    Recognised::Ignored("not a format the gate knows".into())
+}
+
+impl Inventory {
+    fn note(&mut self, path: String, check: Option<CheckId>, kind: &'static str, outcome: Outcome) {
+        self.seen.push(Seen { path, check, kind, outcome });
+    }
+
+    fn take(&mut self, path: String, recognised: Recognised) {
+        match recognised {
+            Recognised::Pack(Ok(pack)) => {
+                self.note(path, Some(CheckId::Config), "config pack", Outcome::Read(String::new()));
+                self.packs.push(pack);
+            }
+            Recognised::Curve(Ok(curve)) => {
+                self.note(path, Some(CheckId::Loss), curve.format, Outcome::Read(String::new()));
+                self.curves.push(curve);
+            }
+            Recognised::Dump(dump) => {
+                self.note(path, Some(CheckId::Dump), "dump", Outcome::Read(String::new()));
+                self.dumps.push(*dump);
+            }
+            Recognised::Pack(Err(error)) => {
+                self.note(path, Some(CheckId::Config), "config pack", Outcome::Damaged(error))
+            }
+            Recognised::Curve(Err(error)) => {
+                self.note(path, Some(CheckId::Loss), "training curve", Outcome::Damaged(error))
+            }
+            Recognised::Unreadable(error) => self.note(path, None, "", Outcome::Damaged(error)),
+            Recognised::Ignored(reason) => self.note(path, None, "", Outcome::Ignored(reason)),
+        }
+    }
+
+    /// The location as the user gave it.
+    pub fn location(&self) -> &str {
+        self.files.location()
+    }
+
+    /// How many files were looked at.
+    pub fn files(&self) -> usize {
+        self.files.list().len()
+    }
+
+    /// Whether anything belongs to `check`, readable or not.
+    pub fn has(&self, check: CheckId) -> bool {
+        self.seen.iter().any(|seen| seen.check == Some(check))
+    }
+
+    /// Digest of the side: every file's path and length, and the content of small text files.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for entry in self.files.list() {
+            hash.update(entry.path.as_bytes());
+            hash.update([0]);
+            hash.update(entry.len.to_le_bytes());
+        }
+        format!("sha256:{:x}", hash.finalize())
+    }
+
+    /// The table of what was found.
+    pub fn rows(&self, side: Side) -> Vec<ArtifactRow> {
+        let row = |seen: &Seen| {
+            let (status, note) = match &seen.outcome {
+                Outcome::Read(note) => ("read", note.clone()),
+                Outcome::Damaged(error) => ("damaged", error.message().to_owned()),
+                Outcome::Ignored(reason) => ("ignored", reason.clone()),
+            };
+            ArtifactRow { side, path: seen.path.clone(), kind: seen.kind.into(), status: status.into(), note }
+        };
+        self.seen.iter().map(row).collect()
+    }
+
+    /// One finding per damaged file of the checks that run.
+    pub fn damage_findings(&self, side: Side, checks: &[CheckId]) -> Vec<Finding> {
+        let damaged = |seen: &Seen| {
+            let Outcome::Damaged(error) = &seen.outcome else { return None };
+            if seen.check.is_some_and(|check| !checks.contains(&check)) {
+                return None;
+            }
+            let rule = if error.kind() == ErrorKind::Unsupported { &rules::UNSUPPORTED } else { &rules::DAMAGED };
+            Some(
+                Finding::new(rule, &seen.path)
+                    .of_check(seen.check.unwrap_or(CheckId::Artifacts))
+                    .with("side", side.as_str())
+                    .with("reason", error.message())
+                    .with("help", error.help().unwrap_or_default()),
+            )
+        };
+        self.seen.iter().filter_map(damaged).collect()
+    }
+}

@@ -1,0 +1,81 @@
+//! Numbers as results carry them.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An `f64` that survives JSON: NaN and the infinities are the strings `"nan"`, `"inf"`, `"-inf"`.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Number(pub f64);
+
+impl Number {
+    /// The word for a value JSON has no number for.
+    fn word(self) -> Option<&'static str> {
+        match self.0 {
+            value if value.is_nan() => Some("nan"),
+            f64::INFINITY => Some("inf"),
+            f64::NEG_INFINITY => Some("-inf"),
+            _ => None,
+        }
+    }
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Self {
+        Self(value)
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.word() {
+            Some(word) => serializer.serialize_str(word),
+            None => serializer.serialize_f64(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Value(f64),
+            Word(String),
+        }
+        match Either::deserialize(deserializer)? {
+            Either::Value(value) => Ok(Self(value)),
+            Either::Word(word) => match word.as_str() {
+                "nan" => Ok(Self(f64::NAN)),
+                "inf" => Ok(Self(f64::INFINITY)),
+                "-inf" => Ok(Self(f64::NEG_INFINITY)),
+                _ => Err(serde::de::Error::custom(format!("`{word}` is no number; expected nan, inf or -inf"))),
+            },
+        }
+    }
+}
+
+impl JsonSchema for Number {
+    fn schema_name() -> Cow<'static, str> {
+        "Number".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Number;
+
+    #[test]
+    fn every_value_comes_back() {
+        for value in [0.0, -1.5, 1e-300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            let text = serde_json::to_string(&Number(value)).expect("a number is JSON");
+            let back: Number = serde_json::from_str(&text).expect("what was written can be read");
+            assert!(back.0.to_bits() == value.to_bits(), "{text}");
+        }
+    }
+}

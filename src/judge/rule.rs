@@ -1,0 +1,56 @@
+//! The register of rules: every code a finding can carry, stable for ever.
+//!
+//! Each check lists its rules beside its judge; [`all`] joins the lists. What a rule says to people stands in
+//! `templates/messages/<language>/<check>.yaml` under its code.
+
+use crate::verdict::{CheckId, Severity};
+
+/// One rule: its code, the check it belongs to, and how much it weighs unless the policy says otherwise.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Stable, kebab-case.
+    pub code: &'static str,
+    /// The check whose findings carry it.
+    pub check: CheckId,
+    /// Weight of a finding by default; a judge that measures a band may weigh it less or more.
+    pub severity: Severity,
+}
+
+impl Rule {
+    /// A rule of `check`.
+    pub const fn new(check: CheckId, code: &'static str, severity: Severity) -> Self {
+        Self { code, check, severity }
+    }
+}
+
+/// Rules about what was found, before any check.
+pub mod artifacts {
+    use super::{CheckId, Rule, Severity};
+
+    /// A file that was recognised cannot be read.
+    pub const DAMAGED: Rule = Rule::new(CheckId::Artifacts, "artifact-damaged", Severity::Incomplete);
+    /// A file looks like one of ours and is of a kind or version that is not read.
+    pub const UNSUPPORTED: Rule = Rule::new(CheckId::Artifacts, "artifact-unsupported", Severity::Incomplete);
+    /// Nothing at all was recognised on one side.
+    pub const NOTHING_RECOGNISED: Rule = Rule::new(CheckId::Artifacts, "nothing-recognised", Severity::Incomplete);
+    /// A check has artifacts on one side only.
+    pub const ONE_SIDE_ONLY: Rule = Rule::new(CheckId::Artifacts, "one-side-only", Severity::Incomplete);
+    /// A check that the policy requires has nothing to judge.
+    pub const REQUIRED_MISSING: Rule = Rule::new(CheckId::Artifacts, "required-check-missing", Severity::Incomplete);
+    /// More than one artifact of a kind, and no rule that says which is meant.
+    pub const AMBIGUOUS: Rule = Rule::new(CheckId::Artifacts, "artifact-ambiguous", Severity::Incomplete);
+
+    /// All of them.
+    pub const RULES: &[&Rule] =
+        &[&DAMAGED, &UNSUPPORTED, &NOTHING_RECOGNISED, &ONE_SIDE_ONLY, &REQUIRED_MISSING, &AMBIGUOUS];
+}
+
+/// Every rule there is, check by check.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    [artifacts::RULES].into_iter().flatten().copied()
+}
+
+/// The rule with this code.
+pub fn find(code: &str) -> Option<&'static Rule> {
+    all().find(|rule| rule.code == code)
+}

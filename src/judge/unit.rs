@@ -1,0 +1,215 @@
+//! Units: what a check judges at once, as the result carries it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::finding::RuleOutcome;
+use super::number::Number;
+use crate::read::dump::TensorKind;
+use crate::verdict::{CheckId, Verdict};
+
+/// One check of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Which one.
+    pub id: CheckId,
+    /// Its units' verdicts, added up.
+    pub verdict: Verdict,
+    /// Checkers of the config check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<ConfigItem>,
+    /// Curves, steps and ranks, or checkpoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<Unit>,
+}
+
+/// A unit of a check other than config.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Unit {
+    /// A step and rank of a dump.
+    Dump(Box<DumpUnit>),
+    /// A training curve.
+    Curve(Box<CurveUnit>),
+    /// A checkpoint.
+    Checkpoint(Box<CheckpointUnit>),
+}
+
+impl Unit {
+    /// The unit's verdict.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Dump(unit) => unit.verdict,
+            Self::Curve(unit) => unit.verdict,
+            Self::Checkpoint(unit) => unit.verdict,
+        }
+    }
+}
+
+/// One checker of the config check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfigItem {
+    /// `env`, `pip`, `dataset`, `weights`, `hyperparameters`, `random`.
+    pub name: String,
+    /// The gate's verdict.
+    pub verdict: Verdict,
+    /// What msprobe 26.2.0 says of the same packs; `failed` where it writes no level.
+    pub msprobe: Option<String>,
+    /// The kind of exception msprobe ends with, if it does.
+    pub msprobe_error: Option<String>,
+    /// How many findings the checker has.
+    pub findings: usize,
+}
+
+/// A step and rank of a dump.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DumpUnit {
+    /// The step, from its folder's name.
+    pub step: u64,
+    /// The rank; null for `proc*` folders.
+    pub rank: Option<u64>,
+    /// What was compared: `tensor`, `statistics`, `md5`, `xor`.
+    pub data: String,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// Tensors and values compared.
+    pub compared: u64,
+    /// Of the candidate, without a partner.
+    pub unmatched_candidate: u64,
+    /// Of the baseline, without a partner.
+    pub unmatched_baseline: u64,
+    /// Paired, and not comparable.
+    pub not_compared: u64,
+    /// The first operation that adds error, or the first leaf input or exact property that differs.
+    pub culprit: Option<Culprit>,
+    /// The next operation that adds error of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner_up: Option<Culprit>,
+    /// Where the unit's error came from, when it was not made here.
+    pub inherited_from: Option<Place>,
+    /// Rules as applied, worst values first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+    /// Error against execution order, thinned, extremes kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<ProfilePoint>,
+}
+
+/// A place in a distributed run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    /// The step.
+    pub step: u64,
+    /// The rank; null where there is only one process.
+    pub rank: Option<u64>,
+    /// The operation, as dumped on the candidate side.
+    pub op: String,
+}
+
+/// Where the numbers first part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Culprit {
+    /// The step.
+    pub step: u64,
+    /// The rank; null where there is only one process.
+    pub rank: Option<u64>,
+    /// The operation, as dumped on the candidate side.
+    pub op: String,
+    /// The row name of the tensor or value that differs first.
+    pub tensor: String,
+    /// What it is to the operation.
+    pub kind: TensorKind,
+    /// The finding's code.
+    pub code: String,
+    /// The numbers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, Number>,
+    /// The call stack, innermost frame first; of the forward operation where a backward one has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// How many tensors after it differ.
+    #[serde(default)]
+    pub spread: u64,
+}
+
+/// One point of the divergence profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfilePoint {
+    /// Position in execution order, from 0.
+    pub order: u64,
+    /// The operation.
+    pub op: String,
+    /// The largest error of its outputs, relative to scale.
+    pub error: Number,
+    /// The noise limit there.
+    pub limit: Number,
+    /// Whether the operation is suspected of adding error.
+    #[serde(default)]
+    pub suspect: bool,
+}
+
+/// A training curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveUnit {
+    /// The metric: `loss`, `grad_norm`, `learning_rate` ...
+    pub metric: String,
+    /// `same-weights`, `own-weights`, or empty for metrics that have no mode.
+    pub mode: String,
+    /// Why that mode: `declared`, `inferred`.
+    #[serde(default)]
+    pub mode_source: String,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// Paired steps (or windows).
+    pub paired: u64,
+    /// How steps were paired: `step`, `window`, `position`.
+    #[serde(default)]
+    pub paired_by: String,
+    /// The first step after which the difference never returns into the band.
+    #[serde(default)]
+    pub first_diverging_step: Option<u64>,
+    /// Steps at which one side only is not finite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_finite_steps: Vec<u64>,
+    /// Rules as applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+    /// The curves, thinned to at most 2000 points, extremes kept.
+    pub series: CurveSeries,
+}
+
+/// Both sides of a curve on the paired steps; `null` where a side has no value.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveSeries {
+    /// Steps.
+    pub step: Vec<u64>,
+    /// Baseline values.
+    pub baseline: Vec<Option<Number>>,
+    /// Candidate values.
+    pub candidate: Vec<Option<Number>>,
+    /// The noise band around the baseline, relative; empty where none was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub band: Vec<Number>,
+}
+
+/// A checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckpointUnit {
+    /// Its name: the path below the folder.
+    pub checkpoint: String,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// Parameters compared.
+    pub compared: u64,
+    /// Of the candidate, without a partner.
+    pub unmatched_candidate: u64,
+    /// Of the baseline, without a partner.
+    pub unmatched_baseline: u64,
+    /// Paired, and not comparable.
+    pub not_compared: u64,
+    /// Rules as applied, worst values first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+}

@@ -1,0 +1,27 @@
+//! precision-gate: does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where
+//! did it first go wrong, and why?
+//!
+//! The pipeline, one folder per stage, each importing only those before it:
+//!
+//! ```text
+//! fetch  →  read  →  pair  →  compare  →  judge  →  diagnose  →  report  →  publish
+//! bytes     records   pairs    numbers     verdicts   causes       documents   messages
+//! ```
+//!
+//! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
+//! artifacts) and [`gate`], which runs the stages top to bottom.
+
+pub mod compare;
+pub mod diagnose;
+pub mod dtype;
+pub mod error;
+pub mod exit;
+pub mod fetch;
+pub mod gate;
+pub mod judge;
+pub mod msprobe;
+pub mod pair;
+pub mod policy;
+pub mod read;
+pub mod report;
+pub mod verdict;

@@ -1,0 +1,97 @@
+//! Python's text of values: what `repr` and `str` print.
+
+use crate::read::json::Json;
+
+/// `repr` of a float: the shortest digits that come back, an exponent below 1e-4 and from 1e16 on.
+pub fn float(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf" } else { "-inf" }.into();
+    }
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if value != 0.0 && !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:02}", exponent.abs());
+    }
+    let plain = format!("{value}");
+    if plain.contains('.') { plain } else { format!("{plain}.0") }
+}
+
+/// `repr` of a string: single quotes unless it holds one and no double quote.
+pub fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for character in text.chars() {
+        match character {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            _ if character == quote => out.extend(['\\', quote]),
+            _ if u32::from(character) < 0x20 || u32::from(character) == 0x7f => {
+                out.push_str(&format!("\\x{:02x}", u32::from(character)));
+            }
+            _ => out.push(character),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// `repr` of a JSON value as Python holds it.
+pub fn repr(value: &Json) -> String {
+    match value {
+        Json::Text(text) => quoted(text),
+        _ => str(value),
+    }
+}
+
+/// `str` of a JSON value as Python holds it.
+pub fn str(value: &Json) -> String {
+    match value {
+        Json::Null => "None".into(),
+        Json::Bool(value) => if *value { "True" } else { "False" }.into(),
+        Json::Int(value) => value.to_string(),
+        Json::BigInt(digits) => digits.clone(),
+        Json::Float(value) => float(*value),
+        Json::Text(text) => text.clone(),
+        Json::Array(items) => format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", ")),
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{}: {}", quoted(key), repr(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_print_as_python_prints_them() {
+        for (value, text) in [
+            (1.0, "1.0"),
+            (0.1, "0.1"),
+            (9.107589721679688e-05, "9.107589721679688e-05"),
+            (1e16, "1e+16"),
+            (123456789012345.0, "123456789012345.0"),
+            (3.0000000054977558e38, "3.0000000054977558e+38"),
+            (0.0001, "0.0001"),
+            (1e-8, "1e-08"),
+            (-0.0, "-0.0"),
+            (5e-324, "5e-324"),
+        ] {
+            assert_eq!(float(value), text);
+        }
+    }
+
+    #[test]
+    fn containers_print_as_python_prints_them() {
+        let value = Json::Array(vec![Json::Text("it's".into()), Json::Null, Json::Bool(true), Json::Float(1e-8)]);
+        assert_eq!(str(&value), r#"["it's", None, True, 1e-08]"#);
+    }
+}

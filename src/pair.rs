@@ -1,0 +1,2 @@
+//! Stage 3, *pair*: which record of the candidate belongs to which of the baseline. It sees names, shapes and
+//! steps, never values.

@@ -1,0 +1,9 @@
+//! Stage 2, *read*: bytes to plain records.
+//!
+//! One file per format. A reader turns bytes into records and knows nothing of comparison, thresholds or
+//! verdicts. Artifacts are untrusted: every reader has limits and answers damage with one clear error.
+
+pub mod curve;
+pub mod dump;
+pub mod json;
+pub mod pack;

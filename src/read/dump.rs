@@ -1,0 +1,150 @@
+//! Dumps: one step and rank of what msprobe recorded.
+//!
+//! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
+//! (`dump-compare.md` sections 1 and 2.1) and ptdbg_ascend's line-JSON `.pkl` (section 2.2).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::json::Json;
+use crate::error::{Error, Result};
+use crate::fetch::{Files, Source};
+
+/// Where one step and rank of a dump lies.
+#[derive(Clone)]
+pub struct DumpFolder {
+    /// The side's files.
+    pub files: Arc<dyn Files>,
+    /// Folder of the dump below the side's root, `/`-terminated, or empty.
+    pub path: String,
+    /// The file with the records, below the side's root.
+    pub records: String,
+    /// The format of that file.
+    pub format: DumpFormat,
+    /// The step, from the nearest `step<N>` folder; 0 where there is none.
+    pub step: u64,
+    /// The rank, from a `rank<N>` folder; `None` for `proc<pid>`, `rank`, or neither.
+    pub rank: Option<u64>,
+}
+
+/// Formats of dump records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpFormat {
+    /// msprobe `dump.json`
+    Msprobe,
+    /// msprobe `debug.json`
+    MsprobeDebug,
+    /// ptdbg_ascend line-JSON `.pkl`
+    Ptdbg,
+}
+
+/// One step and rank, read.
+#[derive(Clone, Debug, Default)]
+pub struct Dump {
+    /// What was recorded: `statistics`, `tensor`, `structure` ...
+    pub task: String,
+    /// `L0`, `L1`, `mix`, `debug`.
+    pub level: String,
+    /// `pytorch`, `mindspore`, `mindtorch`.
+    pub framework: String,
+    /// Operations in execution order.
+    pub operations: Vec<Operation>,
+    /// Call stack per operation, innermost frame first; absent where nothing lies beside the records.
+    pub stacks: Option<HashMap<String, Arc<Vec<String>>>>,
+    /// The operation or module an operation ran in.
+    pub parents: HashMap<String, String>,
+    /// What was not understood, for the table of artifacts.
+    pub notes: Vec<String>,
+}
+
+/// One call of an operation or module.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Name as dumped.
+    pub name: String,
+    /// Its values, in msprobe's row order: inputs, parameters, outputs, parameter gradients.
+    pub leaves: Vec<Leaf>,
+}
+
+/// One value of an operation.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    /// Row name as msprobe prints it: `Functional.linear.0.forward.input.0`.
+    pub row: String,
+    /// What it is to the operation.
+    pub kind: TensorKind,
+    /// The value.
+    pub value: Value,
+}
+
+/// What a leaf holds.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// `null`
+    Null,
+    /// A tensor.
+    Tensor(Box<TensorRecord>),
+    /// Anything else, with the type it is recorded under: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
+    Plain {
+        /// The recorded type.
+        type_name: String,
+        /// The recorded value.
+        value: Json,
+    },
+}
+
+/// What a dump says of a tensor.
+#[derive(Clone, Debug)]
+pub struct TensorRecord {
+    /// The recorded type: `torch.Tensor`, `mindspore.Tensor` ...
+    pub type_name: String,
+    /// Element type as written: `torch.float32`, `BFloat16`.
+    pub dtype: String,
+    /// Shape.
+    pub shape: Vec<u64>,
+    /// Largest value, as written (a number, a boolean, null).
+    pub max: Json,
+    /// Smallest value.
+    pub min: Json,
+    /// Mean.
+    pub mean: Json,
+    /// 2-norm.
+    pub norm: Json,
+    /// Whether it requires a gradient; not written by every producer.
+    pub requires_grad: Option<bool>,
+    /// Checksum (`md5` key: CRC-32, or `0x…` for xor).
+    pub checksum: Option<String>,
+    /// Its file below the data folder, where it was saved.
+    pub data_name: Option<String>,
+}
+
+/// What a tensor is to its operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TensorKind {
+    /// An argument.
+    Input,
+    /// A module's parameter.
+    Parameter,
+    /// A result.
+    Output,
+    /// A parameter's gradient.
+    ParameterGradient,
+    /// A value saved by hand (level `debug`).
+    Value,
+}
+
+impl DumpFolder {
+    /// Reads the records, with stacks and module tree where they lie beside them.
+    pub fn read(&self) -> Result<Dump> {
+        Err(Error::unsupported(&self.records, "reading dumps is not built yet"))
+    }
+
+    /// Opens the file of a tensor that was saved.
+    pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
+        self.files.open(&format!("{}dump_tensor_data/{data_name}", self.path))
+    }
+}

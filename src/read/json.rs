@@ -1,0 +1,504 @@
+//! JSON in Python's dialect.
+//!
+//! What `json.dump` writes beyond the standard is accepted: bare `NaN`, `Infinity`, `-Infinity`, integers of
+//! any size, and lone surrogates in strings (kept as the text of their escape, `\udcff`). Key order is kept,
+//! and `1` stays apart from `1.0`, because the msprobe tables print what Python would.
+//!
+//! The parser pulls blocks from a [`ByteSource`], so a document need not fit in memory: [`Parser::object`] and
+//! [`Parser::array`] hand their entries out one at a time.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{ByteSource, Memory};
+
+/// Bytes read at once.
+const BLOCK: usize = 256 * 1024;
+/// Nesting that is followed; msprobe itself stops at 400.
+const MAX_DEPTH: usize = 512;
+/// Longest string and number, so that a damaged file cannot claim all memory.
+const MAX_TOKEN: usize = 64 << 20;
+
+/// A JSON value as Python sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer that fits.
+    Int(i64),
+    /// An integer that does not fit, as its digits.
+    BigInt(String),
+    /// A number with a fraction or exponent, `NaN` and the infinities.
+    Float(f64),
+    /// A string.
+    Text(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object, in file order; a repeated key keeps its first place and its last value, as in Python.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// The value under `key`, where this is an object that has it.
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.as_object()?.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The entries of an object.
+    pub fn as_object(&self) -> Option<&[(String, Json)]> {
+        if let Self::Object(entries) = self { Some(entries) } else { None }
+    }
+
+    /// The items of an array.
+    pub fn as_array(&self) -> Option<&[Json]> {
+        if let Self::Array(items) = self { Some(items) } else { None }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The truth value of a boolean.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The value of an integer that fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        if let Self::Int(value) = self { Some(*value) } else { None }
+    }
+
+    /// The value of any number (not of a boolean).
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            #[allow(clippy::cast_precision_loss, reason = "Python converts the same way")]
+            Self::Int(value) => Some(*value as f64),
+            Self::BigInt(digits) => digits.parse().ok(),
+            Self::Float(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// Parses a whole document.
+pub fn parse(source: &dyn ByteSource) -> Result<Json> {
+    let mut parser = Parser::new(source);
+    let value = parser.value()?;
+    parser.end()?;
+    Ok(value)
+}
+
+/// Parses a whole document in memory; messages call it `name`.
+pub fn parse_bytes(name: &str, bytes: &[u8]) -> Result<Json> {
+    parse(&Memory::new(name, bytes.to_vec()))
+}
+
+/// A pull parser over a byte source.
+pub struct Parser<'a> {
+    source: &'a dyn ByteSource,
+    buffer: Vec<u8>,
+    position: usize,
+    next_offset: u64,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// Starts at the beginning of `source`.
+    pub fn new(source: &'a dyn ByteSource) -> Self {
+        Self { source, buffer: Vec::new(), position: 0, next_offset: 0, depth: 0 }
+    }
+
+    /// Starts at byte `offset` of `source`; used for formats that hold several documents.
+    pub fn at(source: &'a dyn ByteSource, offset: u64) -> Self {
+        Self { next_offset: offset, ..Self::new(source) }
+    }
+
+    /// Byte offset of the next unread byte.
+    pub fn offset(&self) -> u64 {
+        self.next_offset - (self.buffer.len() - self.position) as u64
+    }
+
+    /// Whether nothing but white space is left.
+    pub fn at_end(&mut self) -> Result<bool> {
+        Ok(self.peek()?.is_none())
+    }
+
+    /// Demands that nothing but white space is left.
+    pub fn end(&mut self) -> Result<()> {
+        if self.at_end()? { Ok(()) } else { Err(self.unexpected("the end of the file")) }
+    }
+
+    /// Reads one value of any kind.
+    pub fn value(&mut self) -> Result<Json> {
+        match self.peek()? {
+            Some(b'{') => {
+                let mut entries: Vec<(String, Json)> = Vec::new();
+                let mut positions = KeyIndex::default();
+                self.object(|key, parser| {
+                    let value = parser.value()?;
+                    positions.insert(&mut entries, key, value);
+                    Ok(())
+                })?;
+                Ok(Json::Object(entries))
+            }
+            Some(b'[') => {
+                let mut items = Vec::new();
+                self.array(|parser| {
+                    items.push(parser.value()?);
+                    Ok(())
+                })?;
+                Ok(Json::Array(items))
+            }
+            Some(b'"') => Ok(Json::Text(self.string()?)),
+            Some(_) => self.scalar(),
+            None => Err(self.unexpected("a value")),
+        }
+    }
+
+    /// Reads an object, calling `entry` with each key while the parser stands at its value.
+    ///
+    /// `entry` must read exactly one value.
+    pub fn object(&mut self, mut entry: impl FnMut(String, &mut Self) -> Result<()>) -> Result<()> {
+        self.open(b'{')?;
+        if self.peek()? != Some(b'}') {
+            loop {
+                if self.peek()? != Some(b'"') {
+                    return Err(self.unexpected("a key in double quotes"));
+                }
+                let key = self.string()?;
+                self.expect(b':')?;
+                entry(key, self)?;
+                if !self.comma(b'}')? {
+                    break;
+                }
+            }
+        }
+        self.close(b'}')
+    }
+
+    /// Reads an array, calling `item` while the parser stands at each item.
+    pub fn array(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.open(b'[')?;
+        if self.peek()? != Some(b']') {
+            loop {
+                item(self)?;
+                if !self.comma(b']')? {
+                    break;
+                }
+            }
+        }
+        self.close(b']')
+    }
+
+    fn open(&mut self, byte: u8) -> Result<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let message = format!("nested deeper than {MAX_DEPTH} levels at byte {}", self.offset());
+            return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
+        }
+        self.expect(byte)
+    }
+
+    fn close(&mut self, byte: u8) -> Result<()> {
+        self.depth -= 1;
+        self.expect(byte)
+    }
+
+    /// Consumes a comma and answers true, or leaves `closing` in place and answers false.
+    fn comma(&mut self, closing: u8) -> Result<bool> {
+        match self.peek()? {
+            Some(b',') => {
+                self.position += 1;
+                Ok(true)
+            }
+            Some(byte) if byte == closing => Ok(false),
+            _ => Err(self.unexpected(&format!("`,` or `{}`", closing as char))),
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<()> {
+        if self.peek()? == Some(byte) {
+            self.position += 1;
+            return Ok(());
+        }
+        Err(self.unexpected(&format!("`{}`", byte as char)))
+    }
+
+    /// The next byte that is not white space, unread.
+    fn peek(&mut self) -> Result<Option<u8>> {
+        loop {
+            match self.buffer.get(self.position).copied() {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.position += 1,
+                Some(byte) => return Ok(Some(byte)),
+                None => {
+                    if !self.fill()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Replaces the used-up buffer by the next block; false at the end of the source.
+    fn fill(&mut self) -> Result<bool> {
+        let left = self.source.len().saturating_sub(self.next_offset);
+        let len = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
+        self.buffer.resize(len, 0);
+        self.position = 0;
+        self.source.read_at(self.next_offset, &mut self.buffer)?;
+        self.next_offset += len as u64;
+        Ok(len > 0)
+    }
+
+    fn next_byte(&mut self) -> Result<Option<u8>> {
+        if self.position == self.buffer.len() && !self.fill()? {
+            return Ok(None);
+        }
+        let byte = self.buffer.get(self.position).copied();
+        self.position += 1;
+        Ok(byte)
+    }
+
+    fn unexpected(&mut self, wanted: &str) -> Error {
+        let offset = self.offset();
+        let found = match self.buffer.get(self.position) {
+            Some(byte) if byte.is_ascii_graphic() => format!("found `{}`", *byte as char),
+            Some(byte) => format!("found byte 0x{byte:02x}"),
+            None => "the file ends here".to_owned(),
+        };
+        let error =
+            Error::corrupt(self.source.name(), format!("not valid JSON at byte {offset}: expected {wanted}, {found}"));
+        if self.buffer.get(self.position).is_none() {
+            error.with_help("the file was cut short, as when a job is killed while writing: collect it again")
+        } else {
+            error
+        }
+    }
+
+    fn scalar(&mut self) -> Result<Json> {
+        let start = self.offset();
+        let mut token = String::new();
+        while let Some(byte) = self.buffer.get(self.position).copied() {
+            if !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')) {
+                break;
+            }
+            token.push(byte as char);
+            self.position += 1;
+            if token.len() > 64 * 1024 {
+                return Err(Error::corrupt(self.source.name(), format!("a number of over 64 KiB at byte {start}")));
+            }
+            if self.position == self.buffer.len() {
+                self.fill()?;
+            }
+        }
+        match token.as_str() {
+            "" => return Err(self.unexpected("a value")),
+            "null" => return Ok(Json::Null),
+            "true" => return Ok(Json::Bool(true)),
+            "false" => return Ok(Json::Bool(false)),
+            "NaN" => return Ok(Json::Float(f64::NAN)),
+            "Infinity" => return Ok(Json::Float(f64::INFINITY)),
+            "-Infinity" => return Ok(Json::Float(f64::NEG_INFINITY)),
+            _ => {}
+        }
+        let digits = token.strip_prefix('-').unwrap_or(&token);
+        let number = match digits.as_bytes() {
+            [] => None,
+            all if all.iter().all(u8::is_ascii_digit) => {
+                Some(token.parse().map_or_else(|_| Json::BigInt(token.clone()), Json::Int))
+            }
+            [b'0'..=b'9', ..] => token.parse().ok().map(Json::Float),
+            _ => None,
+        };
+        number.ok_or_else(|| {
+            Error::corrupt(self.source.name(), format!("not valid JSON at byte {start}: `{token}` is no value"))
+        })
+    }
+
+    fn string(&mut self) -> Result<String> {
+        self.position += 1;
+        let mut bytes = Vec::new();
+        loop {
+            let rest = self.buffer.get(self.position..).unwrap_or_default();
+            let run = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            bytes.extend_from_slice(rest.get(..run).unwrap_or_default());
+            self.position += run;
+            if bytes.len() > MAX_TOKEN {
+                let message = format!("a string of over {MAX_TOKEN} bytes before byte {}", self.offset());
+                return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
+            }
+            match self.next_byte()? {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape(&mut bytes)?,
+                Some(byte) => bytes.push(byte),
+                None => return Err(self.unexpected("the closing quote of a string")),
+            }
+        }
+        String::from_utf8(bytes).map_err(|_| {
+            Error::corrupt(self.source.name(), format!("a string before byte {} is not UTF-8", self.offset()))
+        })
+    }
+
+    fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        let plain = match self.next_byte()? {
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(byte @ (b'"' | b'\\' | b'/')) => byte,
+            Some(b'u') => return self.unicode(bytes),
+            _ => return Err(self.unexpected("an escape such as `\\n`")),
+        };
+        bytes.push(plain);
+        Ok(())
+    }
+
+    /// Reads the digits of `\uXXXX`, joining surrogate pairs; a lone surrogate stays as its escape.
+    fn unicode(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
+        let mut unit = self.hex4()?;
+        loop {
+            if let Some(character) = char::from_u32(unit) {
+                bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            let high = unit;
+            if (0xD800..0xDC00).contains(&high) && self.starts_with_unicode_escape()? {
+                self.position += 2;
+                unit = self.hex4()?;
+                if (0xDC00..0xE000).contains(&unit) {
+                    unit = 0x10000 + ((high - 0xD800) << 10) + (unit - 0xDC00);
+                    continue;
+                }
+                bytes.extend_from_slice(format!("\\u{high:04x}").as_bytes());
+                continue;
+            }
+            bytes.extend_from_slice(format!("\\u{high:04x}").as_bytes());
+            return Ok(());
+        }
+    }
+
+    /// Whether the next two bytes are `\u`; refills the buffer so that both are in it.
+    fn starts_with_unicode_escape(&mut self) -> Result<bool> {
+        if self.buffer.len() - self.position < 2 {
+            let kept = self.buffer.split_off(self.position);
+            let more = self.fill()?;
+            let block = std::mem::replace(&mut self.buffer, kept);
+            if more {
+                self.buffer.extend_from_slice(&block);
+            }
+            self.position = 0;
+        }
+        Ok(self.buffer.get(self.position..).is_some_and(|rest| rest.starts_with(b"\\u")))
+    }
+
+    fn hex4(&mut self) -> Result<u32> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = self.next_byte()?.and_then(|byte| (byte as char).to_digit(16));
+            unit = unit * 16 + digit.ok_or_else(|| self.unexpected("four hexadecimal digits"))?;
+        }
+        Ok(unit)
+    }
+}
+
+/// Finds repeated keys without a quadratic search in large objects.
+#[derive(Default)]
+struct KeyIndex(std::collections::HashMap<String, usize>);
+
+impl KeyIndex {
+    /// Objects up to this size are searched as they are.
+    const SMALL: usize = 16;
+
+    fn insert(&mut self, entries: &mut Vec<(String, Json)>, key: String, value: Json) {
+        if entries.len() == Self::SMALL && self.0.is_empty() {
+            self.0.extend(entries.iter().enumerate().map(|(index, (name, _))| (name.clone(), index)));
+        }
+        let known = if entries.len() < Self::SMALL {
+            entries.iter().position(|(name, _)| *name == key)
+        } else {
+            self.0.get(&key).copied()
+        };
+        match known.and_then(|index| entries.get_mut(index)) {
+            Some(entry) => entry.1 = value,
+            None => {
+                if entries.len() >= Self::SMALL {
+                    self.0.insert(key.clone(), entries.len());
+                }
+                entries.push((key, value));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Json> {
+        parse_bytes("test.json", text.as_bytes())
+    }
+
+    #[test]
+    fn python_words_and_number_kinds_are_kept() {
+        let value =
+            read(r#"{"a": NaN, "b": -Infinity, "c": 1, "d": 1.0, "e": 123456789012345678901234567890, "f": 1e-8}"#);
+        let value = value.expect("valid");
+        assert!(value.get("a").and_then(Json::as_f64).is_some_and(f64::is_nan));
+        assert_eq!(value.get("b"), Some(&Json::Float(f64::NEG_INFINITY)));
+        assert_eq!(value.get("c"), Some(&Json::Int(1)));
+        assert_eq!(value.get("d"), Some(&Json::Float(1.0)));
+        assert_eq!(value.get("e"), Some(&Json::BigInt("123456789012345678901234567890".into())));
+        assert_eq!(value.get("f"), Some(&Json::Float(1e-8)));
+    }
+
+    #[test]
+    fn surrogates_join_or_stay_as_their_escape() {
+        assert_eq!(
+            read(r#""\ud83d\ude00 \udcff \ud800\u0041""#).expect("valid"),
+            Json::Text("😀 \\udcff \\ud800A".into())
+        );
+    }
+
+    #[test]
+    fn a_cut_document_says_so() {
+        let error = read(r#"{"data": {"a": [1, 2"#).expect_err("cut");
+        assert!(error.to_string().contains("the file ends here"), "{error}");
+        assert!(error.help().is_some());
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let error = read(&"[".repeat(100_000)).expect_err("deep");
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    }
+
+    #[test]
+    fn a_repeated_key_keeps_its_place_and_takes_the_last_value() {
+        let many: String = (0..40).map(|i| format!("\"k{i}\": {i}, ")).collect();
+        let value = read(&format!("{{{many} \"k3\": 99, \"k30\": 98}}")).expect("valid");
+        let entries = value.as_object().expect("object");
+        assert_eq!(entries.len(), 40);
+        assert_eq!(entries[3], ("k3".into(), Json::Int(99)));
+        assert_eq!(entries[30], ("k30".into(), Json::Int(98)));
+    }
+
+    #[test]
+    fn tokens_may_cross_blocks() {
+        let text = format!("[\"{}\", 12345, \"\\ud83d\\ude00\"]", "x".repeat(BLOCK - 10));
+        for pad in 0..16 {
+            let value = read(&format!("{}{text}", " ".repeat(pad))).expect("valid");
+            let items = value.as_array().expect("array");
+            assert_eq!(items[1], Json::Int(12345));
+            assert_eq!(items[2], Json::Text("😀".into()));
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_give_a_value_or_an_error(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _outcome = parse_bytes("random", &bytes);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Stage 7, *report*: verdicts to documents.
+//!
+//! [`GateResult`] is the one model of a run. Every document is made from it, and from `operations.jsonl`,
+//! alone; [`messages`] holds what people read, one folder per language.
+
+pub mod messages;
+pub mod operation;
+pub mod write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::judge::finding::{Finding, WaivedFinding};
+use crate::judge::unit::{Check, Culprit};
+use crate::verdict::{Profile, Side, Verdict};
+
+/// Version of `result.json`'s layout.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Everything a report needs: `result.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateResult {
+    /// Version of this layout.
+    pub schema_version: u32,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// Today's date, an input of the run (`YYYY-MM-DD`).
+    pub today: String,
+    /// How severe the gate was.
+    pub profile: Profile,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The trusted run.
+    pub baseline: Run,
+    /// The run judged.
+    pub candidate: Run,
+    /// The culprit the comment names: earliest step, after following collectives.
+    pub culprit: Option<Culprit>,
+    /// The checks, in fixed order.
+    pub checks: Vec<Check>,
+    /// What the checks say, worst first.
+    pub findings: Vec<Finding>,
+    /// Likely causes, most likely first.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Findings that a waiver covers.
+    pub waived: Vec<WaivedFinding>,
+    /// What was found in the two folders.
+    pub artifacts: Vec<ArtifactRow>,
+}
+
+/// The program that wrote a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// `precision-gate`
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Tool {
+    /// This program.
+    pub fn current() -> Self {
+        Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+}
+
+/// One of the two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// A short name for people: `A100`.
+    pub label: String,
+    /// Where it was read from.
+    pub location: String,
+    /// Digest of what was judged.
+    pub digest: String,
+}
+
+/// A likely cause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnosis {
+    /// Stable code of the cause.
+    pub cause: String,
+    /// The place it is about.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What speaks for it.
+    pub evidence: Vec<String>,
+    /// What to do next.
+    pub advice: String,
+}
+
+/// One row of the table of what was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArtifactRow {
+    /// The side it lies on.
+    pub side: Side,
+    /// Path below that side's folder.
+    pub path: String,
+    /// What it was recognised as (`msprobe dump`, `config pack` ...); empty where it was not.
+    pub kind: String,
+    /// What became of it: `read`, `damaged`, `ignored`.
+    pub status: String,
+    /// Detail or reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}

@@ -1,0 +1,59 @@
+//! The output folder: every document of a run.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use super::messages::{self, Language};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gate::Outcome;
+use crate::msprobe::table::Table;
+
+/// How to write.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The folder.
+    pub out: &'a Path,
+    /// Language of what people read.
+    pub language: Language,
+    /// Whether tables are written as workbooks too.
+    pub xlsx: bool,
+}
+
+/// Writes message texts into the result, then every document into the folder.
+pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
+    messages::fill(&mut outcome.result.findings, options.language)?;
+    fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
+    let json = serde_json::to_string_pretty(&outcome.result).map_err(internal)?;
+    file(options.out, "result.json", (json + "\n").as_bytes())?;
+    let mut lines = Vec::new();
+    for operation in &outcome.operations {
+        serde_json::to_writer(&mut lines, operation).map_err(internal)?;
+        lines.push(b'\n');
+    }
+    file(options.out, "operations.jsonl", &lines)?;
+    for table in &outcome.tables {
+        file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
+    }
+    Ok(())
+}
+
+/// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
+fn csv(table: &Table) -> Result<Vec<u8>> {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
+    writer.write_record(&table.columns).map_err(internal)?;
+    for row in &table.rows {
+        writer.write_record(row.iter().map(|cell| cell.text())).map_err(internal)?;
+    }
+    writer.into_inner().map_err(internal)
+}
+
+fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(name);
+    let write = || fs::File::create(&path)?.write_all(bytes);
+    write().map_err(|error| Error::io(path.display().to_string(), &error))
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, "", error)
+}

@@ -1,0 +1,145 @@
+//! Verdicts, severities and profiles.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is said of a unit, a check or a run, in rising rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Nothing there on either side, and not required.
+    Skipped,
+    /// Everything compared agrees.
+    Pass,
+    /// Something deserves a look; does not block.
+    Warn,
+    /// Too little could be compared; blocks.
+    Incomplete,
+    /// Something is wrong; blocks.
+    Fail,
+}
+
+impl Verdict {
+    /// Adds verdicts up by rank; nothing at all is `Skipped`.
+    pub fn of_all(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        verdicts.into_iter().max().unwrap_or(Self::Skipped)
+    }
+
+    /// The verdict as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Skipped => "skipped",
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Incomplete => "incomplete",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Shown, and no more.
+    Info,
+    /// The unit is at least `warn`.
+    Warn,
+    /// The unit is at least `incomplete`.
+    Incomplete,
+    /// The unit is `fail`.
+    Fail,
+}
+
+impl Severity {
+    /// The verdict a finding of this severity leads to.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Self::Info => Verdict::Pass,
+            Self::Warn => Verdict::Warn,
+            Self::Incomplete => Verdict::Incomplete,
+            Self::Fail => Verdict::Fail,
+        }
+    }
+}
+
+/// How severe the gate is as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Another precision warns, a wrong number fails.
+    #[default]
+    Default,
+    /// Another precision fails too.
+    Strict,
+    /// Any difference fails.
+    BitExact,
+    /// Warnings block, declared checks are required, the baseline must verify.
+    Release,
+}
+
+/// One kind of judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckId {
+    /// What was found in the two folders, before any check.
+    Artifacts,
+    /// Configuration packs.
+    Config,
+    /// Training curves.
+    Loss,
+    /// Dumps.
+    Dump,
+    /// Checkpoints.
+    Checkpoint,
+}
+
+impl CheckId {
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Artifacts => "artifacts",
+            Self::Config => "config",
+            Self::Loss => "loss",
+            Self::Dump => "dump",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// Which of the two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The trusted run.
+    Baseline,
+    /// The run being judged.
+    Candidate,
+}
+
+impl Side {
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Candidate => "candidate",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+
+    #[test]
+    fn verdicts_add_up_by_rank() {
+        let by_rank = [Verdict::Skipped, Verdict::Pass, Verdict::Warn, Verdict::Incomplete, Verdict::Fail];
+        for (low, a) in by_rank.into_iter().enumerate() {
+            for (high, b) in by_rank.into_iter().enumerate().skip(low) {
+                assert_eq!(Verdict::of_all([a, b]), by_rank[high]);
+                assert_eq!(Verdict::of_all([b, a]), b);
+            }
+        }
+        assert_eq!(Verdict::of_all([]), Verdict::Skipped);
+    }
+}
