@@ -17,7 +17,7 @@ use crate::judge::unit::Check;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
 use crate::report::operation::OperationLine;
-use crate::report::{ArtifactRow, GateResult, Run, SCHEMA_VERSION, Tool};
+use crate::report::{ArtifactRow, GateResult, Outcome, Run, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::Inventory;
 
@@ -56,17 +56,6 @@ pub struct Quiet;
 impl Progress for Quiet {
     fn begin(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
-}
-
-/// What a run gives: the result, and the tables that go beside it.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The result, without message texts.
-    pub result: GateResult,
-    /// One line per compared tensor.
-    pub operations: Vec<OperationLine>,
-    /// Tables as msprobe writes them.
-    pub tables: Vec<Table>,
 }
 
 /// What one check gives.

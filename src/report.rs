@@ -7,15 +7,28 @@ pub mod messages;
 pub mod operation;
 pub mod write;
 
+use operation::OperationLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::finding::{Finding, WaivedFinding};
 use crate::judge::unit::{Check, Culprit};
+use crate::msprobe::table::Table;
 use crate::verdict::{Profile, Side, Verdict};
 
 /// Version of `result.json`'s layout.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a run gives: the result, and the tables that go beside it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The result, without message texts.
+    pub result: GateResult,
+    /// One line per compared tensor.
+    pub operations: Vec<OperationLine>,
+    /// Tables as msprobe writes them.
+    pub tables: Vec<Table>,
+}
 
 /// Everything a report needs: `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use super::Outcome;
 use super::messages::{self, Language};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gate::Outcome;
 use crate::msprobe::table::Table;
 
 /// How to write.
