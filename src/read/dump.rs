@@ -3,6 +3,8 @@
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
 //! (`dump-compare.md` sections 1 and 2.1) and ptdbg_ascend's line-JSON `.pkl` (section 2.2).
 
+pub mod name;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,0 +1,271 @@
+//! Comparison of two recorded values: what differs, and by how much relative to the tensor's scale.
+//!
+//! Errors are relative to the tensor's *scale*, never to the statistic or element itself: a mean or an element near
+//! zero moves by 150 % of itself in a healthy run. From data the error is the relative L2 error; from statistics the
+//! largest of |Δmax|, |Δmin| over the largest magnitude, |Δmean| over the root mean square, |Δnorm| over the norm.
+
+use crate::dtype::Dtype;
+use crate::pair::dump::{LeafPair, OperationPair};
+use crate::read::dump::{TensorRecord, Value};
+use crate::read::json::Json;
+
+/// How two values compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// The first exact property that differs.
+    pub exact: Option<ExactDifference>,
+    /// Error relative to scale: 0 where nothing differs, infinite where a difference has no size (an integer, a NaN).
+    pub error: f64,
+    /// What the error was taken from.
+    pub basis: Basis,
+    /// Whether every bit that was recorded is the same.
+    pub identical: bool,
+    /// Root mean square of the baseline, where it is known; the unit of absolute errors.
+    pub rms: Option<f64>,
+    /// Number of elements of the baseline.
+    pub elements: u64,
+    /// Further numbers by name, for reports.
+    pub metrics: Vec<(&'static str, f64)>,
+}
+
+/// What an error was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Every element of both tensors.
+    Data,
+    /// Recorded statistics.
+    Statistics,
+    /// Checksums alone.
+    Checksum,
+    /// Plain values.
+    Plain,
+}
+
+/// A property that has to be equal and is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExactDifference {
+    /// Element type.
+    Dtype,
+    /// Shape.
+    Shape,
+    /// A plain argument: number, text, boolean, slice ...
+    Argument,
+    /// An integer or boolean tensor's values.
+    Integer,
+    /// Places or signs of NaN and infinity.
+    NonFinite,
+    /// Whether a gradient is required.
+    RequiresGrad,
+    /// Checksums, where nothing says by how much.
+    Checksum,
+    /// One side holds a value of another kind, or none.
+    Kind,
+}
+
+impl Measurement {
+    /// A measurement that found nothing different.
+    pub fn equal(basis: Basis) -> Self {
+        Self { exact: None, error: 0.0, basis, identical: true, rms: None, elements: 1, metrics: Vec::new() }
+    }
+
+    fn differing(basis: Basis, exact: ExactDifference) -> Self {
+        Self { exact: Some(exact), error: f64::INFINITY, identical: false, ..Self::equal(basis) }
+    }
+}
+
+/// Compares what two records say, without reading tensor data.
+pub fn recorded(baseline: &Value, candidate: &Value) -> Measurement {
+    match (baseline, candidate) {
+        (Value::Null, Value::Null) => Measurement::equal(Basis::Plain),
+        (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(baseline, candidate),
+        (Value::Plain { value: baseline, .. }, Value::Plain { value: candidate, .. }) => plain(baseline, candidate),
+        (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Measurement::differing(Basis::Plain, ExactDifference::Kind),
+        _ => Measurement::differing(Basis::Plain, ExactDifference::Argument),
+    }
+}
+
+fn plain(baseline: &Json, candidate: &Json) -> Measurement {
+    if same_plain(baseline, candidate) {
+        Measurement::equal(Basis::Plain)
+    } else {
+        Measurement::differing(Basis::Plain, ExactDifference::Argument)
+    }
+}
+
+/// Equal values; NaN equals NaN, `1` equals `1.0`, and a device or backend equals its counterpart.
+fn same_plain(baseline: &Json, candidate: &Json) -> bool {
+    match (baseline, candidate) {
+        (Json::Float(a), Json::Float(b)) => a.to_bits() == b.to_bits() || a == b || (a.is_nan() && b.is_nan()),
+        (Json::Int(_), Json::Float(_)) | (Json::Float(_), Json::Int(_)) => baseline.as_f64() == candidate.as_f64(),
+        (Json::Text(a), Json::Text(b)) => a == b || neutral_device(a) == neutral_device(b),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_plain(a, b)),
+        _ => baseline == candidate,
+    }
+}
+
+/// A device name without the maker: `cuda:0` and `npu:0` are the same place, `nccl` and `hccl` the same role.
+fn neutral_device(text: &str) -> Option<String> {
+    let (name, index) = text.split_once(':').unwrap_or((text, ""));
+    match name {
+        "cuda" | "npu" => Some(format!("device:{index}")),
+        "nccl" | "hccl" => Some("collectives".to_owned()),
+        _ => None,
+    }
+}
+
+fn tensors(baseline: &TensorRecord, candidate: &TensorRecord) -> Measurement {
+    let elements = baseline.shape.iter().product::<u64>().max(1);
+    let exact = exact_difference(baseline, candidate);
+    let mut measured = match exact {
+        Some(ExactDifference::Shape) => Measurement::differing(Basis::Statistics, ExactDifference::Shape),
+        _ => statistics(baseline, candidate, elements),
+    };
+    measured.elements = elements;
+    measured.exact = exact.or(measured.exact);
+    measured.identical &= measured.exact.is_none();
+    measured
+}
+
+fn exact_difference(baseline: &TensorRecord, candidate: &TensorRecord) -> Option<ExactDifference> {
+    if baseline.shape != candidate.shape {
+        return Some(ExactDifference::Shape);
+    }
+    let same_dtype = match (Dtype::parse(&baseline.dtype), Dtype::parse(&candidate.dtype)) {
+        (Some(a), Some(b)) => a == b,
+        _ => baseline.dtype == candidate.dtype,
+    };
+    if !same_dtype {
+        return Some(ExactDifference::Dtype);
+    }
+    match (baseline.requires_grad, candidate.requires_grad) {
+        (Some(a), Some(b)) if a != b => Some(ExactDifference::RequiresGrad),
+        _ => None,
+    }
+}
+
+/// The four statistics of a record as numbers; `None` where one is null or a boolean.
+#[derive(Clone, Copy, Debug)]
+struct Four {
+    max: Option<f64>,
+    min: Option<f64>,
+    mean: Option<f64>,
+    norm: Option<f64>,
+}
+
+impl Four {
+    fn of(record: &TensorRecord) -> Self {
+        let [max, min, mean, norm] = [&record.max, &record.min, &record.mean, &record.norm].map(Json::as_f64);
+        Self { max, min, mean, norm }
+    }
+
+    /// The largest finite magnitude.
+    fn magnitude(&self) -> f64 {
+        [self.max, self.min].into_iter().flatten().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+/// Error of recorded statistics; checksums decide alone where there are none.
+fn statistics(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) -> Measurement {
+    let same_checksum = match (&baseline.checksum, &candidate.checksum) {
+        (Some(a), Some(b)) => Some(a == b),
+        _ => None,
+    };
+    let written = |record: &TensorRecord| [&record.max, &record.min, &record.mean, &record.norm].map(Clone::clone);
+    let (left, right) = (written(baseline), written(candidate));
+    if left.iter().all(|value| *value == Json::Null) && right.iter().all(|value| *value == Json::Null) {
+        return match same_checksum {
+            Some(false) => Measurement::differing(Basis::Checksum, ExactDifference::Checksum),
+            Some(true) => Measurement::equal(Basis::Checksum),
+            None => Measurement::equal(Basis::Statistics),
+        };
+    }
+    let equal = left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
+    let mut measured =
+        if equal { Measurement::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
+    let four = Four::of(baseline);
+    measured.rms = rms(&four, elements);
+    if same_checksum == Some(false) {
+        measured.identical = false;
+        measured.exact = measured.exact.or(Some(ExactDifference::Checksum));
+    }
+    measured
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn rms(four: &Four, elements: u64) -> Option<f64> {
+    four.norm
+        .filter(|norm| norm.is_finite())
+        .map_or_else(|| four.max.map(|_| four.magnitude()), |norm| Some(norm.abs() / (elements as f64).sqrt()))
+}
+
+fn differences(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) -> Measurement {
+    let (left, right) = (Four::of(baseline), Four::of(candidate));
+    let is_exact = Dtype::parse(&baseline.dtype).is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex());
+    if is_exact {
+        return Measurement::differing(Basis::Statistics, ExactDifference::Integer);
+    }
+    let pairs = [(left.max, right.max), (left.min, right.min), (left.mean, right.mean), (left.norm, right.norm)];
+    if pairs.iter().any(|pair| non_finite_differs(*pair)) {
+        return Measurement::differing(Basis::Statistics, ExactDifference::NonFinite);
+    }
+    let magnitude = left.magnitude();
+    let rms = rms(&left, elements).unwrap_or(magnitude);
+    let scales = [magnitude, magnitude, rms, left.norm.unwrap_or(magnitude).abs()];
+    let names = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
+    let mut measured = Measurement { identical: false, ..Measurement::equal(Basis::Statistics) };
+    for ((pair, scale), name) in pairs.into_iter().zip(scales).zip(names) {
+        let (Some(left), Some(right)) = pair else {
+            if pair.0.is_some() != pair.1.is_some() {
+                continue; // an older release wrote fewer statistics; what both have is compared
+            }
+            continue;
+        };
+        if !left.is_finite() {
+            continue;
+        }
+        let error = relative((right - left).abs(), scale);
+        measured.metrics.push((name, error));
+        measured.error = measured.error.max(error);
+    }
+    measured
+}
+
+/// Whether exactly one of two numbers is finite, or both are not and differ.
+fn non_finite_differs(pair: (Option<f64>, Option<f64>)) -> bool {
+    let (Some(left), Some(right)) = pair else { return false };
+    let same =
+        left.is_nan() && right.is_nan() || left.is_infinite() && right.is_infinite() && (left > 0.0) == (right > 0.0);
+    !(left.is_finite() && right.is_finite()) && !same
+}
+
+/// `difference / scale`; 0 where nothing differs, infinite where the scale is 0.
+pub(crate) fn relative(difference: f64, scale: f64) -> f64 {
+    if difference == 0.0 { 0.0 } else { difference / scale }
+}
+
+/// One unit, compared: every operation of both sides, in execution order.
+#[derive(Clone, Debug, Default)]
+pub struct UnitComparison {
+    /// Operations in the candidate's execution order, the baseline's own where they would have run.
+    pub operations: Vec<OperationComparison>,
+}
+
+/// One operation, compared.
+#[derive(Clone, Debug)]
+pub struct OperationComparison {
+    /// Which operations they are.
+    pub pair: OperationPair,
+    /// Their values, paired; empty where one side has no such operation.
+    pub leaves: Vec<LeafComparison>,
+}
+
+/// One value, compared.
+#[derive(Clone, Debug)]
+pub struct LeafComparison {
+    /// Which values they are.
+    pub pair: LeafPair,
+    /// How they compare; `None` where one side has none.
+    pub measured: Option<Measurement>,
+    /// Why the data could not be compared, where it should have been.
+    pub unreadable: Option<String>,
+}
