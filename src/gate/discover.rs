@@ -3,6 +3,7 @@
 //! A file's first bytes say which reader it belongs to; its name never does. What is not recognised is listed
 //! with the reason, and what is recognised and cannot be read is damage, not absence.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -14,7 +15,7 @@ use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::curve::CurveFile;
-use crate::read::dump::DumpFolder;
+use crate::read::dump::{self, DumpFolder};
 use crate::read::pack::Pack;
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
@@ -54,12 +55,14 @@ pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory>
     for (path, reason) in files.left_out() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
     }
-    let entries: Vec<&FileEntry> = files.list().iter().filter(|entry| !is_tensor_data(&entry.path)).collect();
+    let data_folders = dump::data_folders(files.as_ref());
+    let entries: Vec<&FileEntry> =
+        files.list().iter().filter(|entry| !is_tensor_data(&entry.path, &data_folders)).collect();
     progress.begin("looking for artifacts", entries.len() as u64);
     let recognised: Vec<Recognised> = entries
         .par_iter()
         .map(|entry| {
-            let recognised = recognise(files.as_ref(), &entry.path);
+            let recognised = recognise(&files, &entry.path);
             progress.advance(1);
             recognised
         })
@@ -71,8 +74,9 @@ pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory>
 }
 
 /// Files inside a dump's data folder belong to the dump beside it and are opened through its records.
-fn is_tensor_data(path: &str) -> bool {
+fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
     path.split('/').rev().skip(1).any(|folder| folder == "dump_tensor_data")
+        || path.rsplit_once('/').is_some_and(|(folder, _)| data_folders.contains(folder))
 }
 
 /// What a file turned out to be.
@@ -80,17 +84,22 @@ enum Recognised {
     Pack(Result<Pack>),
     Curve(Result<CurveFile>),
     Dump(Box<DumpFolder>),
+    DumpPart,
     Ignored(String),
     Unreadable(Error),
 }
 
-fn recognise(files: &dyn Files, path: &str) -> Recognised {
+fn recognise(files: &Arc<dyn Files>, path: &str) -> Recognised {
     let source = match files.open(path) {
         Ok(source) => source,
         Err(error) => return Recognised::Unreadable(error),
     };
     match head(&source) {
-        Ok(head) => recognise_content(source, &head),
+        Ok(head) => match dump::recognise(files, path, &head) {
+            Some(folder) => Recognised::Dump(Box::new(folder)),
+            None if dump::is_part(files.as_ref(), path) => Recognised::DumpPart,
+            None => recognise_content(source, &head),
+        },
         Err(error) => Recognised::Unreadable(error),
     }
 }
@@ -137,6 +146,9 @@ impl Inventory {
             Recognised::Dump(dump) => {
                 self.note(path, Some(CheckId::Dump), "dump", Outcome::Read(String::new()));
                 self.dumps.push(*dump);
+            }
+            Recognised::DumpPart => {
+                self.note(path, Some(CheckId::Dump), "dump", Outcome::Read("part of the dump beside it".into()))
             }
             Recognised::Pack(Err(error)) => {
                 self.note(path, Some(CheckId::Config), "config pack", Outcome::Damaged(error))
