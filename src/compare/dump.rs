@@ -4,9 +4,11 @@
 //! zero moves by 150 % of itself in a healthy run. From data the error is the relative L2 error; from statistics the
 //! largest of |Δmax|, |Δmin| over the largest magnitude, |Δmean| over the root mean square, |Δnorm| over the norm.
 
+use rayon::prelude::*;
+
 use crate::dtype::Dtype;
 use crate::pair::dump::{LeafPair, OperationPair};
-use crate::read::dump::{TensorRecord, Value};
+use crate::read::dump::{Dump, DumpFolder, Operation, TensorKind, TensorRecord, Value};
 use crate::read::json::Json;
 
 /// How two values compare.
@@ -268,4 +270,55 @@ pub struct LeafComparison {
     pub measured: Option<Measurement>,
     /// Why the data could not be compared, where it should have been.
     pub unreadable: Option<String>,
+}
+
+/// Where the data of a unit's tensors lies.
+#[derive(Clone, Copy)]
+pub struct Folders<'a> {
+    /// The baseline's.
+    pub baseline: &'a DumpFolder,
+    /// The candidate's.
+    pub candidate: &'a DumpFolder,
+}
+
+/// Compares every paired operation of a unit, in parallel over operations.
+pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[OperationPair], folders: &Folders<'_>) -> UnitComparison {
+    let compare = |pair: &OperationPair| {
+        let left = pair.baseline.and_then(|index| baseline.operations.get(index));
+        let right = pair.candidate.and_then(|index| candidate.operations.get(index));
+        let leaves = match (left, right) {
+            (Some(left), Some(right)) => operation(left, right, folders),
+            _ => Vec::new(),
+        };
+        OperationComparison { pair: *pair, leaves }
+    };
+    UnitComparison { operations: pairs.par_iter().map(compare).collect() }
+}
+
+fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>) -> Vec<LeafComparison> {
+    let compare = |pair: LeafPair| {
+        let left = pair.baseline.and_then(|index| baseline.leaves.get(index));
+        let right = pair.candidate.and_then(|index| candidate.leaves.get(index));
+        let (Some(left), Some(right)) = (left, right) else {
+            return LeafComparison { pair, measured: None, unreadable: None };
+        };
+        let measured = recorded(&left.value, &right.value);
+        LeafComparison { pair, measured: Some(measured), unreadable: None }
+    };
+    crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect()
+}
+
+/// The largest error among an operation's inputs; infinite where one differs in a property without size.
+pub fn input_error(operation: &Operation, comparison: &OperationComparison) -> f64 {
+    let is_input = |leaf: &&LeafComparison| {
+        let kind = leaf.pair.candidate.and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+        matches!(kind, Some(TensorKind::Input))
+    };
+    comparison
+        .leaves
+        .iter()
+        .filter(is_input)
+        .filter_map(|leaf| leaf.measured.as_ref())
+        .map(|measured| measured.error)
+        .fold(0.0, f64::max)
 }
