@@ -1,1 +1,7 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
+
+mod convert;
+mod detail;
+mod kernel;
+mod scalar;
+pub mod tensor;
