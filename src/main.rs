@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::judge::rule;
 use precision_gate::policy::Policy;
+use precision_gate::policy::value::Date;
 use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
 
@@ -51,14 +53,17 @@ fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
 }
 
 fn policy(common: &CommonArgs) -> Result<Policy> {
+    let today = common.today.clone().unwrap_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string());
+    let today = Date::try_from(today).map_err(|error| Error::new(ErrorKind::Usage, "--today", error))?;
     let path = match &common.config {
         Some(path) => path.as_path(),
         None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
-        None => return Ok(Policy::default()),
+        None => return Ok(Policy { today, ..Policy::default() }),
     };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
-    Policy::parse(&name, &text)
+    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    Ok(Policy { today, ..Policy::parse(&name, &text, &codes)? })
 }
 
 fn judge(common: &CommonArgs, policy: Policy, baseline: String, candidate: String, checks: Vec<CheckId>) -> Result<u8> {
@@ -70,8 +75,7 @@ fn judge(common: &CommonArgs, policy: Policy, baseline: String, candidate: Strin
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
-    let today = common.today.clone().unwrap_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string());
-    let request = Request { baseline, candidate, checks, policy, today };
+    let request = Request { baseline, candidate, checks, policy };
     let mut outcome = gate::run(&request, &Quiet)?;
     report::write::all(
         &mut outcome,
