@@ -60,7 +60,8 @@ fn a_layer_imports_only_the_layers_before_it() {
     let mut wrong = Vec::new();
     for file in files {
         let path = file.strip_prefix(root().join("src")).expect("below src").to_owned();
-        let module = path.iter().next().and_then(|part| part.to_str()).expect("a name").trim_end_matches(".rs").to_owned();
+        let module =
+            path.iter().next().and_then(|part| part.to_str()).expect("a name").trim_end_matches(".rs").to_owned();
         let Some(may_import) = allowed.get(module.as_str()) else { continue };
         let text = fs::read_to_string(&file).expect("readable");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();

@@ -68,7 +68,9 @@ fn the_same_input_gives_the_same_bytes_whatever_the_thread_count() {
         files.sort();
         let content: Vec<(String, Vec<u8>)> = files
             .into_iter()
-            .map(|path| (path.file_name().expect("name").to_string_lossy().into_owned(), fs::read(&path).expect("read")))
+            .map(|path| {
+                (path.file_name().expect("name").to_string_lossy().into_owned(), fs::read(&path).expect("read"))
+            })
             .collect();
         outputs.push(content);
     }
