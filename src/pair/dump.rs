@@ -4,7 +4,10 @@
 //! Call numbers count calls, so one extra call on one side shifts the names of all that follow, and pairing by
 //! name then compares different calls. Where the two sides' names differ, forward operations are aligned as
 //! sequences, first on everything a call shows (name without call number, shapes, dtypes, argument values,
-//! stack), then, inside what is left, on less and less. A backward operation follows its forward operation.
+//! module and stack), then, inside what is left, on less and less. Recorded values decide only between calls that are
+//! alike in all of that. A backward operation follows its forward operation.
+
+mod alike;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -162,6 +165,12 @@ impl<'a> Side<'a> {
         self.order.iter().copied().filter(in_sequence).collect()
     }
 
+    fn alike(&self) -> alike::Sequence<'a> {
+        let indices = self.sequence();
+        let keys = indices.iter().map(|index| self.key(*index, Detail::VALUES.with_origin())).collect();
+        alike::Sequence { operations: &self.dump.operations, indices, keys }
+    }
+
     fn key(&self, index: usize, detail: Detail) -> u64 {
         let mut hash = DefaultHasher::new();
         let (Some(operation), Some(name)) = (self.operation(index), self.names.get(index)) else { return 0 };
@@ -231,7 +240,15 @@ fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
         align(baseline, candidate, &left, &right, &ALONE, &mut partners);
     }
     pair_leftover_names(baseline, candidate, &mut partners);
-    partners
+    settle_alike(baseline, candidate, partners)
+}
+
+/// Where like calls stand at the edge of a gap, recorded values say which one is missing; from the side that has more.
+fn settle_alike(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
+    alike::slide(&candidate.alike(), &baseline.dump.operations, &mut partners);
+    let mut reverse: Partners = partners.into_iter().map(|(candidate, baseline)| (baseline, candidate)).collect();
+    alike::slide(&baseline.alike(), &candidate.dump.operations, &mut reverse);
+    reverse.into_iter().map(|(baseline, candidate)| (candidate, baseline)).collect()
 }
 
 /// Aligns two stretches on the first level of detail, and what lies between equal runs on the next.
