@@ -6,4 +6,5 @@
 pub mod curve;
 pub mod dump;
 pub mod json;
+pub mod metric;
 pub mod pack;
