@@ -5,6 +5,7 @@
 //! file and lays out no text.
 
 pub mod finding;
+pub mod loss;
 pub mod number;
 pub mod rule;
 pub mod settle;

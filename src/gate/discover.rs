@@ -13,7 +13,8 @@ use crate::fetch::{FileEntry, Files, Source};
 use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
-use crate::read::curve::CurveFile;
+use crate::read::curve::log::LogPattern;
+use crate::read::curve::{self, CurveFile};
 use crate::read::dump::DumpFolder;
 use crate::read::pack::Pack;
 use crate::report::ArtifactRow;
@@ -49,7 +50,9 @@ enum Outcome {
 }
 
 /// Looks at every file of a side.
-pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory> {
+///
+/// `pattern` says how the user's own log lines look, which no content tells.
+pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn Progress) -> Result<Inventory> {
     let mut inventory = Inventory { files: files.clone(), packs: vec![], curves: vec![], dumps: vec![], seen: vec![] };
     for (path, reason) in files.left_out() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
@@ -59,7 +62,7 @@ pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory>
     let recognised: Vec<Recognised> = entries
         .par_iter()
         .map(|entry| {
-            let recognised = recognise(files.as_ref(), &entry.path);
+            let recognised = recognise(files.as_ref(), &entry.path, pattern);
             progress.advance(1);
             recognised
         })
@@ -84,13 +87,13 @@ enum Recognised {
     Unreadable(Error),
 }
 
-fn recognise(files: &dyn Files, path: &str) -> Recognised {
+fn recognise(files: &dyn Files, path: &str, pattern: Option<&LogPattern>) -> Recognised {
     let source = match files.open(path) {
         Ok(source) => source,
         Err(error) => return Recognised::Unreadable(error),
     };
     match head(&source) {
-        Ok(head) => recognise_content(source, &head),
+        Ok(head) => recognise_content(source, &head, pattern),
         Err(error) => Recognised::Unreadable(error),
     }
 }
@@ -102,7 +105,7 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-fn recognise_content(source: Source, head: &[u8]) -> Recognised {
+fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) -> Recognised {
     if head.is_empty() {
         return Recognised::Ignored("empty file".into());
     }
@@ -113,8 +116,9 @@ fn recognise_content(source: Source, head: &[u8]) -> Recognised {
             Recognised::Ignored("a zip archive that is neither a config pack nor a checkpoint".into())
         };
     }
-    if let Some(format) = crate::read::curve::recognise(head, source.as_ref()) {
-        return Recognised::Curve(crate::read::curve::read(source, format));
+    let by_pattern = pattern.and_then(|pattern| curve::recognise_pattern(head, source.as_ref(), pattern));
+    if let Some(format) = by_pattern.or_else(|| curve::recognise(head, source.as_ref())) {
+        return Recognised::Curve(curve::read(source, format));
     }
     Recognised::Ignored("not a format the gate knows".into())
 }

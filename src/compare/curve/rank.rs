@@ -26,7 +26,7 @@ fn changes(values: &[f64]) -> Vec<f64> {
     let every = windows.div_ceil(SAMPLE).max(1);
     (0..blocks)
         .step_by(every)
-        .flat_map(|block| (block * BLOCK..((block + 1) * BLOCK).min(windows)))
+        .flat_map(|block| block * BLOCK..((block + 1) * BLOCK).min(windows))
         .filter_map(|start| match values.get(start..start + 3) {
             Some([before, value, after]) => Some(value - (before + after) / 2.0),
             _ => None,
