@@ -1,3 +1,8 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
 
+mod convert;
+mod detail;
 pub mod dump;
+mod kernel;
+mod scalar;
+pub mod tensor;

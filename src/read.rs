@@ -6,4 +6,9 @@
 pub mod curve;
 pub mod dump;
 pub mod json;
+mod npy;
 pub mod pack;
+mod pickle;
+mod safetensors;
+pub mod tensor;
+mod torch;
