@@ -7,6 +7,7 @@
 pub mod dump;
 pub mod finding;
 pub mod number;
+pub mod operation;
 pub mod rule;
 pub mod settle;
 pub mod unit;

@@ -2,3 +2,4 @@
 //! steps, never values.
 
 pub mod dump;
+pub mod unit;

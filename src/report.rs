@@ -4,10 +4,9 @@
 //! alone; [`messages`] holds what people read, one folder per language.
 
 pub mod messages;
-pub mod operation;
 pub mod write;
 
-use operation::OperationLine;
+use crate::judge::operation::OperationLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,9 +4,13 @@
 //! zero moves by 150 % of itself in a healthy run. From data the error is the relative L2 error; from statistics the
 //! largest of |Δmax|, |Δmin| over the largest magnitude, |Δmean| over the root mean square, |Δnorm| over the norm.
 
+use rayon::prelude::*;
+
+use super::tensor::{self, PairStats};
 use crate::dtype::Dtype;
+use crate::error::Result;
 use crate::pair::dump::{LeafPair, OperationPair};
-use crate::read::dump::{TensorRecord, Value};
+use crate::read::dump::{Dump, DumpFolder, Operation, TensorKind, TensorRecord, Value};
 use crate::read::json::Json;
 
 /// How two values compare.
@@ -200,8 +204,7 @@ fn rms(four: &Four, elements: u64) -> Option<f64> {
 
 fn differences(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) -> Measurement {
     let (left, right) = (Four::of(baseline), Four::of(candidate));
-    let is_exact = Dtype::parse(&baseline.dtype).is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex());
-    if is_exact {
+    if is_exact_type(baseline) {
         return Measurement::differing(Basis::Statistics, ExactDifference::Integer);
     }
     let pairs = [(left.max, right.max), (left.min, right.min), (left.mean, right.mean), (left.norm, right.norm)];
@@ -228,6 +231,11 @@ fn differences(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64)
         measured.error = measured.error.max(error);
     }
     measured
+}
+
+/// Integers and booleans, which no device may change.
+fn is_exact_type(record: &TensorRecord) -> bool {
+    Dtype::parse(&record.dtype).is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex())
 }
 
 /// Whether exactly one of two numbers is finite, or both are not and differ.
@@ -266,6 +274,123 @@ pub struct LeafComparison {
     pub pair: LeafPair,
     /// How they compare; `None` where one side has none.
     pub measured: Option<Measurement>,
+    /// What one pass over the data found, where there is data.
+    pub stats: Option<Box<PairStats>>,
     /// Why the data could not be compared, where it should have been.
     pub unreadable: Option<String>,
+}
+
+/// Where the data of a unit's tensors lies.
+#[derive(Clone, Copy)]
+pub struct Folders<'a> {
+    /// The baseline's.
+    pub baseline: &'a DumpFolder,
+    /// The candidate's.
+    pub candidate: &'a DumpFolder,
+}
+
+/// Compares every paired operation of a unit, in parallel over operations.
+pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[OperationPair], folders: &Folders<'_>) -> UnitComparison {
+    let compare = |pair: &OperationPair| {
+        let left = pair.baseline.and_then(|index| baseline.operations.get(index));
+        let right = pair.candidate.and_then(|index| candidate.operations.get(index));
+        let leaves = match (left, right) {
+            (Some(left), Some(right)) => operation(left, right, folders),
+            _ => Vec::new(),
+        };
+        OperationComparison { pair: *pair, leaves }
+    };
+    UnitComparison { operations: pairs.par_iter().map(compare).collect() }
+}
+
+fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>) -> Vec<LeafComparison> {
+    let compare = |pair: LeafPair| {
+        let left = pair.baseline.and_then(|index| baseline.leaves.get(index));
+        let right = pair.candidate.and_then(|index| candidate.leaves.get(index));
+        let (Some(left), Some(right)) = (left, right) else {
+            return LeafComparison { pair, measured: None, stats: None, unreadable: None };
+        };
+        let recorded = recorded(&left.value, &right.value);
+        match data(&left.value, &right.value, folders) {
+            None => LeafComparison { pair, measured: Some(recorded), stats: None, unreadable: None },
+            Some(Ok(stats)) => {
+                let measured = Some(measured(
+                    &recorded,
+                    &stats,
+                    matches!(&left.value, Value::Tensor(record) if is_exact_type(record)),
+                ));
+                LeafComparison { pair, measured, stats: Some(Box::new(stats)), unreadable: None }
+            }
+            Some(Err(error)) => {
+                LeafComparison { pair, measured: Some(recorded), stats: None, unreadable: Some(error.to_string()) }
+            }
+        }
+    };
+    crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect()
+}
+
+/// Compares the saved data of two tensors of one shape; `None` where one side saved none.
+fn data(baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<Result<PairStats>> {
+    let (Value::Tensor(baseline), Value::Tensor(candidate)) = (baseline, candidate) else { return None };
+    let (left, right) = (baseline.data_name.as_ref()?, candidate.data_name.as_ref()?);
+    if baseline.shape != candidate.shape {
+        return None;
+    }
+    let open = |folder: &DumpFolder, name: &str| crate::read::tensor::open(folder.open_tensor(name)?);
+    Some(open(folders.baseline, left).and_then(|left| tensor::compare(&left, &open(folders.candidate, right)?)))
+}
+
+/// What data says, beside the exact properties the records say.
+fn measured(recorded: &Measurement, stats: &PairStats, is_exact: bool) -> Measurement {
+    let has_size = stats.sum_sq_diff > 0.0;
+    let exact = match recorded.exact {
+        // Data decides about values; records about everything else.
+        Some(exact @ (ExactDifference::Dtype | ExactDifference::RequiresGrad)) => Some(exact),
+        _ if stats.nonfinite_mismatches > 0 => Some(ExactDifference::NonFinite),
+        _ if stats.unequal > 0 && is_exact => Some(ExactDifference::Integer),
+        _ => None,
+    };
+    let infinite = stats.nonfinite_mismatches > 0 || exact == Some(ExactDifference::Integer);
+    let norm = stats.sum_sq_baseline.sqrt();
+    let error = if has_size { relative(stats.sum_sq_diff.sqrt(), norm) } else { 0.0 };
+    Measurement {
+        exact,
+        error: if infinite { f64::INFINITY } else { error },
+        basis: Basis::Data,
+        identical: stats.unequal == 0 && exact.is_none(),
+        rms: Some(norm / count(stats.elements).sqrt()),
+        elements: stats.elements.max(1),
+        metrics: metrics(stats, error),
+    }
+}
+
+fn metrics(stats: &PairStats, error: f64) -> Vec<(&'static str, f64)> {
+    let norms = (stats.sum_sq_baseline * stats.sum_sq_candidate).sqrt();
+    vec![
+        ("rel_l2", error),
+        ("cosine", if norms > 0.0 { stats.dot / norms } else { f64::NAN }),
+        ("max_abs_err", stats.max_abs_diff),
+        ("mean_difference", stats.sum_diff / count(stats.elements)),
+        ("unequal_share", count(stats.unequal) / count(stats.elements)),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn count(elements: u64) -> f64 {
+    elements.max(1) as f64
+}
+
+/// The largest error among an operation's inputs; infinite where one differs in a property without size.
+pub fn input_error(operation: &Operation, comparison: &OperationComparison) -> f64 {
+    let is_input = |leaf: &&LeafComparison| {
+        let kind = leaf.pair.candidate.and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+        matches!(kind, Some(TensorKind::Input))
+    };
+    comparison
+        .leaves
+        .iter()
+        .filter(is_input)
+        .filter_map(|leaf| leaf.measured.as_ref())
+        .map(|measured| measured.error)
+        .fold(0.0, f64::max)
 }

@@ -7,4 +7,6 @@
 
 pub mod flow;
 pub mod limits;
+pub mod lines;
 pub mod rules;
+pub mod unit;

@@ -97,6 +97,27 @@ pub struct DumpUnit {
     pub profile: Vec<ProfilePoint>,
 }
 
+impl DumpUnit {
+    /// A unit of which nothing could be read.
+    pub fn unread(step: u64, rank: Option<u64>) -> Self {
+        Self {
+            step,
+            rank,
+            data: String::new(),
+            verdict: Verdict::Incomplete,
+            compared: 0,
+            unmatched_candidate: 0,
+            unmatched_baseline: 0,
+            not_compared: 0,
+            culprit: None,
+            runner_up: None,
+            inherited_from: None,
+            rules: Vec::new(),
+            profile: Vec::new(),
+        }
+    }
+}
+
 /// A place in a distributed run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {

@@ -200,8 +200,11 @@ fn align(
     partners: &mut Partners,
 ) {
     let Some((detail, weaker)) = details.split_first() else { return };
-    if left.is_empty() || right.is_empty() || (*detail == Detail::Name && left.len() != right.len()) {
+    if left.is_empty() || right.is_empty() {
         return;
+    }
+    if *detail == Detail::Name {
+        return pair_equal_counts(baseline, candidate, left, right, partners);
     }
     let keys = |side: &Side<'_>, indices: &[usize]| -> Vec<u64> {
         indices.iter().map(|index| side.key(*index, *detail)).collect()
@@ -213,6 +216,28 @@ fn align(
             partners.extend(new.iter().copied().zip(old.iter().copied()));
         } else {
             align(baseline, candidate, old, new, weaker, partners);
+        }
+    }
+}
+
+/// Inside a stretch where nothing else agrees, calls of one name are the same calls in order, if there are as many on
+/// both sides; with unequal numbers there is no telling which is which.
+fn pair_equal_counts(
+    baseline: &Side<'_>,
+    candidate: &Side<'_>,
+    left: &[usize],
+    right: &[usize],
+    partners: &mut Partners,
+) {
+    let by_name = |side: &Side<'_>, indices: &[usize]| {
+        let mut calls: HashMap<u64, Vec<usize>> = HashMap::new();
+        indices.iter().for_each(|index| calls.entry(side.key(*index, Detail::Name)).or_default().push(*index));
+        calls
+    };
+    let of_baseline = by_name(baseline, left);
+    for (name, calls) in by_name(candidate, right) {
+        if let Some(others) = of_baseline.get(&name).filter(|others| others.len() == calls.len()) {
+            partners.extend(calls.into_iter().zip(others.iter().copied()));
         }
     }
 }

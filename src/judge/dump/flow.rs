@@ -64,6 +64,7 @@ pub fn follow(baseline: &Dump, candidate: &Dump, unit: &UnitComparison, context:
         forward: HashMap::new(),
         inside: HashMap::new(),
         before: Seen { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
+        training: false,
     };
     unit.operations.iter().map(|operation| walk.operation(operation)).collect()
 }
@@ -104,6 +105,8 @@ struct Walk<'a> {
     /// What happened inside a module, by its path and direction.
     inside: HashMap<(String, Option<Direction>), Seen>,
     before: Seen,
+    /// Whether a result so far required a gradient.
+    training: bool,
 }
 
 /// One value of an operation with its records.
@@ -225,6 +228,7 @@ impl<'a> Walk<'a> {
 
     /// An input is suspected when nothing before it explains what it shows.
     fn judge_received(&self, item: &Item<'_>, origin: Option<Seen>, items: &[Item<'_>], op: &str) -> LeafFlow {
+        let direction = OpName::parse(op).direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
         let limits = band(looser(item.dtype(), before.loosest));
@@ -237,13 +241,27 @@ impl<'a> Walk<'a> {
             None
         } else if let Some(exact) = measured.exact {
             suspect_received_exact(exact, measured, before, limits, items, op)
-        } else if before.identical || measured.error > limit {
+        } else if (before.identical && self.is_leaf(item, measured, direction)) || measured.error > limit {
             let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
             Some(Suspicion { rule: &rules::INPUT_DIFFERS, severity, is_culprit: true })
         } else {
             None
         };
         flow
+    }
+
+    /// Whether an input that was not seen before is one that nothing computed: a weight, a buffer, data.
+    ///
+    /// Statistics of narrow types are rounded, so equal statistics before it do not prove that nothing differed; a
+    /// view or part of such a tensor may be the first to show it. A parameter, and a value outside the graph of a
+    /// training step, are leaves all the same.
+    fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, direction: Option<Direction>) -> bool {
+        let narrow = self.before.loosest.is_some_and(|dtype| dtype.unit_roundoff() > Dtype::F32.unit_roundoff());
+        if measured.basis == Basis::Data || !narrow || item.kind == TensorKind::Parameter {
+            return true;
+        }
+        let outside_graph = item.records().iter().flatten().all(|record| record.requires_grad == Some(false));
+        direction == Some(Direction::Forward) && self.training && outside_graph
     }
 
     /// An output is suspected when it shows more than noise and what the operation received.
@@ -296,6 +314,7 @@ impl<'a> Walk<'a> {
             all.add(seen);
             if !is_received(item.kind) {
                 made.add(seen);
+                self.training |= item.records().iter().flatten().any(|record| record.requires_grad == Some(true));
             }
             for key in item.keys() {
                 let origin = if is_received(item.kind) { self.values.get(&key).copied() } else { None };
@@ -308,7 +327,7 @@ impl<'a> Walk<'a> {
             self.forward.insert((name.base.clone(), name.call), all);
         }
         if !is_in_place_artefact(items, full_name) {
-            self.before.add(all);
+            self.before.add(Seen { loosest: made.loosest, ..all });
         }
         self.remember_inside(name, full_name, made);
     }

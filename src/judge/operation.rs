@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::number::Number;
+use super::number::Number;
 use crate::read::dump::TensorKind;
 
 /// What became of a tensor or value.
