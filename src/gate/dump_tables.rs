@@ -8,6 +8,7 @@ use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
 use crate::msprobe::table::Table;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::{Dump, DumpFolder, DumpFormat, Value};
+use crate::read::tensor;
 
 /// Two dumps that were read.
 #[derive(Clone, Copy)]
@@ -43,8 +44,14 @@ pub fn table(
 }
 
 fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place) -> Measured {
-    let _files = (file(dumps.candidate, candidate), file(dumps.baseline, baseline));
-    Measured::Unreadable
+    let open =
+        |folder: &DumpFolder, dump: &Dump, place| tensor::open(folder.open_tensor(file(dump, place)?).ok()?).ok();
+    let candidate = open(dumps.folders.candidate, dumps.candidate, candidate);
+    let baseline = open(dumps.folders.baseline, dumps.baseline, baseline);
+    match (candidate, baseline) {
+        (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
+        _ => Measured::Unreadable,
+    }
 }
 
 fn file(dump: &Dump, place: Place) -> Option<&str> {

@@ -6,10 +6,12 @@
 mod cells;
 mod difference;
 mod hash;
+mod metrics;
 mod pairing;
 mod ptdbg;
 mod verdict;
 
+pub use metrics::Measured;
 pub use pairing::Matching;
 
 use crate::msprobe::python;
@@ -149,25 +151,13 @@ struct Line {
     differences: [String; 8],
 }
 
-/// What was measured of a pair of tensor files.
-#[derive(Clone, Debug)]
-pub enum Measured {
-    /// A file is missing or cannot be read.
-    Unreadable,
-    /// The six cells, from `Cosine` to `Five Thousandths Err Ratio`.
-    Cells(Box<[Cell; 6]>),
-}
-
 fn lines(pair: &Pair<'_>, rows: &[RowPair], mode: Mode, measured: &dyn Fn(Place, Place) -> Measured) -> Vec<Line> {
     let line = |row: &RowPair| {
         let candidate = Half::of(row.candidate.of(pair.candidate)?);
         let baseline = row.baseline.and_then(|place| place.of(pair.baseline)).map_or_else(Half::missing, Half::of);
         let tensor = match row.baseline {
             Some(place) if mode == Mode::Tensor && candidate.is_saved() && baseline.is_saved() => {
-                match measured(row.candidate, place) {
-                    Measured::Cells(cells) => *cells,
-                    Measured::Unreadable => cells::all("unsupported"),
-                }
+                measured(row.candidate, place).cells()
             }
             _ => cells::all("unsupported"),
         };
@@ -210,12 +200,12 @@ impl Line {
             bench.requires_grad.into(),
         ];
         match mode {
-            Mode::Tensor => row.extend(self.tensor.iter().map(cells::spaced)),
+            Mode::Tensor => row.extend(self.tensor.iter().map(cells::written)),
             Mode::Statistics => row.extend(self.differences.iter().map(|text| Cell::Text(text.clone()))),
             Mode::Checksum => row.extend([Cell::Text(npu.hash.clone()), Cell::Text(bench.hash.clone())]),
         }
         if mode != Mode::Checksum {
-            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::spaced));
+            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::written));
         }
         row.push(Cell::Bool(npu.requires_grad == bench.requires_grad));
         row.push(verdict.level.as_str().into());

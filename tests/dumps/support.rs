@@ -13,18 +13,18 @@ use precision_gate::pair::unit;
 use serde_json::Value;
 
 /// Folder of the fixtures.
-pub fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps")
 }
 
 /// What lies at a path.
-pub fn look(path: &Path) -> Inventory {
+pub(crate) fn look(path: &Path) -> Inventory {
     let files = fetch::open(path.to_str().expect("UTF-8")).expect("there");
     discover::look(files, &Quiet).expect("listed")
 }
 
 /// The tables of all pairs of units under two paths.
-pub fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> Vec<Table> {
+pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> Vec<Table> {
     let (baseline, candidate) = (look(baseline), look(candidate));
     let (pairs, _) = unit::units(&baseline.dumps, &candidate.dumps);
     let table = |folders: &unit::UnitPair<'_>| {
@@ -36,15 +36,15 @@ pub fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> Vec<Tab
 }
 
 /// A table the real tool wrote.
-pub struct Expected {
+pub(crate) struct Expected {
     /// Column titles.
-    pub columns: Vec<String>,
+    pub(crate) columns: Vec<String>,
     /// Cells: text where it came from a CSV file, with their types where it came from a workbook.
-    pub rows: Vec<Vec<Value>>,
+    pub(crate) rows: Vec<Vec<Value>>,
 }
 
 /// Reads an expected table.
-pub fn expected(path: &Path) -> Expected {
+pub(crate) fn expected(path: &Path) -> Expected {
     let json: Value = serde_json::from_slice(&std::fs::read(path).expect("readable")).expect("JSON");
     let list = |value: &Value| value.as_array().expect("a list").clone();
     let columns = list(&json["columns"]).iter().map(|title| title.as_str().expect("text").to_owned()).collect();
@@ -63,6 +63,7 @@ fn same_cell(column: &str, want: &Value, got: &Cell) -> bool {
     match (want, got) {
         (Value::String(want), _) if *want == got.text() => !matches!(got, Cell::Empty),
         (Value::String(want), _) if column == "EucDist" => want.parse().is_ok_and(|want| close(want, &got.text())),
+        (Value::String(want), Cell::Infinite(_)) => *want == got.text().trim(),
         (Value::Bool(want), Cell::Bool(got)) => want == got,
         (Value::Number(want), Cell::Int(_) | Cell::Float(_)) => {
             want.as_f64().is_some_and(|want| close(want, &got.text()))
@@ -73,15 +74,15 @@ fn same_cell(column: &str, want: &Value, got: &Cell) -> bool {
 
 /// Cells that differ, counted by column, with an example.
 #[derive(Default)]
-pub struct Difference {
-    pub cells: usize,
-    pub equal: usize,
-    pub by_column: BTreeMap<String, (usize, String)>,
+pub(crate) struct Difference {
+    pub(crate) cells: usize,
+    pub(crate) equal: usize,
+    pub(crate) by_column: BTreeMap<String, (usize, String)>,
 }
 
 impl Difference {
     /// Adds the comparison of one table.
-    pub fn add(&mut self, name: &str, want: &Expected, got: Option<&Table>) {
+    pub(crate) fn add(&mut self, name: &str, want: &Expected, got: Option<&Table>) {
         self.cells += want.rows.len() * want.columns.len();
         let Some(got) = got else {
             return self.note(name, "no table".into());
@@ -109,7 +110,7 @@ impl Difference {
     }
 
     /// Demands that every cell is equal.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         for (column, (count, example)) in &self.by_column {
             println!("{count} × {column}: {example}");
         }

@@ -205,13 +205,17 @@ fn float(cell: &Cell) -> Cell {
     }
 }
 
-/// Infinite numbers are written with a space before them, so that spreadsheets show them.
-pub(super) fn spaced(cell: &Cell) -> Cell {
+/// The cell as it goes into the table: infinite numbers are marked.
+pub(super) fn written(cell: &Cell) -> Cell {
     match cell {
-        Cell::Float(value) if value.is_infinite() => Cell::Text(format!(" {}", python::float(*value))),
+        Cell::Float(value) if value.is_infinite() => Cell::Infinite(*value),
         other => other.clone(),
     }
 }
+
+/// Titles of the statistics of both sides.
+pub(super) const STATISTICS: [&str; 8] =
+    ["NPU max", "NPU min", "NPU mean", "NPU l2norm", "Bench max", "Bench min", "Bench mean", "Bench l2norm"];
 
 /// Column titles.
 pub(super) fn columns(mode: Mode, stacks: bool) -> Vec<String> {
@@ -237,8 +241,6 @@ pub(super) fn columns(mode: Mode, stacks: bool) -> Vec<String> {
         "MeanRelativeErr",
         "NormRelativeErr",
     ];
-    const STATISTICS: [&str; 8] =
-        ["NPU max", "NPU min", "NPU mean", "NPU l2norm", "Bench max", "Bench min", "Bench mean", "Bench l2norm"];
     const TAIL: [&str; 3] = ["Requires_grad Consistent", "Result", "Err_message"];
     let body: Vec<&str> = match mode {
         Mode::Tensor => TENSOR.into_iter().chain(STATISTICS).collect(),

@@ -152,22 +152,17 @@ impl<'a> Side<'a> {
 
     /// The key of every row without call numbers.
     fn fuzzy_keys(&self) -> Vec<String> {
-        let stems: Vec<String> = self
-            .operations
-            .iter()
-            .map(|op| {
-                let name = OpName::parse(&op.renamed);
-                let base = if op.renamed.starts_with("Module.") || op.renamed.starts_with("Cell.") {
-                    // A module's class may differ between frameworks; its path is the module.
-                    name.base.rsplit_once('.').map_or(name.base.as_str(), |(path, _)| path)
-                } else {
-                    &name.base
-                };
-                format!("{base} {:?}", name.direction)
-            })
-            .collect();
+        let stems: Vec<String> = self.operations.iter().map(|op| without_call(&op.renamed)).collect();
         self.rows.iter().map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), row.suffix)).collect()
     }
+}
+
+/// An operation's name without its call number; a module's without its class, which may differ between frameworks.
+pub(super) fn without_call(operation: &str) -> String {
+    let name = OpName::parse(operation);
+    let is_module = operation.starts_with("Module.") || operation.starts_with("Cell.");
+    let path = name.base.rsplit_once('.').map(|(path, _)| path).filter(|_| is_module);
+    format!("{} {:?}", path.unwrap_or(&name.base), name.direction)
 }
 
 /// Whether msprobe compares an operation: one of the last two parts of its name is a direction, and a name stands
@@ -214,7 +209,7 @@ fn by_key(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
 /// Matches keys in order of appearance: two queues grow in step; the newest candidate takes the oldest waiting
 /// baseline row with its key, else the newest baseline row goes to the oldest waiting candidate with its key. A
 /// match ends the wait of everything before it on both sides.
-fn in_order(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
+pub(super) fn in_order(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
     let mut partners = vec![None; candidate.len()];
     let (mut npu, mut bench) = (Queue::default(), Queue::default());
     for step in 0..candidate.len().max(baseline.len()) {
