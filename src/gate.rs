@@ -16,6 +16,7 @@ use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::settle;
 use crate::judge::unit::Check;
+use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
 use crate::report::{ArtifactRow, GateResult, Outcome, Run, SCHEMA_VERSION, Tool};
@@ -35,6 +36,8 @@ pub struct Request {
     pub policy: Policy,
     /// Today's date (`YYYY-MM-DD`).
     pub today: String,
+    /// How rows of msprobe's compare tables find their partners when names differ.
+    pub matching: Matching,
 }
 
 impl Request {
@@ -107,7 +110,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         let mut part = match id {
             CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy),
-            CheckId::Dump => dump::check(&baseline, &candidate, &request.policy, progress),
+            CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
             CheckId::Artifacts | CheckId::Checkpoint => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);

@@ -2,4 +2,5 @@
 //! steps, never values.
 
 pub mod dump;
+pub mod similarity;
 pub mod unit;

@@ -116,7 +116,7 @@ fn recognise_content(source: Source, head: &[u8]) -> Recognised {
         return Recognised::Ignored("empty file".into());
     }
     if head.starts_with(b"PK") {
-        return if crate::read::pack::recognise(source.as_ref()) {
+        return if crate::read::pack::recognise(&source) {
             Recognised::Pack(crate::read::pack::read(source))
         } else {
             Recognised::Ignored("a zip archive that is neither a config pack nor a checkpoint".into())

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use crate::compare::dump::UnitComparison;
+use crate::compare::tensor::PairStats;
 use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
 use crate::msprobe::table::Table;
 use crate::pair::unit::UnitPair;
@@ -23,24 +25,33 @@ pub struct Dumps<'a> {
 
 /// The table of one unit; `None` where msprobe writes none (`dump-compare.md` section 3.1).
 ///
-/// `known` gives what has been measured of a pair of values already (candidate first); the others are measured here,
-/// in parallel.
-pub fn table(
-    dumps: &Dumps<'_>,
-    matching: &Matching,
-    known: &(dyn Fn(Place, Place) -> Option<Measured> + Sync),
-) -> Option<Table> {
+/// `known` holds what has been measured of pairs of values already (candidate first); the others are measured here, in
+/// parallel.
+pub fn table(dumps: &Dumps<'_>, matching: &Matching, known: &HashMap<(Place, Place), &PairStats>) -> Option<Table> {
     let candidate = dumps.folders.candidate;
     let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
     let measured: HashMap<(Place, Place), Measured> = dump::pairs(&pair)
         .into_par_iter()
         .map(|(candidate, baseline)| {
-            let measured = known(candidate, baseline).unwrap_or_else(|| measure(dumps, candidate, baseline));
-            ((candidate, baseline), measured)
+            let known = known.get(&(candidate, baseline)).and_then(|stats| Measured::of_stats(stats));
+            ((candidate, baseline), known.unwrap_or_else(|| measure(dumps, candidate, baseline)))
         })
         .collect();
     let lookup = |candidate, baseline| measured.get(&(candidate, baseline)).cloned().unwrap_or(Measured::Unreadable);
     dump::table(&pair, &lookup, name(candidate))
+}
+
+/// What the comparison for the verdict measured of pairs of tensors of one shape, candidate first.
+pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairStats> {
+    let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place { operation: operation?, leaf: leaf? });
+    let operations = comparison.operations.iter().flat_map(|operation| {
+        operation.leaves.iter().filter_map(move |leaf| {
+            let candidate = place(operation.pair.candidate, leaf.pair.candidate)?;
+            let baseline = place(operation.pair.baseline, leaf.pair.baseline)?;
+            Some(((candidate, baseline), leaf.stats.as_deref()?))
+        })
+    });
+    operations.collect()
 }
 
 fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place) -> Measured {

@@ -6,6 +6,7 @@
 mod cells;
 mod difference;
 mod hash;
+pub mod mapping;
 mod metrics;
 mod pairing;
 mod ptdbg;

@@ -96,6 +96,25 @@ pub fn str(value: &Json) -> String {
     }
 }
 
+/// Whether `float(text)` succeeds: white space around it, single underscores between digits, `nan`, `inf` and
+/// `infinity` in any case are allowed.
+pub fn is_float(text: &str) -> bool {
+    let text = text.trim();
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text).to_ascii_lowercase();
+    if matches!(unsigned.as_str(), "nan" | "inf" | "infinity") {
+        return true;
+    }
+    let digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_digit);
+    let bytes = unsigned.as_bytes();
+    let underscore_between_digits = |(position, byte): (usize, &u8)| {
+        *byte != b'_'
+            || (digit(position.checked_sub(1).and_then(|before| bytes.get(before))) && digit(bytes.get(position + 1)))
+    };
+    bytes.iter().all(|byte| byte.is_ascii_digit() || b"._e+-".contains(byte))
+        && bytes.iter().enumerate().all(underscore_between_digits)
+        && unsigned.replace('_', "").parse::<f64>().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -55,3 +55,28 @@ pub struct Table {
     /// Rows of as many cells.
     pub rows: Vec<Vec<Cell>>,
 }
+
+/// Whether a spreadsheet could take a text for a formula, by msprobe's rule: no number (cut at `;`, as Python's
+/// `float` reads it), and `+ - = % @` or a full-width twin at the start or after a `;`.
+pub fn is_formula_like(text: &str) -> bool {
+    if text.split(';').all(super::python::is_float) {
+        return false;
+    }
+    let risky = |part: &str| part.starts_with(['+', '-', '=', '%', '@', '＋', '－', '＝', '％', '＠']);
+    text.split(';').any(risky)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_formula_like;
+
+    #[test]
+    fn formulas_are_told_from_numbers() {
+        for text in ["=1+1", "@ring", "--flag", "a;=b", "＝1", "-1;x", "-"] {
+            assert!(is_formula_like(text), "{text}");
+        }
+        for text in ["-1", "+1.5e-3", "-inf", "1;-2", "a=b", "", " -1 ", "-1_000", "level0:NA;level1:H-D_R"] {
+            assert!(!is_formula_like(text), "{text}");
+        }
+    }
+}

@@ -69,14 +69,32 @@ fn place(operation: &Operation, leaf: &Leaf) -> String {
     }
 }
 
-/// Debug dumps list gradients early; they are made after every forward value. Other dumps are in execution order.
-fn execution_order(dump: &Dump) -> Vec<usize> {
+/// Positions in execution order. Dumps are written in that order but for two kinds of gradients: those saved by hand
+/// are listed early and made after every forward value, and a module's parameter gradients may be listed before the
+/// backward calls that make them.
+fn execution_order(dump: &Dump, names: &[OpName]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..dump.operations.len()).collect();
     if dump.level == "debug" {
         order.sort_by_key(|index| {
             dump.operations.get(*index).is_some_and(|operation| is_saved_gradient(&operation.name))
         });
+        return order;
     }
+    let mut last_backward: HashMap<String, usize> = HashMap::new();
+    for (index, (operation, name)) in dump.operations.iter().zip(names).enumerate() {
+        if name.direction == Some(Direction::Backward) {
+            last_backward.insert(name.base.clone(), index);
+            if let Some(parent) = dump.parents.get(&operation.name) {
+                last_backward.insert(OpName::parse(parent).base, index);
+            }
+        }
+    }
+    order.sort_by_key(|index| match names.get(*index) {
+        Some(name) if name.direction == Some(Direction::ParametersGradient) => {
+            (last_backward.get(&name.base).map_or(*index, |last| *last.max(index)), true)
+        }
+        _ => (*index, false),
+    });
     order
 }
 
@@ -98,8 +116,9 @@ type Partners = HashMap<usize, usize>;
 
 impl<'a> Side<'a> {
     fn new(dump: &'a Dump) -> Self {
-        let names = dump.operations.iter().map(|operation| OpName::parse(&operation.name)).collect();
-        Self { dump, names, order: execution_order(dump) }
+        let names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(&operation.name)).collect();
+        let order = execution_order(dump, &names);
+        Self { dump, names, order }
     }
 
     fn operation(&self, index: usize) -> Option<&'a Operation> {

@@ -1,6 +1,6 @@
 //! Reading dump folders and expected tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use precision_gate::fetch;
@@ -30,7 +30,7 @@ pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> 
     let table = |folders: &unit::UnitPair<'_>| {
         let (baseline, candidate) = (folders.baseline.read().ok()?, folders.candidate.read().ok()?);
         let dumps = Dumps { folders: *folders, baseline: &baseline, candidate: &candidate };
-        dump_tables::table(&dumps, matching, &|_, _| None)
+        dump_tables::table(&dumps, matching, &HashMap::new())
     };
     pairs.iter().filter_map(table).collect()
 }

@@ -329,11 +329,13 @@ impl<'a> Walk<'a> {
         if !is_in_place_artefact(items, full_name) {
             self.before.add(Seen { loosest: made.loosest, ..all });
         }
-        self.remember_inside(name, full_name, made);
+        // Parameter gradients are made from what arrives at the backward call, which may be all it records.
+        let inside = if name.direction == Some(Direction::Backward) { all } else { made };
+        self.remember_inside(name, full_name, inside);
     }
 
     /// An error made inside a module is the module's too, and that of every module around it.
-    fn remember_inside(&mut self, name: &OpName, full_name: &str, made: Seen) {
+    fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Seen) {
         let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
         let own = module_path(&name.base).map(str::to_owned);
         let direction = match name.direction {
@@ -343,7 +345,7 @@ impl<'a> Walk<'a> {
         for path in [own, parent.as_deref().and_then(module_path).map(str::to_owned)].into_iter().flatten() {
             let mut path = path.as_str();
             loop {
-                self.inside.entry((path.to_owned(), direction)).or_insert(Seen::NOTHING).add(made);
+                self.inside.entry((path.to_owned(), direction)).or_insert(Seen::NOTHING).add(inside);
                 match path.rsplit_once('.') {
                     Some((outer, _)) => path = outer,
                     None => break,
