@@ -14,7 +14,7 @@ use crate::fetch;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::settle::settle;
+use crate::judge::settle::{settle, waiver_findings};
 use crate::judge::unit::Check;
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
@@ -34,8 +34,6 @@ pub struct Request {
     pub checks: Vec<CheckId>,
     /// What decides the verdict.
     pub policy: Policy,
-    /// Today's date (`YYYY-MM-DD`).
-    pub today: String,
     /// How rows of msprobe's compare tables find their partners when names differ.
     pub matching: Matching,
 }
@@ -111,7 +109,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy),
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
-            CheckId::Artifacts | CheckId::Checkpoint => continue,
+            CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
         verdicts.push(part.check.verdict);
@@ -121,6 +119,11 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         outcome.operations.extend(part.operations);
         outcome.tables.extend(part.tables);
     }
+    let of_policy = waiver_findings(&request.policy, &outcome.result.waived);
+    if !of_policy.is_empty() {
+        verdicts.push(verdict_of(&of_policy));
+    }
+    outcome.result.findings.extend(of_policy);
     outcome.result.verdict = match Verdict::of_all(verdicts) {
         Verdict::Skipped => Verdict::Incomplete,
         verdict => verdict,
@@ -142,7 +145,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
     GateResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool::current(),
-        today: request.today.clone(),
+        today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,
         baseline: run(baseline, &policy.baseline.label, "baseline"),

@@ -9,8 +9,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
+use precision_gate::policy::value::Date;
 use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
 
@@ -42,7 +44,6 @@ fn command(command: Command) -> Result<u8> {
                 candidate: args.candidate.unwrap_or_else(|| policy.candidate.location.clone()),
                 checks: Request::ALL_CHECKS.to_vec(),
                 policy,
-                today: today(&args.common),
                 matching: Matching::default(),
             };
             judge(&args.common, &request)
@@ -59,14 +60,9 @@ fn one_check(args: &cli::PairArgs, check: CheckId, matching: Matching) -> Result
         candidate: args.candidate.clone(),
         checks: vec![check],
         policy: policy(&args.common)?,
-        today: today(&args.common),
         matching,
     };
     judge(&args.common, &request)
-}
-
-fn today(common: &CommonArgs) -> String {
-    common.today.clone().unwrap_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string())
 }
 
 fn matching(args: &CompareArgs) -> Result<Matching> {
@@ -83,14 +79,17 @@ fn matching(args: &CompareArgs) -> Result<Matching> {
 }
 
 fn policy(common: &CommonArgs) -> Result<Policy> {
+    let today = common.today.clone().unwrap_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string());
+    let today = Date::try_from(today).map_err(|error| Error::new(ErrorKind::Usage, "--today", error))?;
     let path = match &common.config {
         Some(path) => path.as_path(),
         None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
-        None => return Ok(Policy::default()),
+        None => return Ok(Policy { today, ..Policy::default() }),
     };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
-    Policy::parse(&name, &text)
+    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    Ok(Policy { today, ..Policy::parse(&name, &text, &codes)? })
 }
 
 fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {

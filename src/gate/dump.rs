@@ -13,7 +13,7 @@ use crate::judge::dump::flow::Context;
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
 use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::rule::artifacts;
+use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
 use crate::msprobe::dump::Matching;
@@ -34,11 +34,18 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, request: &Request, pro
         steps.entry(pair.candidate.step).or_default().push(pair);
     }
     let mut earlier: HashMap<Option<u64>, Earlier> = HashMap::new();
+    let mut limits_used = vec![false; policy.dump.limits.len()];
     progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
     for pairs in steps.into_values() {
-        step(&pairs, &mut earlier, request, progress, &mut outcome);
+        for used in step(&pairs, &mut earlier, request, progress, &mut outcome) {
+            limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
+        }
     }
-    let settled = settle(missing.iter().map(missing_finding).collect(), policy);
+    let mut findings: Vec<Finding> = missing.iter().map(missing_finding).collect();
+    if !outcome.check.units.is_empty() {
+        findings.extend(unused_limits(policy, &limits_used));
+    }
+    let settled = settle(findings, policy);
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
     let units = outcome.check.units.iter().map(Unit::verdict);
@@ -68,7 +75,7 @@ fn step(
     request: &Request,
     progress: &dyn Progress,
     outcome: &mut CheckOutcome,
-) {
+) -> Vec<Vec<bool>> {
     let policy = &request.policy;
     let mut compared = Vec::new();
     for pair in pairs {
@@ -89,12 +96,21 @@ fn step(
         })
         .collect();
     inherit(&mut judged, earlier);
+    let mut limits_used = Vec::new();
     for unit in judged {
+        limits_used.push(unit.limits_used);
         outcome.check.units.push(Unit::Dump(Box::new(unit.unit)));
         outcome.findings.extend(unit.findings);
         outcome.waived.extend(unit.waived);
         outcome.operations.extend(unit.operations);
     }
+    limits_used
+}
+
+/// A limit rule of the policy that fits nothing protects nothing.
+fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
+    let unused = policy.dump.limits.iter().zip(used).filter(|(_, used)| !**used);
+    unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())).collect()
 }
 
 impl Compared<'_> {
