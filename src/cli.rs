@@ -26,7 +26,7 @@ pub(crate) enum Command {
     ConfigCheck(PairArgs),
     /// Judge two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
-    Compare(PairArgs),
+    Compare(CompareArgs),
     /// Judge two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(PairArgs),
@@ -54,6 +54,22 @@ pub(crate) struct PairArgs {
     pub(crate) candidate: String,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// `compare`
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+    /// Compare tables: pair calls in order of appearance, whatever their numbers
+    #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"])]
+    pub(crate) fuzzy: bool,
+    /// Compare tables: YAML file of candidate row name to baseline row name
+    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping")]
+    pub(crate) data_mapping: Option<PathBuf>,
+    /// Compare tables: YAML file of candidate module to baseline module
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cell_mapping: Option<PathBuf>,
 }
 
 /// What every judging command takes.

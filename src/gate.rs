@@ -6,6 +6,7 @@
 pub mod config;
 pub mod discover;
 pub mod dump;
+pub mod dump_tables;
 pub mod loss;
 
 use crate::error::Result;
@@ -15,6 +16,7 @@ use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
 use crate::judge::unit::Check;
+use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
 use crate::report::{ArtifactRow, GateResult, Outcome, Run, SCHEMA_VERSION, Tool};
@@ -32,6 +34,8 @@ pub struct Request {
     pub checks: Vec<CheckId>,
     /// What decides the verdict.
     pub policy: Policy,
+    /// How rows of msprobe's compare tables find their partners when names differ.
+    pub matching: Matching,
 }
 
 impl Request {
@@ -105,7 +109,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         let mut part = match id {
             CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
-            CheckId::Dump => dump::check(&baseline, &candidate, &request.policy, progress),
+            CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
             CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);

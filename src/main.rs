@@ -3,19 +3,20 @@
 
 mod cli;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::rule;
+use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
 
-use cli::{Cli, Command, CommonArgs};
+use cli::{Cli, Command, CommonArgs, CompareArgs};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
@@ -38,18 +39,43 @@ fn command(command: Command) -> Result<u8> {
     match command {
         Command::Run(args) => {
             let policy = policy(&args.common)?;
-            let baseline = args.baseline.unwrap_or_else(|| policy.baseline.location.clone());
-            let candidate = args.candidate.unwrap_or_else(|| policy.candidate.location.clone());
-            judge(&args.common, policy, baseline, candidate, Request::ALL_CHECKS.to_vec())
+            let request = Request {
+                baseline: args.baseline.unwrap_or_else(|| policy.baseline.location.clone()),
+                candidate: args.candidate.unwrap_or_else(|| policy.candidate.location.clone()),
+                checks: Request::ALL_CHECKS.to_vec(),
+                policy,
+                matching: Matching::default(),
+            };
+            judge(&args.common, &request)
         }
-        Command::ConfigCheck(args) => one_check(&args, CheckId::Config),
-        Command::Compare(args) => one_check(&args, CheckId::Dump),
-        Command::Loss(args) => one_check(&args, CheckId::Loss),
+        Command::ConfigCheck(args) => one_check(&args, CheckId::Config, Matching::default()),
+        Command::Compare(args) => one_check(&args.pair, CheckId::Dump, matching(&args)?),
+        Command::Loss(args) => one_check(&args, CheckId::Loss, Matching::default()),
     }
 }
 
-fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
-    judge(&args.common, policy(&args.common)?, args.baseline.clone(), args.candidate.clone(), vec![check])
+fn one_check(args: &cli::PairArgs, check: CheckId, matching: Matching) -> Result<u8> {
+    let request = Request {
+        baseline: args.baseline.clone(),
+        candidate: args.candidate.clone(),
+        checks: vec![check],
+        policy: policy(&args.common)?,
+        matching,
+    };
+    judge(&args.common, &request)
+}
+
+fn matching(args: &CompareArgs) -> Result<Matching> {
+    let read = |path: &PathBuf| {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
+        mapping::parse(&name, &text)
+    };
+    Ok(Matching {
+        fuzzy: args.fuzzy,
+        rows: args.data_mapping.as_ref().map(read).transpose()?.unwrap_or_default(),
+        modules: args.cell_mapping.as_ref().map(read).transpose()?,
+    })
 }
 
 fn policy(common: &CommonArgs) -> Result<Policy> {
@@ -66,8 +92,8 @@ fn policy(common: &CommonArgs) -> Result<Policy> {
     Ok(Policy { today, ..Policy::parse(&name, &text, &codes)? })
 }
 
-fn judge(common: &CommonArgs, policy: Policy, baseline: String, candidate: String, checks: Vec<CheckId>) -> Result<u8> {
-    if baseline.is_empty() || candidate.is_empty() {
+fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
+    if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
     }
@@ -75,8 +101,7 @@ fn judge(common: &CommonArgs, policy: Policy, baseline: String, candidate: Strin
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
-    let request = Request { baseline, candidate, checks, policy };
-    let mut outcome = gate::run(&request, &Quiet)?;
+    let mut outcome = gate::run(request, &Quiet)?;
     report::write::all(
         &mut outcome,
         &report::write::Options { out: &common.out, language: common.lang, xlsx: common.xlsx },
