@@ -30,6 +30,46 @@ pub(crate) enum Command {
     /// Judge two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(PairArgs),
+    /// Write a commented policy file from what lies in two folders
+    #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
+    Init(InitArgs),
+    /// Print a JSON Schema: of the policy file, of result.json, or of a line of operations.jsonl
+    #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
+    Schema {
+        /// Of what
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate")]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The trusted run's folder
+    pub(crate) baseline: String,
+    /// The folder of the run to judge
+    pub(crate) candidate: String,
+    /// Today's date, for the example waiver [default: the current UTC date]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) today: Option<String>,
+}
+
+/// What a schema is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// precision-gate.yml
+    Config,
+    /// result.json
+    Result,
+    /// A line of operations.jsonl
+    Operation,
 }
 
 /// `run`

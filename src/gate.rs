@@ -7,6 +7,7 @@ pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod dump_tables;
+pub mod init;
 pub mod loss;
 
 use crate::error::Result;
