@@ -2,13 +2,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one place that speaks to the terminal")]
 
 mod cli;
+mod progress;
+mod show;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::gate::{self, Request};
 use precision_gate::policy::Policy;
 use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
@@ -43,6 +45,7 @@ fn command(command: Command) -> Result<u8> {
         Command::ConfigCheck(args) => one_check(&args, CheckId::Config),
         Command::Compare(args) => one_check(&args, CheckId::Dump),
         Command::Loss(args) => one_check(&args, CheckId::Loss),
+        Command::Report(args) => show::report(&args),
     }
 }
 
@@ -72,13 +75,15 @@ fn judge(common: &CommonArgs, policy: Policy, baseline: String, candidate: Strin
     }
     let today = common.today.clone().unwrap_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string());
     let request = Request { baseline, candidate, checks, policy, today };
-    let mut outcome = gate::run(&request, &Quiet)?;
-    report::write::all(
-        &mut outcome,
-        &report::write::Options { out: &common.out, language: common.lang, xlsx: common.xlsx },
-    )?;
-    if !common.quiet {
-        println!("{}", outcome.result.verdict.as_str());
-    }
+    let templates = show::templates(&common.documents)?;
+    let mut outcome = gate::run(&request, progress::of(common.documents.quiet).as_ref())?;
+    let options = report::write::Options {
+        out: &common.out,
+        language: common.documents.lang,
+        templates: &templates,
+        xlsx: common.xlsx,
+    };
+    report::write::all(&mut outcome, &options)?;
+    show::summary(&outcome.result, &common.out, &common.documents)?;
     Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
 }
