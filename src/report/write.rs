@@ -4,9 +4,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::Outcome;
 use super::messages::{self, Language};
+use super::summary;
+use super::templates::Templates;
+use super::{GateResult, Outcome};
 use crate::error::{Error, ErrorKind, Result};
+use crate::judge::operation::OperationLine;
 use crate::msprobe::table::Table;
 
 /// How to write.
@@ -16,6 +19,8 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// Language of what people read.
     pub language: Language,
+    /// Templates of documents.
+    pub templates: &'a Templates,
     /// Whether tables are written as workbooks too.
     pub xlsx: bool,
 }
@@ -35,7 +40,19 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
-    Ok(())
+    documents(&outcome.result, &outcome.operations, options)
+}
+
+/// Writes every document that is made from a result and its operations alone.
+pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
+    fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
+    let summary = summary::Options {
+        language: options.language,
+        limit: summary::COMMENT_LIMIT,
+        pictures: &[],
+        templates: options.templates,
+    };
+    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
