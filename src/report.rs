@@ -3,8 +3,10 @@
 //! [`GateResult`] is the one model of a run. Every document is made from it, and from `operations.jsonl`,
 //! alone; [`messages`] holds what people read, one folder per language.
 
+pub mod curve;
 pub mod messages;
 pub mod operation;
+pub mod plot;
 pub mod write;
 
 use operation::OperationLine;
