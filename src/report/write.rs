@@ -37,6 +37,9 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
         lines.push(b'\n');
     }
     file(options.out, "operations.jsonl", &lines)?;
+    if let Some(png) = super::plot::loss::loss_png(&outcome.result)? {
+        file(options.out, "loss.png", &png)?;
+    }
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
