@@ -91,8 +91,12 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    let baseline = discover::look(fetch::open(&request.baseline)?, progress)?;
-    let candidate = discover::look(fetch::open(&request.candidate)?, progress)?;
+    let mut baseline = discover::look(fetch::open(&request.baseline)?, progress)?;
+    let mut candidate = discover::look(fetch::open(&request.candidate)?, progress)?;
+    if let [check] = request.checks.as_slice() {
+        baseline.expect_file_of(*check);
+        candidate.expect_file_of(*check);
+    }
     let mut outcome =
         Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
@@ -104,7 +108,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     outcome.result.waived = general.waived;
     for id in &request.checks {
         let mut part = match id {
-            CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
+            CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy),
             CheckId::Dump => dump::check(&baseline, &candidate, &request.policy, progress),
             CheckId::Artifacts | CheckId::Checkpoint => continue,

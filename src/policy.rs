@@ -7,6 +7,7 @@
 pub mod config;
 pub mod dump;
 pub mod loss;
+pub mod value;
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@
 pub mod messages;
 pub mod operation;
 pub mod write;
+pub mod xlsx;
 
 use operation::OperationLine;
 use schemars::JsonSchema;

@@ -47,7 +47,7 @@ pub mod artifacts {
 
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [artifacts::RULES].into_iter().flatten().copied()
+    [artifacts::RULES, super::config::rules::RULES].into_iter().flatten().copied()
 }
 
 /// The rule with this code.

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::Outcome;
 use super::messages::{self, Language};
 use crate::error::{Error, ErrorKind, Result};
-use crate::msprobe::table::Table;
+use crate::msprobe::table::{Cell, Table};
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -35,15 +35,22 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
+    if options.xlsx {
+        for (name, bytes) in super::xlsx::workbooks(&outcome.tables)? {
+            file(options.out, &name, &bytes)?;
+        }
+    }
     Ok(())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
+///
+/// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
 fn csv(table: &Table) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
     writer.write_record(&table.columns).map_err(internal)?;
     for row in &table.rows {
-        writer.write_record(row.iter().map(|cell| cell.text())).map_err(internal)?;
+        writer.write_record(row.iter().map(Cell::guarded_text)).map_err(internal)?;
     }
     writer.into_inner().map_err(internal)
 }
