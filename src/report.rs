@@ -16,6 +16,7 @@ pub mod terminal;
 pub mod view;
 pub mod write;
 pub mod writer;
+pub mod xlsx;
 
 use crate::judge::operation::OperationLine;
 use schemars::JsonSchema;

@@ -10,7 +10,7 @@ use super::templates::Templates;
 use super::{GateResult, Outcome};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
-use crate::msprobe::table::Table;
+use crate::msprobe::table::{Cell, Table};
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,11 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
+    if options.xlsx {
+        for (name, bytes) in super::xlsx::workbooks(&outcome.tables)? {
+            file(options.out, &name, &bytes)?;
+        }
+    }
     documents(&outcome.result, &outcome.operations, options)
 }
 
@@ -59,11 +64,13 @@ pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &O
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
+///
+/// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
 fn csv(table: &Table) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
     writer.write_record(&table.columns).map_err(internal)?;
     for row in &table.rows {
-        writer.write_record(row.iter().map(|cell| cell.text())).map_err(internal)?;
+        writer.write_record(row.iter().map(Cell::guarded_text)).map_err(internal)?;
     }
     writer.into_inner().map_err(internal)
 }
