@@ -1,6 +1,7 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
 
 mod convert;
+pub mod curve;
 mod detail;
 pub mod dump;
 mod kernel;

@@ -93,8 +93,9 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    let baseline = discover::look(fetch::open(&request.baseline)?, progress)?;
-    let candidate = discover::look(fetch::open(&request.candidate)?, progress)?;
+    let pattern = loss::log_pattern(&request.policy.loss)?;
+    let baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
+    let candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
     let mut outcome =
         Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
@@ -107,7 +108,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     for id in &request.checks {
         let mut part = match id {
             CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
-            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy),
+            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
             CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,
         };

@@ -6,6 +6,7 @@
 
 pub mod dump;
 pub mod finding;
+pub mod loss;
 pub mod number;
 pub mod operation;
 pub mod rule;

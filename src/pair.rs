@@ -1,6 +1,7 @@
 //! Stage 3, *pair*: which record of the candidate belongs to which of the baseline. It sees names, shapes and
-//! steps, never values.
+//! steps; values only to choose between calls that are alike in everything else.
 
+pub mod curve;
 pub mod dump;
 pub mod similarity;
 pub mod unit;

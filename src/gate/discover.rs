@@ -14,7 +14,8 @@ use crate::fetch::{FileEntry, Files, Source};
 use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
-use crate::read::curve::CurveFile;
+use crate::read::curve::log::LogPattern;
+use crate::read::curve::{self, CurveFile};
 use crate::read::dump::{self, DumpFolder};
 use crate::read::pack::Pack;
 use crate::report::ArtifactRow;
@@ -50,7 +51,9 @@ enum Outcome {
 }
 
 /// Looks at every file of a side.
-pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory> {
+///
+/// `pattern` says how the user's own log lines look, which no content tells.
+pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn Progress) -> Result<Inventory> {
     let mut inventory = Inventory { files: files.clone(), packs: vec![], curves: vec![], dumps: vec![], seen: vec![] };
     for (path, reason) in files.left_out() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
@@ -62,7 +65,7 @@ pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory>
     let recognised: Vec<Recognised> = entries
         .par_iter()
         .map(|entry| {
-            let recognised = recognise(&files, &entry.path);
+            let recognised = recognise(&files, &entry.path, pattern);
             progress.advance(1);
             recognised
         })
@@ -89,7 +92,7 @@ enum Recognised {
     Unreadable(Error),
 }
 
-fn recognise(files: &Arc<dyn Files>, path: &str) -> Recognised {
+fn recognise(files: &Arc<dyn Files>, path: &str, pattern: Option<&LogPattern>) -> Recognised {
     let source = match files.open(path) {
         Ok(source) => source,
         Err(error) => return Recognised::Unreadable(error),
@@ -98,7 +101,7 @@ fn recognise(files: &Arc<dyn Files>, path: &str) -> Recognised {
         Ok(head) => match dump::recognise(files, path, &head) {
             Some(folder) => Recognised::Dump(Box::new(folder)),
             None if dump::is_part(files.as_ref(), path) => Recognised::DumpPart,
-            None => recognise_content(source, &head),
+            None => recognise_content(source, &head, pattern),
         },
         Err(error) => Recognised::Unreadable(error),
     }
@@ -111,7 +114,7 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-fn recognise_content(source: Source, head: &[u8]) -> Recognised {
+fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) -> Recognised {
     if head.is_empty() {
         return Recognised::Ignored("empty file".into());
     }
@@ -122,8 +125,9 @@ fn recognise_content(source: Source, head: &[u8]) -> Recognised {
             Recognised::Ignored("a zip archive that is neither a config pack nor a checkpoint".into())
         };
     }
-    if let Some(format) = crate::read::curve::recognise(head, source.as_ref()) {
-        return Recognised::Curve(crate::read::curve::read(source, format));
+    let by_pattern = pattern.and_then(|pattern| curve::recognise_pattern(head, source.as_ref(), pattern));
+    if let Some(format) = by_pattern.or_else(|| curve::recognise(head, source.as_ref())) {
+        return Recognised::Curve(curve::read(source, format));
     }
     Recognised::Ignored("not a format the gate knows".into())
 }

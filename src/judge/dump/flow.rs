@@ -180,6 +180,7 @@ impl<'a> Walk<'a> {
             comparison.pair.candidate.and_then(|index| self.candidate.operations.get(index)),
         );
         let (Some(baseline), Some(candidate)) = operations else {
+            self.pass_over(operations.0.or(operations.1));
             return OperationFlow { received: 0.0, band: band(None), leaves: Vec::new() };
         };
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
@@ -202,6 +203,18 @@ impl<'a> Walk<'a> {
         self.remember(&name, &candidate.name, &items, loosest);
         let leaves = leaves.into_iter().flatten().collect();
         OperationFlow { received: received.error, band: band(loosest), leaves }
+    }
+
+    /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
+    /// difference, and its types may have added their noise.
+    fn pass_over(&mut self, operation: Option<&Operation>) {
+        self.before.identical = false;
+        for leaf in operation.into_iter().flat_map(|operation| &operation.leaves) {
+            if let Value::Tensor(record) = &leaf.value {
+                let dtype = Dtype::parse(&record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
+                self.before.loosest = looser(self.before.loosest, dtype);
+            }
+        }
     }
 
     /// Errors that reach an operation by other ways than its inputs.
