@@ -7,6 +7,7 @@ pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod loss;
+pub mod selftest;
 
 use crate::error::Result;
 use crate::fetch;

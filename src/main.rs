@@ -35,24 +35,68 @@ fn main() -> ExitCode {
 fn command(command: Command) -> Result<u8> {
     match command {
         Command::Run(args) => {
-            let policy = policy(&args.common)?;
+            let policy = policy(args.common.config.as_deref())?;
             let baseline = args.baseline.unwrap_or_else(|| policy.baseline.location.clone());
             let candidate = args.candidate.unwrap_or_else(|| policy.candidate.location.clone());
             judge(&args.common, policy, baseline, candidate, Request::ALL_CHECKS.to_vec())
         }
         Command::ConfigCheck(args) => one_check(&args, CheckId::Config),
         Command::Compare(args) => one_check(&args, CheckId::Dump),
-        Command::Loss(args) => one_check(&args, CheckId::Loss),
+        Command::Loss(args) => loss(&args),
+        Command::Noise(args) => noise(&args),
+        Command::Selftest(args) => selftest(&args),
     }
 }
 
-fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
-    judge(&args.common, policy(&args.common)?, args.baseline.clone(), args.candidate.clone(), vec![check])
+fn loss(args: &cli::LossArgs) -> Result<u8> {
+    let mut policy = policy(args.pair.common.config.as_deref())?;
+    policy.loss.mode = args.mode.unwrap_or(policy.loss.mode);
+    policy.loss.preset = args.preset.or(policy.loss.preset);
+    if !args.noise.is_empty() {
+        policy.loss.noise.0.clone_from(&args.noise);
+    }
+    let (baseline, candidate) = (args.pair.baseline.clone(), args.pair.candidate.clone());
+    judge(&args.pair.common, policy, baseline, candidate, vec![CheckId::Loss])
 }
 
-fn policy(common: &CommonArgs) -> Result<Policy> {
-    let path = match &common.config {
-        Some(path) => path.as_path(),
+fn noise(args: &cli::NoiseArgs) -> Result<u8> {
+    let policy = policy(args.config.as_deref())?;
+    let band = gate::loss::record(&args.runs, &policy.loss)?;
+    let internal = |error| Error::new(ErrorKind::Internal, "", error);
+    let json = serde_json::to_string_pretty(&band).map_err(internal)? + "\n";
+    let name = args.output.display().to_string();
+    std::fs::write(&args.output, json).map_err(|error| Error::io(&name, &error))?;
+    for (metric, noise) in &band.metrics {
+        let short = report::messages::short;
+        println!("{metric}: head {}, mean {} ({} comparisons)", short(noise.head), short(noise.mean), noise.comparisons);
+    }
+    println!("written to {name}");
+    Ok(exit::PASS)
+}
+
+fn selftest(args: &cli::SelftestArgs) -> Result<u8> {
+    let found = gate::selftest::run(&policy(args.config.as_deref())?)?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&found).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
+        println!("{json}");
+    } else {
+        for case in &found.cases {
+            let mark = if case.ok { "ok   " } else { "WRONG" };
+            let kind = if case.is_defect { "defect " } else { "healthy" };
+            println!("{mark} {kind} {:<24} {:<10} {}", case.name, case.verdict.as_str(), case.what);
+        }
+        println!("{}", if found.ok { "the limits do what they should" } else { "the limits do not do what they should" });
+    }
+    Ok(if found.ok { exit::PASS } else { exit::FAIL })
+}
+
+fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
+    judge(&args.common, policy(args.common.config.as_deref())?, args.baseline.clone(), args.candidate.clone(), vec![check])
+}
+
+fn policy(config: Option<&Path>) -> Result<Policy> {
+    let path = match config {
+        Some(path) => path,
         None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
         None => return Ok(Policy::default()),
     };

@@ -4,6 +4,7 @@
 //! alone; [`messages`] holds what people read, one folder per language.
 
 pub mod curve;
+pub mod mermaid;
 pub mod messages;
 pub mod operation;
 pub mod plot;
