@@ -7,6 +7,7 @@ pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod dump_tables;
+pub mod init;
 pub mod loss;
 
 use crate::error::Result;
@@ -94,8 +95,12 @@ impl CheckOutcome {
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
-    let baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
-    let candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
+    let mut baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
+    let mut candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
+    if let [check] = request.checks.as_slice() {
+        baseline.expect_file_of(*check);
+        candidate.expect_file_of(*check);
+    }
     let mut outcome =
         Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
@@ -107,7 +112,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     outcome.result.waived = general.waived;
     for id in &request.checks {
         let mut part = match id {
-            CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
+            CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
             CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,

@@ -14,6 +14,7 @@ use crate::fetch::{FileEntry, Files, Source};
 use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
+use crate::read::archive::{Archive, Limits};
 use crate::read::curve::log::LogPattern;
 use crate::read::curve::{self, CurveFile};
 use crate::read::dump::{self, DumpFolder};
@@ -23,6 +24,9 @@ use crate::verdict::{CheckId, Side};
 
 /// Bytes of a file that are looked at to recognise it.
 const HEAD: usize = 64 * 1024;
+
+/// Why a sound zip archive is not read.
+const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
 /// What lies on one side.
 pub struct Inventory {
@@ -84,7 +88,7 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
 
 /// What a file turned out to be.
 enum Recognised {
-    Pack(Result<Pack>),
+    Pack(Result<Box<Pack>>),
     Curve(Result<CurveFile>),
     Dump(Box<DumpFolder>),
     DumpPart,
@@ -120,9 +124,11 @@ fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) 
     }
     if head.starts_with(b"PK") {
         return if crate::read::pack::recognise(&source) {
-            Recognised::Pack(crate::read::pack::read(source))
+            Recognised::Pack(crate::read::pack::read(source).map(Box::new))
+        } else if let Err(error) = Archive::open(source, Limits { members: usize::MAX, total_bytes: u64::MAX }) {
+            Recognised::Unreadable(error)
         } else {
-            Recognised::Ignored("a zip archive that is neither a config pack nor a checkpoint".into())
+            Recognised::Ignored(OTHER_ARCHIVE.into())
         };
     }
     let by_pattern = pattern.and_then(|pattern| curve::recognise_pattern(head, source.as_ref(), pattern));
@@ -141,7 +147,7 @@ impl Inventory {
         match recognised {
             Recognised::Pack(Ok(pack)) => {
                 self.note(path, Some(CheckId::Config), "config pack", Outcome::Read(String::new()));
-                self.packs.push(pack);
+                self.packs.push(*pack);
             }
             Recognised::Curve(Ok(curve)) => {
                 self.note(path, Some(CheckId::Loss), curve.format, Outcome::Read(String::new()));
@@ -165,6 +171,23 @@ impl Inventory {
         }
     }
 
+    /// A single file that was given for one check belongs to it: nothing the gate knows is damage then.
+    pub fn expect_file_of(&mut self, check: CheckId) {
+        let [entry] = self.files.list() else { return };
+        let named = self.files.location().ends_with(&entry.path);
+        let [seen] = self.seen.as_mut_slice() else { return };
+        if !named || seen.check.is_some() {
+            return;
+        }
+        if let Outcome::Ignored(reason) = &seen.outcome {
+            let message = format!("{reason}, given for the {} check", check.as_str());
+            let kind = if reason == OTHER_ARCHIVE { ErrorKind::Unsupported } else { ErrorKind::Corrupt };
+            let error = Error::new(kind, &seen.path, message);
+            seen.outcome = Outcome::Damaged(error.with_help("give the file that the run wrote, and whole"));
+        }
+        seen.check = Some(check);
+    }
+
     /// The location as the user gave it.
     pub fn location(&self) -> &str {
         self.files.location()
@@ -178,6 +201,13 @@ impl Inventory {
     /// Whether anything belongs to `check`, readable or not.
     pub fn has(&self, check: CheckId) -> bool {
         self.seen.iter().any(|seen| seen.check == Some(check))
+    }
+
+    /// Whether anything of `check` is damaged, so that no reader could open it.
+    pub fn has_damaged(&self, check: CheckId) -> bool {
+        let damaged =
+            |seen: &Seen| matches!(&seen.outcome, Outcome::Damaged(error) if error.kind() == ErrorKind::Corrupt);
+        self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
     }
 
     /// Digest of the side: every file's path and length, and the content of small text files.

@@ -27,6 +27,7 @@ use crate::pair::curve::{CurvePair, CurvePairing};
 use crate::policy::loss::{LossPolicy, MetricPolicy};
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
+use honest::Beside;
 use ledger::Ledger;
 use level::LevelContext;
 use limits::CurveLimits;
@@ -141,7 +142,8 @@ impl<'r, 'a> Run<'r, 'a> {
         ledger: &mut Ledger,
     ) {
         if !pair.role.is_performance() {
-            honest::judge(pair, self.gradients(), self.settings.policy.coverage.get(), ledger);
+            let needed = self.settings.policy.coverage.get();
+            honest::judge(pair, &Beside { gradients: self.gradients(), lead: self.lead(pair), needed }, ledger);
         }
         let Some(measures) = measures else { return };
         match pair.role {
@@ -184,6 +186,12 @@ impl<'r, 'a> Run<'r, 'a> {
         self.pairs.iter().find(|(pair, _)| pair.metric == "grad_norm").map(|(pair, _)| *pair)
     }
 
+    /// The run's loss, unless `pair` is it.
+    fn lead(&self, pair: &CurvePair<'a>) -> Option<&CurvePair<'a>> {
+        let lead = self.pairs.iter().map(|(pair, _)| *pair).find(|pair| pair.role == Role::Loss);
+        lead.filter(|lead| lead.metric != pair.metric)
+    }
+
     fn unit(
         &self,
         pair: &CurvePair<'a>,
@@ -211,12 +219,19 @@ impl<'r, 'a> Run<'r, 'a> {
             verdict: Verdict::Skipped,
             paired: pair.points.len() as u64,
             paired_by: pair.points.by.as_str().to_owned(),
-            first_diverging_step: measures.filter(|_| is_loss).and_then(|m| m.first_lasting_departure(limits.band())),
+            first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
             non_finite_steps: honest::one_sided_non_finite(&pair.points).take(honest::LISTED).collect(),
             rules: std::mem::take(&mut ledger.rules),
             series: thin::thin(&pair.points, noise),
         }
     }
+}
+
+/// The first step after which the difference never returns into the band, or after which the candidate is not
+/// finite any more.
+fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limits: &CurveLimits) -> Option<u64> {
+    let departure = measures.and_then(|measures| measures.first_lasting_departure(limits.band()));
+    departure.into_iter().chain(honest::lasting_failure(&pair.points)).min()
 }
 
 /// How the differences of a pair are measured.

@@ -62,7 +62,7 @@ pub mod policy {
 
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [artifacts::RULES, policy::RULES, super::loss::code::RULES, super::dump::rules::RULES]
+    [artifacts::RULES, policy::RULES, super::config::rules::RULES, super::loss::code::RULES, super::dump::rules::RULES]
         .into_iter()
         .flatten()
         .copied()

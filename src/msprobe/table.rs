@@ -43,6 +43,21 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// The cell as CSV holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
+    ///
+    /// A percentage and a lone sign are no formulas to any spreadsheet, and stay.
+    pub fn guarded_text(&self) -> String {
+        let text = self.text();
+        let harmless =
+            |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
+        if matches!(self, Self::Text(_)) && is_formula_like(&text) && !harmless(&text) {
+            return format!("'{text}");
+        }
+        text
+    }
+}
+
 /// One table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {

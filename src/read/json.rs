@@ -7,6 +7,10 @@
 //! The parser pulls blocks from a [`ByteSource`], so a document need not fit in memory: [`Parser::object`] and
 //! [`Parser::array`] hand their entries out one at a time.
 
+mod write;
+
+pub use write::{to_indented_text, to_text};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Memory};
 

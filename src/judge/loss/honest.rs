@@ -21,12 +21,23 @@ const FROZEN: usize = 3;
 /// A curve of this length that never changes is worth a word.
 const CONSTANT_FROM: usize = 10;
 
+/// What stands beside a curve in its run.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'r, 'a> {
+    /// The gradient norm, in which a hidden failure shows.
+    pub gradients: Option<&'r CurvePair<'a>>,
+    /// The loss, where the curve is another one.
+    pub lead: Option<&'r CurvePair<'a>>,
+    /// The share of steps that must be covered.
+    pub needed: f64,
+}
+
 /// Applies all rules of this file.
-pub fn judge(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, needed: f64, ledger: &mut Ledger) {
-    coverage(pair, needed, ledger);
+pub fn judge(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) {
+    coverage(pair, beside, ledger);
     non_finite(pair, ledger);
     if pair.role == Role::Loss {
-        hidden_failure(pair, gradients, ledger);
+        hidden_failure(pair, beside.gradients, ledger);
         constant(pair, ledger);
     }
 }
@@ -36,11 +47,13 @@ fn gap(role: Role, share: f64) -> Severity {
     if matches!(role, Role::Loss | Role::EvalLoss) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
 }
 
-fn coverage(pair: &CurvePair<'_>, needed: f64, ledger: &mut Ledger) {
-    let coverage = &pair.points.coverage;
+fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) {
+    let (coverage, needed) = (&pair.points.coverage, beside.needed);
     let share = coverage.share();
     let holds = share >= needed && coverage.both > 0;
-    let severity = gap(pair.role, share);
+    // Steps that the loss lacks as well are told once, with the loss.
+    let told = beside.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
+    let severity = if told { Severity::Info } else { gap(pair.role, share) };
     ledger.note(RuleOutcome {
         rule: "coverage".into(),
         formula: "steps finite on both sides / steps finite in the baseline, at least the limit".into(),
@@ -48,10 +61,14 @@ fn coverage(pair: &CurvePair<'_>, needed: f64, ledger: &mut Ledger) {
         warn: None,
         fail: Some(Number(needed)),
         margin: Some(Number(share / needed - 1.0)),
-        verdict: if holds { Verdict::Pass } else { severity.verdict() },
+        verdict: match () {
+            () if holds => Verdict::Pass,
+            () if told => Verdict::Skipped,
+            () => severity.verdict(),
+        },
         note: format!("{} of {} steps", coverage.both, coverage.baseline),
     });
-    if !holds {
+    if !holds && !told {
         ledger.say(&code::COVERAGE, |finding| {
             finding
                 .weighing(severity)
@@ -63,10 +80,9 @@ fn coverage(pair: &CurvePair<'_>, needed: f64, ledger: &mut Ledger) {
         });
     }
     // One step in twenty, as for the other direction.
-    if coverage.both > 0 && coverage.candidate_only * 20 > coverage.both {
-        let severity = if pair.role == Role::Loss { Severity::Warn } else { Severity::Info };
+    if pair.role == Role::Loss && coverage.both > 0 && coverage.candidate_only * 20 > coverage.both {
         ledger.say(&code::BASELINE_SHORTER, |finding| {
-            finding.weighing(severity).with("extra", coverage.candidate_only).with("both", coverage.both)
+            finding.with("extra", coverage.candidate_only).with("both", coverage.both)
         });
     }
 }
@@ -81,6 +97,13 @@ fn ranges(missing: &[(u64, u64)]) -> Vec<String> {
 /// Steps at which one side only is not finite.
 pub fn one_sided_non_finite(points: &Aligned) -> impl Iterator<Item = u64> + '_ {
     points.iter().filter(|(_, b, c)| b.is_finite() != c.is_finite()).map(|(step, ..)| step)
+}
+
+/// The first step from which on the candidate is not finite to the end, while the baseline is.
+pub fn lasting_failure(points: &Aligned) -> Option<u64> {
+    let values = points.baseline.iter().zip(&points.candidate).rev();
+    let broken = values.take_while(|(b, c)| b.is_finite() && !c.is_finite()).count();
+    if broken == 0 { None } else { points.step.get(points.len() - broken).copied() }
 }
 
 fn non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {

@@ -159,7 +159,9 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
 
 fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, ledger: &mut Ledger) {
     let Some(together) = measures.change_correlation else { return };
-    let apart = together < APART && measures.rel.len() >= ORDER_FROM && measures.mean_rel > context.limits.band();
+    let apart = together < APART
+        && measures.rel.len() >= ORDER_FROM
+        && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
     ledger.measure(Measured {
         rule: "change_apart",
         code: &code::ORDER,

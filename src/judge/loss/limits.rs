@@ -95,7 +95,7 @@ impl CurveLimits {
 
     /// The relative difference that counts as inside: what the head allows, or the mean where the head is free.
     pub fn band(&self) -> f64 {
-        self.head.fail.or(self.mean.warn).unwrap_or(self.spread)
+        self.head.fail.or(self.mean.fail).unwrap_or(self.spread)
     }
 }
 
