@@ -125,6 +125,19 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
         step: measures.max.filter(|_| outside > allowed).map(|at| at.step),
         at_worst,
     });
+    if measures.smoothed.is_some() {
+        #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+        let (outliers, allowed) = (measures.outliers_above(band) as f64, (n / 20) as f64);
+        ledger.measure(Measured {
+            rule: "outliers",
+            code: &code::SPREAD,
+            formula: "single steps above the band that the rolling median takes out; at most one in twenty",
+            value: outliers,
+            limits: Limits { warn: None, fail: Some(allowed) },
+            step: measures.max.filter(|_| outliers > allowed).map(|at| at.step),
+            at_worst,
+        });
+    }
 }
 
 /// Isolated spikes happen; twice as many of them, and more than a few, are a sign.
