@@ -1,9 +1,12 @@
 //! The command line: clap types only.
 
+mod config_pack;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use config_pack::ConfigPackArgs;
 use precision_gate::report::messages::Language;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
@@ -24,6 +27,11 @@ pub(crate) enum Command {
     /// Judge two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
+    /// Make a config pack on this machine: environment, packages, settings, digests of data and weights
+    #[command(
+        after_help = "Example:\n  precision-gate config-pack --out npu_pack.zip train.sh config.yaml --data corpus/"
+    )]
+    ConfigPack(ConfigPackArgs),
     /// Judge two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
     Compare(PairArgs),

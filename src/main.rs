@@ -3,6 +3,7 @@
 
 mod cli;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,9 +12,9 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::policy::Policy;
 use precision_gate::verdict::CheckId;
-use precision_gate::{exit, report};
+use precision_gate::{collect, exit, report};
 
-use cli::{Cli, Command, CommonArgs};
+use cli::{Cli, Command, CommonArgs, ConfigPackArgs};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
@@ -41,6 +42,7 @@ fn command(command: Command) -> Result<u8> {
             judge(&args.common, policy, baseline, candidate, Request::ALL_CHECKS.to_vec())
         }
         Command::ConfigCheck(args) => one_check(&args, CheckId::Config),
+        Command::ConfigPack(args) => config_pack(&args),
         Command::Compare(args) => one_check(&args, CheckId::Dump),
         Command::Loss(args) => one_check(&args, CheckId::Loss),
     }
@@ -48,6 +50,18 @@ fn command(command: Command) -> Result<u8> {
 
 fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
     judge(&args.common, policy(&args.common)?, args.baseline.clone(), args.candidate.clone(), vec![check])
+}
+
+fn config_pack(args: &ConfigPackArgs) -> Result<u8> {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    let collected = collect::collect(&args.request(environment)?)?;
+    for note in &collected.notes {
+        eprintln!("note: {note}");
+    }
+    std::fs::write(&args.out, &collected.bytes).map_err(|error| Error::io(args.out.display().to_string(), &error))?;
+    println!("{}: {}", args.out.display(), collected.members.join(", "));
+    Ok(exit::PASS)
 }
 
 fn policy(common: &CommonArgs) -> Result<Policy> {
