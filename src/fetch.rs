@@ -24,6 +24,11 @@ pub trait ByteSource: Send + Sync {
 
     /// Fills `buffer` from `offset` on; reading past the end is an error.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+
+    /// All bytes, where they lie in memory anyway and need no copy.
+    fn in_memory(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// A shared byte source.
@@ -81,6 +86,10 @@ impl ByteSource for Memory {
         let bytes = start.checked_add(buffer.len()).and_then(|end| self.bytes.get(start..end));
         buffer.copy_from_slice(bytes.ok_or_else(|| past_end(self, offset, buffer.len()))?);
         Ok(())
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        Some(&self.bytes)
     }
 }
 

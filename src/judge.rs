@@ -5,8 +5,11 @@
 //! file and lays out no text.
 
 pub mod config;
+pub mod dump;
 pub mod finding;
+pub mod loss;
 pub mod number;
+pub mod operation;
 pub mod rule;
 pub mod settle;
 pub mod unit;

@@ -84,6 +84,8 @@ pub enum Profile {
 pub enum CheckId {
     /// What was found in the two folders, before any check.
     Artifacts,
+    /// The policy itself: waivers and selectors.
+    Policy,
     /// Configuration packs.
     Config,
     /// Training curves.
@@ -99,6 +101,7 @@ impl CheckId {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Artifacts => "artifacts",
+            Self::Policy => "policy",
             Self::Config => "config",
             Self::Loss => "loss",
             Self::Dump => "dump",

@@ -1,10 +1,13 @@
 //! `config-pack`: a pack of this machine's configuration.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this command tells what it packed and what it left out")]
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use precision_gate::collect::{Redaction, Request};
+use precision_gate::collect::{self, Redaction, Request};
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
 use precision_gate::policy::value::Pattern;
 
 /// `config-pack`
@@ -35,9 +38,22 @@ pub(crate) struct ConfigPackArgs {
     pub(crate) no_redact: bool,
 }
 
+/// Collects the pack and writes it; an older file is replaced, never added to.
+pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    let collected = collect::collect(&args.request(environment)?)?;
+    for note in &collected.notes {
+        eprintln!("note: {note}");
+    }
+    std::fs::write(&args.out, &collected.bytes).map_err(|error| Error::io(args.out.display().to_string(), &error))?;
+    println!("{}: {}", args.out.display(), collected.members.join(", "));
+    Ok(exit::PASS)
+}
+
 impl ConfigPackArgs {
     /// What to collect, given the process's environment.
-    pub(crate) fn request(&self, environment: Vec<(String, String)>) -> Result<Request> {
+    fn request(&self, environment: Vec<(String, String)>) -> Result<Request> {
         let python = self.python.clone().or_else(|| default_python(&environment));
         Ok(Request {
             python: python.filter(|_| self.site_packages.is_empty()),

@@ -3,6 +3,7 @@
 //! A file's first bytes say which reader it belongs to; its name never does. What is not recognised is listed
 //! with the reason, and what is recognised and cannot be read is damage, not absence.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -14,8 +15,9 @@ use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
-use crate::read::curve::CurveFile;
-use crate::read::dump::DumpFolder;
+use crate::read::curve::log::LogPattern;
+use crate::read::curve::{self, CurveFile};
+use crate::read::dump::{self, DumpFolder};
 use crate::read::pack::Pack;
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
@@ -53,17 +55,21 @@ enum Outcome {
 }
 
 /// Looks at every file of a side.
-pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory> {
+///
+/// `pattern` says how the user's own log lines look, which no content tells.
+pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn Progress) -> Result<Inventory> {
     let mut inventory = Inventory { files: files.clone(), packs: vec![], curves: vec![], dumps: vec![], seen: vec![] };
     for (path, reason) in files.left_out() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
     }
-    let entries: Vec<&FileEntry> = files.list().iter().filter(|entry| !is_tensor_data(&entry.path)).collect();
+    let data_folders = dump::data_folders(files.as_ref());
+    let entries: Vec<&FileEntry> =
+        files.list().iter().filter(|entry| !is_tensor_data(&entry.path, &data_folders)).collect();
     progress.begin("looking for artifacts", entries.len() as u64);
     let recognised: Vec<Recognised> = entries
         .par_iter()
         .map(|entry| {
-            let recognised = recognise(files.as_ref(), &entry.path);
+            let recognised = recognise(&files, &entry.path, pattern);
             progress.advance(1);
             recognised
         })
@@ -75,8 +81,9 @@ pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory>
 }
 
 /// Files inside a dump's data folder belong to the dump beside it and are opened through its records.
-fn is_tensor_data(path: &str) -> bool {
+fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
     path.split('/').rev().skip(1).any(|folder| folder == "dump_tensor_data")
+        || path.rsplit_once('/').is_some_and(|(folder, _)| data_folders.contains(folder))
 }
 
 /// What a file turned out to be.
@@ -84,17 +91,22 @@ enum Recognised {
     Pack(Result<Box<Pack>>),
     Curve(Result<CurveFile>),
     Dump(Box<DumpFolder>),
+    DumpPart,
     Ignored(String),
     Unreadable(Error),
 }
 
-fn recognise(files: &dyn Files, path: &str) -> Recognised {
+fn recognise(files: &Arc<dyn Files>, path: &str, pattern: Option<&LogPattern>) -> Recognised {
     let source = match files.open(path) {
         Ok(source) => source,
         Err(error) => return Recognised::Unreadable(error),
     };
     match head(&source) {
-        Ok(head) => recognise_content(source, &head),
+        Ok(head) => match dump::recognise(files, path, &head) {
+            Some(folder) => Recognised::Dump(Box::new(folder)),
+            None if dump::is_part(files.as_ref(), path) => Recognised::DumpPart,
+            None => recognise_content(source, &head, pattern),
+        },
         Err(error) => Recognised::Unreadable(error),
     }
 }
@@ -106,7 +118,7 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-fn recognise_content(source: Source, head: &[u8]) -> Recognised {
+fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) -> Recognised {
     if head.is_empty() {
         return Recognised::Ignored("empty file".into());
     }
@@ -119,8 +131,9 @@ fn recognise_content(source: Source, head: &[u8]) -> Recognised {
             Recognised::Ignored(OTHER_ARCHIVE.into())
         };
     }
-    if let Some(format) = crate::read::curve::recognise(head, source.as_ref()) {
-        return Recognised::Curve(crate::read::curve::read(source, format));
+    let by_pattern = pattern.and_then(|pattern| curve::recognise_pattern(head, source.as_ref(), pattern));
+    if let Some(format) = by_pattern.or_else(|| curve::recognise(head, source.as_ref())) {
+        return Recognised::Curve(curve::read(source, format));
     }
     Recognised::Ignored("not a format the gate knows".into())
 }
@@ -143,6 +156,9 @@ impl Inventory {
             Recognised::Dump(dump) => {
                 self.note(path, Some(CheckId::Dump), "dump", Outcome::Read(String::new()));
                 self.dumps.push(*dump);
+            }
+            Recognised::DumpPart => {
+                self.note(path, Some(CheckId::Dump), "dump", Outcome::Read("part of the dump beside it".into()))
             }
             Recognised::Pack(Err(error)) => {
                 self.note(path, Some(CheckId::Config), "config pack", Outcome::Damaged(error))

@@ -11,6 +11,8 @@ pub enum Cell {
     Int(i64),
     /// A number, written as Python writes it.
     Float(f64),
+    /// An infinite number of a compare table: CSV writes a space before it, so that spreadsheets show it.
+    Infinite(f64),
     /// `True` or `False`.
     Bool(bool),
 }
@@ -35,6 +37,7 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Int(value) => value.to_string(),
             Self::Float(value) => super::python::float(*value),
+            Self::Infinite(value) => format!(" {}", super::python::float(*value)),
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
         }
     }

@@ -78,3 +78,37 @@ impl JsonSchema for Pattern {
         json_schema!({"type": "string", "description": "shell-style pattern: * ? [...] {a,b}"})
     }
 }
+
+/// A day, `YYYY-MM-DD`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Date(jiff::civil::Date);
+
+impl TryFrom<String> for Date {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no date: expected YYYY-MM-DD");
+        // jiff reads a time of day after the date too; a date has just ten characters.
+        if text.len() != 10 {
+            return Err(wrong());
+        }
+        text.parse().map(Self).map_err(|_| wrong())
+    }
+}
+
+impl std::fmt::Display for Date {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl JsonSchema for Date {
+    fn schema_name() -> Cow<'static, str> {
+        "Date".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date"})
+    }
+}

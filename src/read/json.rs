@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next byte that is not white space, unread.
-    fn peek(&mut self) -> Result<Option<u8>> {
+    pub fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             match self.buffer.get(self.position).copied() {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.position += 1,

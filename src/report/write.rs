@@ -4,9 +4,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::Outcome;
 use super::messages::{self, Language};
+use super::summary;
+use super::templates::Templates;
+use super::{GateResult, Outcome};
 use crate::error::{Error, ErrorKind, Result};
+use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Cell, Table};
 
 /// How to write.
@@ -16,6 +19,8 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// Language of what people read.
     pub language: Language,
+    /// Templates of documents.
+    pub templates: &'a Templates,
     /// Whether tables are written as workbooks too.
     pub xlsx: bool,
 }
@@ -32,6 +37,9 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
         lines.push(b'\n');
     }
     file(options.out, "operations.jsonl", &lines)?;
+    if let Some(png) = super::plot::loss::loss_png(&outcome.result)? {
+        file(options.out, "loss.png", &png)?;
+    }
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
@@ -40,7 +48,19 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
             file(options.out, &name, &bytes)?;
         }
     }
-    Ok(())
+    documents(&outcome.result, &outcome.operations, options)
+}
+
+/// Writes every document that is made from a result and its operations alone.
+pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
+    fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
+    let summary = summary::Options {
+        language: options.language,
+        limit: summary::COMMENT_LIMIT,
+        pictures: &[],
+        templates: options.templates,
+    };
+    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.

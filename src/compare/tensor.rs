@@ -1,0 +1,484 @@
+//! Two tensors to numbers, in one pass over both.
+//!
+//! Elements are read in blocks of 256 KiB a side and compared by the [`kernel`](super::kernel). Large tensors are cut
+//! at fixed element counts and compared in parallel; chunks are folded in order, so the numbers are the same bits
+//! whatever the thread count.
+//!
+//! Two readings of the same elements stand side by side. [`PairStats`] itself is the gate's: complex numbers with both
+//! parts, equality in the stored type, infinities with their sign. [`MsprobeStats`] is what msprobe 26.2.0 measures
+//! (`dump-compare.md` section 4.4): real parts only, everything through `f64`.
+
+use std::cell::RefCell;
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::convert::{self, Bf16, F16, F32, F64};
+use super::detail::{Detail, Largest};
+use super::kernel::{Lanes, Load, Real, Sums};
+use crate::dtype::Dtype;
+use crate::error::{Error, ErrorKind, Result};
+use crate::read::tensor::TensorData;
+
+pub use super::scalar::{ScalarPair, scalar_pair};
+
+/// Elements of a chunk: the unit of parallel work, and what fixes the order of summation.
+const CHUNK: u64 = 1 << 20;
+/// Bytes read at once from a side: large enough for fast reads, small enough to stay in the cache for the kernel.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Elements the kernel takes at once; what is looked at again when one of them is not finite.
+const STRIP: usize = 4096;
+/// Lanes of 32-bit and of 64-bit numbers: one register of the widest vector unit.
+const NARROW: usize = 16;
+const WIDE: usize = 8;
+
+/// What two tensors of equal element count have to do with each other.
+///
+/// Sums are taken in `f64` over the places that are finite on both sides; complex numbers count with both parts.
+/// Differences are candidate minus baseline. An empty pair has zero sums and no least and greatest values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairStats {
+    /// Elements of each side.
+    pub elements: u64,
+    /// Σ b·c
+    pub dot: f64,
+    /// Σ b²
+    pub sum_sq_baseline: f64,
+    /// Σ c²
+    pub sum_sq_candidate: f64,
+    /// Σ (c−b)²
+    pub sum_sq_diff: f64,
+    /// Σ (c−b), signed.
+    pub sum_diff: f64,
+    /// Σ |b|
+    pub sum_abs_baseline: f64,
+    /// Largest |c−b|, of either part for complex numbers.
+    pub max_abs_diff: f64,
+    /// Least finite value of the baseline; of either part for complex numbers.
+    pub min_baseline: Option<f64>,
+    /// Greatest finite value of the baseline.
+    pub max_baseline: Option<f64>,
+    /// Least finite value of the candidate.
+    pub min_candidate: Option<f64>,
+    /// Greatest finite value of the candidate.
+    pub max_candidate: Option<f64>,
+    /// Largest finite magnitude of the baseline; 0 where there is none.
+    pub max_abs_baseline: f64,
+    /// Elements of the baseline that are zero.
+    pub zeros_baseline: u64,
+    /// Elements of the candidate that are zero.
+    pub zeros_candidate: u64,
+    /// NaN elements of the baseline.
+    pub nan_baseline: u64,
+    /// NaN elements of the candidate.
+    pub nan_candidate: u64,
+    /// Infinite elements of the baseline.
+    pub inf_baseline: u64,
+    /// Infinite elements of the candidate.
+    pub inf_candidate: u64,
+    /// Places where a side is not finite and the other is not the same: NaN agrees with NaN, an infinity with the one
+    /// of its sign.
+    pub nonfinite_mismatches: u64,
+    /// The first such place, counted in row-major order.
+    pub first_nonfinite_mismatch: Option<u64>,
+    /// Places where the baseline is the largest number of its type (65504 for `float16`) and the candidate infinite.
+    pub saturated_baseline: u64,
+    /// Places where the candidate is the largest number of its type and the baseline infinite.
+    pub saturated_candidate: u64,
+    /// Unequal places, exactly: 64-bit integers as integers, imaginary parts too. −0 equals 0, NaN equals NaN.
+    pub unequal: u64,
+    /// The first such place, counted in row-major order.
+    pub first_unequal: Option<u64>,
+    /// What msprobe measures.
+    pub msprobe: MsprobeStats,
+}
+
+/// What msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite count as
+/// (0, 0).
+#[derive(Clone, Debug, PartialEq)]
+pub struct MsprobeStats {
+    /// Σ b·c
+    pub dot: f64,
+    /// Σ b²
+    pub sum_sq_baseline: f64,
+    /// Σ c²
+    pub sum_sq_candidate: f64,
+    /// Σ (c−b)²
+    pub sum_sq_diff: f64,
+    /// Largest |c−b|.
+    pub max_abs_diff: f64,
+    /// Largest relative error, taken in `f32` where both types fit it and in `f64` otherwise; where the baseline is
+    /// zero that type's epsilon is added to both sides. May be infinite.
+    pub max_relative: f64,
+    /// Elements whose relative error is below 1/1000.
+    pub below_thousandth: u64,
+    /// Elements whose relative error is below 5/1000.
+    pub below_five_thousandths: u64,
+    /// Whether a place is NaN on one side only, or infinite on one side only; signs are ignored. msprobe then gives
+    /// `N/A` for all six numbers.
+    pub nonfinite_positions_differ: bool,
+}
+
+/// Compares two tensors element by element, in row-major order. Types may differ; shapes are the caller's concern.
+///
+/// # Errors
+/// `Internal` where the element counts differ; otherwise what reading either side gives.
+pub fn compare(baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
+    let elements = baseline.elements();
+    if candidate.elements() != elements {
+        let message = format!("{} elements against {elements} of the baseline", candidate.elements());
+        return Err(Error::new(ErrorKind::Internal, candidate.name(), message));
+    }
+    let pair = Pair { baseline, candidate, arch: Arch::new() };
+    let chunks = elements.div_ceil(CHUNK);
+    let parts = if chunks <= 1 {
+        vec![pair.chunk(0, elements)]
+    } else {
+        (0..chunks).into_par_iter().map(|chunk| pair.chunk(chunk * CHUNK, elements.min((chunk + 1) * CHUNK))).collect()
+    };
+    let mut parts = parts.into_iter();
+    let first = parts.next().unwrap_or_else(|| pair.chunk(0, 0))?;
+    parts.try_fold(first, |total, part| Ok(total.followed_by(&part?)))
+}
+
+/// Both sides of a comparison.
+struct Pair<'a> {
+    baseline: &'a TensorData,
+    candidate: &'a TensorData,
+    arch: Arch,
+}
+
+/// Room for one block of each side and one strip of converted values, kept by each worker.
+#[derive(Default)]
+struct Buffers {
+    baseline: Vec<u64>,
+    candidate: Vec<u64>,
+    narrow: [Vec<f32>; 2],
+    wide: [Vec<f64>; 4],
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+impl Pair<'_> {
+    fn chunk(&self, start: u64, end: u64) -> Result<PairStats> {
+        match (self.baseline.dtype, self.candidate.dtype) {
+            (Dtype::F32, Dtype::F32) => self.run::<Direct<f32, F32, NARROW>>(start, end),
+            (Dtype::F16, Dtype::F16) => self.run::<Direct<f32, F16, NARROW>>(start, end),
+            (Dtype::BF16, Dtype::BF16) => self.run::<Direct<f32, Bf16, NARROW>>(start, end),
+            (Dtype::F64, Dtype::F64) => self.run::<Direct<f64, F64, WIDE>>(start, end),
+            (b, c) if b.is_complex() || c.is_complex() => self.run::<Complex>(start, end),
+            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<ThroughF32>(start, end),
+            _ => self.run::<ThroughF64>(start, end),
+        }
+    }
+
+    fn run<S: Scheme>(&self, start: u64, end: u64) -> Result<PairStats> {
+        BUFFERS.with_borrow_mut(|buffers| {
+            let mut scheme = S::new();
+            let mut detail = Detail::default();
+            let block = BLOCK_BYTES / self.baseline.dtype.size().max(self.candidate.dtype.size());
+            let mut at = start;
+            while at < end {
+                let count = usize::try_from(end - at).unwrap_or(block).min(block);
+                let Buffers { baseline, candidate, narrow, wide } = &mut *buffers;
+                let strips = Strips {
+                    baseline: (self.baseline.dtype, block_of(self.baseline, at, count, baseline)?),
+                    candidate: (self.candidate.dtype, block_of(self.candidate, at, count, candidate)?),
+                };
+                let mut room = Room { narrow, wide };
+                for (index, strip) in strips.iter().enumerate() {
+                    scheme.take(self.arch, at + (index * STRIP) as u64, strip, &mut room, &mut detail);
+                }
+                at += count as u64;
+            }
+            Ok(scheme.finish(end - start, &detail))
+        })
+    }
+}
+
+/// The bytes of `count` elements: in place where they lie in memory and are aligned, else read into `buffer`.
+fn block_of<'a>(tensor: &'a TensorData, at: u64, count: usize, buffer: &'a mut Vec<u64>) -> Result<&'a [u8]> {
+    if let Some(bytes) = tensor.in_place(at, count).filter(|bytes| bytes.as_ptr().align_offset(8) == 0) {
+        return Ok(bytes);
+    }
+    let len = count * tensor.dtype.size();
+    if buffer.len() * 8 < len {
+        buffer.resize(len.div_ceil(8), 0);
+    }
+    let bytes = bytemuck::cast_slice_mut::<u64, u8>(buffer);
+    let bytes = bytes.get_mut(..len).ok_or_else(|| Error::corrupt(tensor.name(), "block larger than its buffer"))?;
+    tensor.read_block(at, bytes)?;
+    Ok(bytes)
+}
+
+/// The same elements of both sides, as stored.
+#[derive(Clone, Copy)]
+struct Strips<'a> {
+    baseline: (Dtype, &'a [u8]),
+    candidate: (Dtype, &'a [u8]),
+}
+
+impl<'a> Strips<'a> {
+    /// Pieces of [`STRIP`] elements; the last may be shorter.
+    fn iter(self) -> impl Iterator<Item = Self> {
+        let pieces =
+            |(dtype, bytes): (Dtype, &'a [u8])| bytes.chunks(STRIP * dtype.size()).map(move |part| (dtype, part));
+        pieces(self.baseline).zip(pieces(self.candidate)).map(|(baseline, candidate)| Self { baseline, candidate })
+    }
+
+    fn largest(&self) -> Largest {
+        Largest {
+            baseline: convert::largest_finite(self.baseline.0),
+            candidate: convert::largest_finite(self.candidate.0),
+        }
+    }
+}
+
+/// Buffers for converted values.
+struct Room<'a> {
+    narrow: &'a mut [Vec<f32>; 2],
+    wide: &'a mut [Vec<f64>; 4],
+}
+
+/// How a pair of element types is compared.
+trait Scheme {
+    fn new() -> Self;
+    fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail);
+    fn finish(self, elements: u64, detail: &Detail) -> PairStats;
+}
+
+/// Elements the kernel reads as they are stored.
+struct Direct<T, L, const N: usize> {
+    lanes: Lanes<T, N>,
+    load: std::marker::PhantomData<L>,
+}
+
+impl<T: Real, L: Load<T>, const N: usize> Scheme for Direct<T, L, N> {
+    fn new() -> Self {
+        Self { lanes: Lanes::new(), load: std::marker::PhantomData }
+    }
+
+    fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, _: &mut Room<'_>, detail: &mut Detail) {
+        let before = (self.lanes.excluded(), self.lanes.unequal());
+        let (baseline, candidate) = (bytemuck::cast_slice(strip.baseline.1), bytemuck::cast_slice(strip.candidate.1));
+        self.lanes.take::<L>(arch, baseline, candidate);
+        if needs_detail(&self.lanes, before, detail) {
+            let values = |raw: &[L::Raw]| raw.iter().map(|raw| L::load(*raw)).collect::<Vec<T>>();
+            detail.look(start, &values(baseline), &values(candidate), strip.largest());
+        }
+    }
+
+    fn finish(self, elements: u64, detail: &Detail) -> PairStats {
+        let sums = self.lanes.fold();
+        PairStats::new(elements, &sums, detail, sums.unequal + detail.unequal)
+    }
+}
+
+/// Whether the strip just taken has places that are not finite, or the chunk's first unequal place.
+fn needs_detail<T: Real, const N: usize>(lanes: &Lanes<T, N>, before: (u64, u64), detail: &Detail) -> bool {
+    lanes.excluded() > before.0 || (detail.first_unequal.is_none() && lanes.unequal() > before.1)
+}
+
+/// Two floating-point types whose values all fit `f32`.
+struct ThroughF32(Lanes<f32, NARROW>);
+
+impl Scheme for ThroughF32 {
+    fn new() -> Self {
+        Self(Lanes::new())
+    }
+
+    fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
+        let [b, c] = &mut *room.narrow;
+        convert::to_f32(strip.baseline.0, strip.baseline.1, b);
+        convert::to_f32(strip.candidate.0, strip.candidate.1, c);
+        let before = (self.0.excluded(), self.0.unequal());
+        self.0.take::<F32>(arch, b, c);
+        if needs_detail(&self.0, before, detail) {
+            detail.look(start, b, c, strip.largest());
+        }
+    }
+
+    fn finish(self, elements: u64, detail: &Detail) -> PairStats {
+        let sums = self.0.fold();
+        PairStats::new(elements, &sums, detail, sums.unequal + detail.unequal)
+    }
+}
+
+/// Integers, booleans, and `f64` with anything else.
+struct ThroughF64 {
+    lanes: Lanes<f64, WIDE>,
+    /// A 64-bit integer takes part, whose equality `f64` cannot tell.
+    has_long: bool,
+}
+
+impl Scheme for ThroughF64 {
+    fn new() -> Self {
+        Self { lanes: Lanes::new(), has_long: false }
+    }
+
+    fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
+        let [b, c, ..] = &mut *room.wide;
+        convert::to_f64(strip.baseline.0, strip.baseline.1, false, b);
+        convert::to_f64(strip.candidate.0, strip.candidate.1, false, c);
+        let before = (self.lanes.excluded(), self.lanes.unequal());
+        self.lanes.take::<F64>(arch, b, c);
+        self.has_long =
+            [strip.baseline.0, strip.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64));
+        if self.has_long {
+            detail.count_unequal_integers(start, strip.baseline, strip.candidate);
+        }
+        if needs_detail(&self.lanes, before, detail) {
+            detail.look(start, b, c, strip.largest());
+        }
+    }
+
+    fn finish(self, elements: u64, detail: &Detail) -> PairStats {
+        let sums = self.lanes.fold();
+        let by_kernel = if self.has_long { 0 } else { sums.unequal };
+        PairStats::new(elements, &sums, detail, by_kernel + detail.unequal)
+    }
+}
+
+/// A complex type on at least one side: real and imaginary parts side by side.
+struct Complex {
+    real: Lanes<f64, WIDE>,
+    imaginary: Lanes<f64, WIDE>,
+    zeros: (u64, u64),
+}
+
+impl Scheme for Complex {
+    fn new() -> Self {
+        Self { real: Lanes::new(), imaginary: Lanes::new(), zeros: (0, 0) }
+    }
+
+    fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
+        let [b_re, b_im, c_re, c_im] = &mut *room.wide;
+        for (part, (b, c)) in [(&mut *b_re, &mut *c_re), (&mut *b_im, &mut *c_im)].into_iter().enumerate() {
+            convert::to_f64(strip.baseline.0, strip.baseline.1, part == 1, b);
+            convert::to_f64(strip.candidate.0, strip.candidate.1, part == 1, c);
+        }
+        self.real.take::<F64>(arch, b_re, c_re);
+        self.imaginary.take::<F64>(arch, b_im, c_im);
+        let zeros =
+            |re: &[f64], im: &[f64]| re.iter().zip(im).filter(|(re, im)| re.abs() + im.abs() <= 0.0).count() as u64;
+        self.zeros.0 += zeros(b_re, b_im);
+        self.zeros.1 += zeros(c_re, c_im);
+        detail.look_complex(start, [b_re, b_im], [c_re, c_im], strip.largest());
+    }
+
+    fn finish(self, elements: u64, detail: &Detail) -> PairStats {
+        let (real, imaginary) = (self.real.fold(), self.imaginary.fold());
+        let mut stats = PairStats::new(elements, &real, detail, detail.unequal);
+        let both = PairStats::new(elements, &imaginary, &Detail::default(), 0);
+        stats.add_sums(&both);
+        (stats.zeros_baseline, stats.zeros_candidate) = self.zeros;
+        stats
+    }
+}
+
+impl PairStats {
+    fn new(elements: u64, sums: &Sums, detail: &Detail, unequal: u64) -> Self {
+        let finite = |value: f64| value.is_finite().then_some(value);
+        Self {
+            elements,
+            dot: sums.dot,
+            sum_sq_baseline: sums.sum_sq_baseline,
+            sum_sq_candidate: sums.sum_sq_candidate,
+            sum_sq_diff: sums.sum_sq_diff,
+            sum_diff: sums.sum_diff,
+            sum_abs_baseline: sums.sum_abs_baseline,
+            max_abs_diff: sums.max_abs_diff,
+            min_baseline: finite(sums.min_baseline),
+            max_baseline: finite(sums.max_baseline),
+            min_candidate: finite(sums.min_candidate),
+            max_candidate: finite(sums.max_candidate),
+            max_abs_baseline: magnitude(finite(sums.min_baseline), finite(sums.max_baseline)),
+            zeros_baseline: sums.zeros_baseline,
+            zeros_candidate: sums.zeros_candidate,
+            nan_baseline: detail.nan_baseline,
+            nan_candidate: detail.nan_candidate,
+            inf_baseline: detail.inf_baseline,
+            inf_candidate: detail.inf_candidate,
+            nonfinite_mismatches: detail.mismatches,
+            first_nonfinite_mismatch: detail.first_mismatch,
+            saturated_baseline: detail.saturated_baseline,
+            saturated_candidate: detail.saturated_candidate,
+            unequal,
+            first_unequal: detail.first_unequal,
+            msprobe: MsprobeStats {
+                dot: sums.dot,
+                sum_sq_baseline: sums.sum_sq_baseline,
+                sum_sq_candidate: sums.sum_sq_candidate,
+                sum_sq_diff: sums.sum_sq_diff,
+                max_abs_diff: sums.max_abs_diff,
+                max_relative: sums.max_relative,
+                below_thousandth: elements - sums.beyond_thousandth,
+                below_five_thousandths: elements - sums.beyond_five_thousandths,
+                nonfinite_positions_differ: detail.kinds_differ > 0,
+            },
+        }
+    }
+
+    /// Adds what another part or chunk sums up to.
+    fn add_sums(&mut self, other: &Self) {
+        self.dot += other.dot;
+        self.sum_sq_baseline += other.sum_sq_baseline;
+        self.sum_sq_candidate += other.sum_sq_candidate;
+        self.sum_sq_diff += other.sum_sq_diff;
+        self.sum_diff += other.sum_diff;
+        self.sum_abs_baseline += other.sum_abs_baseline;
+        self.max_abs_diff = self.max_abs_diff.max(other.max_abs_diff);
+        self.min_baseline = merge(self.min_baseline, other.min_baseline, f64::min);
+        self.max_baseline = merge(self.max_baseline, other.max_baseline, f64::max);
+        self.min_candidate = merge(self.min_candidate, other.min_candidate, f64::min);
+        self.max_candidate = merge(self.max_candidate, other.max_candidate, f64::max);
+        self.max_abs_baseline = self.max_abs_baseline.max(other.max_abs_baseline);
+    }
+
+    /// This chunk and the one after it.
+    fn followed_by(mut self, next: &Self) -> Self {
+        self.add_sums(next);
+        self.elements += next.elements;
+        self.zeros_baseline += next.zeros_baseline;
+        self.zeros_candidate += next.zeros_candidate;
+        self.nan_baseline += next.nan_baseline;
+        self.nan_candidate += next.nan_candidate;
+        self.inf_baseline += next.inf_baseline;
+        self.inf_candidate += next.inf_candidate;
+        self.nonfinite_mismatches += next.nonfinite_mismatches;
+        self.first_nonfinite_mismatch = self.first_nonfinite_mismatch.or(next.first_nonfinite_mismatch);
+        self.saturated_baseline += next.saturated_baseline;
+        self.saturated_candidate += next.saturated_candidate;
+        self.unequal += next.unequal;
+        self.first_unequal = self.first_unequal.or(next.first_unequal);
+        self.msprobe.add(&next.msprobe);
+        self
+    }
+}
+
+impl MsprobeStats {
+    fn add(&mut self, next: &Self) {
+        self.dot += next.dot;
+        self.sum_sq_baseline += next.sum_sq_baseline;
+        self.sum_sq_candidate += next.sum_sq_candidate;
+        self.sum_sq_diff += next.sum_sq_diff;
+        self.max_abs_diff = self.max_abs_diff.max(next.max_abs_diff);
+        self.max_relative = self.max_relative.max(next.max_relative);
+        self.below_thousandth += next.below_thousandth;
+        self.below_five_thousandths += next.below_five_thousandths;
+        self.nonfinite_positions_differ |= next.nonfinite_positions_differ;
+    }
+}
+
+fn merge(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(choose(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn magnitude(min: Option<f64>, max: Option<f64>) -> f64 {
+    [min, max].into_iter().flatten().fold(0.0, |most, value| value.abs().max(most))
+}

@@ -1,0 +1,470 @@
+//! Pickles, read as data: a stack machine that builds a graph of plain values and calls nothing.
+//!
+//! Covers the opcodes of protocols 0 to 5 that `torch.save` writes (Python's `pickletools` lists them). Classes and
+//! functions stay names: a call becomes a [`Node::Call`] holding its name and arguments, and only where the caller's
+//! list allows that name; any other is refused. Not read: instances of old-style classes, extension codes and
+//! out-of-band buffers, which no tensor file holds.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::ByteSource;
+
+/// Longest pickle that is read. A state dict needs about 300 bytes a tensor, so this is over 200 000 tensors.
+const MAX_BYTES: u64 = 64 << 20;
+/// Most opcodes that are followed: bounds the graph to some hundred megabytes whatever a small file claims.
+const MAX_OPCODES: u64 = 8 << 20;
+/// Longest name, number or text line of the old text opcodes.
+const MAX_LINE: usize = 64 << 10;
+/// Bytes fetched at once; the pickle of one tensor fits.
+const FETCH: u64 = 4 << 10;
+
+/// A place in the graph's nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeId(usize);
+
+/// A value; what can be shared or changed later is a node.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// An integer beyond 64 bits.
+    BigInt,
+    Float(f64),
+    Text(Arc<str>),
+    /// A byte string of that length; its content is of no use to any reader here.
+    Bytes(usize),
+    /// A class or function: `module name`.
+    Global(Arc<str>),
+    Node(NodeId),
+}
+
+/// A composed value.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Tuple(Vec<Value>),
+    List(Vec<Value>),
+    Dict(Vec<(Value, Value)>),
+    /// An allowed callable with its arguments, and the items set on the result afterwards.
+    Call {
+        callable: Arc<str>,
+        arguments: Vec<Value>,
+        items: Vec<(Value, Value)>,
+    },
+    /// A persistent id: what a producer stored outside of the pickle.
+    Persistent(Value),
+}
+
+/// What a pickle holds.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    root: Value,
+}
+
+impl Graph {
+    /// The pickled value.
+    pub(crate) fn root(&self) -> &Value {
+        &self.root
+    }
+
+    /// The node behind a value, where it is one.
+    pub(crate) fn node(&self, value: &Value) -> Option<&Node> {
+        match value {
+            Value::Node(id) => self.nodes.get(id.0),
+            _ => None,
+        }
+    }
+
+    /// The elements of a tuple or list.
+    pub(crate) fn sequence(&self, value: &Value) -> Option<&[Value]> {
+        match self.node(value)? {
+            Node::Tuple(items) | Node::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Every persistent id.
+    pub(crate) fn persistent_ids(&self) -> impl Iterator<Item = &Value> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Persistent(id) => Some(id),
+            _ => None,
+        })
+    }
+}
+
+/// Bytes of a source from one offset to another, read forward.
+pub(crate) struct Input<'a> {
+    source: &'a dyn ByteSource,
+    buffer: Vec<u8>,
+    at: usize,
+    /// Offset behind the buffer.
+    next: u64,
+    end: u64,
+}
+
+impl<'a> Input<'a> {
+    /// Reads `source` from `start` up to `end`.
+    pub(crate) fn new(source: &'a dyn ByteSource, start: u64, end: u64) -> Self {
+        Self { source, buffer: Vec::new(), at: 0, next: start, end: end.min(source.len()) }
+    }
+
+    /// Offset of the next byte.
+    pub(crate) fn position(&self) -> u64 {
+        self.next - (self.buffer.len() - self.at) as u64
+    }
+
+    fn corrupt(&self, message: impl std::fmt::Display) -> Error {
+        Error::corrupt(self.source.name(), format!("{message} at offset {} of its pickle", self.position()))
+    }
+
+    fn refill(&mut self) -> Result<()> {
+        let len = self.end.saturating_sub(self.next).min(FETCH);
+        if len == 0 {
+            return Err(self
+                .corrupt("ends in the middle of a value")
+                .with_help("the file looks cut short; copy it again"));
+        }
+        self.buffer.resize(usize::try_from(len).unwrap_or(0), 0);
+        self.source.read_at(self.next, &mut self.buffer)?;
+        self.next += len;
+        self.at = 0;
+        Ok(())
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        if self.at == self.buffer.len() {
+            self.refill()?;
+        }
+        let byte = self.buffer.get(self.at).copied().ok_or_else(|| self.corrupt("no byte"))?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn take(&mut self, len: u64) -> Result<Vec<u8>> {
+        if len > self.end.saturating_sub(self.position()) {
+            return Err(self.corrupt(format!("a value of {len} bytes does not fit the file")));
+        }
+        let len = usize::try_from(len).map_err(|_| self.corrupt("value too long"))?;
+        let mut bytes = Vec::with_capacity(len);
+        while bytes.len() < len {
+            if self.at == self.buffer.len() {
+                self.refill()?;
+            }
+            let part = self.buffer.get(self.at..).unwrap_or_default();
+            let part = part.get(..len - bytes.len()).unwrap_or(part);
+            bytes.extend_from_slice(part);
+            self.at += part.len();
+        }
+        Ok(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        for byte in &mut array {
+            *byte = self.byte()?;
+        }
+        Ok(array)
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = Vec::new();
+        loop {
+            match self.byte()? {
+                b'\n' => return String::from_utf8(line).map_err(|_| self.corrupt("text that is not UTF-8")),
+                _ if line.len() == MAX_LINE => return Err(self.corrupt("a line without end")),
+                byte => line.push(byte),
+            }
+        }
+    }
+
+    fn text(&mut self, len: u64) -> Result<Value> {
+        let text = String::from_utf8(self.take(len)?).map_err(|_| self.corrupt("text that is not UTF-8"))?;
+        Ok(Value::Text(text.into()))
+    }
+
+    fn bytes(&mut self, len: u64) -> Result<Value> {
+        Ok(Value::Bytes(self.take(len)?.len()))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A little-endian two's complement number of any length.
+    fn long(&mut self, len: u64) -> Result<Value> {
+        let bytes = self.take(len)?;
+        let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+        let mut full = [if negative { 0xff } else { 0 }; 8];
+        if bytes.len() > full.len() {
+            return Ok(Value::BigInt);
+        }
+        full.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
+        Ok(Value::Int(i64::from_le_bytes(full)))
+    }
+}
+
+/// Reads one pickle from `input`, which then stands behind it. Calls are kept where `allowed` knows the name.
+///
+/// # Errors
+/// `Corrupt` for damage, `Unsupported` for a callable that is not allowed or an opcode no tensor file needs,
+/// `LimitExceeded` beyond the caps of this module.
+pub(crate) fn parse(input: &mut Input<'_>, allowed: &dyn Fn(&str) -> bool) -> Result<Graph> {
+    let start = input.position();
+    let end = input.end;
+    input.end = end.min(start.saturating_add(MAX_BYTES));
+    let mut machine =
+        Machine { input, allowed, stack: Vec::new(), marks: Vec::new(), memo: HashMap::new(), nodes: Vec::new() };
+    let root = machine.run();
+    let nodes = machine.nodes;
+    input.end = end;
+    match root {
+        Err(error) if input.position() - start >= MAX_BYTES && error.kind() == ErrorKind::Corrupt => Err(Error::new(
+            ErrorKind::LimitExceeded,
+            input.source.name(),
+            format!("its pickle is longer than {MAX_BYTES} bytes, the most that is read"),
+        )),
+        root => Ok(Graph { nodes, root: root? }),
+    }
+}
+
+struct Machine<'i, 's, 'a> {
+    input: &'i mut Input<'s>,
+    allowed: &'a dyn Fn(&str) -> bool,
+    stack: Vec<Value>,
+    marks: Vec<usize>,
+    memo: HashMap<u32, Value>,
+    nodes: Vec<Node>,
+}
+
+impl Machine<'_, '_, '_> {
+    fn run(&mut self) -> Result<Value> {
+        for _ in 0..MAX_OPCODES {
+            let opcode = self.input.byte()?;
+            if opcode == b'.' {
+                return self.pop();
+            }
+            self.step(opcode)?;
+        }
+        let message = format!("its pickle has more than {MAX_OPCODES} opcodes");
+        Err(Error::new(ErrorKind::LimitExceeded, self.input.source.name(), message))
+    }
+
+    fn step(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
+            0x80 => self.input.byte().map(drop),
+            0x95 => self.input.u64().map(drop),
+            b'(' => {
+                self.marks.push(self.stack.len());
+                Ok(())
+            }
+            b'0' => self.pop().map(drop),
+            b'1' => self.pop_mark().map(drop),
+            b'2' => self.top().map(|value| self.stack.push(value)),
+            b'p' | b'q' | b'r' | 0x94 | b'g' | b'h' | b'j' => self.memoise(opcode),
+            b't' | b')' | 0x85..=0x87 | b'l' | b']' | b'd' | b'}' | 0x8f | 0x91 => self.compose(opcode),
+            b'a' | b'e' | 0x90 | b's' | b'u' => self.extend(opcode),
+            b'c' | 0x93 | b'R' | 0x81 | 0x92 | b'b' | b'P' | b'Q' => self.name_or_call(opcode),
+            _ => {
+                let value = self.literal(opcode)?;
+                self.stack.push(value);
+                Ok(())
+            }
+        }
+    }
+
+    fn literal(&mut self, opcode: u8) -> Result<Value> {
+        let input = &mut *self.input;
+        Ok(match opcode {
+            b'N' => Value::None,
+            0x88 => Value::Bool(true),
+            0x89 => Value::Bool(false),
+            b'J' => Value::Int(i64::from(i32::from_le_bytes(input.array()?))),
+            b'K' => Value::Int(i64::from(input.byte()?)),
+            b'M' => Value::Int(i64::from(u16::from_le_bytes(input.array()?))),
+            0x8a => {
+                let len = u64::from(input.byte()?);
+                input.long(len)?
+            }
+            0x8b => {
+                let len = u64::from(input.u32()?);
+                input.long(len)?
+            }
+            b'I' | b'L' => line_number(&input.line()?).ok_or_else(|| input.corrupt("a number that is none"))?,
+            b'F' => Value::Float(input.line()?.parse().map_err(|_| input.corrupt("a number that is none"))?),
+            b'G' => Value::Float(f64::from_be_bytes(input.array()?)),
+            0x8c => {
+                let len = u64::from(input.byte()?);
+                input.text(len)?
+            }
+            b'X' => {
+                let len = u64::from(input.u32()?);
+                input.text(len)?
+            }
+            0x8d => {
+                let len = input.u64()?;
+                input.text(len)?
+            }
+            b'V' => Value::Text(input.line()?.into()),
+            b'U' | b'C' => {
+                let len = u64::from(input.byte()?);
+                if opcode == b'U' { input.text(len)? } else { input.bytes(len)? }
+            }
+            b'T' | b'B' => {
+                let len = u64::from(input.u32()?);
+                if opcode == b'T' { input.text(len)? } else { input.bytes(len)? }
+            }
+            0x8e | 0x96 => {
+                let len = input.u64()?;
+                input.bytes(len)?
+            }
+            _ => {
+                let message = format!("pickle opcode 0x{opcode:02x} is not one that tensor files need");
+                return Err(Error::unsupported(input.source.name(), message));
+            }
+        })
+    }
+
+    fn memoise(&mut self, opcode: u8) -> Result<()> {
+        let key = match opcode {
+            b'p' | b'g' => {
+                let line = self.input.line()?;
+                line.trim().parse().map_err(|_| self.input.corrupt("a memo key that is no number"))?
+            }
+            b'q' | b'h' => u32::from(self.input.byte()?),
+            b'r' | b'j' => self.input.u32()?,
+            _ => u32::try_from(self.memo.len()).map_err(|_| self.input.corrupt("memo too large"))?,
+        };
+        if matches!(opcode, b'g' | b'h' | b'j') {
+            let value = self.memo.get(&key).cloned();
+            self.stack.push(value.ok_or_else(|| self.input.corrupt("a reference to nothing"))?);
+        } else {
+            let value = self.top()?;
+            self.memo.insert(key, value);
+        }
+        Ok(())
+    }
+
+    fn compose(&mut self, opcode: u8) -> Result<()> {
+        let node = match opcode {
+            b')' => Node::Tuple(Vec::new()),
+            0x85..=0x87 => Node::Tuple(self.pop_many(usize::from(opcode - 0x84))?),
+            b't' => Node::Tuple(self.pop_mark()?),
+            b']' | 0x8f => Node::List(Vec::new()),
+            b'l' | 0x91 => Node::List(self.pop_mark()?),
+            b'}' => Node::Dict(Vec::new()),
+            _ => Node::Dict(pairs(self.pop_mark()?)),
+        };
+        self.push_node(node);
+        Ok(())
+    }
+
+    fn extend(&mut self, opcode: u8) -> Result<()> {
+        let values = match opcode {
+            b'a' => self.pop_many(1)?,
+            b's' => self.pop_many(2)?,
+            _ => self.pop_mark()?,
+        };
+        let Value::Node(id) = self.top()? else { return Err(self.input.corrupt("items for what holds none")) };
+        match (self.nodes.get_mut(id.0), opcode) {
+            (Some(Node::List(items)), b'a' | b'e' | 0x90) => items.extend(values),
+            (Some(Node::Dict(items) | Node::Call { items, .. }), b's' | b'u') => items.extend(pairs(values)),
+            _ => return Err(self.input.corrupt("items for what holds none")),
+        }
+        Ok(())
+    }
+
+    fn name_or_call(&mut self, opcode: u8) -> Result<()> {
+        match opcode {
+            b'c' => {
+                let name = format!("{} {}", self.input.line()?, self.input.line()?);
+                self.stack.push(Value::Global(name.into()));
+            }
+            0x93 => {
+                let names = self.pop_many(2)?;
+                let [Value::Text(module), Value::Text(name)] = names.as_slice() else {
+                    return Err(self.input.corrupt("a name that is no text"));
+                };
+                self.stack.push(Value::Global(format!("{module} {name}").into()));
+            }
+            b'P' => {
+                let id = Value::Text(self.input.line()?.into());
+                self.push_node(Node::Persistent(id));
+            }
+            b'Q' => {
+                let id = self.pop()?;
+                self.push_node(Node::Persistent(id));
+            }
+            // State set after construction: attributes of a dictionary, hooks. No reader needs it.
+            b'b' => drop(self.pop()?),
+            _ => {
+                let operands = self.pop_many(if opcode == 0x92 { 3 } else { 2 })?;
+                self.call(&operands)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, operands: &[Value]) -> Result<()> {
+        let (Some(Value::Global(callable)), Some(Value::Node(id))) = (operands.first(), operands.get(1)) else {
+            return Err(self.input.corrupt("a call of what is no function"));
+        };
+        let Some(Node::Tuple(arguments)) = self.nodes.get(id.0) else {
+            return Err(self.input.corrupt("a call without arguments"));
+        };
+        if !(self.allowed)(callable) {
+            let message = format!("asks to call `{}`, which no tensor file needs", callable.replace(' ', "."));
+            return Err(Error::unsupported(self.input.source.name(), message)
+                .with_help("save plain tensors or a plain state dict; nothing in the file was executed"));
+        }
+        let node = Node::Call { callable: callable.clone(), arguments: arguments.clone(), items: Vec::new() };
+        self.push_node(node);
+        Ok(())
+    }
+
+    fn push_node(&mut self, node: Node) {
+        self.stack.push(Value::Node(NodeId(self.nodes.len())));
+        self.nodes.push(node);
+    }
+
+    fn top(&self) -> Result<Value> {
+        self.stack.last().cloned().ok_or_else(|| self.input.corrupt("nothing on the stack"))
+    }
+
+    fn pop(&mut self) -> Result<Value> {
+        self.stack.pop().ok_or_else(|| self.input.corrupt("nothing on the stack"))
+    }
+
+    fn pop_many(&mut self, count: usize) -> Result<Vec<Value>> {
+        let start = self.stack.len().checked_sub(count);
+        start.map(|start| self.stack.split_off(start)).ok_or_else(|| self.input.corrupt("too little on the stack"))
+    }
+
+    fn pop_mark(&mut self) -> Result<Vec<Value>> {
+        let mark = self.marks.pop().filter(|mark| *mark <= self.stack.len());
+        mark.map(|mark| self.stack.split_off(mark)).ok_or_else(|| self.input.corrupt("no mark on the stack"))
+    }
+}
+
+fn pairs(values: Vec<Value>) -> Vec<(Value, Value)> {
+    let mut values = values.into_iter();
+    let mut pairs = Vec::with_capacity(values.len() / 2);
+    while let (Some(key), Some(value)) = (values.next(), values.next()) {
+        pairs.push((key, value));
+    }
+    pairs
+}
+
+fn line_number(line: &str) -> Option<Value> {
+    Some(match line {
+        "00" => Value::Bool(false),
+        "01" => Value::Bool(true),
+        _ => line.trim().trim_end_matches('L').parse().map_or(Value::BigInt, Value::Int),
+    })
+}

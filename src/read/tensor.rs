@@ -1,0 +1,280 @@
+//! Tensors on disk: element type, shape, and where the elements lie; read block by block.
+//!
+//! A file is recognised by its first bytes ([`torch`], [`npy`], [`safetensors`]), never by its name. No element is
+//! read on opening. Reads are positioned and copy into the caller's buffer: for data that is read once this is
+//! faster than a memory map, and a file truncated meanwhile is an error instead of a crash.
+
+use std::collections::HashMap;
+
+use super::{npy, safetensors, torch};
+use crate::dtype::Dtype;
+use crate::error::{Error, Result};
+use crate::fetch::{Memory, Source, read_all};
+
+/// Files up to this size are fetched whole on opening: one read instead of one per part of the container.
+const SMALL_FILE: u64 = 128 << 10;
+/// Bytes fetched at once where elements do not lie in row-major order.
+const PAGE: u64 = 512;
+/// Pages kept while one block is gathered (32 MiB).
+const MAX_PAGES: usize = 64 << 10;
+
+/// A tensor that can be read.
+pub struct TensorData {
+    /// Element type.
+    pub dtype: Dtype,
+    /// Shape; empty for a scalar.
+    pub shape: Vec<u64>,
+    elements: u64,
+    source: Source,
+    placement: Placement,
+    dense: bool,
+}
+
+/// Where a tensor's elements lie in its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placement {
+    /// Offset of the first element in bytes.
+    pub(crate) offset: u64,
+    /// Bytes from there on that belong to the tensor's storage.
+    pub(crate) len: u64,
+    /// Distance between neighbours along each axis, in elements; row-major where `None`.
+    pub(crate) strides: Option<Vec<u64>>,
+    /// Byte order of the elements.
+    pub(crate) order: ByteOrder,
+}
+
+/// Byte order of stored elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByteOrder {
+    Little,
+    Big,
+}
+
+/// What a name in a file of several values stands for.
+#[derive(Debug)]
+pub enum Stored {
+    /// A tensor.
+    Tensor(TensorData),
+    /// A tensor of a kind that is not read, with the reason.
+    Unsupported(String),
+    /// A number, text or other plain value, as Python would print it.
+    Plain(String),
+}
+
+impl std::fmt::Debug for TensorData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {:?} of {} at {:?}", self.dtype, self.shape, self.source.name(), self.placement)
+    }
+}
+
+/// Opens a file that holds one tensor: `.pt` (zip or the format before torch 1.6), `.npy`, or a `.safetensors` file
+/// with a single entry.
+///
+/// # Errors
+/// `Corrupt` where the file is damaged or no such file, `Unsupported` where it holds something else than one dense
+/// tensor of a known element type.
+pub fn open(source: Source) -> Result<TensorData> {
+    let source = fetch_small(source)?;
+    if npy::recognise(&head(&source)?) {
+        return npy::open(source);
+    }
+    let name = source.name().to_owned();
+    let mut stored = open_all(source)?;
+    match (stored.pop(), stored.len()) {
+        (Some((_, Stored::Tensor(tensor))), 0) => Ok(tensor),
+        (Some((_, Stored::Unsupported(reason))), 0) => Err(Error::unsupported(name, reason)),
+        (Some((_, Stored::Plain(value))), 0) => {
+            Err(Error::unsupported(name, format!("holds the value `{value}`, expected a tensor")))
+        }
+        (_, rest) => Err(Error::unsupported(name, format!("holds {} values, expected one tensor", rest + 1))),
+    }
+}
+
+/// Opens a file that holds any number of named tensors: a torch file or a safetensors file. Names are paths into
+/// nested dictionaries and lists, joined by dots, in the file's order; the name of a bare tensor is empty.
+///
+/// # Errors
+/// `Corrupt` where the file is damaged or neither of both, `Unsupported` where it asks for a callable that no tensor
+/// file needs.
+pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
+    let source = fetch_small(source)?;
+    let head = head(&source)?;
+    if torch::recognise(&head) {
+        torch::open(source)
+    } else if safetensors::recognise(&head, source.len()) {
+        safetensors::open(source)
+    } else {
+        Err(Error::corrupt(source.name(), "is no tensor file (.pt, .npy or .safetensors)")
+            .with_help("the file may be cut short or overwritten; copy or dump it again"))
+    }
+}
+
+fn fetch_small(source: Source) -> Result<Source> {
+    if source.len() > SMALL_FILE {
+        return Ok(source);
+    }
+    Ok(std::sync::Arc::new(Memory::new(source.name().to_owned(), read_all(source.as_ref(), SMALL_FILE)?)))
+}
+
+fn head(source: &Source) -> Result<Vec<u8>> {
+    let mut head = vec![0; usize::try_from(source.len().min(16)).unwrap_or(0)];
+    source.read_at(0, &mut head)?;
+    Ok(head)
+}
+
+impl TensorData {
+    /// A tensor in `source`, its extent checked against its storage.
+    pub(crate) fn new(source: Source, dtype: Dtype, shape: Vec<u64>, placement: Placement) -> Result<Self> {
+        let too_large = || Error::corrupt(source.name(), format!("shape {shape:?} is larger than any file"));
+        let elements = shape.iter().try_fold(1u64, |product, len| product.checked_mul(*len)).ok_or_else(too_large)?;
+        let extent = match &placement.strides {
+            None => Some(elements),
+            Some(strides) if strides.len() != shape.len() => {
+                return Err(Error::corrupt(source.name(), format!("shape {shape:?} with strides {strides:?}")));
+            }
+            Some(_) if elements == 0 => Some(0),
+            Some(strides) => shape
+                .iter()
+                .zip(strides)
+                .try_fold(1u64, |end, (len, stride)| (len - 1).checked_mul(*stride)?.checked_add(end)),
+        };
+        let bytes = extent.and_then(|extent| extent.checked_mul(dtype.size() as u64)).ok_or_else(too_large)?;
+        let available = placement.len.min(source.len().saturating_sub(placement.offset));
+        if bytes > available {
+            let message = format!("a tensor of shape {shape:?} needs {bytes} bytes, its storage has {available}");
+            return Err(Error::corrupt(source.name(), message).with_help("the file looks cut short; copy it again"));
+        }
+        let dense = placement.strides.as_ref().is_none_or(|strides| is_row_major(&shape, strides));
+        Ok(Self { dtype, shape, elements, source, placement, dense })
+    }
+
+    /// Number of elements.
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// The file's name, for messages.
+    pub fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    /// Fills `buffer` with whole elements in row-major order, little-endian, from `start_element` on.
+    ///
+    /// # Errors
+    /// `Corrupt` where the range leaves the tensor or the file has become shorter; otherwise what reading gives.
+    pub fn read_block(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
+        let size = self.dtype.size();
+        let count = (buffer.len() / size) as u64;
+        if start_element.checked_add(count).is_none_or(|end| end > self.elements) || !buffer.len().is_multiple_of(size)
+        {
+            let message = format!("{count} elements from {start_element} on lie outside of {}", self.elements);
+            return Err(Error::corrupt(self.name(), message));
+        }
+        if self.dense {
+            self.source.read_at(self.placement.offset + start_element * size as u64, buffer)?;
+        } else {
+            self.gather(start_element, buffer)?;
+        }
+        if self.placement.order == ByteOrder::Big {
+            let part = if self.dtype.is_complex() { size / 2 } else { size };
+            buffer.chunks_exact_mut(part).for_each(<[u8]>::reverse);
+        }
+        Ok(())
+    }
+
+    /// The bytes of `count` elements from `start_element` on, where they lie in memory just as
+    /// [`read_block`](Self::read_block) would give them.
+    pub(crate) fn in_place(&self, start_element: u64, count: usize) -> Option<&[u8]> {
+        if !self.dense || self.placement.order == ByteOrder::Big {
+            return None;
+        }
+        let size = self.dtype.size();
+        let start = usize::try_from(self.placement.offset + start_element * size as u64).ok()?;
+        self.source.in_memory()?.get(start..start + count * size)
+    }
+
+    /// Collects elements that do not lie in row-major order, by small pages so that rows of a transposed tensor
+    /// share what was fetched.
+    fn gather(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
+        let size = self.dtype.size();
+        let strides = self.placement.strides.as_deref().unwrap_or_default();
+        let mut index = self.index_of(start_element);
+        let mut pages = Pages { tensor: self, pages: HashMap::new() };
+        for element in buffer.chunks_exact_mut(size) {
+            let at: u64 = index.iter().zip(strides).map(|(index, stride)| index * stride).sum();
+            pages.copy(at * size as u64, element)?;
+            self.advance(&mut index);
+        }
+        Ok(())
+    }
+
+    fn index_of(&self, element: u64) -> Vec<u64> {
+        let mut rest = element;
+        let mut index: Vec<u64> = self
+            .shape
+            .iter()
+            .rev()
+            .map(|len| {
+                let at = rest % len;
+                rest /= len;
+                at
+            })
+            .collect();
+        index.reverse();
+        index
+    }
+
+    fn advance(&self, index: &mut [u64]) {
+        for (at, len) in index.iter_mut().zip(&self.shape).rev() {
+            *at += 1;
+            if *at < *len {
+                return;
+            }
+            *at = 0;
+        }
+    }
+}
+
+/// Whether `strides` describe row-major order; axes of length 1 may have any stride.
+fn is_row_major(shape: &[u64], strides: &[u64]) -> bool {
+    let mut expected = 1u64;
+    for (len, stride) in shape.iter().zip(strides).rev() {
+        if *len != 1 && *stride != expected {
+            return shape.contains(&0);
+        }
+        expected = expected.saturating_mul(*len);
+    }
+    true
+}
+
+/// Pages of a storage, fetched when first needed.
+struct Pages<'a> {
+    tensor: &'a TensorData,
+    pages: HashMap<u64, Vec<u8>>,
+}
+
+impl Pages<'_> {
+    /// Copies the element at byte `at` of the storage; pages hold whole elements, as both sizes are powers of two.
+    fn copy(&mut self, at: u64, element: &mut [u8]) -> Result<()> {
+        let number = at / PAGE;
+        if !self.pages.contains_key(&number) {
+            if self.pages.len() >= MAX_PAGES {
+                self.pages.clear();
+            }
+            let page = self.fetch(number)?;
+            self.pages.insert(number, page);
+        }
+        let start = usize::try_from(at % PAGE).unwrap_or(0);
+        let bytes = self.pages.get(&number).and_then(|page| page.get(start..start + element.len()));
+        element.copy_from_slice(bytes.ok_or_else(|| Error::corrupt(self.tensor.name(), "element outside of storage"))?);
+        Ok(())
+    }
+
+    fn fetch(&self, number: u64) -> Result<Vec<u8>> {
+        let Placement { offset, len, .. } = self.tensor.placement;
+        let len = PAGE.min(len.saturating_sub(number * PAGE)).min(self.tensor.source.len());
+        let mut page = vec![0; usize::try_from(len).unwrap_or(0)];
+        self.tensor.source.read_at(offset + number * PAGE, &mut page)?;
+        Ok(page)
+    }
+}

@@ -1,0 +1,186 @@
+//! The two containers of `torch.save`: where the pickle and the storages lie.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use zip::{CompressionMethod, ZipArchive};
+
+use super::{Content, Reference, Storage, element_type, is_allowed};
+use crate::error::{Error, Result};
+use crate::fetch::Source;
+use crate::read::pickle::{Graph, Input, Node, Value, parse};
+use crate::read::tensor::ByteOrder;
+
+/// Starts a zip archive.
+const ZIP: &[u8] = b"PK\x03\x04";
+/// Starts the format before torch 1.6: protocol 2 and the pickled number 0x1950a86a20f9469cfc6c.
+const LEGACY: &[u8] = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+/// Bytes fetched at once while an archive's directory is read.
+const FETCH: usize = 16 << 10;
+
+/// Whether a file starting with `head` may be a torch file.
+pub(crate) fn recognise(head: &[u8]) -> bool {
+    head.starts_with(ZIP) || head.starts_with(LEGACY)
+}
+
+/// Reads the container of `source`.
+pub(super) fn open(source: &Source) -> Result<Content> {
+    let mut head = [0; 4];
+    source.read_at(0, &mut head)?;
+    if head == ZIP { open_zip(source) } else { open_legacy(source) }
+}
+
+/// The zip container: `<folder>/data.pkl`, `<folder>/data/<key>`, and `<folder>/byteorder` since torch 2.1.
+fn open_zip(source: &Source) -> Result<Content> {
+    let damaged = |error: zip::result::ZipError| {
+        Error::corrupt(source.name(), format!("is no readable zip archive: {error}"))
+            .with_help("the file looks cut short; copy or dump it again")
+    };
+    let mut archive = ZipArchive::new(Sequential::new(source)).map_err(damaged)?;
+    let (mut pickle, mut order, mut storages) = (None, ByteOrder::Little, HashMap::new());
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(damaged)?;
+        let name = entry.name().map_err(damaged)?.into_owned();
+        let Some((_, inner)) = name.split_once('/') else { continue };
+        let is_storage = inner.strip_prefix("data/");
+        if is_storage.is_none() && inner != "data.pkl" && inner != "byteorder" {
+            continue;
+        }
+        if entry.compression() != CompressionMethod::Stored || entry.encrypted() {
+            let message = format!("member `{name}` is compressed or encrypted, which torch.save never does");
+            return Err(Error::unsupported(source.name(), message).with_help("save it again with torch.save"));
+        }
+        let offset =
+            entry.data_start().ok_or_else(|| Error::corrupt(source.name(), format!("no data for `{name}`")))?;
+        let storage = Storage { offset, len: entry.size() };
+        if offset.checked_add(storage.len).is_none_or(|end| end > source.len()) {
+            return Err(Error::corrupt(source.name(), format!("member `{name}` reaches behind the end of the file")));
+        }
+        match is_storage {
+            Some(key) => drop(storages.insert(Arc::from(key), storage)),
+            None if inner == "data.pkl" => pickle = Some(storage),
+            None => order = byte_order(source, storage)?,
+        }
+    }
+    let pickle = pickle.ok_or_else(|| {
+        Error::unsupported(source.name(), "is a zip archive without data.pkl, not a file of torch.save")
+    })?;
+    let mut input = Input::new(source.as_ref(), pickle.offset, pickle.offset + pickle.len);
+    Ok(Content { graph: parse(&mut input, &is_allowed)?, storages, order })
+}
+
+fn byte_order(source: &Source, member: Storage) -> Result<ByteOrder> {
+    let mut text = vec![0; usize::try_from(member.len.min(8)).unwrap_or(0)];
+    source.read_at(member.offset, &mut text)?;
+    match text.trim_ascii() {
+        b"little" => Ok(ByteOrder::Little),
+        b"big" => Ok(ByteOrder::Big),
+        _ => Err(Error::corrupt(source.name(), "member `byteorder` is neither `little` nor `big`")),
+    }
+}
+
+/// The format before torch 1.6: five pickles (magic number, version, machine, value, storage keys), then each
+/// storage as its element count and its bytes, in the order of the keys.
+fn open_legacy(source: &Source) -> Result<Content> {
+    let mut input = Input::new(source.as_ref(), 0, source.len());
+    let mut next = || parse(&mut input, &is_allowed);
+    let (_, _, machine, graph, keys) = (next()?, next()?, next()?, next()?, next()?);
+    let little = match machine.node(machine.root()) {
+        Some(Node::Dict(items)) => !items
+            .iter()
+            .any(|(key, value)| *key == Value::Text("little_endian".into()) && *value == Value::Bool(false)),
+        _ => true,
+    };
+    let order = if little { ByteOrder::Little } else { ByteOrder::Big };
+    let storages = legacy_storages(source, &graph, &keys, input.position(), order)?;
+    Ok(Content { graph, storages, order })
+}
+
+fn legacy_storages(
+    source: &Source,
+    graph: &Graph,
+    keys: &Graph,
+    start: u64,
+    order: ByteOrder,
+) -> Result<HashMap<Arc<str>, Storage>> {
+    let damaged = || Error::corrupt(source.name(), "its storages do not fit the file").with_help("copy it again");
+    let kinds: HashMap<&str, &str> = graph
+        .persistent_ids()
+        .filter_map(|id| Reference::of(graph, id))
+        .map(|reference| (reference.key, reference.kind))
+        .collect();
+    let mut storages = HashMap::new();
+    let mut offset = start;
+    for key in keys.sequence(keys.root()).ok_or_else(damaged)? {
+        let Value::Text(key) = key else { return Err(damaged()) };
+        let mut count = [0; 8];
+        source.read_at(offset, &mut count)?;
+        let count = if order == ByteOrder::Little { u64::from_le_bytes(count) } else { u64::from_be_bytes(count) };
+        let size = match kinds.get(key.as_ref()).copied() {
+            Some("UntypedStorage") => 1,
+            Some(kind) => match element_type(kind) {
+                Some(dtype) => dtype.size() as u64,
+                None => {
+                    return Err(Error::unsupported(source.name(), format!("storages of kind `{kind}` are not read")));
+                }
+            },
+            None => return Err(damaged()),
+        };
+        let len = count.checked_mul(size).ok_or_else(damaged)?;
+        storages.insert(key.clone(), Storage { offset: offset + 8, len });
+        offset = offset.checked_add(8).and_then(|at| at.checked_add(len)).ok_or_else(damaged)?;
+        if offset > source.len() {
+            return Err(damaged());
+        }
+    }
+    Ok(storages)
+}
+
+/// A source read in order through a small buffer, as the zip reader wants it.
+struct Sequential<'a> {
+    source: &'a Source,
+    at: u64,
+    buffer: Vec<u8>,
+    buffer_at: u64,
+}
+
+impl<'a> Sequential<'a> {
+    fn new(source: &'a Source) -> Self {
+        Self { source, at: 0, buffer: Vec::new(), buffer_at: 0 }
+    }
+
+    /// What the buffer holds from the current position on.
+    fn buffered(&self) -> &[u8] {
+        let skip = self.at.checked_sub(self.buffer_at).and_then(|skip| usize::try_from(skip).ok());
+        skip.and_then(|skip| self.buffer.get(skip..)).unwrap_or_default()
+    }
+}
+
+impl Read for Sequential<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.buffered().is_empty() {
+            let len = usize::try_from(self.source.len().saturating_sub(self.at)).unwrap_or(FETCH).min(FETCH);
+            self.buffer.resize(len, 0);
+            self.buffer_at = self.at;
+            self.source.read_at(self.at, &mut self.buffer).map_err(io::Error::other)?;
+        }
+        let buffered = self.buffered();
+        let len = buffered.len().min(into.len());
+        into.iter_mut().zip(buffered).for_each(|(to, from)| *to = *from);
+        self.at += len as u64;
+        Ok(len)
+    }
+}
+
+impl Seek for Sequential<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.source.len().checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = target.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.at)
+    }
+}
