@@ -1,5 +1,5 @@
 //! `config-pack`: a pack of this machine's configuration.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this command tells what it packed and what it left out")]
+#![allow(clippy::print_stderr, reason = "this command tells what it left out")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,6 +9,8 @@ use precision_gate::collect::{self, Redaction, Request};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::policy::value::Pattern;
+
+use super::show;
 
 /// `config-pack`
 #[derive(Debug, Args)]
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
         eprintln!("note: {note}");
     }
     std::fs::write(&args.out, &collected.bytes).map_err(|error| Error::io(args.out.display().to_string(), &error))?;
-    println!("{}: {}", args.out.display(), collected.members.join(", "));
+    show::say(&format!("{}: {}\n", args.out.display(), collected.members.join(", ")))?;
     Ok(exit::PASS)
 }
 

@@ -18,6 +18,8 @@ const APART: f64 = 0.3;
 const ONE_SIDED: f64 = 0.8;
 /// Even randomness may not move the mean by more than this many limits.
 const RANDOM_FACTOR: f64 = 2.0;
+/// Randomness is there at every step; a median this far below the mean tells of single bad steps.
+const CONCENTRATED: f64 = 0.25;
 /// Shorter curves do not show whether two runs move together.
 const ORDER_FROM: usize = 50;
 
@@ -141,7 +143,7 @@ fn spikes(measures: &CurveMeasures, ledger: &mut Ledger) {
 }
 
 /// Whether the differences are what healthy randomness makes of them: both runs change together from step to
-/// step, the differences go both ways, and the mean stays within twice its limit.
+/// step, the differences go both ways and are spread over the run, and the mean stays within twice its limit.
 ///
 /// Never where the weights are declared equal: then no randomness should be left.
 fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
@@ -154,6 +156,7 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
     !declared_same
         && measures.change_correlation.is_some_and(|together| together >= TOGETHER)
         && measures.majority <= ONE_SIDED
+        && measures.median_rel >= CONCENTRATED * measures.mean_rel
         && mean.is_some_and(|limit| measures.mean_rel <= RANDOM_FACTOR * limit)
 }
 
