@@ -1,5 +1,6 @@
 //! The command line: its types here, what its commands do in the files below.
 
+pub(crate) mod config_pack;
 pub(crate) mod curves;
 pub(crate) mod judge;
 mod progress;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use config_pack::ConfigPackArgs;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
@@ -32,6 +34,11 @@ pub(crate) enum Command {
     /// Judge two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
+    /// Make a config pack on this machine: environment, packages, settings, digests of data and weights
+    #[command(
+        after_help = "Example:\n  precision-gate config-pack --out npu_pack.zip train.sh config.yaml --data corpus/"
+    )]
+    ConfigPack(ConfigPackArgs),
     /// Judge two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
     Compare(CompareArgs),
