@@ -20,6 +20,9 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::tensor::TensorData;
 
+#[cfg(test)]
+mod tests;
+
 pub use super::scalar::{ScalarPair, scalar_pair};
 
 /// Elements of a chunk: the unit of parallel work, and what fixes the order of summation.
