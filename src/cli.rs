@@ -1,4 +1,9 @@
-//! The command line: clap types only.
+//! The command line: its types here, what its commands do in the files below.
+
+pub(crate) mod judge;
+mod progress;
+pub(crate) mod show;
+pub(crate) mod tools;
 
 use std::path::PathBuf;
 
@@ -26,10 +31,83 @@ pub(crate) enum Command {
     ConfigCheck(PairArgs),
     /// Judge two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
-    Compare(PairArgs),
+    Compare(CompareArgs),
     /// Judge two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(PairArgs),
+    /// Render the documents of an earlier result again
+    #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
+    Report(ReportArgs),
+    /// Write a commented policy file from what lies in two folders
+    #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
+    Init(InitArgs),
+    /// Print a JSON Schema: of the policy file, of result.json, or of a line of operations.jsonl
+    #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
+    Schema {
+        /// Of what
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate")]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The trusted run's folder
+    pub(crate) baseline: String,
+    /// The folder of the run to judge
+    pub(crate) candidate: String,
+    /// Today's date, for the example waiver [default: the current UTC date]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) today: Option<String>,
+}
+
+/// What a schema is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// precision-gate.yml
+    Config,
+    /// result.json
+    Result,
+    /// A line of operations.jsonl
+    Operation,
+}
+
+/// `report`
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The result; `operations.jsonl` is read from beside it
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) result: PathBuf,
+    /// Folder for documents [default: where the result lies]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
+}
+
+/// How documents are written.
+#[derive(Debug, Args)]
+pub(crate) struct DocumentArgs {
+    /// Language of reports
+    #[arg(long, value_enum, default_value_t = Language::En)]
+    pub(crate) lang: Language,
+    /// Folder with templates in place of the shipped ones (docs/templates.md)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) templates: Option<PathBuf>,
+    /// Colour on the terminal
+    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    pub(crate) color: Colour,
+    /// Say less: only errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 /// `run`
@@ -56,6 +134,22 @@ pub(crate) struct PairArgs {
     pub(crate) common: CommonArgs,
 }
 
+/// `compare`
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+    /// Compare tables: pair calls in order of appearance, whatever their numbers
+    #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"])]
+    pub(crate) fuzzy: bool,
+    /// Compare tables: YAML file of candidate row name to baseline row name
+    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping")]
+    pub(crate) data_mapping: Option<PathBuf>,
+    /// Compare tables: YAML file of candidate module to baseline module
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cell_mapping: Option<PathBuf>,
+}
+
 /// What every judging command takes.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
@@ -65,9 +159,6 @@ pub(crate) struct CommonArgs {
     /// Policy file [default: precision-gate.yml, where it is present]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Language of reports
-    #[arg(long, value_enum, default_value_t = Language::En)]
-    pub(crate) lang: Language,
     /// Today's date, for waivers and ages [default: the current UTC date]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
@@ -80,15 +171,22 @@ pub(crate) struct CommonArgs {
     /// Threads to compute with [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Say less: only errors
-    #[arg(short, long, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
     /// Say more
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
-    /// Colour on the terminal
-    #[arg(long, value_enum, default_value_t = Colour::Auto)]
-    pub(crate) color: Colour,
+    #[command(flatten)]
+    pub(crate) documents: DocumentArgs,
+}
+
+impl Colour {
+    /// Whether to colour: `NO_COLOR` (no-color.org) and a pipe turn it off where nothing was asked for.
+    pub(crate) fn is_on(self, terminal: bool, no_color: bool) -> bool {
+        match self {
+            Self::Auto => terminal && !no_color,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
 }
 
 /// When to colour.

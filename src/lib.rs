@@ -23,5 +23,6 @@ pub mod msprobe;
 pub mod pair;
 pub mod policy;
 pub mod read;
+pub mod redact;
 pub mod report;
 pub mod verdict;

@@ -3,9 +3,11 @@
 //! One file per format. A reader turns bytes into records and knows nothing of comparison, thresholds or
 //! verdicts. Artifacts are untrusted: every reader has limits and answers damage with one clear error.
 
+pub mod archive;
 pub mod curve;
 pub mod dump;
 pub mod json;
+pub mod metric;
 mod npy;
 pub mod pack;
 mod pickle;

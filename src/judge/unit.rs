@@ -97,6 +97,27 @@ pub struct DumpUnit {
     pub profile: Vec<ProfilePoint>,
 }
 
+impl DumpUnit {
+    /// A unit of which nothing could be read.
+    pub fn unread(step: u64, rank: Option<u64>) -> Self {
+        Self {
+            step,
+            rank,
+            data: String::new(),
+            verdict: Verdict::Incomplete,
+            compared: 0,
+            unmatched_candidate: 0,
+            unmatched_baseline: 0,
+            not_compared: 0,
+            culprit: None,
+            runner_up: None,
+            inherited_from: None,
+            rules: Vec::new(),
+            profile: Vec::new(),
+        }
+    }
+}
+
 /// A place in a distributed run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
@@ -155,6 +176,18 @@ pub struct ProfilePoint {
 pub struct CurveUnit {
     /// The metric: `loss`, `grad_norm`, `learning_rate` ...
     pub metric: String,
+    /// The run's folder, where several runs lie beside each other.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    /// The file the baseline was read from.
+    #[serde(default)]
+    pub baseline_file: String,
+    /// The file the candidate was read from.
+    #[serde(default)]
+    pub candidate_file: String,
+    /// The published rule that decided in place of the gate's own; empty where none was chosen.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preset: String,
     /// `same-weights`, `own-weights`, or empty for metrics that have no mode.
     pub mode: String,
     /// Why that mode: `declared`, `inferred`.

@@ -11,6 +11,8 @@ pub enum Cell {
     Int(i64),
     /// A number, written as Python writes it.
     Float(f64),
+    /// An infinite number of a compare table: CSV writes a space before it, so that spreadsheets show it.
+    Infinite(f64),
     /// `True` or `False`.
     Bool(bool),
 }
@@ -35,8 +37,24 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Int(value) => value.to_string(),
             Self::Float(value) => super::python::float(*value),
+            Self::Infinite(value) => format!(" {}", super::python::float(*value)),
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
         }
+    }
+}
+
+impl Cell {
+    /// The cell as CSV holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
+    ///
+    /// A percentage and a lone sign are no formulas to any spreadsheet, and stay.
+    pub fn guarded_text(&self) -> String {
+        let text = self.text();
+        let harmless =
+            |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
+        if matches!(self, Self::Text(_)) && is_formula_like(&text) && !harmless(&text) {
+            return format!("'{text}");
+        }
+        text
     }
 }
 
@@ -51,4 +69,29 @@ pub struct Table {
     pub columns: Vec<String>,
     /// Rows of as many cells.
     pub rows: Vec<Vec<Cell>>,
+}
+
+/// Whether a spreadsheet could take a text for a formula, by msprobe's rule: no number (cut at `;`, as Python's
+/// `float` reads it), and `+ - = % @` or a full-width twin at the start or after a `;`.
+pub fn is_formula_like(text: &str) -> bool {
+    if text.split(';').all(super::python::is_float) {
+        return false;
+    }
+    let risky = |part: &str| part.starts_with(['+', '-', '=', '%', '@', '＋', '－', '＝', '％', '＠']);
+    text.split(';').any(risky)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_formula_like;
+
+    #[test]
+    fn formulas_are_told_from_numbers() {
+        for text in ["=1+1", "@ring", "--flag", "a;=b", "＝1", "-1;x", "-"] {
+            assert!(is_formula_like(text), "{text}");
+        }
+        for text in ["-1", "+1.5e-3", "-inf", "1;-2", "a=b", "", " -1 ", "-1_000", "level0:NA;level1:H-D_R"] {
+            assert!(!is_formula_like(text), "{text}");
+        }
+    }
 }

@@ -3,6 +3,15 @@
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
 //! (`dump-compare.md` sections 1 and 2.1) and ptdbg_ascend's line-JSON `.pkl` (section 2.2).
 
+mod find;
+mod mindspore;
+mod msprobe;
+pub mod name;
+mod ptdbg;
+mod stack;
+
+pub use find::{data_folders, is_part, recognise};
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::json::Json;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
 /// Where one step and rank of a dump lies.
@@ -139,12 +148,71 @@ pub enum TensorKind {
 
 impl DumpFolder {
     /// Reads the records, with stacks and module tree where they lie beside them.
+    ///
+    /// A damaged stack or tree file is a note of the dump; damaged records are an error.
     pub fn read(&self) -> Result<Dump> {
-        Err(Error::unsupported(&self.records, "reading dumps is not built yet"))
+        let records = self.files.open(&self.records)?;
+        if self.format == DumpFormat::Ptdbg {
+            return ptdbg::read(records.as_ref(), |data_name| self.has(&self.data_path(data_name)));
+        }
+        let mut dump = msprobe::read(records.as_ref())?;
+        if let Some(source) = self.open_beside("stack.json") {
+            dump.stacks =
+                source.and_then(|source| stack::stacks(source.as_ref())).map_err(|error| dump.note(&error)).ok();
+        }
+        if let Some(source) = self.open_beside("construct.json") {
+            let parents = source.and_then(|source| stack::parents(source.as_ref()));
+            dump.parents = parents.map_err(|error| dump.note(&error)).unwrap_or_default();
+        }
+        Ok(dump)
     }
 
     /// Opens the file of a tensor that was saved.
+    ///
+    /// A name that leads out of the data folder is refused: it comes from the artifact.
     pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
-        self.files.open(&format!("{}dump_tensor_data/{data_name}", self.path))
+        let path = self.data_path(data_name);
+        if data_name.is_empty() || data_name.contains(['/', '\\', '\0']) || matches!(data_name, "." | "..") {
+            return Err(Error::corrupt(
+                &self.records,
+                format!("`{data_name}` is no name of a file in the data folder"),
+            ));
+        }
+        if !self.has(&path) {
+            let error = Error::new(ErrorKind::NotFound, path, "named in the records, and not there");
+            return Err(error.with_help("collect the dump again, or finish its upload"));
+        }
+        self.files.open(&path)
+    }
+
+    /// The layer of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty elsewhere.
+    pub fn layer(&self) -> &str {
+        find::layer(&self.path)
+    }
+
+    fn data_path(&self, data_name: &str) -> String {
+        match self.format {
+            DumpFormat::Ptdbg => format!("{}/{data_name}", self.records.trim_end_matches(".pkl")),
+            _ => format!("{}dump_tensor_data/{data_name}", self.path),
+        }
+    }
+
+    fn open_beside(&self, name: &str) -> Option<Result<Source>> {
+        let path = format!("{}{name}", self.path);
+        self.has(&path).then(|| self.files.open(&path))
+    }
+
+    /// Whether a file is there. Beside a records file that was given alone, files are not listed but can be opened.
+    fn has(&self, path: &str) -> bool {
+        match self.files.list() {
+            [alone] if alone.path == self.records => self.files.open(path).is_ok(),
+            entries => entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok(),
+        }
+    }
+}
+
+impl Dump {
+    fn note(&mut self, error: &Error) {
+        self.notes.push(error.to_string());
     }
 }

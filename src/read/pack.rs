@@ -1,21 +1,172 @@
-//! msprobe config packs (`config-check.md` section 2).
+//! msprobe config packs: a zip archive of what a run was configured with.
+//!
+//! Six kinds of member are known, plus the digests of our own collector. Nothing in a pack says who wrote it,
+//! so that content alone decides. A member that cannot be read is an error in its own place; the others are
+//! read as usual.
 
-use crate::error::{Error, Result};
-use crate::fetch::{ByteSource, Source};
+mod member;
+mod parse;
+
+pub use member::{DIGESTS, Place};
+pub use parse::{Calls, Distinct, Input, Malformed, Parameter, STATISTICS, Settings, Statistics};
+
+pub use crate::verdict::Checker;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::fetch::{Memory, Source};
+use crate::read::archive::{self, Archive, Limits, Member, Refused};
+use crate::read::json::{self, Json};
+
+/// What a pack may claim: 1000 steps of 64 ranks have 128 000 members.
+const LIMITS: Limits = Limits { members: 500_000, total_bytes: 4 << 30 };
+/// Largest weights member: 400 bytes a parameter, so over half a million parameters.
+const WEIGHTS_LIMIT: u64 = 256 << 20;
+/// Largest member of any other kind.
+const MEMBER_LIMIT: u64 = 32 << 20;
+
+/// Content per step and rank.
+pub type PerStep<T> = BTreeMap<(u64, u64), Result<T>>;
 
 /// One pack.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Pack {
     /// Path below the side's root.
     pub path: String,
+    /// Environment variables, in file order.
+    pub env: Option<Result<Settings>>,
+    /// Lines of the package list, white space at both ends removed.
+    pub pip: Option<Result<Vec<String>>>,
+    /// Inputs of the model's forward, per step and rank.
+    pub dataset: PerStep<Vec<(String, Input)>>,
+    /// Parameters of the model, per step and rank.
+    pub weights: PerStep<Vec<Parameter>>,
+    /// Settings from launch scripts and YAML files.
+    pub hyper_static: Option<Result<Settings>>,
+    /// Settings from the parsed arguments of the run.
+    pub hyper_dynamic: Option<Result<Settings>>,
+    /// Calls of random functions, per rank.
+    pub random: BTreeMap<u64, Result<Calls>>,
+    /// Content digests of data and weight files (`digests.json`, written by `config-pack`).
+    pub digests: Option<Result<BTreeMap<String, String>>>,
+    /// Members in a checker's folder that lie where none belongs.
+    pub misplaced: Vec<(Checker, String)>,
+    /// Entries that were refused.
+    pub refused: Vec<Refused>,
+    /// Members that occur more than once, with how often.
+    pub repeated: BTreeMap<String, usize>,
+    /// Members that belong to nothing known.
+    pub unknown: Vec<String>,
 }
 
-/// Whether a zip archive is a config pack, by its members.
-pub fn recognise(_source: &dyn ByteSource) -> bool {
-    false
+impl Pack {
+    /// Whether the pack holds anything of `checker`, readable or not.
+    pub fn has(&self, checker: Checker) -> bool {
+        let placed = match checker {
+            Checker::Env => self.env.is_some(),
+            Checker::Pip => self.pip.is_some(),
+            Checker::Dataset => !self.dataset.is_empty(),
+            Checker::Weights => !self.weights.is_empty(),
+            Checker::Hyperparameters => self.hyper_static.is_some() || self.hyper_dynamic.is_some(),
+            Checker::Random => !self.random.is_empty(),
+        };
+        placed || self.misplaced.iter().any(|(of, _)| *of == checker)
+    }
+
+    /// Environment variables as text, where they could be read; a value that is no text is left out.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let settings = self.env.as_ref().and_then(|env| env.as_ref().ok());
+        settings.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
+    }
+
+    /// The text of one environment variable.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// Settings of both kinds that could be read.
+    pub fn settings(&self) -> impl Iterator<Item = &(String, Json)> {
+        [&self.hyper_static, &self.hyper_dynamic].into_iter().flatten().flatten().flatten()
+    }
+
+    fn take(&mut self, path: String, content: Content) {
+        match content {
+            Content::Env(settings) => self.env = Some(settings),
+            Content::Pip(lines) => self.pip = Some(lines),
+            Content::Dataset(place, inputs) => drop(self.dataset.insert(place, inputs)),
+            Content::Weights(place, parameters) => drop(self.weights.insert(place, parameters)),
+            Content::Static(settings) => self.hyper_static = Some(settings),
+            Content::Dynamic(settings) => self.hyper_dynamic = Some(settings),
+            Content::Random(rank, calls) => drop(self.random.insert(rank, calls)),
+            Content::Digests(digests) => self.digests = Some(digests),
+            Content::Misplaced(checker) => self.misplaced.push((checker, path)),
+            Content::Unknown => self.unknown.push(path),
+        }
+    }
 }
 
-/// Reads a pack.
+/// What one member holds.
+enum Content {
+    Env(Result<Settings>),
+    Pip(Result<Vec<String>>),
+    Dataset((u64, u64), Result<Vec<(String, Input)>>),
+    Weights((u64, u64), Result<Vec<Parameter>>),
+    Static(Result<Settings>),
+    Dynamic(Result<Settings>),
+    Random(u64, Result<Calls>),
+    Digests(Result<BTreeMap<String, String>>),
+    Misplaced(Checker),
+    Unknown,
+}
+
+/// Whether a zip archive is a config pack, by its members; where its directory is lost, by its first one.
+pub fn recognise(source: &Source) -> bool {
+    let known = |name: &str| !matches!(Place::of(name), Place::Unknown | Place::Misplaced(_));
+    match Archive::open(source.clone(), LIMITS) {
+        Ok(archive) => archive.members().iter().any(|member| known(member.name())),
+        Err(_) => archive::first_name(source.as_ref()).is_some_and(|name| known(&name)),
+    }
+}
+
+/// Reads a pack. An error means that the archive itself cannot be read.
 pub fn read(source: Source) -> Result<Pack> {
-    Err(Error::unsupported(source.name(), "reading config packs is not built yet"))
+    let archive = Archive::open(source.clone(), LIMITS)?;
+    let contents: Vec<Content> = archive.members().par_iter().map(|member| read_member(&archive, member)).collect();
+    let mut pack = Pack {
+        path: source.name().to_owned(),
+        refused: archive.refused().to_vec(),
+        repeated: archive.repeated().clone(),
+        ..Pack::default()
+    };
+    for (member, content) in archive.members().iter().zip(contents) {
+        pack.take(member.name().to_owned(), content);
+    }
+    Ok(pack)
 }
+
+fn read_member(archive: &Archive, member: &Member) -> Content {
+    let name = archive.full_name(member);
+    let document = |limit| json::parse(&Memory::new(&name, archive.read(member, limit)?));
+    let small = || document(MEMBER_LIMIT);
+    let settings = || small().and_then(|json| parse::settings(&name, json));
+    match Place::of(member.name()) {
+        Place::Env => Content::Env(settings()),
+        Place::Pip => Content::Pip(archive.read(member, MEMBER_LIMIT).and_then(|bytes| parse::lines(&name, bytes))),
+        Place::Dataset(place) => Content::Dataset(place, small().and_then(|json| parse::inputs(&name, json))),
+        Place::Weights(place) => {
+            Content::Weights(place, document(WEIGHTS_LIMIT).and_then(|json| parse::parameters(&name, json)))
+        }
+        Place::Static => Content::Static(settings()),
+        Place::Dynamic => Content::Dynamic(settings()),
+        Place::Random(rank) => Content::Random(rank, small().and_then(|json| parse::calls(&name, json))),
+        Place::Digests => Content::Digests(small().and_then(|json| parse::digests(&name, &json))),
+        Place::Misplaced(checker) => Content::Misplaced(checker),
+        Place::Unknown => Content::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,18 @@
 //! What people read: one catalogue per language.
 //!
 //! `templates/messages/<language>/*.yaml` map a rule's code to `message` and `help`, minijinja texts over the
-//! finding's facts, its place (`where`) and `code`. Both languages must hold every code (a test sees to it).
+//! finding's facts and its place (`where`); [`super::writer`] renders them. `report.yaml` beside them holds the
+//! fixed words of documents ([`super::phrases`]). Both languages must hold every code (a test sees to it).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
+use super::escape::Target;
+use super::writer::Writer;
+use crate::error::Result;
 use crate::judge::finding::Finding;
 
 /// A language of reports.
@@ -43,8 +44,21 @@ macro_rules! catalogue {
     };
 }
 
-static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "config", "loss", "dump");
-static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "config", "loss", "dump");
+static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "policy", "config", "loss", "dump");
+static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "policy", "config", "loss", "dump");
+
+impl Language {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::En, Self::Zh];
+
+    /// The language's tag, as HTML spells it.
+    pub fn tag(self) -> &'static str {
+        match self {
+            Self::En => "en",
+            Self::Zh => "zh-CN",
+        }
+    }
+}
 
 impl Catalogue {
     fn of(language: Language) -> &'static Self {
@@ -65,47 +79,31 @@ impl Catalogue {
     }
 }
 
-/// Writes `message` and `help` of every finding in `language`.
+/// Writes `message` and `help` of every finding in `language`, as plain text.
 pub fn fill(findings: &mut [Finding], language: Language) -> Result<()> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_filter("number", number);
-    environment.add_filter("percent", percent);
+    let writer = Writer::new(language, Target::Plain);
     for finding in findings {
-        let entry = Catalogue::of(language)
-            .0
-            .get(&finding.code)
-            .ok_or_else(|| Error::new(ErrorKind::Internal, &finding.code, "has no text in the message catalogue"))?;
-        let mut context: BTreeMap<&str, minijinja::Value> =
-            finding.facts.iter().map(|(name, fact)| (name.as_str(), minijinja::Value::from(Serde(fact)))).collect();
-        context.insert("where", finding.place.clone().into());
-        let render = |text: &str| {
-            environment
-                .render_str(text, &context)
-                .map_err(|error| Error::new(ErrorKind::Internal, &finding.code, error))
-        };
-        let (message, help) = (render(entry.message.trim_end())?, render(entry.help.trim_end())?);
-        finding.message = message;
-        finding.help = help;
+        let text = writer.finding(finding)?;
+        finding.message = text.message;
+        finding.help = text.help;
     }
     Ok(())
 }
 
-/// A number for reading: four significant digits; words (`nan`, `inf`) stay.
-fn number(value: &minijinja::Value) -> String {
-    f64::try_from(value.clone()).map_or_else(|_| value.to_string(), short)
-}
-
-/// A ratio as a percentage.
-fn percent(value: &minijinja::Value) -> String {
-    f64::try_from(value.clone()).map_or_else(|_| value.to_string(), |ratio| format!("{} %", short(ratio * 100.0)))
+/// The texts of a code, as templates over a finding's facts: message and help.
+pub(super) fn templates(code: &str, language: Language) -> Option<(&'static str, &'static str)> {
+    let entry = Catalogue::of(language).0.get(code)?;
+    Some((entry.message.trim_end(), entry.help.trim_end()))
 }
 
 /// `value` with four significant digits: plain between 1e-4 and 1e6, with an exponent elsewhere.
 pub fn short(value: f64) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
+        return match value {
+            nan if nan.is_nan() => "nan".into(),
+            zero_or_infinite => format!("{zero_or_infinite}"),
+        };
     }
     if !(1e-4..1e6).contains(&magnitude) {
         let text = format!("{value:.3e}");
@@ -132,7 +130,7 @@ mod tests {
             codes.sort_unstable();
             codes
         };
-        for language in [Language::En, Language::Zh] {
+        for language in Language::ALL {
             let known: Vec<&str> = Catalogue::of(language).0.keys().map(String::as_str).collect();
             assert_eq!(known, codes, "{language:?}");
         }

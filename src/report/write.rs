@@ -4,10 +4,13 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::Outcome;
 use super::messages::{self, Language};
+use super::summary;
+use super::templates::Templates;
+use super::{GateResult, Outcome};
 use crate::error::{Error, ErrorKind, Result};
-use crate::msprobe::table::Table;
+use crate::judge::operation::OperationLine;
+use crate::msprobe::table::{Cell, Table};
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +19,8 @@ pub struct Options<'a> {
     pub out: &'a Path,
     /// Language of what people read.
     pub language: Language,
+    /// Templates of documents.
+    pub templates: &'a Templates,
     /// Whether tables are written as workbooks too.
     pub xlsx: bool,
 }
@@ -32,18 +37,40 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
         lines.push(b'\n');
     }
     file(options.out, "operations.jsonl", &lines)?;
+    if let Some(png) = super::plot::loss::loss_png(&outcome.result)? {
+        file(options.out, "loss.png", &png)?;
+    }
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
-    Ok(())
+    if options.xlsx {
+        for (name, bytes) in super::xlsx::workbooks(&outcome.tables)? {
+            file(options.out, &name, &bytes)?;
+        }
+    }
+    documents(&outcome.result, &outcome.operations, options)
+}
+
+/// Writes every document that is made from a result and its operations alone.
+pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
+    fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
+    let summary = summary::Options {
+        language: options.language,
+        limit: summary::COMMENT_LIMIT,
+        pictures: &[],
+        templates: options.templates,
+    };
+    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
+///
+/// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
 fn csv(table: &Table) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
     writer.write_record(&table.columns).map_err(internal)?;
     for row in &table.rows {
-        writer.write_record(row.iter().map(|cell| cell.text())).map_err(internal)?;
+        writer.write_record(row.iter().map(Cell::guarded_text)).map_err(internal)?;
     }
     writer.into_inner().map_err(internal)
 }

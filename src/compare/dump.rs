@@ -1,0 +1,412 @@
+//! Comparison of two recorded values: what differs, and by how much relative to the tensor's scale.
+//!
+//! Errors are relative to the tensor's *scale*, never to the statistic or element itself: a mean or an element near
+//! zero moves by 150 % of itself in a healthy run. From data the error is the relative L2 error; from statistics the
+//! largest of |Δmax|, |Δmin| over the largest magnitude, |Δmean| over the root mean square, |Δnorm| over the norm.
+
+use rayon::prelude::*;
+
+use super::tensor::{self, PairStats};
+use crate::dtype::Dtype;
+use crate::error::Result;
+use crate::pair::dump::{LeafPair, OperationPair};
+use crate::read::dump::{Dump, DumpFolder, Operation, TensorKind, TensorRecord, Value};
+use crate::read::json::Json;
+
+/// How two values compare.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// The first exact property that differs.
+    pub exact: Option<ExactDifference>,
+    /// Error relative to scale: 0 where nothing differs, infinite where a difference has no size (an integer, a NaN).
+    pub error: f64,
+    /// Largest absolute difference of an element, or of a statistic where there is no data.
+    pub absolute: f64,
+    /// What the error was taken from.
+    pub basis: Basis,
+    /// Whether every bit that was recorded is the same.
+    pub identical: bool,
+    /// Root mean square of the baseline, where it is known; the unit of absolute errors.
+    pub rms: Option<f64>,
+    /// Number of elements of the baseline.
+    pub elements: u64,
+    /// Further numbers by name, for reports.
+    pub metrics: Vec<(&'static str, f64)>,
+}
+
+/// What an error was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Every element of both tensors.
+    Data,
+    /// Recorded statistics.
+    Statistics,
+    /// Checksums alone.
+    Checksum,
+    /// Plain values.
+    Plain,
+}
+
+/// A property that has to be equal and is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExactDifference {
+    /// Element type.
+    Dtype,
+    /// Shape.
+    Shape,
+    /// A plain argument: number, text, boolean, slice ...
+    Argument,
+    /// An integer or boolean tensor's values.
+    Integer,
+    /// Places or signs of NaN and infinity.
+    NonFinite,
+    /// Whether a gradient is required.
+    RequiresGrad,
+    /// Checksums, where nothing says by how much.
+    Checksum,
+    /// One side holds a value of another kind, or none.
+    Kind,
+}
+
+impl Measurement {
+    /// A measurement that found nothing different.
+    pub fn equal(basis: Basis) -> Self {
+        Self {
+            exact: None,
+            error: 0.0,
+            absolute: 0.0,
+            basis,
+            identical: true,
+            rms: None,
+            elements: 1,
+            metrics: Vec::new(),
+        }
+    }
+
+    fn differing(basis: Basis, exact: ExactDifference) -> Self {
+        Self {
+            exact: Some(exact),
+            error: f64::INFINITY,
+            absolute: f64::INFINITY,
+            identical: false,
+            ..Self::equal(basis)
+        }
+    }
+}
+
+/// Compares what two records say, without reading tensor data.
+pub fn recorded(baseline: &Value, candidate: &Value) -> Measurement {
+    match (baseline, candidate) {
+        (Value::Null, Value::Null) => Measurement::equal(Basis::Plain),
+        (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(baseline, candidate),
+        (Value::Plain { value: baseline, .. }, Value::Plain { value: candidate, .. }) => plain(baseline, candidate),
+        (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Measurement::differing(Basis::Plain, ExactDifference::Kind),
+        _ => Measurement::differing(Basis::Plain, ExactDifference::Argument),
+    }
+}
+
+fn plain(baseline: &Json, candidate: &Json) -> Measurement {
+    if same_plain(baseline, candidate) {
+        Measurement::equal(Basis::Plain)
+    } else {
+        Measurement::differing(Basis::Plain, ExactDifference::Argument)
+    }
+}
+
+/// Equal values; NaN equals NaN, `1` equals `1.0`, and a device or backend equals its counterpart.
+fn same_plain(baseline: &Json, candidate: &Json) -> bool {
+    match (baseline, candidate) {
+        (Json::Float(a), Json::Float(b)) => a.to_bits() == b.to_bits() || a == b || (a.is_nan() && b.is_nan()),
+        (Json::Int(_), Json::Float(_)) | (Json::Float(_), Json::Int(_)) => baseline.as_f64() == candidate.as_f64(),
+        (Json::Text(a), Json::Text(b)) => a == b || neutral_device(a) == neutral_device(b),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_plain(a, b)),
+        _ => baseline == candidate,
+    }
+}
+
+/// A device name without the maker: `cuda:0` and `npu:0` are the same place, `nccl` and `hccl` the same role.
+fn neutral_device(text: &str) -> Option<String> {
+    let (name, index) = text.split_once(':').unwrap_or((text, ""));
+    match name {
+        "cuda" | "npu" => Some(format!("device:{index}")),
+        "nccl" | "hccl" => Some("collectives".to_owned()),
+        _ => None,
+    }
+}
+
+fn tensors(baseline: &TensorRecord, candidate: &TensorRecord) -> Measurement {
+    let elements = baseline.shape.iter().product::<u64>().max(1);
+    let exact = exact_difference(baseline, candidate);
+    let mut measured = match exact {
+        Some(ExactDifference::Shape) => Measurement::differing(Basis::Statistics, ExactDifference::Shape),
+        _ => statistics(baseline, candidate, elements),
+    };
+    measured.elements = elements;
+    measured.exact = exact.or(measured.exact);
+    measured.identical &= measured.exact.is_none();
+    measured
+}
+
+fn exact_difference(baseline: &TensorRecord, candidate: &TensorRecord) -> Option<ExactDifference> {
+    if baseline.shape != candidate.shape {
+        return Some(ExactDifference::Shape);
+    }
+    let same_dtype = match (Dtype::parse(&baseline.dtype), Dtype::parse(&candidate.dtype)) {
+        (Some(a), Some(b)) => a == b,
+        _ => baseline.dtype == candidate.dtype,
+    };
+    if !same_dtype {
+        return Some(ExactDifference::Dtype);
+    }
+    match (baseline.requires_grad, candidate.requires_grad) {
+        (Some(a), Some(b)) if a != b => Some(ExactDifference::RequiresGrad),
+        _ => None,
+    }
+}
+
+/// The four statistics of a record as numbers; `None` where one is null or a boolean.
+#[derive(Clone, Copy, Debug)]
+struct Four {
+    max: Option<f64>,
+    min: Option<f64>,
+    mean: Option<f64>,
+    norm: Option<f64>,
+}
+
+impl Four {
+    fn of(record: &TensorRecord) -> Self {
+        let [max, min, mean, norm] = [&record.max, &record.min, &record.mean, &record.norm].map(Json::as_f64);
+        Self { max, min, mean, norm }
+    }
+
+    /// The largest finite magnitude.
+    fn magnitude(&self) -> f64 {
+        [self.max, self.min].into_iter().flatten().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+/// Error of recorded statistics; checksums decide alone where there are none.
+fn statistics(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) -> Measurement {
+    let same_checksum = match (&baseline.checksum, &candidate.checksum) {
+        (Some(a), Some(b)) => Some(a == b),
+        _ => None,
+    };
+    let written = |record: &TensorRecord| [&record.max, &record.min, &record.mean, &record.norm].map(Clone::clone);
+    let (left, right) = (written(baseline), written(candidate));
+    if left.iter().all(|value| *value == Json::Null) && right.iter().all(|value| *value == Json::Null) {
+        return match same_checksum {
+            Some(false) => Measurement::differing(Basis::Checksum, ExactDifference::Checksum),
+            Some(true) => Measurement::equal(Basis::Checksum),
+            None => Measurement::equal(Basis::Statistics),
+        };
+    }
+    let equal = left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
+    let mut measured =
+        if equal { Measurement::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
+    let four = Four::of(baseline);
+    measured.rms = rms(&four, elements);
+    if same_checksum == Some(false) {
+        measured.identical = false;
+        measured.exact = measured.exact.or(Some(ExactDifference::Checksum));
+    }
+    measured
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn rms(four: &Four, elements: u64) -> Option<f64> {
+    four.norm
+        .filter(|norm| norm.is_finite())
+        .map_or_else(|| four.max.map(|_| four.magnitude()), |norm| Some(norm.abs() / (elements as f64).sqrt()))
+}
+
+fn differences(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) -> Measurement {
+    let (left, right) = (Four::of(baseline), Four::of(candidate));
+    if is_exact_type(baseline) {
+        return Measurement::differing(Basis::Statistics, ExactDifference::Integer);
+    }
+    let pairs = [(left.max, right.max), (left.min, right.min), (left.mean, right.mean), (left.norm, right.norm)];
+    if pairs.iter().any(|pair| non_finite_differs(*pair)) {
+        return Measurement::differing(Basis::Statistics, ExactDifference::NonFinite);
+    }
+    let magnitude = left.magnitude();
+    let rms = rms(&left, elements).unwrap_or(magnitude);
+    let scales = [magnitude, magnitude, rms, left.norm.unwrap_or(magnitude).abs()];
+    let names = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
+    let mut measured = Measurement { identical: false, ..Measurement::equal(Basis::Statistics) };
+    for ((pair, scale), name) in pairs.into_iter().zip(scales).zip(names) {
+        // An older release wrote fewer statistics; what both sides have is compared.
+        let (Some(left), Some(right)) = pair else { continue };
+        if !left.is_finite() {
+            continue;
+        }
+        let difference = (right - left).abs();
+        let error = relative(difference, scale);
+        measured.absolute = measured.absolute.max(difference);
+        measured.metrics.push((name, error));
+        measured.error = measured.error.max(error);
+    }
+    measured
+}
+
+/// Integers and booleans, which no device may change.
+fn is_exact_type(record: &TensorRecord) -> bool {
+    Dtype::parse(&record.dtype).is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex())
+}
+
+/// Whether exactly one of two numbers is finite, or both are not and differ.
+fn non_finite_differs(pair: (Option<f64>, Option<f64>)) -> bool {
+    let (Some(left), Some(right)) = pair else { return false };
+    let same =
+        left.is_nan() && right.is_nan() || left.is_infinite() && right.is_infinite() && (left > 0.0) == (right > 0.0);
+    !(left.is_finite() && right.is_finite()) && !same
+}
+
+/// `difference / scale`; 0 where nothing differs, infinite where the scale is 0.
+pub(crate) fn relative(difference: f64, scale: f64) -> f64 {
+    if difference == 0.0 { 0.0 } else { difference / scale }
+}
+
+/// One unit, compared: every operation of both sides, in execution order.
+#[derive(Clone, Debug, Default)]
+pub struct UnitComparison {
+    /// Operations in the candidate's execution order, the baseline's own where they would have run.
+    pub operations: Vec<OperationComparison>,
+}
+
+/// One operation, compared.
+#[derive(Clone, Debug)]
+pub struct OperationComparison {
+    /// Which operations they are.
+    pub pair: OperationPair,
+    /// Their values, paired; empty where one side has no such operation.
+    pub leaves: Vec<LeafComparison>,
+}
+
+/// One value, compared.
+#[derive(Clone, Debug)]
+pub struct LeafComparison {
+    /// Which values they are.
+    pub pair: LeafPair,
+    /// How they compare; `None` where one side has none.
+    pub measured: Option<Measurement>,
+    /// What one pass over the data found, where there is data.
+    pub stats: Option<Box<PairStats>>,
+    /// Why the data could not be compared, where it should have been.
+    pub unreadable: Option<String>,
+}
+
+/// Where the data of a unit's tensors lies.
+#[derive(Clone, Copy)]
+pub struct Folders<'a> {
+    /// The baseline's.
+    pub baseline: &'a DumpFolder,
+    /// The candidate's.
+    pub candidate: &'a DumpFolder,
+}
+
+/// Compares every paired operation of a unit, in parallel over operations.
+pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[OperationPair], folders: &Folders<'_>) -> UnitComparison {
+    let compare = |pair: &OperationPair| {
+        let left = pair.baseline.and_then(|index| baseline.operations.get(index));
+        let right = pair.candidate.and_then(|index| candidate.operations.get(index));
+        let leaves = match (left, right) {
+            (Some(left), Some(right)) => operation(left, right, folders),
+            _ => Vec::new(),
+        };
+        OperationComparison { pair: *pair, leaves }
+    };
+    UnitComparison { operations: pairs.par_iter().map(compare).collect() }
+}
+
+fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>) -> Vec<LeafComparison> {
+    let compare = |pair: LeafPair| {
+        let left = pair.baseline.and_then(|index| baseline.leaves.get(index));
+        let right = pair.candidate.and_then(|index| candidate.leaves.get(index));
+        let (Some(left), Some(right)) = (left, right) else {
+            return LeafComparison { pair, measured: None, stats: None, unreadable: None };
+        };
+        let recorded = recorded(&left.value, &right.value);
+        match data(&left.value, &right.value, folders) {
+            None => LeafComparison { pair, measured: Some(recorded), stats: None, unreadable: None },
+            Some(Ok(stats)) => {
+                let measured = Some(measured(
+                    &recorded,
+                    &stats,
+                    matches!(&left.value, Value::Tensor(record) if is_exact_type(record)),
+                ));
+                LeafComparison { pair, measured, stats: Some(Box::new(stats)), unreadable: None }
+            }
+            Some(Err(error)) => {
+                LeafComparison { pair, measured: Some(recorded), stats: None, unreadable: Some(error.to_string()) }
+            }
+        }
+    };
+    crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect()
+}
+
+/// Compares the saved data of two tensors of one shape; `None` where one side saved none.
+fn data(baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<Result<PairStats>> {
+    let (Value::Tensor(baseline), Value::Tensor(candidate)) = (baseline, candidate) else { return None };
+    let (left, right) = (baseline.data_name.as_ref()?, candidate.data_name.as_ref()?);
+    if baseline.shape != candidate.shape {
+        return None;
+    }
+    let open = |folder: &DumpFolder, name: &str| crate::read::tensor::open(folder.open_tensor(name)?);
+    Some(open(folders.baseline, left).and_then(|left| tensor::compare(&left, &open(folders.candidate, right)?)))
+}
+
+/// What data says, beside the exact properties the records say.
+fn measured(recorded: &Measurement, stats: &PairStats, is_exact: bool) -> Measurement {
+    let has_size = stats.sum_sq_diff > 0.0;
+    let exact = match recorded.exact {
+        // Data decides about values; records about everything else.
+        Some(exact @ (ExactDifference::Dtype | ExactDifference::RequiresGrad)) => Some(exact),
+        _ if stats.nonfinite_mismatches > 0 => Some(ExactDifference::NonFinite),
+        _ if stats.unequal > 0 && is_exact => Some(ExactDifference::Integer),
+        _ => None,
+    };
+    let infinite = stats.nonfinite_mismatches > 0 || exact == Some(ExactDifference::Integer);
+    let norm = stats.sum_sq_baseline.sqrt();
+    let error = if has_size { relative(stats.sum_sq_diff.sqrt(), norm) } else { 0.0 };
+    Measurement {
+        exact,
+        error: if infinite { f64::INFINITY } else { error },
+        absolute: if infinite { f64::INFINITY } else { stats.max_abs_diff },
+        basis: Basis::Data,
+        identical: stats.unequal == 0 && exact.is_none(),
+        rms: Some(norm / count(stats.elements).sqrt()),
+        elements: stats.elements.max(1),
+        metrics: metrics(stats, error),
+    }
+}
+
+fn metrics(stats: &PairStats, error: f64) -> Vec<(&'static str, f64)> {
+    let norms = (stats.sum_sq_baseline * stats.sum_sq_candidate).sqrt();
+    vec![
+        ("rel_l2", error),
+        ("cosine", if norms > 0.0 { stats.dot / norms } else { f64::NAN }),
+        ("max_abs_err", stats.max_abs_diff),
+        ("mean_difference", stats.sum_diff / count(stats.elements)),
+        ("unequal_share", count(stats.unequal) / count(stats.elements)),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn count(elements: u64) -> f64 {
+    elements.max(1) as f64
+}
+
+/// The largest error among an operation's inputs; infinite where one differs in a property without size.
+pub fn input_error(operation: &Operation, comparison: &OperationComparison) -> f64 {
+    let is_input = |leaf: &&LeafComparison| {
+        let kind = leaf.pair.candidate.and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+        matches!(kind, Some(TensorKind::Input))
+    };
+    comparison
+        .leaves
+        .iter()
+        .filter(is_input)
+        .filter_map(|leaf| leaf.measured.as_ref())
+        .map(|measured| measured.error)
+        .fold(0.0, f64::max)
+}

@@ -1,0 +1,12 @@
+//! Judging a dump: which operation adds error, and how bad it is.
+//!
+//! An operation is suspected when the error of an output exceeds the noise of the loosest dtype it was computed from
+//! plus a small multiple of its inputs' error: what arrives is inherited, what is added counts. A leaf input, one
+//! that nothing dumped produced, is suspected when it differs while nothing before it does. Exact properties are
+//! exact. The first suspect in execution order is the culprit.
+
+pub mod flow;
+pub mod limits;
+pub mod lines;
+pub mod rules;
+pub mod unit;

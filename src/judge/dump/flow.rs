@@ -1,0 +1,582 @@
+//! The flow of error through a unit: what each operation received, what it added, and whether that is suspicious.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use super::limits::{AMPLIFICATION, Band, band, looser};
+use super::rules;
+use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, OperationComparison, UnitComparison};
+use crate::dtype::Dtype;
+use crate::judge::rule::Rule;
+use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
+use crate::policy::value::Tolerance;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
+use crate::read::json::Json;
+use crate::verdict::Severity;
+
+/// What an operation received and what follows from it.
+#[derive(Clone, Debug)]
+pub struct OperationFlow {
+    /// The largest error among what the operation was computed from.
+    pub received: f64,
+    /// The band of its outputs.
+    pub band: Band,
+    /// One entry per leaf comparison.
+    pub leaves: Vec<LeafFlow>,
+}
+
+/// What is thought of one value.
+#[derive(Clone, Debug)]
+pub struct LeafFlow {
+    /// The error up to which it is explained.
+    pub limit: f64,
+    /// Whether it lies beyond noise, or differs in an exact property.
+    pub differs: bool,
+    /// Why it is suspected of being where an error starts.
+    pub suspicion: Option<Suspicion>,
+}
+
+/// A rule that a value breaks by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How bad it is here.
+    pub severity: Severity,
+    /// Whether an operation or value can be blamed for it.
+    pub is_culprit: bool,
+}
+
+/// What a unit knows from outside: other ranks and earlier steps.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Largest input error over all ranks of the step, by name of a collective operation.
+    pub collectives: HashMap<String, f64>,
+    /// Largest error of the same rank at an earlier step; leaf inputs of a later step carry it.
+    pub earlier_steps: f64,
+}
+
+/// Follows the errors of a unit through its operations, in execution order.
+///
+/// Also answers which limit rules of the policy fitted something.
+pub fn follow(
+    baseline: &Dump,
+    candidate: &Dump,
+    unit: &UnitComparison,
+    context: &Context,
+    policy: &DumpPolicy,
+) -> (Vec<OperationFlow>, Vec<bool>) {
+    let mut walk = Walk {
+        policy,
+        used: vec![Cell::new(false); policy.limits.len()],
+        baseline,
+        candidate,
+        context,
+        values: HashMap::new(),
+        forward: HashMap::new(),
+        inside: HashMap::new(),
+        before: Seen { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
+        training: false,
+    };
+    let flows = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
+    (flows, walk.used.iter().map(Cell::get).collect())
+}
+
+/// What is known of values that were seen before.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    error: f64,
+    identical: bool,
+    loosest: Option<Dtype>,
+}
+
+impl Seen {
+    const NOTHING: Self = Self { error: 0.0, identical: true, loosest: None };
+
+    fn add(&mut self, other: Self) {
+        self.error = self.error.max(other.error);
+        self.identical &= other.identical;
+        self.loosest = looser(self.loosest, other.loosest);
+    }
+}
+
+/// Recognises a value again: by its checksum, or by its number of elements, largest and smallest value. A cast, a
+/// view or a transpose that was not dumped keeps these.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum ValueKey {
+    Checksum(bool, String),
+    Range(bool, u64, u64, u64),
+}
+
+struct Walk<'a> {
+    policy: &'a DumpPolicy,
+    used: Vec<Cell<bool>>,
+    baseline: &'a Dump,
+    candidate: &'a Dump,
+    context: &'a Context,
+    values: HashMap<ValueKey, Seen>,
+    /// What a forward call saw, for its backward call, by base name and call number.
+    forward: HashMap<(String, Option<u64>), Seen>,
+    /// What happened inside a module, by its path and direction.
+    inside: HashMap<(String, Option<Direction>), Seen>,
+    before: Seen,
+    /// Whether a result so far required a gradient.
+    training: bool,
+}
+
+/// One value of an operation with its records.
+struct Item<'a> {
+    comparison: &'a LeafComparison,
+    kind: TensorKind,
+    baseline: Option<&'a Leaf>,
+    candidate: Option<&'a Leaf>,
+}
+
+impl Item<'_> {
+    fn records(&self) -> [Option<&TensorRecord>; 2] {
+        [self.baseline, self.candidate].map(|leaf| match leaf.map(|leaf| &leaf.value) {
+            Some(Value::Tensor(record)) => Some(record.as_ref()),
+            _ => None,
+        })
+    }
+
+    fn measured(&self) -> Option<&Measurement> {
+        self.comparison.measured.as_ref()
+    }
+
+    fn dtype(&self) -> Option<Dtype> {
+        let float = |record: Option<&TensorRecord>| {
+            record.and_then(|record| Dtype::parse(&record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
+        };
+        let [baseline, candidate] = self.records();
+        looser(float(baseline), float(candidate))
+    }
+
+    fn keys(&self) -> impl Iterator<Item = ValueKey> {
+        let [baseline, candidate] = self.records();
+        [baseline.and_then(|record| key(false, record)), candidate.and_then(|record| key(true, record))]
+            .into_iter()
+            .flatten()
+    }
+}
+
+fn key(is_candidate: bool, record: &TensorRecord) -> Option<ValueKey> {
+    if let Some(checksum) = &record.checksum {
+        return Some(ValueKey::Checksum(is_candidate, checksum.clone()));
+    }
+    // A constant (all zeros, an empty mask) is no fingerprint.
+    if record.max == record.min || record.max == Json::Null {
+        return None;
+    }
+    let bits = |value: &Json| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
+    Some(ValueKey::Range(is_candidate, record.shape.iter().product(), bits(&record.max)?, bits(&record.min)?))
+}
+
+impl<'a> Walk<'a> {
+    fn operation(&mut self, comparison: &OperationComparison) -> OperationFlow {
+        let operations = (
+            comparison.pair.baseline.and_then(|index| self.baseline.operations.get(index)),
+            comparison.pair.candidate.and_then(|index| self.candidate.operations.get(index)),
+        );
+        let (Some(baseline), Some(candidate)) = operations else {
+            self.pass_over(operations.0.or(operations.1));
+            return OperationFlow { received: 0.0, band: band(None), leaves: Vec::new() };
+        };
+        let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
+        let name = OpName::parse(&candidate.name);
+        let mut received = self.received_from_context(&name, &candidate.name);
+        let mut own: Option<Dtype> = None;
+        for item in &items {
+            own = looser(own, item.dtype());
+        }
+        let mut leaves: Vec<Option<LeafFlow>> = vec![None; items.len()];
+        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| is_received(item.kind)) {
+            let origin = self.origin(item);
+            *flow = Some(self.judge_received(item, origin, &items, &candidate.name));
+            received.add(self.arrived(item, origin));
+        }
+        let loosest = looser(own, received.loosest);
+        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_received(item.kind)) {
+            *flow = Some(self.judge_made(item, &received, loosest, &items, &candidate.name));
+        }
+        self.remember(&name, &candidate.name, &items, loosest);
+        let leaves = leaves.into_iter().flatten().collect();
+        OperationFlow { received: received.error, band: band(loosest), leaves }
+    }
+
+    /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
+    /// difference, and its types may have added their noise.
+    fn pass_over(&mut self, operation: Option<&Operation>) {
+        self.before.identical = false;
+        for leaf in operation.into_iter().flat_map(|operation| &operation.leaves) {
+            if let Value::Tensor(record) = &leaf.value {
+                let dtype = Dtype::parse(&record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
+                self.before.loosest = looser(self.before.loosest, dtype);
+            }
+        }
+    }
+
+    /// Errors that reach an operation by other ways than its inputs.
+    fn received_from_context(&self, name: &OpName, full_name: &str) -> Seen {
+        let mut received = Seen::NOTHING;
+        if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
+            let forward = self.forward.get(&(name.base.clone(), name.call)).copied();
+            received.add(forward.unwrap_or(Seen::NOTHING));
+        }
+        if let Some(path) = module_path(&name.base) {
+            let direction = match name.direction {
+                Some(Direction::ParametersGradient) => Some(Direction::Backward),
+                direction => direction,
+            };
+            received.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Seen::NOTHING));
+        }
+        if let Some(error) = self.context.collectives.get(full_name) {
+            received.add(Seen { error: *error, identical: *error == 0.0, loosest: None });
+        }
+        received
+    }
+
+    /// The value's earlier appearance, if it had one.
+    fn origin(&self, item: &Item<'_>) -> Option<Seen> {
+        item.keys().find_map(|key| self.values.get(&key)).copied()
+    }
+
+    /// What an input brings with it.
+    fn arrived(&self, item: &Item<'_>, origin: Option<Seen>) -> Seen {
+        let Some(measured) = item.measured() else { return Seen::NOTHING };
+        let loosest = match origin {
+            Some(origin) => looser(origin.loosest, item.dtype()),
+            None if measured.identical => item.dtype(),
+            None => looser(item.dtype(), self.before.loosest),
+        };
+        let error = measured.error.max(origin.map_or(0.0, |origin| origin.error));
+        Seen { error: size(measured, error), identical: measured.identical, loosest }
+    }
+
+    /// An input is suspected when nothing before it explains what it shows.
+    fn judge_received(&self, item: &Item<'_>, origin: Option<Seen>, items: &[Item<'_>], op: &str) -> LeafFlow {
+        let direction = OpName::parse(op).direction;
+        let Some(measured) = item.measured() else { return LeafFlow::undecided() };
+        let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
+        let (limits, negligible) = self.limits(op, direction, item, before.loosest);
+        let limit = AMPLIFICATION.mul_add(before.error, limits.noise);
+        let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
+        if measured.identical || negligible {
+            return flow;
+        }
+        flow.suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
+            None
+        } else if let Some(exact) = measured.exact {
+            suspect_received_exact(exact, measured, before, limits, items, op)
+        } else if (before.identical && self.is_leaf(item, measured, direction)) || measured.error > limit {
+            let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
+            Some(Suspicion { rule: &rules::INPUT_DIFFERS, severity, is_culprit: true })
+        } else {
+            None
+        };
+        flow
+    }
+
+    /// The band of a value: the policy's first limit rule that fits, over the built-in one; and whether the policy
+    /// calls its difference negligible.
+    fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> (Band, bool) {
+        let mut limits = band(looser(item.dtype(), loosest));
+        let direction = match direction {
+            Some(Direction::Backward | Direction::ParametersGradient) => DirectionName::Backward,
+            _ => DirectionName::Forward,
+        };
+        let fits = |(_, rule): &(usize, &LimitRule)| rule.fits(op, direction, item.dtype());
+        let Some((index, rule)) = self.policy.limits.iter().enumerate().find(fits) else { return (limits, false) };
+        if let Some(used) = self.used.get(index) {
+            used.set(true);
+        }
+        limits.noise = rule.noise.map_or(limits.noise, Tolerance::get);
+        limits.wrong = rule.wrong.map_or(limits.wrong, Tolerance::get).max(limits.noise);
+        let negligible = item
+            .measured()
+            .zip(rule.absolute)
+            .is_some_and(|(measured, absolute)| measured.exact.is_none() && measured.absolute <= absolute.get());
+        (limits, negligible)
+    }
+
+    /// Whether an input that was not seen before is one that nothing computed: a weight, a buffer, data.
+    ///
+    /// Statistics of narrow types are rounded, so equal statistics before it do not prove that nothing differed; a
+    /// view or part of such a tensor may be the first to show it. A parameter, and a value outside the graph of a
+    /// training step, are leaves all the same.
+    fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, direction: Option<Direction>) -> bool {
+        let narrow = self.before.loosest.is_some_and(|dtype| dtype.unit_roundoff() > Dtype::F32.unit_roundoff());
+        if measured.basis == Basis::Data || !narrow || item.kind == TensorKind::Parameter {
+            return true;
+        }
+        let outside_graph = item.records().iter().flatten().all(|record| record.requires_grad == Some(false));
+        direction == Some(Direction::Forward) && self.training && outside_graph
+    }
+
+    /// An output is suspected when it shows more than noise and what the operation received.
+    fn judge_made(
+        &self,
+        item: &Item<'_>,
+        received: &Seen,
+        loosest: Option<Dtype>,
+        items: &[Item<'_>],
+        op: &str,
+    ) -> LeafFlow {
+        let Some(measured) = item.measured() else { return LeafFlow::undecided() };
+        let name = OpName::parse(op);
+        let (limits, negligible) = self.limits(op, name.direction, item, loosest);
+        let mut received = *received;
+        if item.kind == TensorKind::Value {
+            received.add(self.before);
+        }
+        if let Some(origin) = self.origin(item).filter(|origin| explains(origin, measured)) {
+            received.add(origin);
+        }
+        let inherited = AMPLIFICATION * received.error;
+        let allowance = reduction_allowance(item, items, &name, limits);
+        let limit = limits.noise + inherited + allowance;
+        let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
+        if measured.identical || negligible {
+            return flow;
+        }
+        flow.suspicion = match measured.exact {
+            Some(exact) => suspect_made_exact(exact, measured, &received, limits, items),
+            None if measured.error > limits.wrong + inherited + allowance => {
+                Some(Suspicion { rule: &rules::OUTPUT_DIVERGES, severity: Severity::Fail, is_culprit: true })
+            }
+            None if measured.error > limit => {
+                Some(Suspicion { rule: &rules::OTHER_PRECISION, severity: Severity::Warn, is_culprit: true })
+            }
+            None => None,
+        };
+        flow
+    }
+
+    fn remember(&mut self, name: &OpName, full_name: &str, items: &[Item<'_>], loosest: Option<Dtype>) {
+        let mut all = Seen::NOTHING;
+        let mut made = Seen::NOTHING;
+        for item in items {
+            let Some(measured) = item.measured() else { continue };
+            if measured.exact == Some(ExactDifference::RequiresGrad) && measured.error == 0.0 {
+                continue;
+            }
+            let loosest = if is_received(item.kind) { item.dtype() } else { looser(item.dtype(), loosest) };
+            let seen = Seen { error: size(measured, measured.error), identical: measured.identical, loosest };
+            all.add(seen);
+            if !is_received(item.kind) {
+                made.add(seen);
+                self.training |= item.records().iter().flatten().any(|record| record.requires_grad == Some(true));
+            }
+            for key in item.keys() {
+                let origin = if is_received(item.kind) { self.values.get(&key).copied() } else { None };
+                let entry = self.values.entry(key).or_insert(seen);
+                *entry = seen;
+                entry.add(origin.unwrap_or(Seen::NOTHING));
+            }
+        }
+        if name.direction == Some(Direction::Forward) {
+            self.forward.insert((name.base.clone(), name.call), all);
+        }
+        if !is_in_place_artefact(items, full_name) {
+            self.before.add(Seen { loosest: made.loosest, ..all });
+        }
+        // Parameter gradients are made from what arrives at the backward call, which may be all it records.
+        let inside = if name.direction == Some(Direction::Backward) { all } else { made };
+        self.remember_inside(name, full_name, inside);
+    }
+
+    /// An error made inside a module is the module's too, and that of every module around it.
+    fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Seen) {
+        let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
+        let own = module_path(&name.base).map(str::to_owned);
+        let direction = match name.direction {
+            Some(Direction::ParametersGradient) => Some(Direction::Backward),
+            direction => direction,
+        };
+        for path in [own, parent.as_deref().and_then(module_path).map(str::to_owned)].into_iter().flatten() {
+            let mut path = path.as_str();
+            loop {
+                self.inside.entry((path.to_owned(), direction)).or_insert(Seen::NOTHING).add(inside);
+                match path.rsplit_once('.') {
+                    Some((outer, _)) => path = outer,
+                    None => break,
+                }
+            }
+        }
+    }
+}
+
+impl LeafFlow {
+    fn undecided() -> Self {
+        Self { limit: 0.0, differs: false, suspicion: None }
+    }
+}
+
+fn item<'a>(comparison: &'a LeafComparison, baseline: &'a Operation, candidate: &'a Operation) -> Item<'a> {
+    let of = |operation: &'a Operation, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
+    let (left, right) = (of(baseline, comparison.pair.baseline), of(candidate, comparison.pair.candidate));
+    let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
+    Item { comparison, kind, baseline: left, candidate: right }
+}
+
+fn is_received(kind: TensorKind) -> bool {
+    matches!(kind, TensorKind::Input | TensorKind::Parameter)
+}
+
+/// Path of a module below its class: `Module.layers.0.fc.Linear` lies at `Module.layers.0.fc`.
+fn module_path(base: &str) -> Option<&str> {
+    let is_module = base.starts_with("Module.") || base.starts_with("Cell.");
+    base.rsplit_once('.').filter(|_| is_module).map(|(path, _)| path)
+}
+
+/// A checksum or a flag that differs says nothing of size; every other exact difference explains anything after it.
+fn size(measured: &Measurement, error: f64) -> f64 {
+    match measured.exact {
+        Some(ExactDifference::Checksum | ExactDifference::RequiresGrad) if measured.basis != Basis::Checksum => error,
+        Some(ExactDifference::Dtype) => error,
+        Some(_) => f64::INFINITY,
+        None => error,
+    }
+}
+
+fn differs(measured: &Measurement, limits: Band) -> bool {
+    measured.error > limits.noise || measured.exact.is_some()
+}
+
+/// Whether what was seen before is as bad as what is seen now, so that nothing was added in between.
+fn explains(origin: &Seen, measured: &Measurement) -> bool {
+    !origin.identical && (origin.error >= 0.99 * measured.error || measured.error <= AMPLIFICATION * origin.error)
+}
+
+fn suspect_received_exact(
+    exact: ExactDifference,
+    measured: &Measurement,
+    before: Seen,
+    limits: Band,
+    items: &[Item<'_>],
+    op: &str,
+) -> Option<Suspicion> {
+    let culprit = |rule: &'static Rule, severity| Some(Suspicion { rule, severity, is_culprit: true });
+    let explained = before.error > limits.noise;
+    match exact {
+        ExactDifference::Checksum if !before.identical => None,
+        ExactDifference::Checksum if is_in_place_artefact(items, op) => {
+            Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
+        }
+        ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        ExactDifference::Integer if explained => None,
+        ExactDifference::Integer if before.error > 0.0 => culprit(&rules::NEAR_TIE, Severity::Warn),
+        ExactDifference::Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
+        ExactDifference::NonFinite if before.error.is_infinite() => None,
+        ExactDifference::NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
+        ExactDifference::Argument
+            if measured.error <= AMPLIFICATION.mul_add(before.error, limits.noise) && before.error > 0.0 =>
+        {
+            None
+        }
+        ExactDifference::Argument => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+        ExactDifference::Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
+        ExactDifference::Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
+        ExactDifference::RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
+        ExactDifference::Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+    }
+}
+
+fn suspect_made_exact(
+    exact: ExactDifference,
+    measured: &Measurement,
+    received: &Seen,
+    limits: Band,
+    items: &[Item<'_>],
+) -> Option<Suspicion> {
+    let culprit = |rule: &'static Rule, severity| Some(Suspicion { rule, severity, is_culprit: true });
+    let received_exact = |wanted: &[ExactDifference]| {
+        items
+            .iter()
+            .filter(|item| is_received(item.kind))
+            .filter_map(|item| item.measured()?.exact)
+            .any(|exact| wanted.contains(&exact))
+    };
+    use ExactDifference::{Argument, Checksum, Dtype, Integer, Kind, NonFinite, RequiresGrad, Shape};
+    match exact {
+        Checksum if !received.identical => None,
+        Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        Integer if received.error > limits.noise => None,
+        Integer if ties(received, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
+        Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
+        NonFinite if received.error.is_infinite() => None,
+        NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
+        Dtype if received_exact(&[Dtype, Argument, Kind]) => None,
+        Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
+        Shape if received_exact(&[Shape, Argument, Integer, Kind]) || received.error.is_infinite() => None,
+        Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
+        RequiresGrad if received_exact(&[RequiresGrad]) => None,
+        RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
+        Argument | Kind if received.error > limits.noise => None,
+        Argument | Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+    }
+}
+
+/// Whether an integer result may differ because its inputs tie: they carry noise, or the values it selects (beside
+/// the indices) agree.
+fn ties(received: &Seen, items: &[Item<'_>], limits: Band) -> bool {
+    let selected = || {
+        let mut values = items.iter().filter(|item| !is_received(item.kind) && item.dtype().is_some()).peekable();
+        values.peek().is_some()
+            && values.all(|item| {
+                item.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limits.noise)
+            })
+    };
+    received.error > 0.0 || selected()
+}
+
+/// Statistics beside a checksum say that the difference is noise; without them nothing does.
+fn checksum_severity(measured: &Measurement, limits: Band) -> Severity {
+    if measured.basis == Basis::Statistics && measured.error <= limits.noise { Severity::Warn } else { Severity::Fail }
+}
+
+/// Arguments whose checksum was taken while the call was already writing to them: the call may write in place, and
+/// every output is the same.
+fn is_in_place_artefact(items: &[Item<'_>], op: &str) -> bool {
+    let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
+    let only_checksums = items
+        .iter()
+        .filter_map(Item::measured)
+        .all(|measured| measured.identical || measured.exact == Some(ExactDifference::Checksum));
+    may_write_in_place(op)
+        && only_checksums
+        && outputs.peek().is_some()
+        && outputs.all(|item| item.measured().is_some_and(|measured| measured.identical))
+}
+
+/// PyTorch's in-place calls: names that end in one underscore, the `__i…__` operators, `__setitem__`, and
+/// normalisations that update running statistics.
+fn may_write_in_place(op: &str) -> bool {
+    let base = OpName::parse(op).base;
+    let api = base.rsplit('.').next().unwrap_or_default();
+    let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");
+    (api.ends_with('_') && !api.ends_with("__"))
+        || in_place_operator
+        || api == "__setitem__"
+        || api.contains("_norm")
+        || api.contains("BatchNorm")
+}
+
+/// A gradient or mean that sums many terms may be zero in mathematics; its error is then that of the terms: one
+/// rounding of each, adding up as a random walk. In units of the tensor's own scale.
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn reduction_allowance(item: &Item<'_>, items: &[Item<'_>], name: &OpName, limits: Band) -> f64 {
+    let Some(own) = item.measured() else { return 0.0 };
+    let is_sum = matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient))
+        || matches!(name.base.rsplit('.').next(), Some("sum" | "mean"));
+    let Some(own_rms) = own.rms.filter(|_| is_sum) else { return 0.0 };
+    let terms = items.iter().filter(|item| item.kind == TensorKind::Input).filter_map(|item| {
+        let input = item.measured()?;
+        let ratio = input.elements as f64 / own.elements as f64;
+        let absolute = input.rms? * ratio.sqrt() * limits.noise / 8.0;
+        (ratio > 1.0).then_some(absolute)
+    });
+    let absolute = terms.fold(0.0, f64::max);
+    if absolute == 0.0 { 0.0 } else { absolute / own_rms }
+}

@@ -1,0 +1,49 @@
+//! The two bands of a tensor's error: noise, and wrong.
+
+use crate::dtype::Dtype;
+
+/// Limits of an error relative to scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Band {
+    /// Up to here a healthy device may differ: another order of summation.
+    pub noise: f64,
+    /// Above this the number is wrong; between the two, another precision or algorithm was used.
+    pub wrong: f64,
+}
+
+/// An operation may amplify its inputs' error this much before it is suspected of adding its own. The largest factor
+/// of a single operation in healthy runs is 4 (softmax backward); errors made by defects stand a factor of 10 above.
+pub const AMPLIFICATION: f64 = 4.0;
+
+/// Roundings of a narrow type that add up in one operation: partial sums stored in that type and the result.
+const NARROW_ROUNDINGS: f64 = 8.0;
+
+/// Growth of rounding error over a sum of 2^16 terms in the type itself: a random walk, sqrt(2^16).
+const WIDE_SUM_GROWTH: f64 = 256.0;
+
+/// From the scale's one thousandth on, an fp32 result is wrong rather than less precise: fp16, HF32 and TF32
+/// operands stay below (2^-11 = 4.9e-4).
+const WRONG_F32: f64 = 1e-3;
+
+/// An fp64 result computed in fp32 stays below this.
+const WRONG_F64: f64 = 1e-6;
+
+/// The band of a tensor whose loosest upstream type is `dtype`; integers and unknown types are judged as fp32 where
+/// they carry an error with a size at all.
+pub fn band(dtype: Option<Dtype>) -> Band {
+    let dtype = dtype.filter(|dtype| dtype.unit_roundoff() > 0.0).unwrap_or(Dtype::F32);
+    let unit = dtype.unit_roundoff();
+    match dtype {
+        Dtype::F64 | Dtype::C128 => Band { noise: WIDE_SUM_GROWTH * unit, wrong: WRONG_F64 },
+        Dtype::F32 | Dtype::C64 => Band { noise: WIDE_SUM_GROWTH * unit, wrong: WRONG_F32 },
+        _ => Band { noise: NARROW_ROUNDINGS * unit, wrong: 2.0 * NARROW_ROUNDINGS * unit },
+    }
+}
+
+/// The looser of two types: the one with the larger unit roundoff.
+pub fn looser(a: Option<Dtype>, b: Option<Dtype>) -> Option<Dtype> {
+    match (a, b) {
+        (Some(left), Some(right)) => Some(if left.unit_roundoff() >= right.unit_roundoff() { left } else { right }),
+        (one, other) => one.or(other),
+    }
+}

@@ -1,0 +1,169 @@
+//! The lines of `operations.jsonl`.
+
+use super::flow::{LeafFlow, OperationFlow};
+use super::unit::{UnitInput, basis_name};
+use crate::compare::dump::{ExactDifference, LeafComparison, OperationComparison};
+use crate::judge::number::Number;
+use crate::judge::operation::{OperationLine, Shown, State};
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind, Value};
+use crate::read::json::Json;
+
+/// One line per value of the unit.
+pub fn of_unit(input: &UnitInput<'_>, flows: &[OperationFlow]) -> Vec<OperationLine> {
+    let operations = input.comparison.operations.iter().zip(flows).enumerate();
+    operations.flat_map(|(order, (comparison, flow))| of_operation(input, order, comparison, flow)).collect()
+}
+
+fn of_operation(
+    input: &UnitInput<'_>,
+    order: usize,
+    comparison: &OperationComparison,
+    flow: &OperationFlow,
+) -> Vec<OperationLine> {
+    let (baseline, candidate) =
+        (operation(input.baseline, comparison.pair.baseline), operation(input.candidate, comparison.pair.candidate));
+    let Some(named) = candidate.or(baseline) else { return Vec::new() };
+    let blank = OperationLine {
+        step: input.step,
+        rank: input.rank,
+        order: order as u64,
+        op: named.name.clone(),
+        module: input.candidate.parents.get(&named.name).cloned().unwrap_or_default(),
+        tensor: String::new(),
+        kind: TensorKind::Input,
+        state: State::Agrees,
+        reason: String::new(),
+        error: None,
+        limit: None,
+        metrics: std::collections::BTreeMap::new(),
+        baseline: None,
+        candidate: None,
+    };
+    match (baseline, candidate) {
+        (Some(baseline), Some(candidate)) => {
+            let leaves = comparison.leaves.iter().zip(&flow.leaves);
+            leaves.map(|(leaf, leaf_flow)| paired(&blank, leaf, leaf_flow, baseline, candidate)).collect()
+        }
+        (Some(only), None) => one_sided(&blank, only, State::MissingOnCandidate),
+        (None, Some(only)) => one_sided(&blank, only, State::MissingOnBaseline),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn operation(dump: &Dump, index: Option<usize>) -> Option<&Operation> {
+    index.and_then(|index| dump.operations.get(index))
+}
+
+fn one_sided(blank: &OperationLine, operation: &Operation, state: State) -> Vec<OperationLine> {
+    let line = |leaf: &Leaf| {
+        let shown = Some(show(leaf));
+        let (baseline, candidate) = if state == State::MissingOnCandidate { (shown, None) } else { (None, shown) };
+        OperationLine { tensor: leaf.row.clone(), kind: leaf.kind, state, baseline, candidate, ..blank.clone() }
+    };
+    operation.leaves.iter().map(line).collect()
+}
+
+fn paired(
+    blank: &OperationLine,
+    comparison: &LeafComparison,
+    flow: &LeafFlow,
+    baseline: &Operation,
+    candidate: &Operation,
+) -> OperationLine {
+    let left = comparison.pair.baseline.and_then(|index| baseline.leaves.get(index));
+    let right = comparison.pair.candidate.and_then(|index| candidate.leaves.get(index));
+    let named = right.or(left);
+    let mut line = OperationLine {
+        tensor: named.map(|leaf| leaf.row.clone()).unwrap_or_default(),
+        kind: named.map_or(TensorKind::Input, |leaf| leaf.kind),
+        baseline: left.map(show),
+        candidate: right.map(show),
+        ..blank.clone()
+    };
+    (line.state, line.reason) = state(comparison, flow);
+    if let Some(measured) = &comparison.measured {
+        line.error = Some(Number(measured.error));
+        line.limit = Some(Number(flow.limit));
+        line.metrics = measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), Number(*value))).collect();
+        if line.reason.is_empty() && line.state == State::Differs {
+            line.reason = basis_name(measured.basis).to_owned();
+        }
+    }
+    line
+}
+
+fn state(comparison: &LeafComparison, flow: &LeafFlow) -> (State, String) {
+    let Some(measured) = &comparison.measured else {
+        let state =
+            if comparison.pair.baseline.is_none() { State::MissingOnBaseline } else { State::MissingOnCandidate };
+        return (state, String::new());
+    };
+    if let Some(reason) = &comparison.unreadable {
+        return (State::NotCompared, reason.clone());
+    }
+    let reason = measured.exact.map(exact_name).unwrap_or_default();
+    (if flow.differs { State::Differs } else { State::Agrees }, reason.to_owned())
+}
+
+fn exact_name(exact: ExactDifference) -> &'static str {
+    match exact {
+        ExactDifference::Dtype => "dtype",
+        ExactDifference::Shape => "shape",
+        ExactDifference::Argument => "argument",
+        ExactDifference::Integer => "integer",
+        ExactDifference::NonFinite => "non-finite",
+        ExactDifference::RequiresGrad => "requires_grad",
+        ExactDifference::Checksum => "checksum",
+        ExactDifference::Kind => "kind",
+    }
+}
+
+/// A value in one short line: `float32 [2, 3] max 1.5 min -2`, or a plain value.
+pub fn summary(leaf: &Leaf) -> String {
+    let shown = show(leaf);
+    match &leaf.value {
+        Value::Tensor(record) => {
+            let [max, min] = [&record.max, &record.min].map(plain);
+            format!("{} {:?} max {max} min {min}", shown.dtype, shown.shape)
+        }
+        _ => shown.values.join(", "),
+    }
+}
+
+fn show(leaf: &Leaf) -> Shown {
+    match &leaf.value {
+        Value::Null => {
+            Shown { tensor: leaf.row.clone(), dtype: "null".into(), shape: vec![], values: vec!["null".into()] }
+        }
+        Value::Plain { type_name, value } => {
+            Shown { tensor: leaf.row.clone(), dtype: type_name.clone(), shape: vec![], values: vec![plain(value)] }
+        }
+        Value::Tensor(record) => {
+            let mut values: Vec<String> =
+                [&record.max, &record.min, &record.mean, &record.norm].into_iter().map(plain).collect();
+            values.extend(record.checksum.clone());
+            Shown {
+                tensor: leaf.row.clone(),
+                dtype: record.dtype.trim_start_matches("torch.").to_owned(),
+                shape: record.shape.clone(),
+                values,
+            }
+        }
+    }
+}
+
+fn plain(value: &Json) -> String {
+    match value {
+        Json::Null => "null".into(),
+        Json::Bool(value) => value.to_string(),
+        Json::Int(value) => value.to_string(),
+        Json::BigInt(digits) => digits.clone(),
+        Json::Float(value) => value.to_string(),
+        Json::Text(text) => text.clone(),
+        Json::Array(items) => format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{key}: {}", plain(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}

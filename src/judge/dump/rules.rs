@@ -1,0 +1,76 @@
+//! The rules of the dump check.
+
+use crate::judge::rule::Rule;
+use crate::verdict::{CheckId, Severity};
+
+const fn rule(code: &'static str, severity: Severity) -> Rule {
+    Rule::new(CheckId::Dump, code, severity)
+}
+
+/// An operation adds an error beyond what another precision explains.
+pub const OUTPUT_DIVERGES: Rule = rule("output-diverges", Severity::Fail);
+/// An operation adds an error beyond noise, of the size another precision or algorithm makes.
+pub const OTHER_PRECISION: Rule = rule("other-precision", Severity::Warn);
+/// An input that nothing dumped produced differs, and nothing before it explains that.
+pub const INPUT_DIFFERS: Rule = rule("input-differs", Severity::Fail);
+/// Element types differ.
+pub const DTYPE_DIFFERS: Rule = rule("dtype-differs", Severity::Fail);
+/// Shapes differ.
+pub const SHAPE_DIFFERS: Rule = rule("shape-differs", Severity::Fail);
+/// A scalar, boolean or text argument differs.
+pub const ARGUMENT_DIFFERS: Rule = rule("argument-differs", Severity::Fail);
+/// An integer or boolean tensor differs.
+pub const INTEGER_DIFFERS: Rule = rule("integer-differs", Severity::Fail);
+/// An integer or boolean result differs where its inputs tie within noise.
+pub const NEAR_TIE: Rule = rule("near-tie", Severity::Warn);
+/// Places or signs of NaN and infinity differ.
+pub const NON_FINITE_DIFFERS: Rule = rule("non-finite-differs", Severity::Fail);
+/// One side requires a gradient, the other does not.
+pub const REQUIRES_GRAD_DIFFERS: Rule = rule("requires-grad-differs", Severity::Fail);
+/// Checksums differ; statistics beside them, where there are any, agree within noise.
+pub const CHECKSUM_DIFFERS: Rule = rule("checksum-differs", Severity::Fail);
+/// An argument that the call may write in place differs while every output agrees.
+pub const IN_PLACE_ARGUMENT: Rule = rule("in-place-argument", Severity::Warn);
+/// Errors build up beyond the band although no single operation is suspected.
+pub const ERROR_ACCUMULATES: Rule = rule("error-accumulates", Severity::Warn);
+/// A value differs at all, under the profile that allows no difference.
+pub const NOT_BIT_EXACT: Rule = rule("not-bit-exact", Severity::Fail);
+/// Operations of one side have no partner.
+pub const OPERATIONS_MISSING: Rule = rule("operations-missing", Severity::Incomplete);
+/// A value of a paired operation is there on one side only.
+pub const VALUE_MISSING: Rule = rule("value-missing", Severity::Incomplete);
+/// A tensor's file is missing or damaged.
+pub const TENSOR_UNREADABLE: Rule = rule("tensor-unreadable", Severity::Incomplete);
+/// A step is there on one side only.
+pub const STEP_MISSING: Rule = rule("step-missing", Severity::Incomplete);
+/// A rank is there on one side only.
+pub const RANK_MISSING: Rule = rule("rank-missing", Severity::Incomplete);
+/// The two sides recorded different things; what both have was compared.
+pub const TASK_DIFFERS: Rule = rule("task-differs", Severity::Incomplete);
+/// Nothing at all could be compared.
+pub const NOTHING_COMPARED: Rule = rule("nothing-compared", Severity::Incomplete);
+
+/// All of them.
+pub const RULES: &[&Rule] = &[
+    &OUTPUT_DIVERGES,
+    &OTHER_PRECISION,
+    &INPUT_DIFFERS,
+    &DTYPE_DIFFERS,
+    &SHAPE_DIFFERS,
+    &ARGUMENT_DIFFERS,
+    &INTEGER_DIFFERS,
+    &NEAR_TIE,
+    &NON_FINITE_DIFFERS,
+    &REQUIRES_GRAD_DIFFERS,
+    &CHECKSUM_DIFFERS,
+    &IN_PLACE_ARGUMENT,
+    &ERROR_ACCUMULATES,
+    &NOT_BIT_EXACT,
+    &OPERATIONS_MISSING,
+    &VALUE_MISSING,
+    &TENSOR_UNREADABLE,
+    &STEP_MISSING,
+    &RANK_MISSING,
+    &TASK_DIFFERS,
+    &NOTHING_COMPARED,
+];

@@ -1,0 +1,437 @@
+//! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
+
+use super::flow::{self, Context, LeafFlow, OperationFlow, Suspicion};
+use super::lines;
+use super::rules;
+use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
+use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
+use crate::judge::number::Number;
+use crate::judge::operation::OperationLine;
+use crate::judge::settle::settle;
+use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint};
+use crate::policy::Policy;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
+use crate::verdict::{Profile, Severity};
+
+/// Suspects that become findings of their own; the rest are counted.
+const MOST_FINDINGS: usize = 20;
+/// Points of the divergence profile.
+const MOST_POINTS: usize = 2000;
+/// Errors this far beyond the band deserve a word even if no operation is suspected.
+const ACCUMULATED: f64 = 8.0;
+
+/// One step and rank to judge.
+#[derive(Clone, Copy)]
+pub struct UnitInput<'a> {
+    /// The step.
+    pub step: u64,
+    /// The rank.
+    pub rank: Option<u64>,
+    /// The baseline's records.
+    pub baseline: &'a Dump,
+    /// The candidate's records.
+    pub candidate: &'a Dump,
+    /// How they compare.
+    pub comparison: &'a UnitComparison,
+}
+
+/// A judged unit.
+#[derive(Debug)]
+pub struct JudgedUnit {
+    /// The unit.
+    pub unit: DumpUnit,
+    /// What it says, settled.
+    pub findings: Vec<Finding>,
+    /// What waivers cover.
+    pub waived: Vec<WaivedFinding>,
+    /// One line per value.
+    pub operations: Vec<OperationLine>,
+    /// The largest error with a size, for later steps.
+    pub largest_error: f64,
+    /// Whether anything differs beyond noise.
+    pub differs: bool,
+    /// Which limit rules of the policy fitted something here.
+    pub limits_used: Vec<bool>,
+}
+
+/// Judges one step and rank.
+pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
+    let (flows, limits_used) = flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
+    let view = View { input, flows: &flows };
+    let suspects: Vec<Suspect<'_>> = view.suspects(policy.profile).collect();
+    let mut findings = view.suspect_findings(&suspects);
+    findings.extend(view.missing_findings());
+    findings.extend(view.unreadable_findings());
+    findings.extend(view.task_finding());
+    let mut unit = view.counts();
+    if unit.compared == 0 {
+        findings.push(Finding::new(&rules::NOTHING_COMPARED, view.place()));
+    }
+    if suspects.is_empty() {
+        findings.extend(view.accumulation_finding());
+    }
+    if policy.profile == Profile::BitExact {
+        findings.extend(view.bit_exact_finding());
+    }
+    let settled = settle(findings, policy);
+    let mut culprits = suspects.iter().filter(|suspect| suspect.suspicion.is_culprit);
+    unit.culprit = culprits.next().map(|suspect| view.culprit(suspect));
+    unit.runner_up =
+        culprits.find(|other| !same_operation(unit.culprit.as_ref(), other)).map(|suspect| view.culprit(suspect));
+    unit.verdict = verdict_of(&settled.findings);
+    unit.profile = view.profile();
+    JudgedUnit {
+        unit,
+        findings: settled.findings,
+        waived: settled.waived,
+        operations: lines::of_unit(input, &flows),
+        largest_error: view.largest_error(),
+        limits_used,
+        differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
+    }
+}
+
+fn same_operation(culprit: Option<&Culprit>, suspect: &Suspect<'_>) -> bool {
+    culprit.is_some_and(|culprit| culprit.op == suspect.operation.name)
+}
+
+/// A value under suspicion.
+struct Suspect<'a> {
+    order: usize,
+    operation: &'a Operation,
+    leaf: &'a Leaf,
+    comparison: &'a LeafComparison,
+    flow: &'a LeafFlow,
+    suspicion: Suspicion,
+    received: f64,
+}
+
+struct View<'a> {
+    input: &'a UnitInput<'a>,
+    flows: &'a [OperationFlow],
+}
+
+impl<'a> View<'a> {
+    fn operations(&self) -> impl Iterator<Item = (usize, &'a OperationComparison, &'a OperationFlow)> {
+        let comparisons = self.input.comparison.operations.iter();
+        comparisons.zip(self.flows).enumerate().map(|(order, (comparison, flow))| (order, comparison, flow))
+    }
+
+    fn place(&self) -> String {
+        match self.input.rank {
+            Some(rank) => format!("step {} rank {rank}", self.input.step),
+            None => format!("step {}", self.input.step),
+        }
+    }
+
+    fn candidate_operation(&self, comparison: &OperationComparison) -> Option<&'a Operation> {
+        self.input.candidate.operations.get(comparison.pair.candidate?)
+    }
+
+    fn suspects(&self, profile: Profile) -> impl Iterator<Item = Suspect<'a>> {
+        self.operations().flat_map(move |(order, comparison, flow)| {
+            let leaves = comparison.leaves.iter().zip(&flow.leaves);
+            leaves.filter_map(move |(leaf, leaf_flow)| {
+                let operation = self.candidate_operation(comparison)?;
+                let mut suspicion = leaf_flow.suspicion?;
+                if profile == Profile::Strict && suspicion.is_culprit {
+                    suspicion.severity = Severity::Fail;
+                }
+                Some(Suspect {
+                    order,
+                    operation,
+                    leaf: operation.leaves.get(leaf.pair.candidate?)?,
+                    comparison: leaf,
+                    flow: leaf_flow,
+                    suspicion,
+                    received: flow.received,
+                })
+            })
+        })
+    }
+
+    fn suspect_findings(&self, suspects: &[Suspect<'_>]) -> Vec<Finding> {
+        let total = suspects.len();
+        let finding = |suspect: &Suspect<'_>| {
+            let mut finding = Finding::new(suspect.suspicion.rule, &suspect.leaf.row)
+                .weighing(suspect.suspicion.severity)
+                .with("unit", self.place())
+                .with("op", suspect.operation.name.as_str())
+                .with("limit", suspect.flow.limit)
+                .with("received", suspect.received)
+                .with("suspects", total);
+            if let Some(measured) = &suspect.comparison.measured {
+                finding = finding.with("error", measured.error);
+            }
+            if let Some((baseline, candidate)) = self.shown(suspect.comparison, suspect.order) {
+                finding = finding.with("baseline", baseline).with("candidate", candidate);
+            }
+            finding
+        };
+        // The worst must be among those shown, whatever their place.
+        let mut shown: Vec<&Suspect<'_>> = suspects.iter().collect();
+        shown.sort_by_key(|suspect| std::cmp::Reverse(suspect.suspicion.severity));
+        shown.truncate(MOST_FINDINGS);
+        shown.sort_by_key(|suspect| suspect.order);
+        shown.into_iter().map(finding).collect()
+    }
+
+    fn shown(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {
+        let pair = self.input.comparison.operations.get(order)?.pair;
+        let baseline = self.input.baseline.operations.get(pair.baseline?)?.leaves.get(comparison.pair.baseline?)?;
+        let candidate = self.input.candidate.operations.get(pair.candidate?)?.leaves.get(comparison.pair.candidate?)?;
+        Some((lines::summary(baseline), lines::summary(candidate)))
+    }
+
+    /// One finding per stretch of operations without a partner.
+    fn missing_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut stretch: Vec<&'a str> = Vec::new();
+        let mut side = "";
+        let mut after = "";
+        let mut stack: Vec<String> = Vec::new();
+        let mut flush = |stretch: &mut Vec<&'a str>, stack: &mut Vec<String>, side: &str, after: &str| {
+            if let Some(first) = stretch.first() {
+                findings.push(
+                    Finding::new(&rules::OPERATIONS_MISSING, *first)
+                        .with("unit", self.place())
+                        .with("side", side)
+                        .with("count", stretch.len())
+                        .with("operations", stretch.iter().take(12).map(|name| (*name).to_owned()).collect::<Vec<_>>())
+                        .with("after", after)
+                        .with("stack", std::mem::take(stack)),
+                );
+            }
+            stretch.clear();
+        };
+        for comparison in &self.input.comparison.operations {
+            let (missing_on, dump, index) = match (comparison.pair.baseline, comparison.pair.candidate) {
+                (None, Some(index)) => ("baseline", self.input.candidate, index),
+                (Some(index), None) => ("candidate", self.input.baseline, index),
+                _ => {
+                    flush(&mut stretch, &mut stack, side, after);
+                    after = self.candidate_operation(comparison).map_or("", |operation| &operation.name);
+                    continue;
+                }
+            };
+            if side != missing_on {
+                flush(&mut stretch, &mut stack, side, after);
+            }
+            side = missing_on;
+            let Some(operation) = dump.operations.get(index) else { continue };
+            if stretch.is_empty() {
+                stack = stack_of(dump, &operation.name);
+            }
+            stretch.push(&operation.name);
+        }
+        flush(&mut stretch, &mut stack, side, after);
+        findings
+    }
+
+    fn leaf_comparisons(&self) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison)> {
+        self.input
+            .comparison
+            .operations
+            .iter()
+            .flat_map(|operation| operation.leaves.iter().map(move |leaf| (operation, leaf)))
+    }
+
+    fn row(&self, operation: &OperationComparison, leaf: &LeafComparison) -> Option<&'a str> {
+        let of = |dump: &'a Dump, operation: Option<usize>, leaf: Option<usize>| {
+            Some(dump.operations.get(operation?)?.leaves.get(leaf?)?.row.as_str())
+        };
+        of(self.input.candidate, operation.pair.candidate, leaf.pair.candidate)
+            .or_else(|| of(self.input.baseline, operation.pair.baseline, leaf.pair.baseline))
+    }
+
+    /// Values that are there on one side only, and tensors whose data cannot be read.
+    fn unreadable_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (operation, leaf) in self.leaf_comparisons() {
+            let row = self.row(operation, leaf).unwrap_or_default();
+            if let Some(reason) = &leaf.unreadable {
+                findings.push(
+                    Finding::new(&rules::TENSOR_UNREADABLE, row)
+                        .with("unit", self.place())
+                        .with("reason", reason.as_str()),
+                );
+            } else if leaf.measured.is_none() {
+                let side = if leaf.pair.baseline.is_none() { "baseline" } else { "candidate" };
+                findings.push(Finding::new(&rules::VALUE_MISSING, row).with("unit", self.place()).with("side", side));
+            }
+        }
+        findings.truncate(MOST_FINDINGS);
+        findings
+    }
+
+    fn task_finding(&self) -> Option<Finding> {
+        let (baseline, candidate) = (kind_of_data(self.input.baseline), kind_of_data(self.input.candidate));
+        let empty = self.input.baseline.operations.is_empty() || self.input.candidate.operations.is_empty();
+        (baseline != candidate && !empty).then(|| {
+            Finding::new(&rules::TASK_DIFFERS, self.place()).with("baseline", baseline).with("candidate", candidate)
+        })
+    }
+
+    fn accumulation_finding(&self) -> Option<Finding> {
+        let beyond = |(_, comparison, flow): (usize, &'a OperationComparison, &'a OperationFlow)| {
+            let leaves = comparison.leaves.iter();
+            let worst = leaves
+                .filter_map(|leaf| leaf.measured.as_ref())
+                .filter(|measured| measured.exact.is_none() && measured.error > ACCUMULATED * flow.band.wrong)
+                .map(|measured| measured.error)
+                .fold(0.0, f64::max);
+            (worst > 0.0).then(|| (self.candidate_operation(comparison), worst))
+        };
+        let (operation, error) = self.operations().find_map(beyond)?;
+        Some(Finding::new(&rules::ERROR_ACCUMULATES, &operation?.name).with("unit", self.place()).with("error", error))
+    }
+
+    fn bit_exact_finding(&self) -> Option<Finding> {
+        let mut different = self
+            .leaf_comparisons()
+            .filter(|(_, leaf)| leaf.measured.as_ref().is_some_and(|measured| !measured.identical));
+        let (operation, leaf) = different.next()?;
+        let count = different.count() + 1;
+        Some(
+            Finding::new(&rules::NOT_BIT_EXACT, self.row(operation, leaf)?)
+                .with("unit", self.place())
+                .with("count", count),
+        )
+    }
+
+    fn counts(&self) -> DumpUnit {
+        let mut unit = DumpUnit::unread(self.input.step, self.input.rank);
+        kind_of_data(self.input.candidate).clone_into(&mut unit.data);
+        let leaves =
+            |dump: &Dump, index: usize| dump.operations.get(index).map_or(0, |operation| operation.leaves.len() as u64);
+        for operation in &self.input.comparison.operations {
+            match (operation.pair.baseline, operation.pair.candidate) {
+                (Some(index), None) => unit.unmatched_baseline += leaves(self.input.baseline, index),
+                (None, Some(index)) => unit.unmatched_candidate += leaves(self.input.candidate, index),
+                _ => {}
+            }
+            for leaf in &operation.leaves {
+                match (leaf.pair.baseline, leaf.pair.candidate) {
+                    (Some(_), None) => unit.unmatched_baseline += 1,
+                    (None, Some(_)) => unit.unmatched_candidate += 1,
+                    _ if leaf.unreadable.is_some() || leaf.measured.is_none() => unit.not_compared += 1,
+                    _ => unit.compared += 1,
+                }
+            }
+        }
+        unit
+    }
+
+    fn culprit(&self, suspect: &Suspect<'_>) -> Culprit {
+        let mut metrics = std::collections::BTreeMap::new();
+        metrics.insert("limit".to_owned(), Number(suspect.flow.limit));
+        metrics.insert("received".to_owned(), Number(suspect.received));
+        if let Some(measured) = &suspect.comparison.measured {
+            metrics.insert("error".to_owned(), Number(measured.error));
+            metrics.extend(measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), Number(*value))));
+        }
+        Culprit {
+            step: self.input.step,
+            rank: self.input.rank,
+            op: suspect.operation.name.clone(),
+            tensor: suspect.leaf.row.clone(),
+            kind: suspect.leaf.kind,
+            code: suspect.suspicion.rule.code.to_owned(),
+            metrics,
+            stack: stack_of(self.input.candidate, &suspect.operation.name),
+            spread: self.spread(suspect.order),
+        }
+    }
+
+    /// How many values after the culprit differ.
+    fn spread(&self, order: usize) -> u64 {
+        let after = self.flows.iter().skip(order + 1).flat_map(|flow| &flow.leaves);
+        after.filter(|leaf| leaf.differs).count() as u64
+    }
+
+    fn largest_error(&self) -> f64 {
+        let errors = self.leaf_comparisons().filter_map(|(_, leaf)| leaf.measured.as_ref());
+        errors.map(|measured| measured.error).filter(|error| error.is_finite()).fold(0.0, f64::max)
+    }
+
+    fn profile(&self) -> Vec<ProfilePoint> {
+        let points: Vec<ProfilePoint> = self
+            .operations()
+            .filter_map(|(order, comparison, flow)| {
+                let operation = self.candidate_operation(comparison)?;
+                let made = |leaf: &&LeafComparison| {
+                    let kind = leaf.pair.candidate.and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+                    kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
+                };
+                let errors = comparison.leaves.iter().filter(made).filter_map(|leaf| leaf.measured.as_ref());
+                let error = errors.map(|measured| measured.error).fold(0.0, f64::max);
+                Some(ProfilePoint {
+                    order: order as u64,
+                    op: operation.name.clone(),
+                    error: Number(error),
+                    limit: Number(flow.band.noise),
+                    suspect: flow
+                        .leaves
+                        .iter()
+                        .any(|leaf| leaf.suspicion.is_some_and(|suspicion| suspicion.is_culprit)),
+                })
+            })
+            .collect();
+        thinned(points)
+    }
+}
+
+/// Keeps the worst point of each of at most [`MOST_POINTS`] equal stretches, and every suspect among them.
+fn thinned(points: Vec<ProfilePoint>) -> Vec<ProfilePoint> {
+    if points.len() <= MOST_POINTS {
+        return points;
+    }
+    let size = points.len().div_ceil(MOST_POINTS);
+    let rank = |point: &ProfilePoint| (point.suspect, point.error.0);
+    let worst = |stretch: &[ProfilePoint]| {
+        stretch.iter().max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal)).cloned()
+    };
+    points.chunks(size).filter_map(worst).collect()
+}
+
+/// The call stack of an operation; a backward operation has that of its forward operation.
+fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
+    let Some(stacks) = &dump.stacks else { return Vec::new() };
+    let forward = || {
+        let parts = OpName::parse(name);
+        let call = parts.call.unwrap_or(0);
+        let api = format!("{}.{call}.forward", parts.base);
+        let module = format!("{}.forward.{call}", parts.base);
+        (parts.direction != Some(Direction::Forward))
+            .then(|| stacks.get(&api).or_else(|| stacks.get(&module)))
+            .flatten()
+    };
+    stacks.get(name).or_else(forward).map(|stack| stack.as_ref().clone()).unwrap_or_default()
+}
+
+/// What a dump holds: `tensor`, `md5`, `xor`, `statistics`, or another task's name.
+pub fn kind_of_data(dump: &Dump) -> &str {
+    if dump.task != "statistics" {
+        return &dump.task;
+    }
+    let checksum = dump.operations.iter().flat_map(|operation| &operation.leaves).find_map(|leaf| match &leaf.value {
+        crate::read::dump::Value::Tensor(record) => record.checksum.as_deref(),
+        _ => None,
+    });
+    match checksum {
+        Some(checksum) if checksum.starts_with("0x") => "xor",
+        Some(_) => "md5",
+        None => "statistics",
+    }
+}
+
+/// What the largest share of a unit's numbers was taken from.
+pub fn basis_name(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Data => "data",
+        Basis::Statistics => "statistics",
+        Basis::Checksum => "checksum",
+        Basis::Plain => "value",
+    }
+}

@@ -1,0 +1,371 @@
+//! Pairing of two dumps: operations by name where the names say the same on both sides, by sequence where they
+//! do not.
+//!
+//! Call numbers count calls, so one extra call on one side shifts the names of all that follow, and pairing by
+//! name then compares different calls. Where the two sides' names differ, forward operations are aligned as
+//! sequences, first on everything a call shows (name without call number, shapes, dtypes, argument values,
+//! module and stack), then, inside what is left, on less and less. Recorded values decide only between calls that are
+//! alike in all of that. A backward operation follows its forward operation.
+
+mod alike;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation, Value};
+
+/// One line of the pairing: an operation of either side, or of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationPair {
+    /// Index into the baseline's operations.
+    pub baseline: Option<usize>,
+    /// Index into the candidate's operations.
+    pub candidate: Option<usize>,
+}
+
+/// Indices of a paired value in the leaves of its two operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeafPair {
+    /// Index into the baseline operation's leaves.
+    pub baseline: Option<usize>,
+    /// Index into the candidate operation's leaves.
+    pub candidate: Option<usize>,
+}
+
+/// Pairs the operations of two dumps.
+///
+/// Every operation of both sides stands in the result exactly once, in the candidate's execution order; what
+/// only the baseline has stands where it would have run.
+pub fn operations(baseline: &Dump, candidate: &Dump) -> Vec<OperationPair> {
+    let (left, right) = (Side::new(baseline), Side::new(candidate));
+    let mut partner = if left.same_calls(&right) { left.by_name(&right) } else { aligned(&left, &right) };
+    follow_forward(&left, &right, &mut partner);
+    in_execution_order(&left, &right, &partner)
+}
+
+/// Pairs the values of two operations by their place in the call.
+pub fn leaves(baseline: &Operation, candidate: &Operation) -> Vec<LeafPair> {
+    let mut of_baseline: HashMap<String, usize> =
+        baseline.leaves.iter().enumerate().map(|(index, leaf)| (place(baseline, leaf), index)).collect();
+    let mut pairs: Vec<LeafPair> = candidate
+        .leaves
+        .iter()
+        .enumerate()
+        .map(|(index, leaf)| LeafPair { baseline: of_baseline.remove(&place(candidate, leaf)), candidate: Some(index) })
+        .collect();
+    let mut left: Vec<usize> = of_baseline.into_values().collect();
+    left.sort_unstable();
+    pairs.extend(left.into_iter().map(|index| LeafPair { baseline: Some(index), candidate: None }));
+    pairs
+}
+
+/// A row's place inside its operation: `input.0`. A saved keyword argument is called `kwargs` in its file name and
+/// `input` elsewhere; both are the same place.
+fn place(operation: &Operation, leaf: &Leaf) -> String {
+    let inner = leaf.row.strip_prefix(operation.name.as_str()).unwrap_or(&leaf.row).trim_start_matches(['.', '_']);
+    match inner.strip_prefix("kwargs.") {
+        Some(rest) => format!("input.{rest}"),
+        None => inner.to_owned(),
+    }
+}
+
+/// Positions in execution order. Dumps are written in that order but for two kinds of gradients: those saved by hand
+/// are listed early and made after every forward value, and a module's parameter gradients may be listed before the
+/// backward calls that make them.
+fn execution_order(dump: &Dump, names: &[OpName]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..dump.operations.len()).collect();
+    if dump.level == "debug" {
+        order.sort_by_key(|index| {
+            dump.operations.get(*index).is_some_and(|operation| is_saved_gradient(&operation.name))
+        });
+        return order;
+    }
+    let mut last_backward: HashMap<String, usize> = HashMap::new();
+    for (index, (operation, name)) in dump.operations.iter().zip(names).enumerate() {
+        if name.direction == Some(Direction::Backward) {
+            last_backward.insert(name.base.clone(), index);
+            if let Some(parent) = dump.parents.get(&operation.name) {
+                last_backward.insert(OpName::parse(parent).base, index);
+            }
+        }
+    }
+    order.sort_by_key(|index| match names.get(*index) {
+        Some(name) if name.direction == Some(Direction::ParametersGradient) => {
+            (last_backward.get(&name.base).map_or(*index, |last| *last.max(index)), true)
+        }
+        _ => (*index, false),
+    });
+    order
+}
+
+fn is_saved_gradient(name: &str) -> bool {
+    name.split('.').next().is_some_and(|base| base.ends_with("_grad"))
+}
+
+struct Side<'a> {
+    dump: &'a Dump,
+    names: Vec<OpName>,
+    order: Vec<usize>,
+}
+
+/// Base name, call number and direction.
+type Parts<'a> = (&'a str, Option<u64>, Option<Direction>);
+
+/// Partner in the baseline, by candidate index.
+type Partners = HashMap<usize, usize>;
+
+impl<'a> Side<'a> {
+    fn new(dump: &'a Dump) -> Self {
+        let names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(&operation.name)).collect();
+        let order = execution_order(dump, &names);
+        Self { dump, names, order }
+    }
+
+    fn operation(&self, index: usize) -> Option<&'a Operation> {
+        self.dump.operations.get(index)
+    }
+
+    fn index_by_name(&self) -> HashMap<&'a str, usize> {
+        self.dump.operations.iter().enumerate().map(|(index, operation)| (operation.name.as_str(), index)).collect()
+    }
+
+    fn index_by_parts(&self) -> HashMap<Parts<'_>, usize> {
+        self.names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| ((name.base.as_str(), name.call, name.direction), index))
+            .collect()
+    }
+
+    /// Whether the names alone say which call is which: the same on both sides, and each called from the same place.
+    fn same_calls(&self, candidate: &Side<'_>) -> bool {
+        let names = self.index_by_name();
+        let same_origin = |index: usize, partner: usize| {
+            let detail = Detail::NAME.with_origin();
+            self.key(partner, detail) == candidate.key(index, detail)
+        };
+        names.len() == candidate.dump.operations.len()
+            && candidate.dump.operations.iter().enumerate().all(|(index, operation)| {
+                names.get(operation.name.as_str()).is_some_and(|partner| same_origin(index, *partner))
+            })
+    }
+
+    fn by_name(&self, candidate: &Side<'_>) -> Partners {
+        let names = self.index_by_name();
+        let partner = |(index, operation): (usize, &Operation)| Some((index, *names.get(operation.name.as_str())?));
+        candidate.dump.operations.iter().enumerate().filter_map(partner).collect()
+    }
+
+    /// Operations that are aligned as a sequence: all but those that follow a forward operation.
+    fn sequence(&self) -> Vec<usize> {
+        let in_sequence = |index: &usize| self.names.get(*index).is_some_and(leads);
+        self.order.iter().copied().filter(in_sequence).collect()
+    }
+
+    fn alike(&self) -> alike::Sequence<'a> {
+        let indices = self.sequence();
+        let keys = indices.iter().map(|index| self.key(*index, Detail::VALUES.with_origin())).collect();
+        alike::Sequence { operations: &self.dump.operations, indices, keys }
+    }
+
+    fn key(&self, index: usize, detail: Detail) -> u64 {
+        let mut hash = DefaultHasher::new();
+        let (Some(operation), Some(name)) = (self.operation(index), self.names.get(index)) else { return 0 };
+        (&name.base, name.direction).hash(&mut hash);
+        if detail.shapes {
+            operation.leaves.iter().for_each(|leaf| hash_leaf(leaf, detail, &mut hash));
+        }
+        if detail.origin {
+            self.dump.parents.get(&operation.name).hash(&mut hash);
+            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(&operation.name));
+            stack.into_iter().flat_map(|stack| stack.iter()).for_each(|frame| code_of(frame).hash(&mut hash));
+        }
+        hash.finish()
+    }
+}
+
+/// How much of a call its key holds, beside the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Detail {
+    /// Module and stack it was called from.
+    origin: bool,
+    /// Shapes and dtypes of its values.
+    shapes: bool,
+    /// Values of its plain arguments.
+    values: bool,
+}
+
+impl Detail {
+    const NAME: Self = Self { origin: false, shapes: false, values: false };
+    const SHAPES: Self = Self { shapes: true, ..Self::NAME };
+    const VALUES: Self = Self { values: true, ..Self::SHAPES };
+
+    const fn with_origin(self) -> Self {
+        Self { origin: true, ..self }
+    }
+}
+
+fn hash_leaf(leaf: &Leaf, detail: Detail, hash: &mut DefaultHasher) {
+    leaf.kind.hash(hash);
+    match &leaf.value {
+        Value::Null => 0.hash(hash),
+        Value::Tensor(tensor) => (1, &tensor.dtype, &tensor.shape).hash(hash),
+        Value::Plain { type_name, value } => {
+            (2, type_name).hash(hash);
+            if detail.values {
+                format!("{value:?}").hash(hash);
+            }
+        }
+    }
+}
+
+/// The function and source text of a frame, without its path and line: the two sides may be two checkouts.
+fn code_of(frame: &str) -> &str {
+    frame.split_once(", in ").map_or(frame, |(_, code)| code)
+}
+
+/// Aligns calls by what they show and where they were called from. Only if that fails for most calls, because the two
+/// sides run different code or recorded no stacks, what a call shows has to do alone: where origins are known on both
+/// sides, two calls of different origin are two calls.
+fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
+    const ALONE: [Detail; 3] = [Detail::VALUES, Detail::SHAPES, Detail::NAME];
+    let (left, right) = (baseline.sequence(), candidate.sequence());
+    let mut partners = Partners::new();
+    align(baseline, candidate, &left, &right, &ALONE.map(Detail::with_origin), &mut partners);
+    if partners.len() * 2 < left.len().min(right.len()) {
+        partners.clear();
+        align(baseline, candidate, &left, &right, &ALONE, &mut partners);
+    }
+    pair_leftover_names(baseline, candidate, &mut partners);
+    settle_alike(baseline, candidate, partners)
+}
+
+/// Where like calls stand at the edge of a gap, recorded values say which one is missing; from the side that has more.
+fn settle_alike(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
+    alike::slide(&candidate.alike(), &baseline.dump.operations, &mut partners);
+    let mut reverse: Partners = partners.into_iter().map(|(candidate, baseline)| (baseline, candidate)).collect();
+    alike::slide(&baseline.alike(), &candidate.dump.operations, &mut reverse);
+    reverse.into_iter().map(|(baseline, candidate)| (candidate, baseline)).collect()
+}
+
+/// Aligns two stretches on the first level of detail, and what lies between equal runs on the next.
+fn align(
+    baseline: &Side<'_>,
+    candidate: &Side<'_>,
+    left: &[usize],
+    right: &[usize],
+    details: &[Detail],
+    partners: &mut Partners,
+) {
+    let Some((detail, weaker)) = details.split_first() else { return };
+    if left.is_empty() || right.is_empty() {
+        return;
+    }
+    if weaker.is_empty() {
+        return pair_equal_counts(baseline, candidate, left, right, *detail, partners);
+    }
+    let keys = |side: &Side<'_>, indices: &[usize]| -> Vec<u64> {
+        indices.iter().map(|index| side.key(*index, *detail)).collect()
+    };
+    for step in capture_diff_slices(Algorithm::Patience, &keys(baseline, left), &keys(candidate, right)) {
+        let (old, new) = (step.old_range(), step.new_range());
+        let (old, new) = (left.get(old).unwrap_or_default(), right.get(new).unwrap_or_default());
+        if matches!(step, DiffOp::Equal { .. }) {
+            partners.extend(new.iter().copied().zip(old.iter().copied()));
+        } else {
+            align(baseline, candidate, old, new, weaker, partners);
+        }
+    }
+}
+
+/// Inside a stretch where nothing else agrees, calls of one name are the same calls in order, if there are as many on
+/// both sides; with unequal numbers there is no telling which is which.
+fn pair_equal_counts(
+    baseline: &Side<'_>,
+    candidate: &Side<'_>,
+    left: &[usize],
+    right: &[usize],
+    detail: Detail,
+    partners: &mut Partners,
+) {
+    let by_name = |side: &Side<'_>, indices: &[usize]| {
+        let mut calls: HashMap<u64, Vec<usize>> = HashMap::new();
+        indices.iter().for_each(|index| calls.entry(side.key(*index, detail)).or_default().push(*index));
+        calls
+    };
+    let of_baseline = by_name(baseline, left);
+    for (name, calls) in by_name(candidate, right) {
+        if let Some(others) = of_baseline.get(&name).filter(|others| others.len() == calls.len()) {
+            partners.extend(calls.into_iter().zip(others.iter().copied()));
+        }
+    }
+}
+
+/// What alignment left over and both sides call the same, with the same shapes and dtypes, is the same: modules and
+/// hooks may run in another order.
+fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Partners) {
+    let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
+    let names = baseline.index_by_name();
+    for index in candidate.sequence() {
+        let Some(operation) = candidate.operation(index).filter(|_| !partners.contains_key(&index)) else { continue };
+        let Some(other) = names.get(operation.name.as_str()).filter(|other| !taken.contains(other)) else { continue };
+        if baseline.key(*other, Detail::SHAPES.with_origin()) == candidate.key(index, Detail::SHAPES.with_origin()) {
+            partners.insert(index, *other);
+        }
+    }
+}
+
+/// Whether an operation has a place of its own in the sequence, instead of following its forward operation.
+fn leads(name: &OpName) -> bool {
+    !matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient))
+}
+
+/// A backward operation carries its forward operation's call number: its partner is the backward operation of the
+/// forward partner. Where neither side dumped the forward operation, the name decides.
+fn follow_forward(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Partners) {
+    let (of_baseline, of_candidate) = (baseline.index_by_parts(), candidate.index_by_parts());
+    for (index, name) in candidate.names.iter().enumerate() {
+        if leads(name) || partners.contains_key(&index) {
+            continue;
+        }
+        let forward = (name.base.as_str(), name.call, Some(Direction::Forward));
+        let partner = match of_candidate.get(&forward).and_then(|forward| partners.get(forward)) {
+            Some(partner) => baseline
+                .names
+                .get(*partner)
+                .and_then(|partner| of_baseline.get(&(partner.base.as_str(), partner.call, name.direction))),
+            None if of_candidate.contains_key(&forward) || of_baseline.contains_key(&forward) => None,
+            None => of_baseline.get(&(name.base.as_str(), name.call, name.direction)),
+        };
+        if let Some(partner) = partner {
+            partners.insert(index, *partner);
+        }
+    }
+}
+
+fn in_execution_order(baseline: &Side<'_>, candidate: &Side<'_>, partners: &Partners) -> Vec<OperationPair> {
+    let paired: std::collections::HashSet<usize> = partners.values().copied().collect();
+    let mut waiting = baseline.order.iter().copied().peekable();
+    let position: HashMap<usize, usize> = baseline.order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
+    let mut pairs = Vec::with_capacity(candidate.order.len());
+    let mut reached = 0;
+    for index in candidate.order.iter().copied() {
+        let partner = partners.get(&index).copied();
+        // Baseline-only operations go before the first candidate operation whose partner ran after them.
+        if let Some(at) = partner.and_then(|partner| position.get(&partner)).filter(|at| **at >= reached) {
+            while let Some(missed) = waiting.next_if(|other| position.get(other).is_some_and(|other| other < at)) {
+                if !paired.contains(&missed) {
+                    pairs.push(OperationPair { baseline: Some(missed), candidate: None });
+                }
+            }
+            reached = *at;
+        }
+        pairs.push(OperationPair { baseline: partner, candidate: Some(index) });
+    }
+    let rest = waiting.filter(|index| !paired.contains(index));
+    pairs.extend(rest.map(|index| OperationPair { baseline: Some(index), candidate: None }));
+    pairs
+}

@@ -1,0 +1,102 @@
+//! Pairing of dump folders: by step and rank.
+//!
+//! Where a step has no rank number in common on both sides and as many ranks on each (or one process on each), they
+//! are paired in order, as msprobe does; everything else without a partner is reported.
+
+use std::collections::BTreeMap;
+
+use crate::read::dump::{DumpFolder, DumpFormat};
+use crate::verdict::Side;
+
+/// Two folders of the same step and rank.
+#[derive(Clone, Copy)]
+pub struct UnitPair<'a> {
+    /// The baseline's.
+    pub baseline: &'a DumpFolder,
+    /// The candidate's.
+    pub candidate: &'a DumpFolder,
+}
+
+/// A folder without a partner.
+pub enum Missing<'a> {
+    /// The whole step is missing on the other side; `side` is where it is missing.
+    Step {
+        /// The folder that has no partner.
+        folder: &'a DumpFolder,
+        /// The side without it.
+        side: Side,
+    },
+    /// The step is there, the rank is not.
+    Rank {
+        /// The folder that has no partner.
+        folder: &'a DumpFolder,
+        /// The side without it.
+        side: Side,
+    },
+    /// A second folder of the same step and rank on one side.
+    Ambiguous {
+        /// The folder left out.
+        folder: &'a DumpFolder,
+        /// The side that has two.
+        side: Side,
+    },
+}
+
+type Ranks<'a> = BTreeMap<Option<u64>, &'a DumpFolder>;
+/// By step, and by whether it is a dump of hand-saved values.
+type Steps<'a> = BTreeMap<(u64, bool), Ranks<'a>>;
+
+/// Pairs the dump folders of two sides.
+pub fn units<'a>(baseline: &'a [DumpFolder], candidate: &'a [DumpFolder]) -> (Vec<UnitPair<'a>>, Vec<Missing<'a>>) {
+    let (mut pairs, mut missing) = (Vec::new(), Vec::new());
+    let mut left = steps(baseline, Side::Baseline, &mut missing);
+    let right = steps(candidate, Side::Candidate, &mut missing);
+    // A single step on each side is the same step, whatever it is called: `compare step3 other/step5`.
+    let renumbered = left.len() == 1 && right.len() == 1;
+    for (key, candidates) in right {
+        let partner = if renumbered { left.pop_first().map(|(_, ranks)| ranks) } else { left.remove(&key) };
+        match partner {
+            Some(baselines) => ranks(baselines, candidates, &mut pairs, &mut missing),
+            None => {
+                missing.extend(candidates.into_values().map(|folder| Missing::Step { folder, side: Side::Baseline }))
+            }
+        }
+    }
+    let unpaired = left.into_values().flat_map(BTreeMap::into_values);
+    missing.extend(unpaired.map(|folder| Missing::Step { folder, side: Side::Candidate }));
+    (pairs, missing)
+}
+
+fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<Missing<'a>>) -> Steps<'a> {
+    let mut steps = Steps::new();
+    for folder in folders {
+        let ranks = steps.entry((folder.step, folder.format == DumpFormat::MsprobeDebug)).or_default();
+        match ranks.get(&folder.rank) {
+            Some(_) => missing.push(Missing::Ambiguous { folder, side }),
+            None => {
+                ranks.insert(folder.rank, folder);
+            }
+        }
+    }
+    steps
+}
+
+fn ranks<'a>(
+    mut baselines: Ranks<'a>,
+    candidates: Ranks<'a>,
+    pairs: &mut Vec<UnitPair<'a>>,
+    missing: &mut Vec<Missing<'a>>,
+) {
+    let in_common = candidates.keys().any(|rank| baselines.contains_key(rank));
+    if !in_common && baselines.len() == candidates.len() {
+        let in_order = baselines.into_values().zip(candidates.into_values());
+        return pairs.extend(in_order.map(|(baseline, candidate)| UnitPair { baseline, candidate }));
+    }
+    for (rank, candidate) in candidates {
+        match baselines.remove(&rank) {
+            Some(baseline) => pairs.push(UnitPair { baseline, candidate }),
+            None => missing.push(Missing::Rank { folder: candidate, side: Side::Baseline }),
+        }
+    }
+    missing.extend(baselines.into_values().map(|folder| Missing::Rank { folder, side: Side::Candidate }));
+}

@@ -1,0 +1,235 @@
+//! Zip archives with limits, read in place.
+//!
+//! Nothing is unpacked to disk. The directory decides what is read: the last entry of a repeated name stands (as
+//! every extractor leaves it), and names that lead out of the archive, links and encrypted entries are refused
+//! one by one. Sizes are claimed by the directory and enforced while reading, so that a small archive cannot
+//! expand without bound. Checksums are verified.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use zip::ZipReadOptions;
+use zip::read::OwnedZipFileEntry;
+use zip::result::ZipError;
+use zip::unstable::read::ZipIterable;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{ByteSource, Source};
+
+/// How much an archive may claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Entries in the directory.
+    pub members: usize,
+    /// Bytes of all members together, expanded.
+    pub total_bytes: u64,
+}
+
+/// One member that may be read.
+pub struct Member {
+    name: String,
+    entry: OwnedZipFileEntry,
+    /// Bytes of this and all earlier members, expanded, as the directory claims them.
+    claimed_up_to: u64,
+}
+
+impl Member {
+    /// Its name, `/`-separated.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// An entry that is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// An open archive.
+pub struct Archive {
+    source: Source,
+    limits: Limits,
+    members: Vec<Member>,
+    refused: Vec<Refused>,
+    repeated: BTreeMap<String, usize>,
+}
+
+impl Archive {
+    /// Reads the directory of `source`.
+    ///
+    /// An archive without a readable directory is an error: it was cut short, or is no zip archive.
+    pub fn open(source: Source, limits: Limits) -> Result<Self> {
+        let damaged = |error: ZipError| no_directory(source.as_ref(), &error);
+        let mut entries =
+            ZipIterable::try_new(Cursor::new(source.as_ref()), zip::read::Config::default()).map_err(damaged)?;
+        if entries.len() > limits.members {
+            let message = format!("{} members, and archives are read up to {}", entries.len(), limits.members);
+            return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
+        }
+        let mut last: BTreeMap<String, (usize, OwnedZipFileEntry)> = BTreeMap::new();
+        let mut repeated: BTreeMap<String, usize> = BTreeMap::new();
+        let mut refused = Vec::new();
+        for (position, entry) in entries.files().map_err(damaged)?.enumerate() {
+            let entry = OwnedZipFileEntry::from(entry.map_err(damaged)?);
+            let name = entry.name().map_or_else(|_| String::from_utf8_lossy(entry.name_raw()).into_owned(), Into::into);
+            if entry.is_dir() {
+                continue;
+            }
+            if let Some(reason) = refusal(&name, &entry) {
+                refused.push(Refused { name, reason });
+                continue;
+            }
+            if last.insert(name.clone(), (position, entry)).is_some() {
+                *repeated.entry(name).or_insert(1) += 1;
+            }
+        }
+        Ok(Self { source, limits, members: in_order(last), refused, repeated })
+    }
+
+    /// What may be read, in archive order.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// What is not read, and why.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    /// Names that occur more than once, with how often.
+    pub fn repeated(&self) -> &BTreeMap<String, usize> {
+        &self.repeated
+    }
+
+    /// A member's name in messages: `archive:member`.
+    pub fn full_name(&self, member: &Member) -> String {
+        format!("{}:{}", self.source.name(), member.name)
+    }
+
+    /// Expands one member of up to `limit` bytes.
+    pub fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>> {
+        let name = self.full_name(member);
+        let claimed = member.entry.size();
+        if claimed > limit {
+            let message = format!("{claimed} bytes, and this kind of member is read up to {limit}");
+            return Err(Error::new(ErrorKind::LimitExceeded, name, message));
+        }
+        if member.claimed_up_to > self.limits.total_bytes {
+            let message = format!("the archive expands to more than {} bytes", self.limits.total_bytes);
+            return Err(Error::new(ErrorKind::LimitExceeded, name, message));
+        }
+        let mut cursor = Cursor::new(self.source.as_ref());
+        let mut bytes = Vec::new();
+        let options = ZipReadOptions::new();
+        let reader = member.entry.as_ref().with_reader(&mut cursor, options).map_err(|error| broken(&name, &error))?;
+        // The reader itself stops at the claimed length only for stored members: a deflated one could go on.
+        let read = reader.take(claimed.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| broken(&name, &ZipError::Io(error)))?;
+        if bytes.len() as u64 != claimed {
+            return Err(Error::corrupt(
+                name,
+                format!("its size is not the {claimed} bytes the archive's directory says"),
+            ));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Members by their place in the directory, with the running total of what they claim.
+fn in_order(last: BTreeMap<String, (usize, OwnedZipFileEntry)>) -> Vec<Member> {
+    let mut entries: Vec<_> = last.into_iter().map(|(name, (position, entry))| (position, name, entry)).collect();
+    entries.sort_by_key(|(position, ..)| *position);
+    let mut claimed_up_to = 0_u64;
+    let with_total = |(_, name, entry): (usize, String, OwnedZipFileEntry)| {
+        claimed_up_to = claimed_up_to.saturating_add(entry.size());
+        Member { name, entry, claimed_up_to }
+    };
+    entries.into_iter().map(with_total).collect()
+}
+
+/// Why an entry is not read, if it is not.
+fn refusal(name: &str, entry: &OwnedZipFileEntry) -> Option<&'static str> {
+    let windows_drive = name.as_bytes().get(1) == Some(&b':');
+    if name.starts_with(['/', '\\']) || windows_drive {
+        Some("an absolute path")
+    } else if name.split(['/', '\\']).any(|part| part == "..") {
+        Some("a path that leads out of the archive")
+    } else if name.contains('\0') {
+        Some("a name with a zero byte")
+    } else if entry.is_symlink() {
+        Some("a link")
+    } else if entry.encrypted() {
+        Some("encrypted")
+    } else {
+        None
+    }
+}
+
+fn no_directory(source: &dyn ByteSource, error: &ZipError) -> Error {
+    let message = if source.is_empty() {
+        "is empty, expected a zip archive".to_owned()
+    } else {
+        format!("is not a whole zip archive: {error}")
+    };
+    Error::corrupt(source.name(), message)
+        .with_help("the archive was cut short, as when a job is killed or a copy is stopped: collect or copy it again")
+}
+
+fn broken(name: &str, error: &ZipError) -> Error {
+    match error {
+        ZipError::UnsupportedArchive(_) | ZipError::CompressionMethodNotSupported(_) => Error::unsupported(name, error),
+        _ => Error::corrupt(name, format!("cannot be expanded: {error}")),
+    }
+    .with_help("collect the archive again; the other members are read as usual")
+}
+
+/// The name of the first member according to its own header, for archives whose directory is lost.
+pub fn first_name(source: &dyn ByteSource) -> Option<String> {
+    let mut header = [0_u8; 30];
+    source.read_at(0, &mut header).ok()?;
+    let [b'P', b'K', 3, 4, .., low, high, _, _] = header else { return None };
+    let mut name = vec![0; usize::from(u16::from_le_bytes([low, high]))];
+    source.read_at(header.len() as u64, &mut name).ok()?;
+    String::from_utf8(name).ok()
+}
+
+/// A byte source as a seekable reader.
+pub struct Cursor<'a> {
+    source: &'a dyn ByteSource,
+    position: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// Starts at the beginning of `source`.
+    pub fn new(source: &'a dyn ByteSource) -> Self {
+        Self { source, position: 0 }
+    }
+}
+
+impl Read for Cursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.source.len().saturating_sub(self.position);
+        let len = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+        if let Some(part) = buffer.get_mut(..len).filter(|part| !part.is_empty()) {
+            self.source.read_at(self.position, part).map_err(io::Error::other)?;
+        }
+        self.position += len as u64;
+        Ok(len)
+    }
+}
+
+impl Seek for Cursor<'_> {
+    fn seek(&mut self, target: SeekFrom) -> io::Result<u64> {
+        let position = match target {
+            SeekFrom::Start(offset) => Some(offset),
+            SeekFrom::End(delta) => self.source.len().checked_add_signed(delta),
+            SeekFrom::Current(delta) => self.position.checked_add_signed(delta),
+        };
+        self.position = position.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.position)
+    }
+}

@@ -1,0 +1,202 @@
+//! Recognising dump records by content, and telling step and rank from the folders they lie in.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::name::OpName;
+use super::{DumpFolder, DumpFormat, ptdbg};
+use crate::error::Error;
+use crate::fetch::{Files, Memory};
+use crate::read::json::{Json, Parser};
+
+/// Names of the records files, for those whose content was lost.
+const RECORDS: [&str; 2] = ["dump.json", "debug.json"];
+
+/// The dump whose records are the file at `path` with the first bytes `head`, where it is one.
+///
+/// A file that is named as records and lies where records lie is one too, whatever is in it: reading it then says
+/// what is wrong.
+pub fn recognise(files: &Arc<dyn Files>, path: &str, head: &[u8]) -> Option<DumpFolder> {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
+    let place = Place::of(files.location(), path, folder);
+    let format = if ptdbg::recognise(head) {
+        DumpFormat::Ptdbg
+    } else {
+        let damaged = || RECORDS.contains(&name) && place.is_dump_folder;
+        let level = level_of(head).or_else(|| damaged().then(String::new))?;
+        let debug = level == "debug" || (level.is_empty() && name == "debug.json");
+        if debug { DumpFormat::MsprobeDebug } else { DumpFormat::Msprobe }
+    };
+    let path_of_folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    Some(DumpFolder {
+        files: files.clone(),
+        path: path_of_folder,
+        records: path.to_owned(),
+        format,
+        step: place.step.unwrap_or(0),
+        rank: place.rank,
+    })
+}
+
+/// Folders that hold the values of ptdbg dumps: those named as a `.pkl` file beside them.
+pub fn data_folders(files: &dyn Files) -> BTreeSet<String> {
+    files.list().iter().filter_map(|entry| entry.path.strip_suffix(".pkl").map(str::to_owned)).collect()
+}
+
+/// Whether the file at `path` belongs to records beside it: call stacks or the module tree.
+pub fn is_part(files: &dyn Files, path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
+    let listed = |path: &str| files.list().binary_search_by(|entry| entry.path.as_str().cmp(path)).is_ok();
+    let beside = |records: &&str| {
+        if folder.is_empty() { listed(records) } else { listed(&format!("{folder}/{records}")) }
+    };
+    matches!(name, "stack.json" | "construct.json") && RECORDS.iter().any(beside)
+}
+
+/// The layer above the steps of a dump with mixed graphs.
+pub(super) fn layer(path: &str) -> &str {
+    path.split('/').find(|folder| matches!(*folder, "pynative" | "graph")).unwrap_or_default()
+}
+
+/// What folder names tell.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Place {
+    step: Option<u64>,
+    rank: Option<u64>,
+    /// Whether the nearest folders are those of a dump.
+    is_dump_folder: bool,
+}
+
+impl Place {
+    /// Reads the folders below the root, nearest first; where the root itself is a dump's folder, so does its name.
+    fn of(location: &str, path: &str, folder: &str) -> Self {
+        let mut place = Self::default();
+        let mut rank_seen = false;
+        let location = if location.ends_with(path) && location != path {
+            location.get(..location.len() - path.len()).unwrap_or_default()
+        } else {
+            location
+        };
+        let root = location.trim_end_matches('/').rsplit('/').map(folder_kind);
+        let below = folder.split('/').rev().filter(|name| !name.is_empty()).map(folder_kind);
+        for kind in below.chain(root.take_while(|kind| *kind != Folder::Other)) {
+            match kind {
+                Folder::Step(step) => place.step = place.step.or(Some(step)),
+                Folder::Rank(rank) if !rank_seen => (place.rank, rank_seen) = (rank, true),
+                Folder::Rank(_) | Folder::Other => continue,
+            }
+            place.is_dump_folder = true;
+        }
+        place
+    }
+}
+
+/// What a folder's name says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Folder {
+    Step(u64),
+    /// `rank<N>`, or `rank` and `proc<pid>`, which have no number.
+    Rank(Option<u64>),
+    Other,
+}
+
+fn folder_kind(name: &str) -> Folder {
+    let number = |prefix| name.strip_prefix(prefix).filter(|digits: &&str| digits.bytes().all(|b| b.is_ascii_digit()));
+    if let Some(Ok(step)) = number("step").map(str::parse) {
+        return Folder::Step(step);
+    }
+    if let Some(digits) = number("rank") {
+        return Folder::Rank(digits.parse().ok());
+    }
+    match number("proc") {
+        Some(digits) if !digits.is_empty() => Folder::Rank(None),
+        _ => Folder::Other,
+    }
+}
+
+/// The level of msprobe records that begin with `head` (empty where it is not said); `None` where they are none.
+///
+/// Records are an object with `task` or `level` and then `data`, or with `data` first and operation names in it.
+/// A head that ends before `data` is enough when both of the others were there.
+fn level_of(head: &[u8]) -> Option<String> {
+    let start = head.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    if head.get(start) != Some(&b'{') {
+        return None;
+    }
+    let source = Memory::new("", head.to_vec());
+    let (mut task, mut level, mut data) = (None, None, None);
+    // The head is a part of a document, so the error at its end says nothing.
+    let _cut = Parser::new(&source).object(|key, parser| {
+        match key.as_str() {
+            "task" => task = text(parser.value()?),
+            "level" => level = text(parser.value()?),
+            "data" => {
+                data = Some(false);
+                parser.object(|name, _| {
+                    data = Some(OpName::parse(&name).direction.is_some());
+                    Err(seen_enough())
+                })?;
+                return Err(seen_enough());
+            }
+            _ => drop(parser.value()?),
+        }
+        Ok(())
+    });
+    let known = task.is_some() || level.is_some();
+    let records = match data {
+        Some(operations) => known || operations,
+        None => task.is_some() && level.is_some(),
+    };
+    records.then(|| level.unwrap_or_default())
+}
+
+fn text(value: Json) -> Option<String> {
+    if let Json::Text(text) = value { Some(text) } else { None }
+}
+
+/// Ends the parse early.
+fn seen_enough() -> Error {
+    Error::corrupt("", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_known_by_their_first_keys() {
+        for (head, level) in [
+            (r#"{"task": "statistics", "level": "L1", "framework": "pytorch", "data": {"#, Some("L1")),
+            (r#"{"task": "tensor", "level": "debug", "dump_data_dir": "/x/y", "da"#, Some("debug")),
+            (r#"{"data": {"Functional.linear.0.forward": {"input_args": ["#, Some("")),
+            (r#"{"task": "tensor", "data": {}}"#, Some("")),
+            (r#"{"data": {"loss": [1, 2"#, None),
+            (r#"{"data": {}}"#, None),
+            (r#"{"log_history": [{"loss": 1.0}]}"#, None),
+            (r#"{"task": "tensor"}"#, None),
+            (r#"[1, 2]"#, None),
+            ("", None),
+        ] {
+            assert_eq!(level_of(head.as_bytes()).as_deref(), level, "{head}");
+        }
+    }
+
+    #[test]
+    fn step_and_rank_come_from_the_nearest_folders() {
+        for (location, path, step, rank) in [
+            ("runs/gpu", "step3/rank2/dump.json", Some(3), Some(2)),
+            ("runs/gpu", "step3/proc123/dump.json", Some(3), None),
+            ("runs/gpu/step5", "rank0/dump.json", Some(5), Some(0)),
+            ("runs/gpu/step5/rank1", "dump.json", Some(5), Some(1)),
+            ("runs/gpu/step5/rank1/dump.json", "dump.json", Some(5), Some(1)),
+            ("rank7/gpu", "step0/proc9/dump.json", Some(0), None),
+            ("x", "a/step1/b/step2/rank/dump.json", Some(2), None),
+            ("x", "pynative/step1/rank4/dump.json", Some(1), Some(4)),
+            ("x", "dump.json", None, None),
+        ] {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let place = Place::of(location, path, folder);
+            assert_eq!((place.step, place.rank), (step, rank), "{location} {path}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! msprobe's `dump.json` and `debug.json` (`dump-compare.md` sections 1.3 to 1.7 and 3.2).
+//!
+//! The `data` object is streamed: one record at a time is a tree in memory. Every record is flattened into leaves
+//! by the rules of section 3.2, which also give each leaf its row name.
+
+use std::collections::HashMap;
+
+use super::mindspore::guess_framework;
+use super::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
+use crate::error::{Error, Result};
+use crate::fetch::ByteSource;
+use crate::read::json::{Json, Parser};
+
+/// Nesting of lists and objects inside a record that is followed; msprobe writes no more.
+const MAX_DEPTH: usize = 400;
+
+/// Reads the records; stacks and module tree are not part of this file.
+pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
+    let mut reader = Reader::default();
+    let mut parser = Parser::new(source);
+    parser.object(|key, parser| match key.as_str() {
+        "data" => {
+            reader.has_data = true;
+            parser.object(|name, parser| {
+                let record = parser.value()?;
+                reader.record(name, &record);
+                Ok(())
+            })
+        }
+        _ => {
+            let value = parser.value()?;
+            reader.header(&key, &value);
+            Ok(())
+        }
+    })?;
+    parser.end()?;
+    if !reader.has_data {
+        let error = Error::corrupt(source.name(), "no `data` object, which holds the recorded operations");
+        return Err(error.with_help("collect the dump again; the file may have been edited or replaced"));
+    }
+    Ok(reader.finish())
+}
+
+/// A dump in the making.
+#[derive(Default)]
+struct Reader {
+    dump: Dump,
+    has_data: bool,
+    places: HashMap<String, usize>,
+}
+
+impl Reader {
+    fn header(&mut self, key: &str, value: &Json) {
+        let field = match key {
+            "task" => &mut self.dump.task,
+            "level" => &mut self.dump.level,
+            "framework" => &mut self.dump.framework,
+            _ => return,
+        };
+        value.as_str().unwrap_or_default().clone_into(field);
+    }
+
+    /// Adds one operation; a repeated name keeps its first place and takes the last record, as in Python.
+    fn record(&mut self, name: String, record: &Json) {
+        let operation = Operation { leaves: leaves(&name, record, &mut self.dump.notes), name };
+        match self.places.get(&operation.name).and_then(|place| self.dump.operations.get_mut(*place)) {
+            Some(known) => *known = operation,
+            None => {
+                self.places.insert(operation.name.clone(), self.dump.operations.len());
+                self.dump.operations.push(operation);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Dump {
+        if self.dump.framework.is_empty() {
+            let names = self.dump.operations.iter().map(|operation| operation.name.as_str());
+            self.dump.framework = guess_framework(names).to_owned();
+        }
+        self.dump
+    }
+}
+
+/// Flattens one operation's record.
+fn leaves(name: &str, record: &Json, notes: &mut Vec<String>) -> Vec<Leaf> {
+    let mut walk = Walk { without_index: name.split('.').any(|part| part == "parameters_grad"), leaves: vec![], notes };
+    let mut parts = name.rsplit('.');
+    let (last, before) = (parts.next(), parts.next());
+    if last == Some("debug") {
+        walk.item(record, name.to_owned(), TensorKind::Value, 0);
+    } else if last == Some("parameters_grad") || before == Some("parameters_grad") {
+        walk.item(record, name.to_owned(), TensorKind::ParameterGradient, 0);
+    } else {
+        // msprobe's row order: parameters come before outputs.
+        for (key, suffix, kind) in [
+            ("input_args", "input", TensorKind::Input),
+            ("input_kwargs", "input", TensorKind::Input),
+            ("input", "input", TensorKind::Input),
+            ("parameters", "parameters", TensorKind::Parameter),
+            ("output", "output", TensorKind::Output),
+        ] {
+            if let Some(items) = record.get(key) {
+                walk.item(items, format!("{name}.{suffix}"), kind, 0);
+            }
+        }
+    }
+    walk.leaves
+}
+
+/// A depth-first walk over the items of one operation.
+struct Walk<'a> {
+    /// Gradients of parameters come in lists of one whose index is not part of the row name.
+    without_index: bool,
+    leaves: Vec<Leaf>,
+    notes: &'a mut Vec<String>,
+}
+
+impl Walk<'_> {
+    fn item(&mut self, item: &Json, row: String, kind: TensorKind, depth: usize) {
+        if depth > MAX_DEPTH {
+            return self.notes.push(format!("{row}: nested deeper than {MAX_DEPTH} levels"));
+        }
+        match item {
+            Json::Null => self.leaves.push(Leaf { row, kind, value: Value::Null }),
+            Json::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let row = if self.without_index { row.clone() } else { format!("{row}.{index}") };
+                    self.item(item, row, kind, depth + 1);
+                }
+            }
+            Json::Object(entries) => {
+                if item.get("class_type").and_then(Json::as_str).is_some_and(|class| class.ends_with(".P2POp")) {
+                    let leaf = match item.get("tensor") {
+                        Some(tensor @ Json::Object(_)) => self.leaf(tensor, row, kind),
+                        _ => Leaf { row, kind, value: Value::Null },
+                    };
+                    self.leaves.push(leaf);
+                } else if matches!(item.get("type"), Some(Json::Text(_))) {
+                    let leaf = self.leaf(item, row, kind);
+                    self.leaves.push(leaf);
+                } else {
+                    for (key, item) in entries {
+                        self.item(item, format!("{row}.{key}"), kind, depth + 1);
+                    }
+                }
+            }
+            // Bare numbers and strings are no items: msprobe writes those as `{"type": …, "value": …}`.
+            _ => {}
+        }
+    }
+
+    fn leaf(&mut self, item: &Json, row: String, kind: TensorKind) -> Leaf {
+        let type_name = text(item, "type").unwrap_or_default();
+        let Some(dtype) = text(item, "dtype").filter(|dtype| !dtype.is_empty()) else {
+            return Leaf { row, kind, value: Value::Plain { value: plain_value(&type_name, item), type_name } };
+        };
+        let shape = item.get("shape").and_then(Json::as_array).and_then(extents);
+        let Some(shape) = shape else {
+            self.notes.push(format!("{row}: its shape is not a list of sizes"));
+            return Leaf { row, kind, value: Value::Plain { type_name, value: Json::Null } };
+        };
+        let statistic = |key| item.get(key).cloned().unwrap_or(Json::Null);
+        let data_name = text(item, "data_name").filter(|name| !name.is_empty());
+        let row = match data_name.as_deref().map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem)) {
+            Some(stem) => stem.to_owned(),
+            None => row,
+        };
+        let record = TensorRecord {
+            type_name,
+            dtype,
+            shape,
+            max: statistic("Max"),
+            min: statistic("Min"),
+            mean: statistic("Mean"),
+            norm: statistic("Norm"),
+            requires_grad: item.get("requires_grad").and_then(Json::as_bool),
+            checksum: text(item, "md5").filter(|checksum| !checksum.is_empty()),
+            data_name,
+        };
+        Leaf { row, kind, value: Value::Tensor(Box::new(record)) }
+    }
+}
+
+/// The value of an item that is no tensor; some types keep it under a key of their own.
+fn plain_value(type_name: &str, item: &Json) -> Json {
+    let key = match type_name {
+        "torch.ProcessGroup" => "group_ranks",
+        "torch.memory_format" => "format",
+        _ => "value",
+    };
+    item.get(key).cloned().unwrap_or(Json::Null)
+}
+
+fn text(item: &Json, key: &str) -> Option<String> {
+    item.get(key).and_then(Json::as_str).map(str::to_owned)
+}
+
+/// Sizes of a shape; `None` where one is not a whole number from 0 on.
+pub(super) fn extents(items: &[Json]) -> Option<Vec<u64>> {
+    items.iter().map(|item| item.as_i64().and_then(|size| u64::try_from(size).ok())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn rows(data: &str) -> Vec<String> {
+        let text = format!(r#"{{"task": "statistics", "level": "L1", "data": {data}}}"#);
+        let dump = read(&Memory::new("dump.json", text.into_bytes())).expect("valid");
+        dump.operations.into_iter().flat_map(|operation| operation.leaves).map(|leaf| leaf.row).collect()
+    }
+
+    const TENSOR: &str =
+        r#"{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": NaN, "Min": -Infinity}"#;
+
+    #[test]
+    fn empty_items_give_no_row_and_use_up_their_index() {
+        let data = format!(r#"{{"Torch.f.0.forward": {{"input_args": [{TENSOR}, [], null, {{}}]}}}}"#);
+        assert_eq!(rows(&data), ["Torch.f.0.forward.input.0", "Torch.f.0.forward.input.2"]);
+    }
+
+    #[test]
+    fn a_data_name_names_the_row() {
+        let saved = TENSOR.replace("\"Max\"", r#""data_name": "Torch.f.0.forward.kwargs.opts.a.pt", "Max""#);
+        let data = format!(
+            r#"{{"Torch.f.0.forward": {{"input_args": [], "input_kwargs": {{"scale": {{"type": "float", "value": 1.0}},
+               "opts": {{"a": {saved}}}}}}}}}"#
+        );
+        assert_eq!(rows(&data), ["Torch.f.0.forward.input.scale", "Torch.f.0.forward.kwargs.opts.a"]);
+    }
+
+    #[test]
+    fn parameters_come_before_outputs_and_gradients_have_no_index() {
+        let data = format!(
+            r#"{{"Module.fc.Linear.forward.0": {{"input_args": [{TENSOR}], "input_kwargs": {{}}, "output": [{TENSOR}],
+               "parameters": {{"weight": {TENSOR}}}}},
+               "Module.fc.Linear.parameters_grad.0": {{"weight": [{TENSOR}]}},
+               "x.0.debug": {{"a": [{TENSOR}, {{"type": "int", "value": 1}}]}}}}"#
+        );
+        assert_eq!(
+            rows(&data),
+            [
+                "Module.fc.Linear.forward.0.input.0",
+                "Module.fc.Linear.forward.0.parameters.weight",
+                "Module.fc.Linear.forward.0.output.0",
+                "Module.fc.Linear.parameters_grad.0.weight",
+                "x.0.debug.a.0",
+                "x.0.debug.a.1",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_point_to_point_operation_is_its_tensor() {
+        let data = format!(
+            r#"{{"Distributed.batch_isend_irecv.0.forward": {{"input_args": [[
+               {{"class_type": "torch.distributed.P2POp", "tensor": {TENSOR}, "op": "isend", "peer": 1}}]]}}}}"#
+        );
+        assert_eq!(rows(&data), ["Distributed.batch_isend_irecv.0.forward.input.0.0"]);
+    }
+
+    #[test]
+    fn a_document_without_data_is_damaged() {
+        let error = read(&Memory::new("dump.json", br#"{"task": "tensor"}"#.to_vec())).expect_err("no data");
+        assert!(error.help().is_some());
+    }
+}

@@ -1,0 +1,120 @@
+//! The grammar of operation names (`dump-compare.md` section 1.4).
+//!
+//! ```text
+//! api       Functional.linear.0.forward             prefix . name . call . direction
+//! module    Module.layers.0.fc.Linear.forward.0     Module . path . class . direction . call
+//! gradient  Module.layers.0.fc.Linear.parameters_grad.0      (old files: no call)
+//! debug     hidden.0.debug
+//! ptdbg     Functional_linear_0_forward             very old files join with `_`
+//! ```
+//!
+//! Reading a name never fails: what does not follow the grammar has no direction and is its own base.
+
+/// The way an operation ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// A forward call.
+    Forward,
+    /// A backward call.
+    Backward,
+    /// Gradients of a module's parameters.
+    ParametersGradient,
+    /// A value saved by hand.
+    Debug,
+}
+
+/// An operation's name, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OpName {
+    /// The name without call number and direction: `Functional.linear`, `Module.layers.0.fc.Linear`.
+    pub base: String,
+    /// Which call it is, counted from 0 per name and step; `None` where the name holds no number.
+    pub call: Option<u64>,
+    /// The way it ran; `None` where the name does not follow the grammar.
+    pub direction: Option<Direction>,
+}
+
+impl OpName {
+    /// Takes `name` apart.
+    pub fn parse(name: &str) -> Self {
+        Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {
+            base: name.to_owned(),
+            call: None,
+            direction: None,
+        })
+    }
+
+    fn parse_joined(name: &str, separator: char) -> Option<Self> {
+        let (head, last) = name.rsplit_once(separator)?;
+        if let Some((base, direction)) = last_call(last).and_then(|_| direction_at_end(head, separator)) {
+            return Some(Self { base: base.to_owned(), call: last_call(last), direction: Some(direction) });
+        }
+        let (before, direction) = direction_at_end(name, separator)?;
+        let (base, call) = match before.rsplit_once(separator) {
+            Some((base, call)) if direction != Direction::ParametersGradient && last_call(call).is_some() => {
+                (base, last_call(call))
+            }
+            _ => (before, None),
+        };
+        Some(Self { base: base.to_owned(), call, direction: Some(direction) })
+    }
+
+    /// The part after the prefix: the API's name (`linear`), or the second part of a module's path.
+    pub fn second_part(name: &str) -> &str {
+        name.split('.').nth(1).unwrap_or_default()
+    }
+}
+
+/// A call number: digits only.
+fn last_call(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// Splits a direction off the end of a name.
+fn direction_at_end(name: &str, separator: char) -> Option<(&str, Direction)> {
+    const WORDS: [(&str, Direction); 4] = [
+        ("forward", Direction::Forward),
+        ("backward", Direction::Backward),
+        ("parameters_grad", Direction::ParametersGradient),
+        ("debug", Direction::Debug),
+    ];
+    WORDS.iter().find_map(|(word, direction)| {
+        let base = name.strip_suffix(word)?.strip_suffix(separator)?;
+        (!base.is_empty()).then_some((base, *direction))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_every_producer_are_taken_apart() {
+        use Direction::{Backward, Debug, Forward, ParametersGradient};
+        for (name, base, call, direction) in [
+            ("Functional.linear.0.forward", "Functional.linear", Some(0), Some(Forward)),
+            ("Tensor.__add__.12.backward", "Tensor.__add__", Some(12), Some(Backward)),
+            ("Module.layers.0.fc.Linear.forward.3", "Module.layers.0.fc.Linear", Some(3), Some(Forward)),
+            ("Cell.fc.Dense.backward.0", "Cell.fc.Dense", Some(0), Some(Backward)),
+            ("Module.fc.Linear.parameters_grad.1", "Module.fc.Linear", Some(1), Some(ParametersGradient)),
+            ("Module.layers.0.parameters_grad", "Module.layers.0", None, Some(ParametersGradient)),
+            ("hidden_grad.0.debug", "hidden_grad", Some(0), Some(Debug)),
+            ("Functional_linear_0_forward", "Functional_linear", Some(0), Some(Forward)),
+            ("Tensor___getitem___1_backward", "Tensor___getitem__", Some(1), Some(Backward)),
+            ("Module.forward.0", "Module", Some(0), Some(Forward)),
+            ("optimizer", "optimizer", None, None),
+            (".forward", ".forward", None, None),
+            ("", "", None, None),
+        ] {
+            let parsed = OpName::parse(name);
+            assert_eq!((parsed.base.as_str(), parsed.call, parsed.direction), (base, call, direction), "{name}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_a_name(name in "\\PC*") {
+            let _parsed = OpName::parse(&name);
+        }
+    }
+}

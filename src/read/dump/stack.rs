@@ -1,0 +1,85 @@
+//! `stack.json` and `construct.json` (`dump-compare.md` section 1.9).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::fetch::ByteSource;
+use crate::read::json::{Json, Parser};
+
+/// Frames per operation, innermost first as msprobe writes them; operations may share a stack.
+pub(super) type Stacks = HashMap<String, Arc<Vec<String>>>;
+
+/// Reads call stacks, in the form `{"0": [[operation, …], [frame, …]]}` or the older `{operation: [frame, …]}`.
+///
+/// Entries of another shape are skipped: a stack is help, not evidence.
+pub(super) fn stacks(source: &dyn ByteSource) -> Result<Stacks> {
+    let mut stacks = Stacks::new();
+    let mut parser = Parser::new(source);
+    parser.object(|key, parser| {
+        let value = parser.value()?;
+        match value.as_array() {
+            Some([Json::Array(operations), frames]) => {
+                let frames = Arc::new(texts(frames));
+                stacks.extend(operations.iter().filter_map(|name| Some((name.as_str()?.to_owned(), frames.clone()))));
+            }
+            Some(_) => drop(stacks.insert(key, Arc::new(texts(&value)))),
+            None => {}
+        }
+        Ok(())
+    })?;
+    parser.end()?;
+    Ok(stacks)
+}
+
+/// The strings of a list; a single string counts as a list of one.
+fn texts(value: &Json) -> Vec<String> {
+    match value {
+        Json::Array(items) => items.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+        Json::Text(text) => vec![text.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Reads the module tree: operation to parent, or to `[parent, micro step]`; `null` parents are left out.
+pub(super) fn parents(source: &dyn ByteSource) -> Result<HashMap<String, String>> {
+    let mut parents = HashMap::new();
+    let mut parser = Parser::new(source);
+    parser.object(|key, parser| {
+        let value = parser.value()?;
+        let parent = match &value {
+            Json::Array(pair) => pair.first().and_then(Json::as_str),
+            other => other.as_str(),
+        };
+        if let Some(parent) = parent {
+            parents.insert(key, parent.to_owned());
+        }
+        Ok(())
+    })?;
+    parser.end()?;
+    Ok(parents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    #[test]
+    fn both_forms_of_stack_give_the_same_map() {
+        let new = Memory::new("stack.json", br#"{"0": [["a", "b"], ["inner", "outer"]]}"#.to_vec());
+        let old = Memory::new("stack.json", br#"{"a": ["inner", "outer"], "b": ["inner", "outer"]}"#.to_vec());
+        assert_eq!(stacks(&new).expect("new"), stacks(&old).expect("old"));
+    }
+
+    #[test]
+    fn parents_may_carry_a_micro_step() {
+        let source = Memory::new(
+            "construct.json",
+            br#"{"a": "m", "m": null, "b": ["m", 3], "megatron_micro_step_number": 4}"#.to_vec(),
+        );
+        let parents = parents(&source).expect("tree");
+        assert_eq!(parents.len(), 2);
+        assert_eq!(parents["b"], "m");
+    }
+}

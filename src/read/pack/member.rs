@@ -1,0 +1,66 @@
+//! Where each member of a pack lies.
+
+use super::Checker;
+
+/// Name of the member with content digests, which only our own collector writes.
+pub const DIGESTS: &str = "digests.json";
+
+/// What a member's name says it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `env`
+    Env,
+    /// `pip`
+    Pip,
+    /// `dataset/step{N}/rank{R}/dataset.json`
+    Dataset((u64, u64)),
+    /// `weights/step{N}/rank{R}/weight.json`
+    Weights((u64, u64)),
+    /// `hyperparameters/hyperparameters_static.json`
+    Static,
+    /// `hyperparameters/hyperparameters_dynamic.json`
+    Dynamic,
+    /// `random/rank{R}.json`
+    Random(u64),
+    /// `digests.json`
+    Digests,
+    /// In a checker's folder, but not where a member of it lies.
+    Misplaced(Checker),
+    /// Nothing that is known.
+    Unknown,
+}
+
+impl Place {
+    /// Reads a member's name.
+    pub fn of(name: &str) -> Self {
+        let parts: Vec<&str> = name.split('/').collect();
+        let placed = match parts.as_slice() {
+            ["env"] => Some(Self::Env),
+            ["pip"] => Some(Self::Pip),
+            [DIGESTS] => Some(Self::Digests),
+            ["dataset", step, rank, "dataset.json"] => step_and_rank(step, rank).map(Self::Dataset),
+            ["weights", step, rank, "weight.json"] => step_and_rank(step, rank).map(Self::Weights),
+            ["hyperparameters", "hyperparameters_static.json"] => Some(Self::Static),
+            ["hyperparameters", "hyperparameters_dynamic.json"] => Some(Self::Dynamic),
+            ["random", file] => file.strip_suffix(".json").and_then(|stem| numbered(stem, "rank")).map(Self::Random),
+            _ => None,
+        };
+        placed.unwrap_or(match parts.as_slice() {
+            ["dataset", _, ..] => Self::Misplaced(Checker::Dataset),
+            ["weights", _, ..] => Self::Misplaced(Checker::Weights),
+            ["hyperparameters", _, ..] => Self::Misplaced(Checker::Hyperparameters),
+            ["random", _, ..] => Self::Misplaced(Checker::Random),
+            _ => Self::Unknown,
+        })
+    }
+}
+
+fn step_and_rank(step: &str, rank: &str) -> Option<(u64, u64)> {
+    Some((numbered(step, "step")?, numbered(rank, "rank")?))
+}
+
+/// The number in `word{number}`.
+fn numbered(text: &str, word: &str) -> Option<u64> {
+    let digits = text.strip_prefix(word)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}

@@ -1,0 +1,206 @@
+//! Foreign text in documents: names from artifacts shown as text, never obeyed.
+//!
+//! Markdown is that of GitHub and GitLab: names stand in code spans, where neither mentions, links, HTML nor quick
+//! actions work. [`prose`] does the same word by word for sentences that quote an artifact.
+
+use std::borrow::Cow;
+
+/// What a text is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Terminal, JSON, XML: whatever escapes by itself.
+    Plain,
+    /// Comments and job summaries.
+    Markdown,
+    /// The page.
+    Html,
+}
+
+/// Characters of a name that are shown; a longer one loses its middle.
+const MOST_CHARS: usize = 160;
+/// Of those, the ones after the cut: the end tells tensors of one operation apart.
+const END_CHARS: usize = 60;
+/// Characters of a sentence that are shown.
+const MOST_PROSE: usize = 600;
+
+/// A name or value from an artifact, as `target` shows it: a code span, `<code>`, or cleaned text.
+pub fn name(text: &str, target: Target) -> String {
+    let text = shortened(&cleaned(text));
+    match target {
+        Target::Plain => text,
+        Target::Markdown => code_span(&text),
+        Target::Html => format!("<code>{}</code>", html(&text)),
+    }
+}
+
+/// A sentence that may quote an artifact: ordinary words stay, everything else is shown as [`name`] shows it.
+pub fn prose(text: &str, target: Target) -> String {
+    let text = cleaned(text);
+    let text: String = text.chars().take(MOST_PROSE).collect();
+    match target {
+        Target::Plain => text,
+        Target::Html => html(&text).into_owned(),
+        Target::Markdown => prose_markdown(&text),
+    }
+}
+
+/// Text without control, bidirectional and invisible characters; line breaks and tabs become spaces.
+pub fn cleaned(text: &str) -> String {
+    let shown = |character: char| match character {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
+        character if character.is_control() || is_invisible(character) => None,
+        character => Some(character),
+    };
+    text.chars().filter_map(shown).collect()
+}
+
+/// Bidirectional controls, zero-width characters, soft hyphens, annotations and tags.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+fn shortened(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= MOST_CHARS {
+        return text.to_owned();
+    }
+    let start = text.chars().take(MOST_CHARS - END_CHARS);
+    let end = text.chars().skip(count - END_CHARS);
+    start.chain(['…']).chain(end).collect()
+}
+
+/// A code span whose fence is longer than any run of backticks inside.
+fn code_span(text: &str) -> String {
+    if text.trim().is_empty() {
+        return String::new();
+    }
+    let mut longest = 0;
+    let mut run = 0;
+    for character in text.chars() {
+        run = if character == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest + 1);
+    // CommonMark takes one space off each end where both have one.
+    let bounded = |edge: Option<char>| edge.is_some_and(|edge| edge == '`' || edge == ' ');
+    let pad = if bounded(text.chars().next()) || bounded(text.chars().last()) { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// Markdown for a table cell: on one line, pipes escaped; `\|` means a pipe inside code spans too.
+pub fn cell(markdown: &str) -> String {
+    markdown.replace(['\n', '\r'], " ").replace('|', "\\|")
+}
+
+/// Text for HTML content and quoted attributes.
+pub fn html(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn prose_markdown(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut out = String::with_capacity(text.len());
+    if parts.len() % 2 == 0 {
+        words(text, &mut out);
+        return out;
+    }
+    for (index, part) in parts.iter().enumerate() {
+        if index % 2 == 1 {
+            out.push_str(&name(part, Target::Markdown));
+        } else {
+            words(part, &mut out);
+        }
+    }
+    out
+}
+
+fn words(text: &str, out: &mut String) {
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        let start = word.trim_start_matches(['(', '"', '\'']);
+        let core = start.trim_end_matches([',', '.', ';', ':', '?', '!', ')', '"', '\'']);
+        let (before, after) = (&word[..word.len() - start.len()], &start[core.len()..]);
+        out.push_str(before);
+        if is_plain_word(core) {
+            out.push_str(core)
+        } else {
+            out.push_str(&name(core, Target::Markdown))
+        }
+        out.push_str(after);
+    }
+}
+
+/// A word that means nothing in Markdown and links to nothing.
+fn is_plain_word(word: &str) -> bool {
+    let plain = |character: char| {
+        character.is_alphanumeric()
+            || matches!(character, '-' | '\'' | '.' | ',' | '，' | '。' | '；' | '：' | '、' | '（' | '）')
+    };
+    word.chars().all(plain) && !word.starts_with('-') && !word.to_ascii_lowercase().contains("www.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_any_run_inside() {
+        assert_eq!(name("a", Target::Markdown), "`a`");
+        assert_eq!(name("a`b", Target::Markdown), "``a`b``");
+        assert_eq!(name("```", Target::Markdown), "```` ``` ````");
+        assert_eq!(name("", Target::Markdown), "");
+    }
+
+    #[test]
+    fn hidden_characters_are_removed_and_lines_joined() {
+        assert_eq!(name("a\u{202e}b\u{200b}\u{1b}[31m\nc", Target::Plain), "ab[31m c");
+    }
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        let long = format!("start{}end", "x".repeat(500));
+        let shown = name(&long, Target::Plain);
+        assert_eq!(shown.chars().count(), MOST_CHARS + 1);
+        assert!(shown.starts_with("start") && shown.ends_with("end"));
+    }
+
+    #[test]
+    fn cells_keep_pipes_as_text() {
+        assert_eq!(cell("`a|b`"), "`a\\|b`");
+        assert_eq!(cell("`a\\|b`"), "`a\\\\|b`");
+    }
+
+    #[test]
+    fn sentences_stay_readable_and_harmless() {
+        let prose = |text| prose(text, Target::Markdown);
+        assert_eq!(prose("unexpected end, at byte 12 (of 40)."), "unexpected end, at byte 12 (of 40).");
+        assert_eq!(prose("expected `PK`, found `a|b`"), "expected `PK`, found `a|b`");
+        assert_eq!(prose("see @org and #1 or http://x"), "see `@org` and `#1` or `http://x`");
+        assert_eq!(prose("/merge now"), "`/merge` now");
+        assert_eq!(prose("a ` b <img>"), "a `` ` `` b `<img>`");
+        assert_eq!(prose("::error:: x"), "`::error`:: x");
+    }
+
+    #[test]
+    fn html_is_text() {
+        assert_eq!(name("<b>\"&'", Target::Html), "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
+    }
+}

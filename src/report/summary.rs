@@ -1,0 +1,159 @@
+//! `summary.md`: the comment and the job summary.
+
+use minijinja::value::Serde;
+use minijinja::{Value, context};
+
+use super::GateResult;
+use super::escape::Target;
+use super::messages::Language;
+use super::templates::Templates;
+use super::view::View;
+use super::writer::{Writer, safe};
+use crate::error::Result;
+use crate::verdict::Verdict;
+
+/// What a forge takes for a comment, less a margin: GitHub refuses 65 536 characters.
+pub const COMMENT_LIMIT: usize = 65_000;
+
+/// A picture that can be linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// `loss` or `divergence`.
+    pub name: &'static str,
+    /// Where it can be read; only `https:` is linked.
+    pub url: String,
+}
+
+/// How to write the summary.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// The language.
+    pub language: Language,
+    /// Length that may not be exceeded, in UTF-16 units and in bytes.
+    pub limit: usize,
+    /// Pictures, where publishing has a place for them.
+    pub pictures: &'a [Picture],
+    /// Templates.
+    pub templates: &'a Templates,
+}
+
+/// How many rows a section shows before length matters.
+const ROOM: [(&str, usize); 8] = [
+    ("diagnoses", 5),
+    ("findings", 30),
+    ("config", 1),
+    ("rules", 100),
+    ("units", 50),
+    ("waived", 50),
+    ("artifacts", 50),
+    ("environment", 1),
+];
+
+/// What gives way when the text is too long, the least important first.
+const CUTS: [(&str, usize); 12] = [
+    ("artifacts", 10),
+    ("artifacts", 0),
+    ("units", 10),
+    ("rules", 20),
+    ("environment", 0),
+    ("units", 0),
+    ("waived", 5),
+    ("findings", 10),
+    ("rules", 0),
+    ("waived", 0),
+    ("config", 0),
+    ("findings", 3),
+];
+
+/// Renders the summary, leaving out the least important parts until it fits.
+pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
+    let writer = Writer::new(options.language, Target::Markdown);
+    let view = View::new(result, &writer)?;
+    let mut room: Vec<(&str, usize)> = ROOM.to_vec();
+    let mut left_out: Vec<&str> = Vec::new();
+    let mut cuts = CUTS.iter();
+    loop {
+        let text = once(result, &view, &writer, options, (&room, &left_out))?;
+        if fits(&text, options.limit) {
+            return Ok(text);
+        }
+        let Some((section, rows)) = cuts.next() else {
+            return Ok(cut(&text, options.limit));
+        };
+        room.iter_mut().filter(|(name, _)| name == section).for_each(|(_, shown)| *shown = *rows);
+        if !left_out.contains(section) {
+            left_out.push(section);
+        }
+    }
+}
+
+fn once(
+    result: &GateResult,
+    view: &View,
+    writer: &Writer,
+    options: &Options<'_>,
+    (room, left_out): (&[(&str, usize)], &[&str]),
+) -> Result<String> {
+    let names: Result<Vec<Value>> =
+        left_out.iter().map(|section| writer.word(&format!("section_{section}")).map(safe)).collect();
+    let linked = options.pictures.iter().filter(|picture| is_link(&picture.url));
+    let pictures: Vec<Value> =
+        linked.map(|picture| context! { name => picture.name, url => safe(picture.url.clone()) }).collect();
+    let room: std::collections::BTreeMap<&str, usize> = room.iter().copied().collect();
+    let more = context! {
+        room,
+        left_out => names?,
+        pictures,
+        mermaid => Value::from(()),
+        artifacts => Value::from(Serde(super::view::telling_artifacts(result))),
+    };
+    let context = context! { ..more, ..super::view::context(result, view) };
+    writer.document(&options.templates.summary, context).map(|text| tidy(&text))
+}
+
+/// A link that neither ends early nor leads elsewhere.
+fn is_link(url: &str) -> bool {
+    url.starts_with("https://") && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
+}
+
+/// At most one empty line in a row, one line break at the end.
+fn tidy(text: &str) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    let mut empty = 0;
+    for line in text.trim().lines().map(str::trim_end) {
+        empty = if line.is_empty() { empty + 1 } else { 0 };
+        if empty < 2 {
+            tidy.push_str(line);
+            tidy.push('\n');
+        }
+    }
+    tidy
+}
+
+fn fits(text: &str, limit: usize) -> bool {
+    text.len() <= limit && text.encode_utf16().count() <= limit
+}
+
+/// The last resort: whole lines from the start.
+fn cut(text: &str, limit: usize) -> String {
+    let mut kept = String::new();
+    for line in text.lines() {
+        if kept.len() + line.len() + 1 > limit {
+            break;
+        }
+        kept.push_str(line);
+        kept.push('\n');
+    }
+    kept
+}
+
+/// The mark that stands for a verdict in plain text.
+pub fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "✓",
+        Verdict::Warn => "!",
+        Verdict::Incomplete => "?",
+        Verdict::Fail => "✗",
+        Verdict::Skipped => "-",
+    }
+}

@@ -1,0 +1,279 @@
+//! The summary on the terminal and in a job's log: plain text, with colour where it is wanted.
+//!
+//! Foreign text never starts a line and holds no control characters, so that it is neither a workflow command nor
+//! an escape sequence.
+
+use minijinja::{Value, context};
+use unicode_width::UnicodeWidthStr;
+
+use super::GateResult;
+use super::escape::Target;
+use super::messages::{Language, short};
+use super::view::{CulpritView, FindingRow, RuleRow, View, unit_place};
+use super::writer::Writer;
+use crate::error::Result;
+use crate::judge::number::Number;
+use crate::judge::unit::{Check, ConfigItem, Place, Unit};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Findings that are shown; the rest are counted.
+const MOST_FINDINGS: usize = 5;
+/// Rules and units that are shown.
+const MOST_ROWS: usize = 20;
+
+/// How to write for a terminal.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The language.
+    pub language: Language,
+    /// Whether to colour.
+    pub colour: bool,
+    /// Where the report lies, as it is shown; empty where none was written.
+    pub report: &'a str,
+}
+
+/// Renders the summary, with a line break at its end.
+pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
+    let writer = Writer::new(options.language, Target::Plain);
+    let view = View::new(result, &writer)?;
+    let page = Page { result, view: &view, writer: &writer, colour: options.colour };
+    let mut lines = vec![page.headline()?, String::new()];
+    lines.extend(page.checks()?);
+    for check in &result.checks {
+        lines.extend(page.details(check)?);
+    }
+    if let Some(culprit) = &view.culprit {
+        lines.extend(page.culprit(culprit)?);
+    }
+    lines.extend(page.findings()?);
+    if view.next.as_str() != Some("") {
+        lines.push(format!("{}{}{}", page.bold(&page.word("next")?), page.word("colon")?, view.next));
+    }
+    if !options.report.is_empty() {
+        lines.push(writer.phrase("terminal_report", &context! { path => options.report })?);
+    }
+    // The runner of GitHub Actions takes `##[command]` anywhere in a line for a command.
+    Ok((lines.join("\n") + "\n").replace("##[", "## ["))
+}
+
+struct Page<'a> {
+    result: &'a GateResult,
+    view: &'a View,
+    writer: &'a Writer,
+    colour: bool,
+}
+
+/// One line of a table: text and how it is painted.
+type Row = Vec<(String, Option<Verdict>)>;
+
+fn plain(text: impl Into<String>) -> (String, Option<Verdict>) {
+    (text.into(), None)
+}
+
+impl Page<'_> {
+    fn word(&self, key: &str) -> Result<String> {
+        self.writer.word(key)
+    }
+
+    fn headline(&self) -> Result<String> {
+        let verdict = self.result.verdict;
+        let word = format!("{} {}", super::summary::sign(verdict), self.verdict_word(verdict)?);
+        Ok(format!("{}{}{}", self.painted(&word, verdict), self.word("colon")?, self.view.reason))
+    }
+
+    fn verdict_word(&self, verdict: Verdict) -> Result<String> {
+        self.word(&format!("verdict_{}", verdict.as_str()))
+    }
+
+    fn badge(&self, verdict: Verdict) -> Result<(String, Option<Verdict>)> {
+        Ok((format!("{} {}", super::summary::sign(verdict), self.verdict_word(verdict)?), Some(verdict)))
+    }
+
+    fn checks(&self) -> Result<Vec<String>> {
+        let mut rows = vec![self.heads(&["check", "verdict", "compared", "reason"])?];
+        for check in &self.view.checks {
+            rows.push(vec![
+                plain(self.word(&format!("check_{}", check.id.as_str()))?),
+                self.badge(check.verdict)?,
+                plain(check.compared.to_string()),
+                plain(check.reason.to_string()),
+            ]);
+        }
+        Ok(if rows.len() > 1 { self.table(&rows) } else { Vec::new() })
+    }
+
+    fn details(&self, check: &Check) -> Result<Vec<String>> {
+        match check.id {
+            CheckId::Config if !check.items.is_empty() => self.config(&check.items),
+            CheckId::Loss if !check.units.is_empty() => self.rules(),
+            CheckId::Dump if check.units.len() > 1 => self.units(check),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn config(&self, items: &[ConfigItem]) -> Result<Vec<String>> {
+        let mut rows = vec![self.heads(&["checker", "verdict", "findings"])?];
+        if let Some(head) = rows.first_mut() {
+            head.push(plain("msprobe"));
+        }
+        for item in items {
+            let msprobe = [item.msprobe.as_deref(), item.msprobe_error.as_deref()];
+            let msprobe: Vec<String> = msprobe.into_iter().flatten().map(|text| self.writer.name(text)).collect();
+            rows.push(vec![
+                plain(self.writer.name(&item.name)),
+                self.badge(item.verdict)?,
+                plain(item.findings.to_string()),
+                plain(msprobe.join(" ")),
+            ]);
+        }
+        self.section("section_config", self.table(&rows))
+    }
+
+    fn rules(&self) -> Result<Vec<String>> {
+        let heads = ["unit", "rule", "value", "warn_above", "fail_above", "margin", "verdict"];
+        let mut rows = vec![self.heads(&heads)?];
+        for rule in self.view.rules.iter().filter(|rule| rule.check == CheckId::Loss).take(MOST_ROWS) {
+            rows.push(self.rule(rule)?);
+        }
+        if rows.len() == 1 { Ok(Vec::new()) } else { self.section("section_rules", self.table(&rows)) }
+    }
+
+    fn rule(&self, row: &RuleRow) -> Result<Row> {
+        let number = |number: Option<Number>| plain(number.map_or_else(String::new, |number| short(number.0)));
+        let outcome = &row.outcome;
+        let margin = outcome.margin.map_or_else(String::new, |margin| format!("{} %", short(margin.0 * 100.0)));
+        Ok(vec![
+            plain(self.writer.name(&row.unit)),
+            plain(self.writer.name(&outcome.rule)),
+            number(outcome.value),
+            number(outcome.warn),
+            number(outcome.fail),
+            plain(margin),
+            self.badge(outcome.verdict)?,
+        ])
+    }
+
+    fn units(&self, check: &Check) -> Result<Vec<String>> {
+        let mut rows = vec![self.heads(&["unit", "verdict", "compared", "culprit"])?];
+        let dumps = check.units.iter().filter_map(|unit| match unit {
+            Unit::Dump(unit) => Some(unit),
+            _ => None,
+        });
+        for unit in dumps.take(MOST_ROWS) {
+            let culprit = match (&unit.culprit, &unit.inherited_from) {
+                (Some(culprit), _) => self.writer.name(&culprit.op),
+                (None, Some(place)) => self.inherited(place)?,
+                (None, None) => String::new(),
+            };
+            rows.push(vec![
+                plain(unit_place(unit.step, unit.rank)),
+                self.badge(unit.verdict)?,
+                plain(unit.compared.to_string()),
+                plain(culprit),
+            ]);
+        }
+        self.section("section_units", self.table(&rows))
+    }
+
+    fn inherited(&self, place: &Place) -> Result<String> {
+        let from = unit_place(place.step, place.rank);
+        Ok(format!("{} {from} {}", self.word("inherited")?, self.writer.name(&place.op)))
+    }
+
+    fn culprit(&self, view: &CulpritView) -> Result<Vec<String>> {
+        let culprit = &view.culprit;
+        let kind = Value::from(minijinja::value::Serde(culprit.kind)).to_string();
+        let comma = self.word("comma")?;
+        let place = unit_place(culprit.step, culprit.rank);
+        let kind = self.word(&format!("kind_{kind}"))?;
+        let mut lines = vec![format!("{place}{comma}{kind} {}", self.writer.name(&culprit.tensor))];
+        let numbers = [("error", view.error), ("limit", view.limit), ("received", view.received)];
+        let mut shown = Vec::new();
+        for (key, number) in numbers {
+            if let Some(number) = number {
+                shown.push(format!("{}{}{}", self.word(key)?, self.word("colon")?, short(number.0)));
+            }
+        }
+        lines.push(shown.join(" · "));
+        if let Some(frame) = &view.frame {
+            let place = self.writer.name(&format!("{}:{}", frame.file, frame.line));
+            let code = self.writer.name(&frame.code);
+            lines.push(format!("{} {place}{comma}{code}", self.word("called_at")?));
+        }
+        lines.push(self.writer.phrase("spread", &context! { count => culprit.spread })?);
+        if let Some(other) = &self.view.runner_up {
+            lines.push(format!("{} {}", self.word("runner_up")?, self.writer.name(&other.culprit.tensor)));
+        }
+        self.section("culprit_heading", lines.into_iter().map(|line| format!("  {line}")).collect())
+    }
+
+    fn findings(&self) -> Result<Vec<String>> {
+        let others = self.view.findings.iter().filter(|row| !row.is_culprit && row.severity >= Severity::Warn);
+        let others: Vec<&FindingRow> = others.collect();
+        let mut lines = Vec::new();
+        for row in others.iter().take(MOST_FINDINGS) {
+            let sign = self.painted(super::summary::sign(row.severity.verdict()), row.severity.verdict());
+            lines.push(format!("  {sign} {}", row.message));
+            if row.help.as_str() != Some("") && row.help != self.view.next {
+                lines.push(format!("    → {}", row.help));
+            }
+        }
+        if others.len() > MOST_FINDINGS {
+            let count = others.len() - MOST_FINDINGS;
+            lines.push(format!("  {}", self.writer.phrase("more", &context! { count })?));
+        }
+        if lines.is_empty() { Ok(lines) } else { self.section("section_findings", lines) }
+    }
+
+    fn section(&self, key: &str, body: Vec<String>) -> Result<Vec<String>> {
+        let mut lines = vec![self.bold(&self.word(key)?)];
+        lines.extend(body);
+        lines.push(String::new());
+        Ok(lines)
+    }
+
+    fn heads(&self, keys: &[&str]) -> Result<Row> {
+        keys.iter().map(|key| self.word(key).map(plain)).collect()
+    }
+
+    /// Columns aligned by display width, with an empty line after.
+    fn table(&self, rows: &[Row]) -> Vec<String> {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.0.width()).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let line = |(index, row): (usize, &Row)| {
+            let mut line = String::from(" ");
+            for ((text, verdict), width) in row.iter().zip(&widths) {
+                let painted = verdict.map_or_else(|| text.clone(), |verdict| self.painted(text, verdict));
+                let painted = if index == 0 { self.dim(&painted) } else { painted };
+                line.push_str(&format!(" {painted}{} ", " ".repeat(width.saturating_sub(text.width()))));
+            }
+            line.trim_end().to_owned()
+        };
+        let lines = rows.iter().enumerate().map(line);
+        lines.chain([String::new()]).collect()
+    }
+
+    fn painted(&self, text: &str, verdict: Verdict) -> String {
+        let code = match verdict {
+            Verdict::Pass => "32",
+            Verdict::Warn => "33",
+            Verdict::Incomplete => "35",
+            Verdict::Fail => "31",
+            Verdict::Skipped => "2",
+        };
+        self.code(text, code)
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.code(text, "1")
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.code(text, "2")
+    }
+
+    fn code(&self, text: &str, code: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,356 @@
+//! What templates see: a result, ordered and counted for reading. `docs/templates.md` documents it.
+//!
+//! Fields of type [`Value`] are written text of the view's language and target; every other text is as it stands in
+//! the result, and is escaped where a template prints it.
+
+use minijinja::value::Serde;
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::frame::{self, Frame};
+use super::writer::{Text, Writer, safe};
+use super::{ArtifactRow, GateResult};
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding, RuleOutcome};
+use crate::judge::number::Number;
+use crate::judge::unit::{Check, Culprit, Unit};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// The numbers of a culprit that have a place of their own.
+const NAMED_METRICS: [&str; 3] = ["error", "limit", "received"];
+
+/// A result for reading.
+#[derive(Debug, Serialize)]
+pub struct View {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, in one line.
+    pub reason: Value,
+    /// One row per check.
+    pub checks: Vec<CheckRow>,
+    /// Where the numbers first part.
+    pub culprit: Option<CulpritView>,
+    /// The next operation that adds error of its own.
+    pub runner_up: Option<CulpritView>,
+    /// What to do next; empty where nothing is to be done.
+    pub next: Value,
+    /// All findings, the worst first.
+    pub findings: Vec<FindingRow>,
+    /// Rules as applied, the worst first.
+    pub rules: Vec<RuleRow>,
+    /// Findings that a waiver covers.
+    pub waived: Vec<WaivedRow>,
+}
+
+/// One check.
+#[derive(Debug, Serialize)]
+pub struct CheckRow {
+    /// Which one.
+    pub id: CheckId,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// How much was compared.
+    pub compared: Value,
+    /// Why this verdict.
+    pub reason: Value,
+}
+
+/// A culprit with what is said of it.
+#[derive(Debug, Serialize)]
+pub struct CulpritView {
+    /// As in the result.
+    #[serde(flatten)]
+    pub culprit: Culprit,
+    /// Error relative to scale, where it was measured.
+    pub error: Option<Number>,
+    /// The noise limit.
+    pub limit: Option<Number>,
+    /// The error of its inputs.
+    pub received: Option<Number>,
+    /// Further numbers.
+    pub others: Vec<(String, Number)>,
+    /// The innermost frame of the user's code.
+    pub frame: Option<Frame>,
+    /// What its finding says.
+    pub message: Value,
+    /// Its next step.
+    pub help: Value,
+}
+
+/// One finding.
+#[derive(Debug, Serialize)]
+pub struct FindingRow {
+    /// The check that says it.
+    pub check: CheckId,
+    /// Its weight.
+    pub severity: Severity,
+    /// The rule's code.
+    pub code: String,
+    /// The place.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// One sentence, with the place before it where it does not name it.
+    pub message: Value,
+    /// The next step; empty where there is none.
+    pub help: Value,
+    /// Whether it is about the culprit that the result names.
+    pub is_culprit: bool,
+}
+
+/// A rule of a unit.
+#[derive(Debug, Serialize)]
+pub struct RuleRow {
+    /// The check.
+    pub check: CheckId,
+    /// The unit: a metric, a step and rank, a checkpoint.
+    pub unit: String,
+    /// As in the result.
+    #[serde(flatten)]
+    pub outcome: RuleOutcome,
+}
+
+/// A waived finding.
+#[derive(Debug, Serialize)]
+pub struct WaivedRow {
+    /// What is waived.
+    pub finding: FindingRow,
+    /// Why.
+    pub reason: String,
+    /// Who answers for it.
+    pub owner: String,
+    /// Until when.
+    pub expires: String,
+}
+
+impl View {
+    /// The view of `result` in the writer's language and target.
+    pub fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
+        let build = Builder { result, writer };
+        let findings: Vec<FindingRow> =
+            result.findings.iter().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
+        let culprit = result.culprit.as_ref().map(|culprit| build.culprit(culprit)).transpose()?;
+        Ok(Self {
+            verdict: result.verdict,
+            reason: build.reason(culprit.as_ref(), &findings)?,
+            checks: result.checks.iter().map(|check| build.check(check, &findings)).collect::<Result<_>>()?,
+            runner_up: build.runner_up().map(|culprit| build.culprit(culprit)).transpose()?,
+            next: next(culprit.as_ref(), &findings),
+            culprit,
+            findings,
+            rules: rules(result),
+            waived: build.waived()?,
+        })
+    }
+}
+
+struct Builder<'a> {
+    result: &'a GateResult,
+    writer: &'a Writer,
+}
+
+impl Builder<'_> {
+    fn finding(&self, finding: &Finding) -> Result<FindingRow> {
+        let Text { message, help } = self.sentence(finding)?;
+        Ok(FindingRow {
+            check: finding.check,
+            severity: finding.severity,
+            code: finding.code.clone(),
+            place: finding.place.clone(),
+            message: safe(message),
+            help: safe(help),
+            is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| is_about(finding, culprit)),
+        })
+    }
+
+    fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {
+        let finding = self.result.findings.iter().find(|finding| is_about(finding, culprit));
+        let Text { message, help } = finding.map(|finding| self.sentence(finding)).transpose()?.unwrap_or_default();
+        let metric = |name: &str| culprit.metrics.get(name).copied();
+        let others = culprit.metrics.iter().filter(|(name, _)| !NAMED_METRICS.contains(&name.as_str()));
+        Ok(CulpritView {
+            error: metric("error"),
+            limit: metric("limit"),
+            received: metric("received"),
+            others: others.map(|(name, value)| (name.clone(), *value)).collect(),
+            frame: frame::innermost_own(&culprit.stack),
+            message: safe(message),
+            help: safe(help),
+            culprit: culprit.clone(),
+        })
+    }
+
+    /// The runner-up of the unit whose culprit the result names.
+    fn runner_up(&self) -> Option<&Culprit> {
+        let culprit = self.result.culprit.as_ref()?;
+        let units = self.result.checks.iter().flat_map(|check| &check.units);
+        let dumps = units.filter_map(|unit| match unit {
+            Unit::Dump(unit) => Some(unit),
+            _ => None,
+        });
+        let mut of_culprit = dumps.filter(|unit| unit.culprit.as_ref() == Some(culprit));
+        of_culprit.next()?.runner_up.as_ref()
+    }
+
+    /// Why the verdict is what it is: the culprit's sentence, or the worst finding's, or what was compared.
+    fn reason(&self, culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Result<Value> {
+        let told = culprit.filter(|view| view.message.as_str() != Some(""));
+        if let Some(view) = told.filter(|_| self.result.verdict >= Verdict::Warn) {
+            return Ok(view.message.clone());
+        }
+        let worst = findings.iter().map(|row| row.severity).max();
+        match findings.iter().find(|row| Some(row.severity) == worst) {
+            Some(row) if row.severity >= Severity::Warn => Ok(row.message.clone()),
+            _ => self.words(if self.result.verdict == Verdict::Pass { "reason_pass" } else { "reason_nothing" }),
+        }
+    }
+
+    /// What a finding says, with its place or operation before it where the sentence names neither.
+    fn sentence(&self, finding: &Finding) -> Result<Text> {
+        let mut text = self.writer.finding(finding)?;
+        let operation = match finding.facts.get("op") {
+            Some(Fact::Text(operation)) => operation,
+            _ => &finding.place,
+        };
+        let names = [self.writer.name(operation), self.writer.name(&finding.place)];
+        let [_, place] = &names;
+        if !place.is_empty() && !names.iter().any(|name| text.message.contains(name)) {
+            text.message = format!("{place}{}{}", self.writer.word("colon")?, text.message);
+        }
+        Ok(text)
+    }
+
+    fn words(&self, key: &str) -> Result<Value> {
+        self.writer.word(key).map(safe)
+    }
+
+    fn check(&self, check: &Check, findings: &[FindingRow]) -> Result<CheckRow> {
+        let compared = match (check.verdict, check.id) {
+            (Verdict::Skipped, _) | (_, CheckId::Artifacts) => String::new(),
+            (_, id) => self.writer.phrase(&format!("compared_{}", id.as_str()), &counts(check))?,
+        };
+        Ok(CheckRow {
+            id: check.id,
+            verdict: check.verdict,
+            compared: safe(compared),
+            reason: self.check_reason(check, findings)?,
+        })
+    }
+
+    fn check_reason(&self, check: &Check, findings: &[FindingRow]) -> Result<Value> {
+        if check.verdict == Verdict::Skipped {
+            return self.words("reason_skipped");
+        }
+        let own = findings.iter().filter(|row| row.check == check.id && row.severity >= Severity::Warn);
+        let mut own: Vec<&FindingRow> = own.collect();
+        own.sort_by_key(|row| (std::cmp::Reverse(row.severity), !row.is_culprit));
+        let (message, more) = match own.as_slice() {
+            [] => return self.words("reason_agrees"),
+            [first, others @ ..] => (self.check_sentence(first)?, others.len()),
+        };
+        if more == 0 {
+            return Ok(message);
+        }
+        self.writer.phrase("reason_more", &context! { message, more }).map(safe)
+    }
+
+    /// The culprit's sentence stands at the top already; its check only names it.
+    fn check_sentence(&self, row: &FindingRow) -> Result<Value> {
+        match self.result.culprit.as_ref().filter(|_| row.is_culprit) {
+            Some(culprit) => self.writer.phrase("reason_culprit", &context! { op => culprit.op.as_str() }).map(safe),
+            None => Ok(row.message.clone()),
+        }
+    }
+
+    fn waived(&self) -> Result<Vec<WaivedRow>> {
+        let row = |waived: &crate::judge::finding::WaivedFinding| {
+            Ok(WaivedRow {
+                finding: self.finding(&waived.finding)?,
+                reason: waived.reason.clone(),
+                owner: waived.owner.clone(),
+                expires: waived.expires.clone(),
+            })
+        };
+        self.result.waived.iter().map(row).collect()
+    }
+}
+
+/// Whether a finding is the one a culprit was named by.
+fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
+    let unit = unit_place(culprit.step, culprit.rank);
+    let same_unit = match finding.facts.get("unit") {
+        Some(Fact::Text(text)) => *text == unit,
+        _ => true,
+    };
+    finding.code == culprit.code && finding.place == culprit.tensor && same_unit
+}
+
+/// A step and rank in words, as findings spell them.
+pub(super) fn unit_place(step: u64, rank: Option<u64>) -> String {
+    rank.map_or_else(|| format!("step {step}"), |rank| format!("step {step} rank {rank}"))
+}
+
+/// The culprit's next step, or that of the worst finding that has one.
+fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
+    let of_culprit = culprit.map(|view| &view.help).filter(|help| help.as_str() != Some(""));
+    let weighing = || findings.iter().filter(|row| row.severity >= Severity::Warn && row.help.as_str() != Some(""));
+    let worst = weighing().map(|row| row.severity).max();
+    of_culprit
+        .or_else(|| weighing().find(|row| Some(row.severity) == worst).map(|row| &row.help))
+        .cloned()
+        .unwrap_or_else(|| safe(String::new()))
+}
+
+/// What a check compared, in numbers for its phrase.
+fn counts(check: &Check) -> Value {
+    let (mut values, mut steps, mut unmatched) = (0, 0, 0);
+    for unit in &check.units {
+        match unit {
+            Unit::Dump(unit) => {
+                values += unit.compared;
+                unmatched += unit.unmatched_baseline + unit.unmatched_candidate + unit.not_compared;
+            }
+            Unit::Checkpoint(unit) => {
+                values += unit.compared;
+                unmatched += unit.unmatched_baseline + unit.unmatched_candidate + unit.not_compared;
+            }
+            Unit::Curve(unit) => steps = steps.max(unit.paired),
+        }
+    }
+    let compared = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).count();
+    context! { units => check.units.len(), values, steps, unmatched, checkers => compared }
+}
+
+/// Every rule of every unit, the worst first, then in the order of reports.
+fn rules(result: &GateResult) -> Vec<RuleRow> {
+    let mut rows = Vec::new();
+    for check in &result.checks {
+        for unit in &check.units {
+            let (name, outcomes) = match unit {
+                Unit::Dump(unit) => (unit_place(unit.step, unit.rank), &unit.rules),
+                Unit::Curve(unit) => (unit.metric.clone(), &unit.rules),
+                Unit::Checkpoint(unit) => (unit.checkpoint.clone(), &unit.rules),
+            };
+            let row = |outcome: &RuleOutcome| RuleRow { check: check.id, unit: name.clone(), outcome: outcome.clone() };
+            rows.extend(outcomes.iter().map(row));
+        }
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.outcome.verdict));
+    rows
+}
+
+/// Artifacts in the order they tell something: damaged, read, ignored, and parts of others last.
+pub(super) fn telling_artifacts(result: &GateResult) -> Vec<&ArtifactRow> {
+    let mut rows: Vec<&ArtifactRow> = result.artifacts.iter().collect();
+    rows.sort_by_key(|row| match row.status.as_str() {
+        "damaged" => 0,
+        "read" if row.note.is_empty() => 1,
+        "ignored" => 2,
+        _ => 3,
+    });
+    rows
+}
+
+/// The view as a template's context, beside the result itself.
+pub(super) fn context(result: &GateResult, view: &View) -> Value {
+    context! { result => Value::from(Serde(result)), view => Value::from(Serde(view)) }
+}

@@ -1,0 +1,224 @@
+//! Templates to text, for one language and one [`Target`].
+//!
+//! Every `{{ value }}` that is text is foreign unless it was written by this writer: it passes through
+//! [`escape::name`], so that a template is safe without doing anything for it. Numbers stay plain, with four
+//! significant digits. Beside minijinja's own filters there are:
+//!
+//! * `number`, `percent`: a number, a ratio
+//! * `prose`: a sentence that may quote an artifact, in place of a name
+//! * `cell`: Markdown for a table cell
+//! * `join(separator)`: items, each as a name
+//! * `t(key, …)`: a phrase of `report.yaml` over the arguments
+
+use std::collections::BTreeMap;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde, ValueKind};
+use minijinja::{
+    AutoEscape, Environment, Error as TemplateError, ErrorKind as TemplateErrorKind, State, UndefinedBehavior, Value,
+};
+
+use super::escape::{self, Target};
+use super::messages::{self, Language, short};
+use super::phrases;
+use crate::error::{Error, ErrorKind, Result};
+use crate::judge::finding::{Fact, Finding};
+
+/// What a finding says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// One sentence.
+    pub message: String,
+    /// The next step; empty where there is none.
+    pub help: String,
+}
+
+/// Renders templates, phrases and findings.
+#[derive(Debug)]
+pub struct Writer {
+    environment: Environment<'static>,
+    language: Language,
+    target: Target,
+}
+
+impl Writer {
+    /// A writer of `language` for `target`.
+    pub fn new(language: Language, target: Target) -> Self {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_syntax(own_lines());
+        // Any mode but `None` marks what macros and includes give as written; the formatter does the escaping.
+        environment.set_auto_escape_callback(|_| AutoEscape::Custom("precision-gate".into()));
+        environment
+            .set_formatter(move |out, _, value| out.write_str(&shown(value, target)?).map_err(TemplateError::from));
+        environment.add_filter("number", |value: &Value| number(value));
+        environment.add_filter("percent", |value: &Value| percent(value));
+        environment.add_filter("prose", move |text: &str| safe(escape::prose(text, target)));
+        environment.add_filter("cell", move |value: &Value| shown(value, target).map(|text| safe(escape::cell(&text))));
+        environment.add_filter("join", move |items: &Value, separator: &str| join(items, separator, target));
+        environment.add_function("t", move |state: &State, key: &str, arguments: Kwargs| {
+            phrase(state, key, &arguments, language)
+        });
+        Self { environment, language, target }
+    }
+
+    /// The language written.
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// What it is written for.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Message and help of a finding.
+    ///
+    /// A code that this version does not know (a result of a later version) is shown by its code and place.
+    pub fn finding(&self, finding: &Finding) -> Result<Text> {
+        let Some((message, help)) = messages::templates(&finding.code, self.language) else {
+            let message = format!("{}: {}", self.name(&finding.code), self.name(&finding.place));
+            return Ok(Text { message, help: String::new() });
+        };
+        let mut context: BTreeMap<&str, Value> =
+            finding.facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact))).collect();
+        context.insert("where", finding.place.clone().into());
+        let render = |template| self.render_text(&finding.code, template, &context);
+        Ok(Text { message: render(message)?, help: render(help)? })
+    }
+
+    fn fact(&self, name: &str, fact: &Fact) -> Value {
+        match fact {
+            Fact::Count(count) => (*count).into(),
+            Fact::Number(value) => value.0.into(),
+            Fact::Text(text) => self.own_word(name, text).unwrap_or_else(|| text.clone().into()),
+            Fact::List(items) => items.clone().into(),
+        }
+    }
+
+    /// Facts that are words of the gate: a side, a check, a unit's place.
+    fn own_word(&self, name: &str, text: &str) -> Option<Value> {
+        let known = match name {
+            "side" => phrases::find(&format!("side_{text}"), self.language),
+            "check" => phrases::find(&format!("check_{text}"), self.language),
+            "unit" => is_unit_place(text).then_some(text),
+            _ => None,
+        };
+        known.map(|word| safe(word.to_owned()))
+    }
+
+    /// A name from an artifact.
+    pub fn name(&self, text: &str) -> String {
+        escape::name(text, self.target)
+    }
+
+    /// The phrase `key`, without arguments.
+    pub fn word(&self, key: &str) -> Result<String> {
+        self.phrase(key, &Value::from(BTreeMap::<String, Value>::new()))
+    }
+
+    /// The phrase `key` over `context`.
+    pub fn phrase(&self, key: &str, context: &Value) -> Result<String> {
+        let phrase = phrases::find(key, self.language)
+            .ok_or_else(|| Error::new(ErrorKind::Internal, key, "has no text in report.yaml"))?;
+        self.render_text(key, phrase, context)
+    }
+
+    fn render_text<S: serde::Serialize>(&self, name: &str, template: &str, context: S) -> Result<String> {
+        if !template.contains('{') {
+            return Ok(template.to_owned());
+        }
+        let rendered = self.environment.render_named_str(name, template, Value::from(Serde(&context)));
+        rendered.map_err(|error| Error::new(ErrorKind::Internal, name, error))
+    }
+
+    /// A document's template over its context; an error in a template that the user gave is a policy error.
+    pub fn document(&self, template: &Template, context: Value) -> Result<String> {
+        let rendered = self.environment.render_named_str(&template.name, &template.source, context);
+        rendered.map_err(|error| {
+            let kind = if template.given { ErrorKind::Policy } else { ErrorKind::Internal };
+            let place = error.line().map_or_else(String::new, |line| format!(":{line}"));
+            let detail = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
+            Error::new(kind, format!("{}{place}", template.name), detail)
+                .with_help("docs/templates.md lists what templates can use")
+        })
+    }
+}
+
+/// A document's template.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Name for messages.
+    pub name: String,
+    /// Text.
+    pub source: String,
+    /// Whether the user gave it.
+    pub given: bool,
+}
+
+/// Blocks may stand on lines of their own without leaving empty ones.
+fn own_lines() -> SyntaxConfig {
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    syntax.expect("invariant: the delimiters are minijinja's own")
+}
+
+/// `step 3` or `step 3 rank 1`.
+fn is_unit_place(text: &str) -> bool {
+    let is_number = |word: Option<&str>| word.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let mut words = text.split(' ');
+    let step = words.next() == Some("step") && is_number(words.next());
+    match words.next() {
+        None => step,
+        Some(word) => step && word == "rank" && is_number(words.next()) && words.next().is_none(),
+    }
+}
+
+/// Text that is written already.
+pub(super) fn safe(text: String) -> Value {
+    Value::from_safe_string(text)
+}
+
+fn shown(value: &Value, target: Target) -> Result<String, TemplateError> {
+    Ok(match value.kind() {
+        ValueKind::Undefined => return Err(TemplateError::from(TemplateErrorKind::UndefinedError)),
+        ValueKind::None => String::new(),
+        ValueKind::Number => number(value).to_string(),
+        ValueKind::String if value.is_safe() || is_number_word(value) => value.to_string(),
+        ValueKind::Seq | ValueKind::Iterable => join(value, ", ", target)?.to_string(),
+        _ => escape::name(&value.to_string(), target),
+    })
+}
+
+/// JSON's words for the numbers it lacks: one look, whether they come as a number or as its word.
+fn is_number_word(value: &Value) -> bool {
+    matches!(value.as_str(), Some("nan" | "inf" | "-inf"))
+}
+
+fn join(items: &Value, separator: &str, target: Target) -> Result<Value, TemplateError> {
+    let shown: Result<Vec<String>, _> = items.try_iter()?.map(|item| shown(&item, target)).collect();
+    Ok(safe(shown?.join(separator)))
+}
+
+fn phrase(state: &State, key: &str, arguments: &Kwargs, language: Language) -> Result<Value, TemplateError> {
+    let Some(phrase) = phrases::find(key, language) else {
+        return Err(TemplateError::new(TemplateErrorKind::InvalidOperation, format!("`{key}` is not in report.yaml")));
+    };
+    let mut context: BTreeMap<String, Value> = BTreeMap::new();
+    for name in arguments.args() {
+        context.insert(name.to_owned(), arguments.get(name)?);
+    }
+    state.env().render_named_str(key, phrase, Value::from(context)).map(safe)
+}
+
+/// A number for reading: counts in full, others with four significant digits; anything else stays.
+fn number(value: &Value) -> Value {
+    if value.is_integer() {
+        return safe(value.to_string());
+    }
+    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| safe(short(number)))
+}
+
+/// A ratio as a percentage.
+fn percent(value: &Value) -> Value {
+    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |ratio| safe(format!("{} %", short(ratio * 100.0))))
+}
