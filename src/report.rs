@@ -7,6 +7,7 @@ pub mod escape;
 pub mod frame;
 pub mod load;
 pub mod messages;
+pub mod page;
 pub mod phrases;
 pub mod summary;
 pub mod templates;

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use super::messages::{self, Language};
-use super::summary;
 use super::templates::Templates;
 use super::{GateResult, Outcome};
+use super::{page, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::Table;
@@ -44,7 +44,7 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
 }
 
 /// Writes every document that is made from a result and its operations alone.
-pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
+pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let summary = summary::Options {
         language: options.language,
@@ -52,7 +52,9 @@ pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &O
         pictures: &[],
         templates: options.templates,
     };
-    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())
+    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
+    let page = page::Options { language: options.language, templates: options.templates };
+    file(options.out, "report.html", page::render(result, operations, &page)?.as_bytes())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
