@@ -1,4 +1,9 @@
-//! The command line: clap types only.
+//! The command line: its types here, what its commands do in the files below.
+
+pub(crate) mod judge;
+mod progress;
+pub(crate) mod show;
+pub(crate) mod tools;
 
 use std::path::PathBuf;
 
@@ -26,13 +31,53 @@ pub(crate) enum Command {
     ConfigCheck(PairArgs),
     /// Judge two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
-    Compare(PairArgs),
+    Compare(CompareArgs),
     /// Judge two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(PairArgs),
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
+    /// Write a commented policy file from what lies in two folders
+    #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
+    Init(InitArgs),
+    /// Print a JSON Schema: of the policy file, of result.json, or of a line of operations.jsonl
+    #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
+    Schema {
+        /// Of what
+        #[arg(value_enum)]
+        of: SchemaOf,
+    },
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate")]
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The trusted run's folder
+    pub(crate) baseline: String,
+    /// The folder of the run to judge
+    pub(crate) candidate: String,
+    /// Today's date, for the example waiver [default: the current UTC date]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) today: Option<String>,
+}
+
+/// What a schema is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// precision-gate.yml
+    Config,
+    /// result.json
+    Result,
+    /// A line of operations.jsonl
+    Operation,
 }
 
 /// `report`
@@ -87,6 +132,22 @@ pub(crate) struct PairArgs {
     pub(crate) candidate: String,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// `compare`
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+    /// Compare tables: pair calls in order of appearance, whatever their numbers
+    #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"])]
+    pub(crate) fuzzy: bool,
+    /// Compare tables: YAML file of candidate row name to baseline row name
+    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping")]
+    pub(crate) data_mapping: Option<PathBuf>,
+    /// Compare tables: YAML file of candidate module to baseline module
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cell_mapping: Option<PathBuf>,
 }
 
 /// What every judging command takes.

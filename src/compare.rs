@@ -1,6 +1,8 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
 
+pub mod config;
 mod convert;
+pub mod curve;
 mod detail;
 pub mod dump;
 mod kernel;

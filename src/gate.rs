@@ -6,6 +6,8 @@
 pub mod config;
 pub mod discover;
 pub mod dump;
+pub mod dump_tables;
+pub mod init;
 pub mod loss;
 
 use crate::error::Result;
@@ -13,8 +15,9 @@ use crate::fetch;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::settle::settle;
+use crate::judge::settle::{settle, waiver_findings};
 use crate::judge::unit::Check;
+use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
 use crate::report::{ArtifactRow, GateResult, Outcome, Run, SCHEMA_VERSION, Tool};
@@ -32,8 +35,8 @@ pub struct Request {
     pub checks: Vec<CheckId>,
     /// What decides the verdict.
     pub policy: Policy,
-    /// Today's date (`YYYY-MM-DD`).
-    pub today: String,
+    /// How rows of msprobe's compare tables find their partners when names differ.
+    pub matching: Matching,
 }
 
 impl Request {
@@ -91,8 +94,13 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    let baseline = discover::look(fetch::open(&request.baseline)?, progress)?;
-    let candidate = discover::look(fetch::open(&request.candidate)?, progress)?;
+    let pattern = loss::log_pattern(&request.policy.loss)?;
+    let mut baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
+    let mut candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
+    if let [check] = request.checks.as_slice() {
+        baseline.expect_file_of(*check);
+        candidate.expect_file_of(*check);
+    }
     let mut outcome =
         Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
@@ -104,10 +112,10 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     outcome.result.waived = general.waived;
     for id in &request.checks {
         let mut part = match id {
-            CheckId::Config => config::check(&baseline.packs, &candidate.packs, &request.policy),
-            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy),
-            CheckId::Dump => dump::check(&baseline, &candidate, &request.policy, progress),
-            CheckId::Artifacts | CheckId::Checkpoint => continue,
+            CheckId::Config => config::check(&baseline, &candidate, &request.policy),
+            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
+            CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
+            CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
         verdicts.push(part.check.verdict);
@@ -117,6 +125,11 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         outcome.operations.extend(part.operations);
         outcome.tables.extend(part.tables);
     }
+    let of_policy = waiver_findings(&request.policy, &outcome.result.waived);
+    if !of_policy.is_empty() {
+        verdicts.push(verdict_of(&of_policy));
+    }
+    outcome.result.findings.extend(of_policy);
     outcome.result.verdict = match Verdict::of_all(verdicts) {
         Verdict::Skipped => Verdict::Incomplete,
         verdict => verdict,
@@ -138,7 +151,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
     GateResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool::current(),
-        today: request.today.clone(),
+        today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,
         baseline: run(baseline, &policy.baseline.label, "baseline"),

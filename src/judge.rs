@@ -4,8 +4,10 @@
 //! kind of artifact is judged lives in a file of its own. A judge sees measurements and a policy; it reads no
 //! file and lays out no text.
 
+pub mod config;
 pub mod dump;
 pub mod finding;
+pub mod loss;
 pub mod number;
 pub mod operation;
 pub mod rule;

@@ -1,89 +1,46 @@
-//! The command line of precision-gate: parse arguments, call the library, map the outcome to an exit code.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the one place that speaks to the terminal")]
+//! The command line of precision-gate: parse arguments, run the command, map the outcome to an exit code.
+#![allow(clippy::print_stderr, reason = "the binary is the one place that speaks to the terminal")]
 
 mod cli;
-mod progress;
-mod show;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::gate::{self, Request};
-use precision_gate::policy::Policy;
-use precision_gate::verdict::CheckId;
-use precision_gate::{exit, report};
+use precision_gate::error::Result;
+use precision_gate::exit;
 
-use cli::{Cli, Command, CommonArgs};
-
-/// Policy file that is read without being named.
-const DEFAULT_POLICY: &str = "precision-gate.yml";
+use cli::{Cli, Command, judge, show, tools};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    ExitCode::from(match command(cli.command) {
-        Ok(code) => code,
-        Err(error) => {
+    // A defect of the gate has an exit code of its own; the panic's message has been printed by then.
+    ExitCode::from(match std::panic::catch_unwind(|| command(cli.command)) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => {
             eprintln!("error: {error}");
             if let Some(help) = error.help() {
                 eprintln!("help: {help}");
             }
             exit::of_error(&error)
         }
+        Err(_) => {
+            eprintln!(
+                "error: this is a defect of precision-gate; please report it with the command and the message above"
+            );
+            exit::INTERNAL
+        }
     })
 }
 
 fn command(command: Command) -> Result<u8> {
     match command {
-        Command::Run(args) => {
-            let policy = policy(&args.common)?;
-            let baseline = args.baseline.unwrap_or_else(|| policy.baseline.location.clone());
-            let candidate = args.candidate.unwrap_or_else(|| policy.candidate.location.clone());
-            judge(&args.common, policy, baseline, candidate, Request::ALL_CHECKS.to_vec())
-        }
-        Command::ConfigCheck(args) => one_check(&args, CheckId::Config),
-        Command::Compare(args) => one_check(&args, CheckId::Dump),
-        Command::Loss(args) => one_check(&args, CheckId::Loss),
+        Command::Run(args) => judge::run(args),
+        Command::ConfigCheck(args) => judge::config_check(&args),
+        Command::Compare(args) => judge::compare(&args),
+        Command::Loss(args) => judge::loss(&args),
         Command::Report(args) => show::report(&args),
+        Command::Init(args) => tools::init(&args),
+        Command::Schema { of } => tools::schema(of),
+        Command::Completions { shell } => tools::completions(shell),
     }
-}
-
-fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
-    judge(&args.common, policy(&args.common)?, args.baseline.clone(), args.candidate.clone(), vec![check])
-}
-
-fn policy(common: &CommonArgs) -> Result<Policy> {
-    let path = match &common.config {
-        Some(path) => path.as_path(),
-        None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
-        None => return Ok(Policy::default()),
-    };
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
-    Policy::parse(&name, &text)
-}
-
-fn judge(common: &CommonArgs, policy: Policy, baseline: String, candidate: String, checks: Vec<CheckId>) -> Result<u8> {
-    if baseline.is_empty() || candidate.is_empty() {
-        let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
-        return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
-    }
-    if let Some(threads) = common.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
-    }
-    let today = common.today.clone().unwrap_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string());
-    let request = Request { baseline, candidate, checks, policy, today };
-    let templates = show::templates(&common.documents)?;
-    let mut outcome = gate::run(&request, progress::of(common.documents.quiet).as_ref())?;
-    let options = report::write::Options {
-        out: &common.out,
-        language: common.documents.lang,
-        templates: &templates,
-        xlsx: common.xlsx,
-    };
-    report::write::all(&mut outcome, &options)?;
-    show::summary(&outcome.result, &common.out, &common.documents)?;
-    Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
 }

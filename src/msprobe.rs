@@ -4,5 +4,6 @@
 //! the real tool's behaviour, mistakes included; each file says which part.
 
 pub mod config;
+pub mod dump;
 pub mod python;
 pub mod table;

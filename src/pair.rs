@@ -1,6 +1,10 @@
 //! Stage 3, *pair*: which record of the candidate belongs to which of the baseline. It sees names, shapes and
-//! steps, never values.
+//! steps; values only to choose between calls that are alike in everything else.
 
+pub mod call;
+pub mod curve;
 pub mod dump;
+pub mod parameter;
+pub mod setting;
 pub mod similarity;
 pub mod unit;

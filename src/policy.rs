@@ -7,6 +7,8 @@
 pub mod config;
 pub mod dump;
 pub mod loss;
+pub mod value;
+pub mod waiver;
 
 use std::collections::BTreeMap;
 
@@ -30,12 +32,17 @@ pub struct Policy {
     pub required: Vec<CheckId>,
     /// Severity per finding code, in place of its default.
     pub severity: BTreeMap<String, Severity>,
+    /// Reviewed exceptions.
+    pub waivers: Vec<waiver::Waiver>,
     /// Configuration packs.
     pub config: config::ConfigPolicy,
     /// Training curves.
     pub loss: loss::LossPolicy,
     /// Dumps.
     pub dump: dump::DumpPolicy,
+    /// Today's date, an input of every run; not part of the file.
+    #[serde(skip)]
+    pub today: value::Date,
 }
 
 /// One side, as the policy names it.
@@ -49,12 +56,72 @@ pub struct SidePolicy {
 }
 
 impl Policy {
-    /// Reads a policy file's text; messages call it `name`.
-    pub fn parse(name: &str, text: &str) -> Result<Self> {
-        serde_yaml::from_str(text).map_err(|error| {
-            let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-            Error::new(ErrorKind::Policy, format!("{name}{place}"), error)
-                .with_help("`precision-gate schema config` prints what a policy file may hold")
-        })
+    /// Reads a policy file's text; messages call it `name`. `codes` are the finding codes there are.
+    pub fn parse(name: &str, text: &str, codes: &[&str]) -> Result<Self> {
+        let policy: Self = serde_yaml::from_str::<Option<Self>>(text)
+            .map_err(|error| {
+                let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
+                refuse(&format!("{name}{place}"), error)
+            })?
+            .unwrap_or_default();
+        for code in policy.severity.keys().filter(|code| !codes.contains(&code.as_str())) {
+            return Err(refuse(&locate(name, text, code), format!("severity: there is no finding code `{code}`")));
+        }
+        for waiver in &policy.waivers {
+            if !codes.iter().any(|code| waiver.code.matches(code)) {
+                let message = format!("waivers: `{}` matches no finding code", waiver.code.as_str());
+                return Err(refuse(&locate(name, text, waiver.code.as_str()), message));
+            }
+        }
+        Ok(policy)
+    }
+}
+
+fn refuse(place: &str, message: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Policy, place, message).with_help(
+        "`precision-gate schema config` prints what a policy file may hold; docs/findings.md lists the codes",
+    )
+}
+
+/// `name:line:column` of the first place where `word` stands in `text`.
+fn locate(name: &str, text: &str, word: &str) -> String {
+    let found = text.lines().enumerate().find_map(|(line, content)| Some((line, content.find(word)?)));
+    found.map_or_else(|| name.to_owned(), |(line, column)| format!("{name}:{}:{}", line + 1, column + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Policy;
+
+    fn error_of(text: &str) -> String {
+        Policy::parse("gate.yml", text, &["output-diverges"]).expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn errors_point_at_line_and_column() {
+        for (text, place) in [
+            ("profile: strict\nlimts: 3\n", "gate.yml:2:1: unknown field `limts`"),
+            ("dump:\n  limits:\n    - noise: .nan\n", "gate.yml:3:"),
+            ("dump:\n  limits:\n    - noise: -1\n", "gate.yml:3:"),
+            ("dump:\n  limits:\n    - wrong: .inf\n", "gate.yml:3:"),
+            ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
+            ("severity:\n  no-such-code: warn\n", "gate.yml:2:3: severity: there is no finding code"),
+            (
+                "waivers:\n  - code: nothing-*\n    where: x\n    reason: r\n    owner: o\n    expires: 2027-01-01\n",
+                "gate.yml:2:11",
+            ),
+            (
+                "waivers:\n  - code: output-*\n    where: x\n    reason: r\n    owner: o\n    expires: soon\n",
+                "gate.yml:",
+            ),
+        ] {
+            let error = error_of(text);
+            assert!(error.starts_with(place), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        assert!(Policy::parse("gate.yml", "# nothing\n", &[]).expect("valid").waivers.is_empty());
     }
 }

@@ -7,6 +7,7 @@ pub mod archive;
 pub mod curve;
 pub mod dump;
 pub mod json;
+pub mod metric;
 mod npy;
 pub mod pack;
 mod pickle;

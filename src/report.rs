@@ -3,18 +3,21 @@
 //! [`GateResult`] is the one model of a run. Every document is made from it, and from `operations.jsonl`,
 //! alone; [`messages`] holds what people read, one folder per language.
 
+pub mod curve;
 pub mod escape;
 pub mod frame;
 pub mod load;
 pub mod messages;
 pub mod page;
 pub mod phrases;
+pub mod plot;
 pub mod summary;
 pub mod templates;
 pub mod terminal;
 pub mod view;
 pub mod write;
 pub mod writer;
+pub mod xlsx;
 
 use crate::judge::operation::OperationLine;
 use schemars::JsonSchema;

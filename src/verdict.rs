@@ -84,6 +84,8 @@ pub enum Profile {
 pub enum CheckId {
     /// What was found in the two folders, before any check.
     Artifacts,
+    /// The policy itself: waivers and selectors.
+    Policy,
     /// Configuration packs.
     Config,
     /// Training curves.
@@ -99,10 +101,47 @@ impl CheckId {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Artifacts => "artifacts",
+            Self::Policy => "policy",
             Self::Config => "config",
             Self::Loss => "loss",
             Self::Dump => "dump",
             Self::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// One checker of the config check, in the order of reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Checker {
+    /// Environment variables.
+    Env,
+    /// Installed packages.
+    Pip,
+    /// Inputs of the model's forward.
+    Dataset,
+    /// Parameters of the model.
+    Weights,
+    /// Settings from launch scripts, YAML files and parsed arguments.
+    Hyperparameters,
+    /// Calls of random functions before the first forward.
+    Random,
+}
+
+impl Checker {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Env, Self::Pip, Self::Dataset, Self::Weights, Self::Hyperparameters, Self::Random];
+
+    /// The name as msprobe and the result spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Env => "env",
+            Self::Pip => "pip",
+            Self::Dataset => "dataset",
+            Self::Weights => "weights",
+            Self::Hyperparameters => "hyperparameters",
+            Self::Random => "random",
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Measurement {
     pub exact: Option<ExactDifference>,
     /// Error relative to scale: 0 where nothing differs, infinite where a difference has no size (an integer, a NaN).
     pub error: f64,
+    /// Largest absolute difference of an element, or of a statistic where there is no data.
+    pub absolute: f64,
     /// What the error was taken from.
     pub basis: Basis,
     /// Whether every bit that was recorded is the same.
@@ -69,11 +71,26 @@ pub enum ExactDifference {
 impl Measurement {
     /// A measurement that found nothing different.
     pub fn equal(basis: Basis) -> Self {
-        Self { exact: None, error: 0.0, basis, identical: true, rms: None, elements: 1, metrics: Vec::new() }
+        Self {
+            exact: None,
+            error: 0.0,
+            absolute: 0.0,
+            basis,
+            identical: true,
+            rms: None,
+            elements: 1,
+            metrics: Vec::new(),
+        }
     }
 
     fn differing(basis: Basis, exact: ExactDifference) -> Self {
-        Self { exact: Some(exact), error: f64::INFINITY, identical: false, ..Self::equal(basis) }
+        Self {
+            exact: Some(exact),
+            error: f64::INFINITY,
+            absolute: f64::INFINITY,
+            identical: false,
+            ..Self::equal(basis)
+        }
     }
 }
 
@@ -217,16 +234,14 @@ fn differences(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64)
     let names = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
     let mut measured = Measurement { identical: false, ..Measurement::equal(Basis::Statistics) };
     for ((pair, scale), name) in pairs.into_iter().zip(scales).zip(names) {
-        let (Some(left), Some(right)) = pair else {
-            if pair.0.is_some() != pair.1.is_some() {
-                continue; // an older release wrote fewer statistics; what both have is compared
-            }
-            continue;
-        };
+        // An older release wrote fewer statistics; what both sides have is compared.
+        let (Some(left), Some(right)) = pair else { continue };
         if !left.is_finite() {
             continue;
         }
-        let error = relative((right - left).abs(), scale);
+        let difference = (right - left).abs();
+        let error = relative(difference, scale);
+        measured.absolute = measured.absolute.max(difference);
         measured.metrics.push((name, error));
         measured.error = measured.error.max(error);
     }
@@ -356,6 +371,7 @@ fn measured(recorded: &Measurement, stats: &PairStats, is_exact: bool) -> Measur
     Measurement {
         exact,
         error: if infinite { f64::INFINITY } else { error },
+        absolute: if infinite { f64::INFINITY } else { stats.max_abs_diff },
         basis: Basis::Data,
         identical: stats.unequal == 0 && exact.is_none(),
         rms: Some(norm / count(stats.elements).sqrt()),

@@ -1,32 +1,146 @@
 //! The config check: packs of both sides to a verdict per checker.
 
 use super::CheckOutcome;
+use super::discover::Inventory;
+use crate::judge::config::{self, Context, Judged};
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::artifacts::AMBIGUOUS;
+use crate::judge::settle::settle;
 use crate::judge::unit::ConfigItem;
-use crate::msprobe;
+use crate::msprobe::config::{self as msprobe, Report};
 use crate::policy::Policy;
 use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::{CheckId, Side, Verdict};
 
 /// Judges the packs of both sides.
-pub fn check(baseline: &[Pack], candidate: &[Pack], _policy: &Policy) -> CheckOutcome {
+///
+/// One pack a side is a pair, whatever the packs are called; of several, those with the same path below their
+/// side's root are, and packs left over make the check incomplete.
+pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(CheckId::Config);
-    if let ([baseline], [candidate]) = (baseline, candidate) {
-        let redactor = Redactor::new(named(baseline).chain(named(candidate)));
-        let reports = msprobe::config::compare(baseline, candidate, &redactor);
-        for checker in Checker::ALL {
-            let report = reports.iter().find(|report| report.checker == checker);
-            outcome.check.items.push(ConfigItem {
-                name: checker.as_str().into(),
-                verdict: Verdict::Skipped,
-                msprobe: report.map(|report| report.level_text().to_owned()),
-                msprobe_error: report.and_then(|report| report.error).map(|error| error.to_string()),
-                findings: 0,
-            });
-        }
-        outcome.tables.extend(reports.into_iter().filter_map(|report| report.table));
+    let (ours, theirs) = (&baseline.packs, &candidate.packs);
+    if let ([ours], [theirs]) = (ours.as_slice(), theirs.as_slice()) {
+        judge_pair(&mut outcome, ours, theirs, policy, "");
+        return outcome;
     }
+    if ours.is_empty() || theirs.is_empty() {
+        // A pack that was there and could not be read stops msprobe before its first checker.
+        let damaged = baseline.has_damaged(CheckId::Config) || candidate.has_damaged(CheckId::Config);
+        unread(&mut outcome, ours.iter().chain(theirs), damaged);
+        return outcome;
+    }
+    judge_pairs(&mut outcome, ours, theirs, policy);
     outcome
+}
+
+fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], policy: &Policy) {
+    let partner = |pack: &Pack, others: &[Pack]| others.iter().position(|other| other.path == pack.path);
+    for pack in ours {
+        if let Some(other) = partner(pack, theirs).and_then(|position| theirs.get(position)) {
+            judge_pair(outcome, pack, other, policy, &pack.path);
+        }
+    }
+    for (side, packs, others) in [(Side::Baseline, ours, theirs), (Side::Candidate, theirs, ours)] {
+        let left: Vec<String> =
+            packs.iter().filter(|pack| partner(pack, others).is_none()).map(|pack| pack.path.clone()).collect();
+        if let Some(first) = left.first() {
+            let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(CheckId::Config);
+            let finding = finding.with("side", side.as_str()).with("count", left.len()).with("paths", left);
+            let verdict = settled(outcome, vec![finding], policy, "").0;
+            outcome.check.verdict = outcome.check.verdict.max(verdict);
+        }
+    }
+}
+
+/// Items for packs that have no readable partner: nothing was compared.
+fn unread<'a>(outcome: &mut CheckOutcome, packs: impl Iterator<Item = &'a Pack>, damaged: bool) {
+    let packs: Vec<&Pack> = packs.collect();
+    for checker in Checker::ALL {
+        let there = packs.iter().any(|pack| pack.has(checker));
+        let verdict = if there { Verdict::Incomplete } else { Verdict::Skipped };
+        let failed = (there && damaged).then_some(());
+        outcome.check.items.push(ConfigItem {
+            name: checker.as_str().into(),
+            verdict,
+            msprobe: failed.map(|()| "failed".into()),
+            msprobe_error: failed.map(|()| "RuntimeError".into()),
+            findings: 0,
+        });
+    }
+    outcome.check.verdict = Verdict::of_all(outcome.check.items.iter().map(|item| item.verdict));
+    if packs.is_empty() {
+        outcome.check.items.clear();
+    }
+}
+
+fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &Policy, label: &str) {
+    let redactor = Redactor::new(named(ours).chain(named(theirs)));
+    let reports = msprobe::compare(ours, theirs, &redactor);
+    let context = Context { baseline: ours, candidate: theirs, policy: &policy.config, redactor: &redactor };
+    let Judged { general, checkers } = config::judge(&context);
+    let (mut verdict, _) = settled(outcome, general, policy, label);
+    if verdict == Verdict::Pass {
+        verdict = Verdict::Skipped;
+    }
+    for (checker, findings) in checkers {
+        let report = reports.iter().find(|report| report.checker == checker);
+        let (of_checker, count) =
+            findings.map_or((Verdict::Skipped, 0), |findings| settled(outcome, findings, policy, label));
+        verdict = verdict.max(of_checker);
+        add_item(outcome, checker, report, of_checker, count);
+    }
+    outcome.check.verdict = outcome.check.verdict.max(verdict);
+    let summary = msprobe::summary(&reports);
+    let tables = std::iter::once(summary).chain(reports.into_iter().filter_map(|report| report.table));
+    outcome.tables.extend(tables.map(|mut table| {
+        table.name.push_str(&suffix(label));
+        table
+    }));
+}
+
+/// Part of a file's name from a path: `a/b.zip` to `_a_b`.
+fn suffix(label: &str) -> String {
+    let stem = label.strip_suffix(".zip").unwrap_or(label);
+    let safe: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    if safe.is_empty() { safe } else { format!("_{safe}") }
+}
+
+/// Adds an item, or joins it with that of an earlier pair of packs.
+fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report>, verdict: Verdict, findings: usize) {
+    let item = ConfigItem {
+        name: checker.as_str().into(),
+        verdict,
+        msprobe: report.map(|report| report.level_text().to_owned()),
+        msprobe_error: report.and_then(|report| report.error).map(|error| error.to_string()),
+        findings,
+    };
+    match outcome.check.items.iter_mut().find(|known| known.name == item.name) {
+        None => outcome.check.items.push(item),
+        Some(known) => {
+            known.verdict = known.verdict.max(item.verdict);
+            known.findings += item.findings;
+            let rank = |level: &Option<String>| {
+                ["pass", "warning", "error", "failed"].iter().position(|known| level.as_deref() == Some(known))
+            };
+            if rank(&item.msprobe) > rank(&known.msprobe) {
+                known.msprobe = item.msprobe;
+            }
+            known.msprobe_error = known.msprobe_error.take().or(item.msprobe_error);
+        }
+    }
+}
+
+/// Settles findings into the outcome; their verdict and how many count.
+fn settled(outcome: &mut CheckOutcome, mut findings: Vec<Finding>, policy: &Policy, label: &str) -> (Verdict, usize) {
+    if !label.is_empty() {
+        findings.iter_mut().for_each(|finding| finding.place = format!("{label}: {}", finding.place));
+    }
+    let settled = settle(findings, policy);
+    let result = (verdict_of(&settled.findings), settled.findings.len());
+    outcome.findings.extend(settled.findings);
+    outcome.waived.extend(settled.waived);
+    result
 }
 
 fn named(pack: &Pack) -> impl Iterator<Item = (&str, &crate::read::json::Json)> {

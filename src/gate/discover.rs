@@ -14,7 +14,9 @@ use crate::fetch::{FileEntry, Files, Source};
 use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
-use crate::read::curve::CurveFile;
+use crate::read::archive::{Archive, Limits};
+use crate::read::curve::log::LogPattern;
+use crate::read::curve::{self, CurveFile};
 use crate::read::dump::{self, DumpFolder};
 use crate::read::pack::Pack;
 use crate::report::ArtifactRow;
@@ -22,6 +24,9 @@ use crate::verdict::{CheckId, Side};
 
 /// Bytes of a file that are looked at to recognise it.
 const HEAD: usize = 64 * 1024;
+
+/// Why a sound zip archive is not read.
+const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
 /// What lies on one side.
 pub struct Inventory {
@@ -50,7 +55,9 @@ enum Outcome {
 }
 
 /// Looks at every file of a side.
-pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory> {
+///
+/// `pattern` says how the user's own log lines look, which no content tells.
+pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn Progress) -> Result<Inventory> {
     let mut inventory = Inventory { files: files.clone(), packs: vec![], curves: vec![], dumps: vec![], seen: vec![] };
     for (path, reason) in files.left_out() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
@@ -62,7 +69,7 @@ pub fn look(files: Arc<dyn Files>, progress: &dyn Progress) -> Result<Inventory>
     let recognised: Vec<Recognised> = entries
         .par_iter()
         .map(|entry| {
-            let recognised = recognise(&files, &entry.path);
+            let recognised = recognise(&files, &entry.path, pattern);
             progress.advance(1);
             recognised
         })
@@ -81,7 +88,7 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
 
 /// What a file turned out to be.
 enum Recognised {
-    Pack(Result<Pack>),
+    Pack(Result<Box<Pack>>),
     Curve(Result<CurveFile>),
     Dump(Box<DumpFolder>),
     DumpPart,
@@ -89,7 +96,7 @@ enum Recognised {
     Unreadable(Error),
 }
 
-fn recognise(files: &Arc<dyn Files>, path: &str) -> Recognised {
+fn recognise(files: &Arc<dyn Files>, path: &str, pattern: Option<&LogPattern>) -> Recognised {
     let source = match files.open(path) {
         Ok(source) => source,
         Err(error) => return Recognised::Unreadable(error),
@@ -98,7 +105,7 @@ fn recognise(files: &Arc<dyn Files>, path: &str) -> Recognised {
         Ok(head) => match dump::recognise(files, path, &head) {
             Some(folder) => Recognised::Dump(Box::new(folder)),
             None if dump::is_part(files.as_ref(), path) => Recognised::DumpPart,
-            None => recognise_content(source, &head),
+            None => recognise_content(source, &head, pattern),
         },
         Err(error) => Recognised::Unreadable(error),
     }
@@ -111,19 +118,22 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-fn recognise_content(source: Source, head: &[u8]) -> Recognised {
+fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) -> Recognised {
     if head.is_empty() {
         return Recognised::Ignored("empty file".into());
     }
     if head.starts_with(b"PK") {
         return if crate::read::pack::recognise(&source) {
-            Recognised::Pack(crate::read::pack::read(source))
+            Recognised::Pack(crate::read::pack::read(source).map(Box::new))
+        } else if let Err(error) = Archive::open(source, Limits { members: usize::MAX, total_bytes: u64::MAX }) {
+            Recognised::Unreadable(error)
         } else {
-            Recognised::Ignored("a zip archive that is neither a config pack nor a checkpoint".into())
+            Recognised::Ignored(OTHER_ARCHIVE.into())
         };
     }
-    if let Some(format) = crate::read::curve::recognise(head, source.as_ref()) {
-        return Recognised::Curve(crate::read::curve::read(source, format));
+    let by_pattern = pattern.and_then(|pattern| curve::recognise_pattern(head, source.as_ref(), pattern));
+    if let Some(format) = by_pattern.or_else(|| curve::recognise(head, source.as_ref())) {
+        return Recognised::Curve(curve::read(source, format));
     }
     Recognised::Ignored("not a format the gate knows".into())
 }
@@ -137,7 +147,7 @@ impl Inventory {
         match recognised {
             Recognised::Pack(Ok(pack)) => {
                 self.note(path, Some(CheckId::Config), "config pack", Outcome::Read(String::new()));
-                self.packs.push(pack);
+                self.packs.push(*pack);
             }
             Recognised::Curve(Ok(curve)) => {
                 self.note(path, Some(CheckId::Loss), curve.format, Outcome::Read(String::new()));
@@ -161,6 +171,23 @@ impl Inventory {
         }
     }
 
+    /// A single file that was given for one check belongs to it: nothing the gate knows is damage then.
+    pub fn expect_file_of(&mut self, check: CheckId) {
+        let [entry] = self.files.list() else { return };
+        let named = self.files.location().ends_with(&entry.path);
+        let [seen] = self.seen.as_mut_slice() else { return };
+        if !named || seen.check.is_some() {
+            return;
+        }
+        if let Outcome::Ignored(reason) = &seen.outcome {
+            let message = format!("{reason}, given for the {} check", check.as_str());
+            let kind = if reason == OTHER_ARCHIVE { ErrorKind::Unsupported } else { ErrorKind::Corrupt };
+            let error = Error::new(kind, &seen.path, message);
+            seen.outcome = Outcome::Damaged(error.with_help("give the file that the run wrote, and whole"));
+        }
+        seen.check = Some(check);
+    }
+
     /// The location as the user gave it.
     pub fn location(&self) -> &str {
         self.files.location()
@@ -174,6 +201,13 @@ impl Inventory {
     /// Whether anything belongs to `check`, readable or not.
     pub fn has(&self, check: CheckId) -> bool {
         self.seen.iter().any(|seen| seen.check == Some(check))
+    }
+
+    /// Whether anything of `check` is damaged, so that no reader could open it.
+    pub fn has_damaged(&self, check: CheckId) -> bool {
+        let damaged =
+            |seen: &Seen| matches!(&seen.outcome, Outcome::Damaged(error) if error.kind() == ErrorKind::Corrupt);
+        self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
     }
 
     /// Digest of the side: every file's path and length, and the content of small text files.

@@ -5,16 +5,19 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 
 use super::discover::Inventory;
-use super::{CheckOutcome, Progress};
+use super::dump_tables::{self, Dumps};
+use super::{CheckOutcome, Progress, Request};
 use crate::compare::dump::{self as compare, UnitComparison};
 use crate::error::Error;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
 use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::rule::artifacts;
+use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
+use crate::msprobe::dump::Matching;
+use crate::msprobe::table::Table;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
 use crate::read::dump::Dump;
@@ -22,7 +25,8 @@ use crate::verdict::{CheckId, Side, Verdict};
 
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
 /// collective carries errors from rank to rank.
-pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+pub fn check(baseline: &Inventory, candidate: &Inventory, request: &Request, progress: &dyn Progress) -> CheckOutcome {
+    let policy = &request.policy;
     let mut outcome = CheckOutcome::new(CheckId::Dump);
     let (pairs, missing) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
@@ -30,11 +34,18 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
         steps.entry(pair.candidate.step).or_default().push(pair);
     }
     let mut earlier: HashMap<Option<u64>, Earlier> = HashMap::new();
+    let mut limits_used = vec![false; policy.dump.limits.len()];
     progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
     for pairs in steps.into_values() {
-        step(&pairs, &mut earlier, policy, progress, &mut outcome);
+        for used in step(&pairs, &mut earlier, request, progress, &mut outcome) {
+            limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
+        }
     }
-    let settled = settle(missing.iter().map(missing_finding).collect(), policy);
+    let mut findings: Vec<Finding> = missing.iter().map(missing_finding).collect();
+    if !outcome.check.units.is_empty() {
+        findings.extend(unused_limits(policy, &limits_used));
+    }
+    let settled = settle(findings, policy);
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
     let units = outcome.check.units.iter().map(Unit::verdict);
@@ -61,10 +72,11 @@ struct Compared<'a> {
 fn step(
     pairs: &[UnitPair<'_>],
     earlier: &mut HashMap<Option<u64>, Earlier>,
-    policy: &Policy,
+    request: &Request,
     progress: &dyn Progress,
     outcome: &mut CheckOutcome,
-) {
+) -> Vec<Vec<bool>> {
+    let policy = &request.policy;
     let mut compared = Vec::new();
     for pair in pairs {
         match read_and_compare(pair) {
@@ -73,6 +85,7 @@ fn step(
         }
         progress.advance(1);
     }
+    outcome.tables.extend(compared.iter().filter_map(|unit| unit.table(&request.matching)));
     let collectives = collective_errors(&compared);
     let mut judged: Vec<JudgedUnit> = compared
         .par_iter()
@@ -83,15 +96,31 @@ fn step(
         })
         .collect();
     inherit(&mut judged, earlier);
+    let mut limits_used = Vec::new();
     for unit in judged {
+        limits_used.push(unit.limits_used);
         outcome.check.units.push(Unit::Dump(Box::new(unit.unit)));
         outcome.findings.extend(unit.findings);
         outcome.waived.extend(unit.waived);
         outcome.operations.extend(unit.operations);
     }
+    limits_used
+}
+
+/// A limit rule of the policy that fits nothing protects nothing.
+fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
+    let unused = policy.dump.limits.iter().zip(used).filter(|(_, used)| !**used);
+    unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())).collect()
 }
 
 impl Compared<'_> {
+    /// msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
+    fn table(&self, matching: &Matching) -> Option<Table> {
+        let known = dump_tables::measured(&self.comparison);
+        let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
+        dump_tables::table(&dumps, matching, &known)
+    }
+
     fn input(&self) -> UnitInput<'_> {
         UnitInput {
             step: self.pair.candidate.step,

@@ -1,11 +1,158 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
 use super::CheckOutcome;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch;
+use crate::gate::{Quiet, discover};
+use crate::judge::finding::verdict_of;
+use crate::judge::loss::noise::NoiseBand;
+use crate::judge::loss::{self, Settings};
+use crate::judge::settle::settle;
+use crate::judge::unit::Unit;
+use crate::pair::curve::pair_curves;
 use crate::policy::Policy;
+use crate::policy::loss::LossPolicy;
 use crate::read::curve::CurveFile;
-use crate::verdict::CheckId;
+use crate::read::curve::log::LogPattern;
+use crate::verdict::{CheckId, Verdict};
 
 /// Judges the curves of both sides.
-pub fn check(_baseline: &[CurveFile], _candidate: &[CurveFile], _policy: &Policy) -> CheckOutcome {
-    CheckOutcome::new(CheckId::Loss)
+///
+/// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
+/// finding.
+pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
+    let noise = if baseline.is_empty() || candidate.is_empty() { None } else { noise_of(&policy.loss)? };
+    Ok(judge(baseline, candidate, policy, noise.as_ref()))
+}
+
+/// Judges with a noise band that is already there.
+pub fn judge(
+    baseline: &[CurveFile],
+    candidate: &[CurveFile],
+    policy: &Policy,
+    noise: Option<&NoiseBand>,
+) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(CheckId::Loss);
+    if baseline.is_empty() || candidate.is_empty() {
+        return outcome;
+    }
+    let pairing = pair_curves(baseline, candidate);
+    let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
+    let (curves, general) = loss::judge(&pairing, settings);
+    let general = settle(general, policy);
+    let mut verdicts = vec![];
+    if !general.findings.is_empty() {
+        verdicts.push(verdict_of(&general.findings));
+    }
+    outcome.findings = general.findings;
+    outcome.waived = general.waived;
+    for mut curve in curves {
+        let settled = settle(curve.findings, policy);
+        curve.unit.verdict = if curve.counts { verdict_of(&settled.findings) } else { Verdict::Skipped };
+        verdicts.push(curve.unit.verdict);
+        outcome.findings.extend(settled.findings);
+        outcome.waived.extend(settled.waived);
+        outcome.check.units.push(Unit::Curve(Box::new(curve.unit)));
+    }
+    outcome.check.verdict = match Verdict::of_all(verdicts) {
+        // Curves on both sides of which none could be judged are not a check that had nothing to do.
+        Verdict::Skipped => Verdict::Incomplete,
+        verdict => verdict,
+    };
+    outcome
+}
+
+/// The user's pattern for log lines, ready to use.
+pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
+    let parse = |pattern: &crate::policy::loss::LogPattern| {
+        LogPattern::parse(pattern.as_str())
+            .map_err(|message| Error::new(ErrorKind::Policy, "loss.log-pattern", message))
+    };
+    policy.log_pattern.as_ref().map(parse).transpose()
+}
+
+/// The noise band the policy names: a recorded file, or repeats to record one from.
+fn noise_of(policy: &LossPolicy) -> Result<Option<NoiseBand>> {
+    match policy.noise.0.as_slice() {
+        [] => Ok(None),
+        [path] => match band_file(path)? {
+            Some(band) => Ok(Some(band)),
+            None => record(&policy.noise.0, policy).map(Some),
+        },
+        runs => record(runs, policy).map(Some),
+    }
+}
+
+/// A recorded band, where `path` is one.
+fn band_file(path: &str) -> Result<Option<NoiseBand>> {
+    /// A band holds a few hundred numbers per metric.
+    const LARGEST: u64 = 64 << 20;
+    let files = fetch::open(path)?;
+    let [entry] = files.list() else { return Ok(None) };
+    let source = files.open(&entry.path)?;
+    let mut head = vec![0; usize::try_from(source.len().min(256)).unwrap_or_default()];
+    source.read_at(0, &mut head)?;
+    if !String::from_utf8_lossy(&head).contains("\"precision_gate_noise\"") {
+        return Ok(None);
+    }
+    let bytes = fetch::read_all(source.as_ref(), LARGEST)?;
+    let damaged = |message: String| {
+        Error::new(ErrorKind::Policy, path, message).with_help("record it again with `precision-gate noise`")
+    };
+    let band: NoiseBand = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    if band.precision_gate_noise != NoiseBand::LAYOUT {
+        return Err(damaged(format!("has layout {}, expected {}", band.precision_gate_noise, NoiseBand::LAYOUT)));
+    }
+    if !band.metrics.values().all(|metric| metric.is_sound()) {
+        return Err(damaged("holds a number that no limit can be made of".into()));
+    }
+    Ok(Some(band))
+}
+
+/// Records a noise band from repeats: several runs, or one folder with a run in each entry.
+pub fn record(runs: &[String], policy: &LossPolicy) -> Result<NoiseBand> {
+    let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
+    for run in runs {
+        let inventory = discover::look(fetch::open(run)?, log_pattern(policy)?.as_ref(), &Quiet)?;
+        if let [_] = runs {
+            found.extend(repeats_in(run, inventory.curves));
+        } else {
+            found.push((run.clone(), inventory.curves));
+        }
+    }
+    found.retain(|(_, curves)| !curves.is_empty());
+    if found.len() < 2 {
+        let message = format!("noise needs two repeats at least, better three; {} with curves were found", found.len());
+        return Err(Error::new(ErrorKind::Usage, runs.join(", "), message)
+            .with_help("give several runs of the same case, or a folder with one run per entry"));
+    }
+    Ok(compare_all(&found))
+}
+
+/// The repeats in one folder: each entry of it is one, a file or a folder.
+fn repeats_in(root: &str, curves: Vec<CurveFile>) -> Vec<(String, Vec<CurveFile>)> {
+    let mut repeats: std::collections::BTreeMap<String, Vec<CurveFile>> = std::collections::BTreeMap::new();
+    for mut curve in curves {
+        let (entry, rest) = match curve.path.split_once('/') {
+            Some((entry, rest)) => (entry.to_owned(), rest.to_owned()),
+            None => (curve.path.clone(), String::new()),
+        };
+        if !rest.is_empty() {
+            curve.path = rest;
+        }
+        repeats.entry(entry).or_default().push(curve);
+    }
+    repeats.into_iter().map(|(entry, curves)| (format!("{root}/{entry}"), curves)).collect()
+}
+
+fn compare_all(runs: &[(String, Vec<CurveFile>)]) -> NoiseBand {
+    let mut band = NoiseBand::new(runs.iter().map(|(name, _)| name.clone()).collect());
+    for (index, (_, first)) in runs.iter().enumerate() {
+        for (_, second) in runs.iter().skip(index + 1) {
+            for (metric, measures) in loss::measures_of(&pair_curves(first, second)) {
+                band.record(&metric, &measures);
+            }
+        }
+    }
+    band
 }

@@ -124,6 +124,8 @@ impl Finding {
 /// A finding that a waiver covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaivedFinding {
+    /// Which waiver: its code and place patterns.
+    pub waiver: String,
     /// The finding, with the severity it would have had.
     pub finding: Finding,
     /// Why it is waived.

@@ -45,9 +45,27 @@ pub mod artifacts {
         &[&DAMAGED, &UNSUPPORTED, &NOTHING_RECOGNISED, &ONE_SIDE_ONLY, &REQUIRED_MISSING, &AMBIGUOUS];
 }
 
+/// Rules about the policy itself.
+pub mod policy {
+    use super::{CheckId, Rule, Severity};
+
+    /// A waiver has run out.
+    pub const WAIVER_EXPIRED: Rule = Rule::new(CheckId::Policy, "waiver-expired", Severity::Fail);
+    /// A waiver covers nothing.
+    pub const WAIVER_UNUSED: Rule = Rule::new(CheckId::Policy, "waiver-unused", Severity::Info);
+    /// A selector fits nothing.
+    pub const SELECTOR_UNUSED: Rule = Rule::new(CheckId::Policy, "selector-unused", Severity::Warn);
+
+    /// All of them.
+    pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &SELECTOR_UNUSED];
+}
+
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [artifacts::RULES, super::dump::rules::RULES].into_iter().flatten().copied()
+    [artifacts::RULES, policy::RULES, super::config::rules::RULES, super::loss::code::RULES, super::dump::rules::RULES]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// The rule with this code.

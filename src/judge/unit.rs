@@ -176,6 +176,18 @@ pub struct ProfilePoint {
 pub struct CurveUnit {
     /// The metric: `loss`, `grad_norm`, `learning_rate` ...
     pub metric: String,
+    /// The run's folder, where several runs lie beside each other.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    /// The file the baseline was read from.
+    #[serde(default)]
+    pub baseline_file: String,
+    /// The file the candidate was read from.
+    #[serde(default)]
+    pub candidate_file: String,
+    /// The published rule that decided in place of the gate's own; empty where none was chosen.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preset: String,
     /// `same-weights`, `own-weights`, or empty for metrics that have no mode.
     pub mode: String,
     /// Why that mode: `declared`, `inferred`.

@@ -10,15 +10,44 @@ pub fn float(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.into();
     }
-    let scientific = format!("{value:e}");
+    let scientific = shortest(value);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if value != 0.0 && !(-4..16).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
-    let plain = format!("{value}");
-    if plain.contains('.') { plain } else { format!("{plain}.0") }
+    positional(mantissa, exponent)
+}
+
+/// The shortest digits that come back, in scientific form; of two that are equally near, the even one.
+///
+/// Rust takes the upper one, Python (David Gay's algorithm) the even one, as its exact conversion does.
+fn shortest(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let mantissa = scientific.split_once('e').map_or(scientific.as_str(), |(mantissa, _)| mantissa);
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
+    match rounded.parse::<f64>() {
+        Ok(back) if back.to_bits() == value.to_bits() => rounded,
+        _ => scientific,
+    }
+}
+
+/// Writes a mantissa of one digit, point and more digits without an exponent.
+fn positional(mantissa: &str, exponent: i32) -> String {
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let Ok(whole) = usize::try_from(exponent + 1) else {
+        let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0));
+        return format!("{sign}0.{zeros}{digits}");
+    };
+    if whole == 0 {
+        return format!("{sign}0.{digits}");
+    }
+    let (before, after) = digits.split_at_checked(whole).unwrap_or((&digits, ""));
+    let zeros = "0".repeat(whole - before.len());
+    format!("{sign}{before}{zeros}.{}", if after.is_empty() { "0" } else { after })
 }
 
 /// `repr` of a string: single quotes unless it holds one and no double quote.
@@ -103,6 +132,13 @@ mod tests {
             (1e-8, "1e-08"),
             (-0.0, "-0.0"),
             (5e-324, "5e-324"),
+            (30_261.0 / 262_144.0, "0.11543655395507812"),
+            (-129.0 / 2_097_152.0, "-6.151199340820312e-05"),
+            (372_565.0 / 131_072.0, "2.8424453735351562"),
+            (0.0, "0.0"),
+            (1e15, "1000000000000000.0"),
+            (-1230.0, "-1230.0"),
+            (0.000123, "0.000123"),
         ] {
             assert_eq!(float(value), text);
         }

@@ -11,6 +11,8 @@ pub enum Cell {
     Int(i64),
     /// A number, written as Python writes it.
     Float(f64),
+    /// An infinite number of a compare table: CSV writes a space before it, so that spreadsheets show it.
+    Infinite(f64),
     /// `True` or `False`.
     Bool(bool),
 }
@@ -35,8 +37,24 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Int(value) => value.to_string(),
             Self::Float(value) => super::python::float(*value),
+            Self::Infinite(value) => format!(" {}", super::python::float(*value)),
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
         }
+    }
+}
+
+impl Cell {
+    /// The cell as CSV holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
+    ///
+    /// A percentage and a lone sign are no formulas to any spreadsheet, and stay.
+    pub fn guarded_text(&self) -> String {
+        let text = self.text();
+        let harmless =
+            |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
+        if matches!(self, Self::Text(_)) && is_formula_like(&text) && !harmless(&text) {
+            return format!("'{text}");
+        }
+        text
     }
 }
 

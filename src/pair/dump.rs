@@ -4,7 +4,10 @@
 //! Call numbers count calls, so one extra call on one side shifts the names of all that follow, and pairing by
 //! name then compares different calls. Where the two sides' names differ, forward operations are aligned as
 //! sequences, first on everything a call shows (name without call number, shapes, dtypes, argument values,
-//! stack), then, inside what is left, on less and less. A backward operation follows its forward operation.
+//! module and stack), then, inside what is left, on less and less. Recorded values decide only between calls that are
+//! alike in all of that. A backward operation follows its forward operation.
+
+mod alike;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,7 +41,7 @@ pub struct LeafPair {
 /// only the baseline has stands where it would have run.
 pub fn operations(baseline: &Dump, candidate: &Dump) -> Vec<OperationPair> {
     let (left, right) = (Side::new(baseline), Side::new(candidate));
-    let mut partner = if left.same_names(&right) { left.by_name(&right) } else { aligned(&left, &right) };
+    let mut partner = if left.same_calls(&right) { left.by_name(&right) } else { aligned(&left, &right) };
     follow_forward(&left, &right, &mut partner);
     in_execution_order(&left, &right, &partner)
 }
@@ -137,10 +140,17 @@ impl<'a> Side<'a> {
             .collect()
     }
 
-    fn same_names(&self, other: &Side<'_>) -> bool {
+    /// Whether the names alone say which call is which: the same on both sides, and each called from the same place.
+    fn same_calls(&self, candidate: &Side<'_>) -> bool {
         let names = self.index_by_name();
-        names.len() == other.dump.operations.len()
-            && other.dump.operations.iter().all(|operation| names.contains_key(operation.name.as_str()))
+        let same_origin = |index: usize, partner: usize| {
+            let detail = Detail::NAME.with_origin();
+            self.key(partner, detail) == candidate.key(index, detail)
+        };
+        names.len() == candidate.dump.operations.len()
+            && candidate.dump.operations.iter().enumerate().all(|(index, operation)| {
+                names.get(operation.name.as_str()).is_some_and(|partner| same_origin(index, *partner))
+            })
     }
 
     fn by_name(&self, candidate: &Side<'_>) -> Partners {
@@ -155,29 +165,47 @@ impl<'a> Side<'a> {
         self.order.iter().copied().filter(in_sequence).collect()
     }
 
+    fn alike(&self) -> alike::Sequence<'a> {
+        let indices = self.sequence();
+        let keys = indices.iter().map(|index| self.key(*index, Detail::VALUES.with_origin())).collect();
+        alike::Sequence { operations: &self.dump.operations, indices, keys }
+    }
+
     fn key(&self, index: usize, detail: Detail) -> u64 {
         let mut hash = DefaultHasher::new();
         let (Some(operation), Some(name)) = (self.operation(index), self.names.get(index)) else { return 0 };
         (&name.base, name.direction).hash(&mut hash);
-        if detail >= Detail::Shapes {
+        if detail.shapes {
             operation.leaves.iter().for_each(|leaf| hash_leaf(leaf, detail, &mut hash));
         }
-        if detail >= Detail::Stack
-            && let Some(stack) = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(&operation.name))
-        {
-            stack.iter().for_each(|frame| code_of(frame).hash(&mut hash));
+        if detail.origin {
+            self.dump.parents.get(&operation.name).hash(&mut hash);
+            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(&operation.name));
+            stack.into_iter().flat_map(|stack| stack.iter()).for_each(|frame| code_of(frame).hash(&mut hash));
         }
         hash.finish()
     }
 }
 
-/// How much of a call its key holds, from least to most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
-    Name,
-    Shapes,
-    Values,
-    Stack,
+/// How much of a call its key holds, beside the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Detail {
+    /// Module and stack it was called from.
+    origin: bool,
+    /// Shapes and dtypes of its values.
+    shapes: bool,
+    /// Values of its plain arguments.
+    values: bool,
+}
+
+impl Detail {
+    const NAME: Self = Self { origin: false, shapes: false, values: false };
+    const SHAPES: Self = Self { shapes: true, ..Self::NAME };
+    const VALUES: Self = Self { values: true, ..Self::SHAPES };
+
+    const fn with_origin(self) -> Self {
+        Self { origin: true, ..self }
+    }
 }
 
 fn hash_leaf(leaf: &Leaf, detail: Detail, hash: &mut DefaultHasher) {
@@ -187,7 +215,7 @@ fn hash_leaf(leaf: &Leaf, detail: Detail, hash: &mut DefaultHasher) {
         Value::Tensor(tensor) => (1, &tensor.dtype, &tensor.shape).hash(hash),
         Value::Plain { type_name, value } => {
             (2, type_name).hash(hash);
-            if detail >= Detail::Values {
+            if detail.values {
                 format!("{value:?}").hash(hash);
             }
         }
@@ -199,14 +227,28 @@ fn code_of(frame: &str) -> &str {
     frame.split_once(", in ").map_or(frame, |(_, code)| code)
 }
 
+/// Aligns calls by what they show and where they were called from. Only if that fails for most calls, because the two
+/// sides run different code or recorded no stacks, what a call shows has to do alone: where origins are known on both
+/// sides, two calls of different origin are two calls.
 fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
+    const ALONE: [Detail; 3] = [Detail::VALUES, Detail::SHAPES, Detail::NAME];
+    let (left, right) = (baseline.sequence(), candidate.sequence());
     let mut partners = Partners::new();
-    let stacks = baseline.dump.stacks.is_some() && candidate.dump.stacks.is_some();
-    let details = [Detail::Stack, Detail::Values, Detail::Shapes, Detail::Name];
-    let details = if stacks { &details[..] } else { details.get(1..).unwrap_or_default() };
-    align(baseline, candidate, &baseline.sequence(), &candidate.sequence(), details, &mut partners);
+    align(baseline, candidate, &left, &right, &ALONE.map(Detail::with_origin), &mut partners);
+    if partners.len() * 2 < left.len().min(right.len()) {
+        partners.clear();
+        align(baseline, candidate, &left, &right, &ALONE, &mut partners);
+    }
     pair_leftover_names(baseline, candidate, &mut partners);
-    partners
+    settle_alike(baseline, candidate, partners)
+}
+
+/// Where like calls stand at the edge of a gap, recorded values say which one is missing; from the side that has more.
+fn settle_alike(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
+    alike::slide(&candidate.alike(), &baseline.dump.operations, &mut partners);
+    let mut reverse: Partners = partners.into_iter().map(|(candidate, baseline)| (baseline, candidate)).collect();
+    alike::slide(&baseline.alike(), &candidate.dump.operations, &mut reverse);
+    reverse.into_iter().map(|(baseline, candidate)| (candidate, baseline)).collect()
 }
 
 /// Aligns two stretches on the first level of detail, and what lies between equal runs on the next.
@@ -222,8 +264,8 @@ fn align(
     if left.is_empty() || right.is_empty() {
         return;
     }
-    if *detail == Detail::Name {
-        return pair_equal_counts(baseline, candidate, left, right, partners);
+    if weaker.is_empty() {
+        return pair_equal_counts(baseline, candidate, left, right, *detail, partners);
     }
     let keys = |side: &Side<'_>, indices: &[usize]| -> Vec<u64> {
         indices.iter().map(|index| side.key(*index, *detail)).collect()
@@ -246,11 +288,12 @@ fn pair_equal_counts(
     candidate: &Side<'_>,
     left: &[usize],
     right: &[usize],
+    detail: Detail,
     partners: &mut Partners,
 ) {
     let by_name = |side: &Side<'_>, indices: &[usize]| {
         let mut calls: HashMap<u64, Vec<usize>> = HashMap::new();
-        indices.iter().for_each(|index| calls.entry(side.key(*index, Detail::Name)).or_default().push(*index));
+        indices.iter().for_each(|index| calls.entry(side.key(*index, detail)).or_default().push(*index));
         calls
     };
     let of_baseline = by_name(baseline, left);
@@ -269,7 +312,7 @@ fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut
     for index in candidate.sequence() {
         let Some(operation) = candidate.operation(index).filter(|_| !partners.contains_key(&index)) else { continue };
         let Some(other) = names.get(operation.name.as_str()).filter(|other| !taken.contains(other)) else { continue };
-        if baseline.key(*other, Detail::Shapes) == candidate.key(index, Detail::Shapes) {
+        if baseline.key(*other, Detail::SHAPES.with_origin()) == candidate.key(index, Detail::SHAPES.with_origin()) {
             partners.insert(index, *other);
         }
     }

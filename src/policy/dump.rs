@@ -1,9 +1,86 @@
 //! Dumps: how the dump check judges.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+
+use super::value::{Pattern, Tolerance};
+use crate::dtype::Dtype;
 
 /// Dumps.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub struct DumpPolicy {}
+pub struct DumpPolicy {
+    /// Limits of some operations in place of the built-in ones; the first that fits decides.
+    pub limits: Vec<LimitRule>,
+}
+
+/// Limits for the operations a selector fits.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct LimitRule {
+    /// Operations by name, as dumped: `Functional.softmax.*`.
+    pub op: Option<Pattern>,
+    /// Forward or backward.
+    pub direction: Option<DirectionName>,
+    /// Element type of the tensor.
+    pub dtype: Option<DtypeName>,
+    /// Error relative to scale up to which a difference is noise.
+    pub noise: Option<Tolerance>,
+    /// Error relative to scale above which a number is wrong.
+    pub wrong: Option<Tolerance>,
+    /// A difference of no element, or statistic, above this counts as none; for values near zero.
+    pub absolute: Option<Tolerance>,
+}
+
+/// The way an operation ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DirectionName {
+    /// A forward call.
+    Forward,
+    /// A backward call, or parameter gradients.
+    Backward,
+}
+
+/// An element type by any of its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct DtypeName(pub Dtype);
+
+impl TryFrom<String> for DtypeName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let unknown = || format!("`{name}` is no element type: expected a name such as float32, bfloat16 or int64");
+        Dtype::parse(&name).map(Self).ok_or_else(unknown)
+    }
+}
+
+impl JsonSchema for DtypeName {
+    fn schema_name() -> Cow<'static, str> {
+        "Dtype".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "examples": ["float32", "bfloat16", "float16"]})
+    }
+}
+
+impl LimitRule {
+    /// Whether it fits a tensor of `dtype` of operation `op`.
+    pub fn fits(&self, op: &str, direction: DirectionName, dtype: Option<Dtype>) -> bool {
+        self.op.as_ref().is_none_or(|pattern| pattern.matches(op))
+            && self.direction.is_none_or(|wanted| wanted == direction)
+            && self.dtype.is_none_or(|wanted| Some(wanted.0) == dtype)
+    }
+
+    /// The selector, as people recognise it.
+    pub fn name(&self) -> String {
+        let direction = self.direction.map(|direction| format!("{direction:?}").to_lowercase());
+        let parts =
+            [self.op.as_ref().map(|op| op.as_str().to_owned()), direction, self.dtype.map(|dtype| dtype.0.to_string())];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}

@@ -87,9 +87,7 @@ impl Archive {
                 *repeated.entry(name).or_insert(1) += 1;
             }
         }
-        let members = in_order(last);
-        drop(entries);
-        Ok(Self { source, limits, members, refused, repeated })
+        Ok(Self { source, limits, members: in_order(last), refused, repeated })
     }
 
     /// What may be read, in archive order.
@@ -107,9 +105,14 @@ impl Archive {
         &self.repeated
     }
 
-    /// Expands one member of up to `limit` bytes; errors name it `archive:member`.
+    /// A member's name in messages: `archive:member`.
+    pub fn full_name(&self, member: &Member) -> String {
+        format!("{}:{}", self.source.name(), member.name)
+    }
+
+    /// Expands one member of up to `limit` bytes.
     pub fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>> {
-        let name = format!("{}:{}", self.source.name(), member.name);
+        let name = self.full_name(member);
         let claimed = member.entry.size();
         if claimed > limit {
             let message = format!("{claimed} bytes, and this kind of member is read up to {limit}");

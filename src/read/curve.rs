@@ -1,7 +1,46 @@
 //! Training curves: values per step, from whatever a trainer writes.
+//!
+//! One file per format below this one. A format is recognised by content alone. What a value means differs:
+//! trainers that log every k steps write the mean of the loss over those k steps ([`Logged::Windows`]), while a
+//! golden file holds the step's own value ([`Logged::Samples`]).
 
-use crate::error::{Error, Result};
+pub mod log;
+pub mod series;
+
+mod lines;
+mod megatron;
+mod mindspeed;
+mod records;
+mod shape;
+mod step_loss;
+mod table;
+mod tensorboard;
+mod trainer_state;
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
 use crate::fetch::{ByteSource, Source};
+use log::LogPattern;
+use series::{Collector, Series};
+
+/// What a logged loss stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// The mean over the steps since the last logged one.
+    Windows,
+    /// The step's own value.
+    Samples,
+}
+
+/// Something about a file that a reader of the report should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The file ends in the middle of a record; what came before was read.
+    Truncated,
+    /// Lines that look like data and could not be read.
+    SkippedLines(u64),
+}
 
 /// One file with curves.
 #[derive(Clone, Debug)]
@@ -10,18 +49,139 @@ pub struct CurveFile {
     pub path: String,
     /// What kind of file it is, for people: `HF trainer_state.json`.
     pub format: &'static str,
+    /// Its metrics, in the order of the file.
+    pub series: Vec<Series>,
+    /// What a logged loss stands for.
+    pub logged: Logged,
+    /// Steps between two log lines, where the file says so.
+    pub interval: Option<u64>,
+    /// Per-metric tolerances the file brings along (MindSpeed's `<metric> margin`); canonical names.
+    pub margins: BTreeMap<String, f64>,
+    /// What a reader of the report should know.
+    pub notes: Vec<Note>,
 }
 
-/// The format of a curve file, from its first bytes (at most 64 KiB of `source`, in `head`).
-pub fn recognise(_head: &[u8], _source: &dyn ByteSource) -> Option<Format> {
-    None
+impl CurveFile {
+    fn new(source: &dyn ByteSource, format: Format, series: Vec<Series>) -> Self {
+        Self {
+            path: source.name().to_owned(),
+            format: format.name(),
+            series,
+            logged: format.logged(),
+            interval: None,
+            margins: BTreeMap::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn with_note(mut self, note: Option<Note>) -> Self {
+        self.notes.extend(note);
+        self
+    }
 }
 
 /// A curve format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {}
+#[derive(Clone, Debug)]
+pub enum Format {
+    /// `trainer_state.json` of transformers.
+    TrainerState,
+    /// One JSON object per line.
+    JsonLines,
+    /// One JSON array of objects.
+    JsonRecords,
+    /// torchtitan's `step loss` per line.
+    StepLoss,
+    /// Megatron-LM's golden values.
+    Megatron,
+    /// MindSpeed's baselines: bare lists.
+    MindSpeed,
+    /// TensorBoard event file.
+    TensorBoard,
+    /// Comma-, semicolon- or tab-separated table with a header line.
+    Table,
+    /// Training log.
+    Log,
+    /// Training log read by the user's own pattern.
+    Pattern(LogPattern),
+}
+
+impl Format {
+    /// The name people know it by.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::TrainerState => "HF trainer_state.json",
+            Self::JsonLines => "JSON lines",
+            Self::JsonRecords => "JSON records",
+            Self::StepLoss => "torchtitan loss list",
+            Self::Megatron => "Megatron golden JSON",
+            Self::MindSpeed => "MindSpeed baseline JSON",
+            Self::TensorBoard => "TensorBoard events",
+            Self::Table => "CSV table",
+            Self::Log | Self::Pattern(_) => "training log",
+        }
+    }
+
+    /// Megatron's log lines and the Trainer's history hold means over the logging interval; the other formats
+    /// hold what they were given, which is a sample unless a history beside them says otherwise.
+    fn logged(&self) -> Logged {
+        match self {
+            Self::TrainerState | Self::Log | Self::Pattern(_) => Logged::Windows,
+            _ => Logged::Samples,
+        }
+    }
+}
+
+/// The format of a curve file, from its first bytes (at most 64 KiB of `source`, in `head`).
+///
+/// Only a text whose beginning says nothing is looked into further, as a training log may begin with pages of
+/// configuration.
+pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
+    if tensorboard::recognise(head) {
+        return Some(Format::TensorBoard);
+    }
+    let text = text_of(head)?;
+    match text.as_bytes().first()? {
+        b'{' | b'[' => shape::recognise(text).or_else(|| log::recognise(source).then_some(Format::Log)),
+        _ if step_loss::recognise(text) => Some(Format::StepLoss),
+        _ if table::recognise(text) => Some(Format::Table),
+        _ => log::recognise(source).then_some(Format::Log),
+    }
+}
+
+/// The same, where the user says how a log line looks: text with lines that match is read by that pattern.
+pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPattern) -> Option<Format> {
+    text_of(head)?;
+    log::matches(source, pattern).then(|| Format::Pattern(pattern.clone()))
+}
+
+/// `head` as text from its first character that is no white space; `None` for binary data.
+fn text_of(head: &[u8]) -> Option<&str> {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // The head may end inside a character; anything invalid before that is not text.
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
+        Err(_) if !head.contains(&0) => return Some(""),
+        Err(_) => return None,
+    };
+    if text.contains('\0') {
+        return None;
+    }
+    Some(text.trim_start_matches('\u{feff}').trim_start())
+}
 
 /// Reads a curve file.
-pub fn read(source: Source, _format: Format) -> Result<CurveFile> {
-    Err(Error::unsupported(source.name(), "reading curves is not built yet"))
+pub fn read(source: Source, format: Format) -> Result<CurveFile> {
+    let bytes = source.as_ref();
+    match &format {
+        Format::TrainerState => trainer_state::read(bytes),
+        Format::JsonLines => records::read_lines(bytes),
+        Format::JsonRecords => records::read_array(bytes),
+        Format::StepLoss => step_loss::read(bytes),
+        Format::Megatron => megatron::read(bytes),
+        Format::MindSpeed => mindspeed::read(bytes),
+        Format::TensorBoard => tensorboard::read(bytes),
+        Format::Table => table::read(bytes),
+        Format::Log => log::read(bytes),
+        Format::Pattern(pattern) => log::read_with(bytes, pattern),
+    }
 }

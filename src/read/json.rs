@@ -7,6 +7,10 @@
 //! The parser pulls blocks from a [`ByteSource`], so a document need not fit in memory: [`Parser::object`] and
 //! [`Parser::array`] hand their entries out one at a time.
 
+mod write;
+
+pub use write::{to_indented_text, to_text};
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Memory};
 
@@ -226,7 +230,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next byte that is not white space, unread.
-    fn peek(&mut self) -> Result<Option<u8>> {
+    pub fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             match self.buffer.get(self.position).copied() {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.position += 1,

@@ -10,6 +10,8 @@ mod parse;
 pub use member::{DIGESTS, Place};
 pub use parse::{Calls, Distinct, Input, Malformed, Parameter, STATISTICS, Settings, Statistics};
 
+pub use crate::verdict::Checker;
+
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
@@ -25,41 +27,6 @@ const LIMITS: Limits = Limits { members: 500_000, total_bytes: 4 << 30 };
 const WEIGHTS_LIMIT: u64 = 256 << 20;
 /// Largest member of any other kind.
 const MEMBER_LIMIT: u64 = 32 << 20;
-
-/// One of the six kinds of content that are checked, in the order of reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Checker {
-    /// Environment variables.
-    Env,
-    /// Installed packages.
-    Pip,
-    /// Inputs of the model's forward.
-    Dataset,
-    /// Parameters of the model.
-    Weights,
-    /// Settings from launch scripts, YAML files and parsed arguments.
-    Hyperparameters,
-    /// Calls of random functions before the first forward.
-    Random,
-}
-
-impl Checker {
-    /// All of them, in order.
-    pub const ALL: [Self; 6] =
-        [Self::Env, Self::Pip, Self::Dataset, Self::Weights, Self::Hyperparameters, Self::Random];
-
-    /// The name as msprobe and the result spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Env => "env",
-            Self::Pip => "pip",
-            Self::Dataset => "dataset",
-            Self::Weights => "weights",
-            Self::Hyperparameters => "hyperparameters",
-            Self::Random => "random",
-        }
-    }
-}
 
 /// Content per step and rank.
 pub type PerStep<T> = BTreeMap<(u64, u64), Result<T>>;
@@ -181,24 +148,21 @@ pub fn read(source: Source) -> Result<Pack> {
 }
 
 fn read_member(archive: &Archive, member: &Member) -> Content {
-    let document = |limit| {
-        let bytes = archive.read(member, limit)?;
-        json::parse(&Memory::new(member.name(), bytes))
-    };
+    let name = archive.full_name(member);
+    let document = |limit| json::parse(&Memory::new(&name, archive.read(member, limit)?));
     let small = || document(MEMBER_LIMIT);
+    let settings = || small().and_then(|json| parse::settings(&name, json));
     match Place::of(member.name()) {
-        Place::Env => Content::Env(small().and_then(|json| parse::settings(member.name(), json))),
-        Place::Pip => {
-            Content::Pip(archive.read(member, MEMBER_LIMIT).and_then(|bytes| parse::lines(member.name(), bytes)))
-        }
-        Place::Dataset(place) => Content::Dataset(place, small().and_then(|json| parse::inputs(member.name(), json))),
+        Place::Env => Content::Env(settings()),
+        Place::Pip => Content::Pip(archive.read(member, MEMBER_LIMIT).and_then(|bytes| parse::lines(&name, bytes))),
+        Place::Dataset(place) => Content::Dataset(place, small().and_then(|json| parse::inputs(&name, json))),
         Place::Weights(place) => {
-            Content::Weights(place, document(WEIGHTS_LIMIT).and_then(|json| parse::parameters(member.name(), json)))
+            Content::Weights(place, document(WEIGHTS_LIMIT).and_then(|json| parse::parameters(&name, json)))
         }
-        Place::Static => Content::Static(small().and_then(|json| parse::settings(member.name(), json))),
-        Place::Dynamic => Content::Dynamic(small().and_then(|json| parse::settings(member.name(), json))),
-        Place::Random(rank) => Content::Random(rank, small().and_then(|json| parse::calls(member.name(), json))),
-        Place::Digests => Content::Digests(small().and_then(|json| parse::digests(member.name(), &json))),
+        Place::Static => Content::Static(settings()),
+        Place::Dynamic => Content::Dynamic(settings()),
+        Place::Random(rank) => Content::Random(rank, small().and_then(|json| parse::calls(&name, json))),
+        Place::Digests => Content::Digests(small().and_then(|json| parse::digests(&name, &json))),
         Place::Misplaced(checker) => Content::Misplaced(checker),
         Place::Unknown => Content::Unknown,
     }

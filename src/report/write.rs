@@ -10,7 +10,7 @@ use super::{GateResult, Outcome};
 use super::{page, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
-use crate::msprobe::table::Table;
+use crate::msprobe::table::{Cell, Table};
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +37,16 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
         lines.push(b'\n');
     }
     file(options.out, "operations.jsonl", &lines)?;
+    if let Some(png) = super::plot::loss::loss_png(&outcome.result)? {
+        file(options.out, "loss.png", &png)?;
+    }
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
+    }
+    if options.xlsx {
+        for (name, bytes) in super::xlsx::workbooks(&outcome.tables)? {
+            file(options.out, &name, &bytes)?;
+        }
     }
     documents(&outcome.result, &outcome.operations, options)
 }
@@ -58,11 +66,13 @@ pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Op
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
+///
+/// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
 fn csv(table: &Table) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
     writer.write_record(&table.columns).map_err(internal)?;
     for row in &table.rows {
-        writer.write_record(row.iter().map(|cell| cell.text())).map_err(internal)?;
+        writer.write_record(row.iter().map(Cell::guarded_text)).map_err(internal)?;
     }
     writer.into_inner().map_err(internal)
 }

@@ -1,5 +1,6 @@
 //! The flow of error through a unit: what each operation received, what it added, and whether that is suspicious.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::limits::{AMPLIFICATION, Band, band, looser};
@@ -7,6 +8,8 @@ use super::rules;
 use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, OperationComparison, UnitComparison};
 use crate::dtype::Dtype;
 use crate::judge::rule::Rule;
+use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
+use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
 use crate::read::json::Json;
@@ -55,8 +58,18 @@ pub struct Context {
 }
 
 /// Follows the errors of a unit through its operations, in execution order.
-pub fn follow(baseline: &Dump, candidate: &Dump, unit: &UnitComparison, context: &Context) -> Vec<OperationFlow> {
+///
+/// Also answers which limit rules of the policy fitted something.
+pub fn follow(
+    baseline: &Dump,
+    candidate: &Dump,
+    unit: &UnitComparison,
+    context: &Context,
+    policy: &DumpPolicy,
+) -> (Vec<OperationFlow>, Vec<bool>) {
     let mut walk = Walk {
+        policy,
+        used: vec![Cell::new(false); policy.limits.len()],
         baseline,
         candidate,
         context,
@@ -66,7 +79,8 @@ pub fn follow(baseline: &Dump, candidate: &Dump, unit: &UnitComparison, context:
         before: Seen { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
         training: false,
     };
-    unit.operations.iter().map(|operation| walk.operation(operation)).collect()
+    let flows = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
+    (flows, walk.used.iter().map(Cell::get).collect())
 }
 
 /// What is known of values that were seen before.
@@ -96,6 +110,8 @@ enum ValueKey {
 }
 
 struct Walk<'a> {
+    policy: &'a DumpPolicy,
+    used: Vec<Cell<bool>>,
     baseline: &'a Dump,
     candidate: &'a Dump,
     context: &'a Context,
@@ -164,6 +180,7 @@ impl<'a> Walk<'a> {
             comparison.pair.candidate.and_then(|index| self.candidate.operations.get(index)),
         );
         let (Some(baseline), Some(candidate)) = operations else {
+            self.pass_over(operations.0.or(operations.1));
             return OperationFlow { received: 0.0, band: band(None), leaves: Vec::new() };
         };
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
@@ -180,13 +197,24 @@ impl<'a> Walk<'a> {
             received.add(self.arrived(item, origin));
         }
         let loosest = looser(own, received.loosest);
-        let limits = band(loosest);
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_received(item.kind)) {
-            *flow = Some(self.judge_made(item, &received, limits, &items, &name));
+            *flow = Some(self.judge_made(item, &received, loosest, &items, &candidate.name));
         }
         self.remember(&name, &candidate.name, &items, loosest);
         let leaves = leaves.into_iter().flatten().collect();
-        OperationFlow { received: received.error, band: limits, leaves }
+        OperationFlow { received: received.error, band: band(loosest), leaves }
+    }
+
+    /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
+    /// difference, and its types may have added their noise.
+    fn pass_over(&mut self, operation: Option<&Operation>) {
+        self.before.identical = false;
+        for leaf in operation.into_iter().flat_map(|operation| &operation.leaves) {
+            if let Value::Tensor(record) = &leaf.value {
+                let dtype = Dtype::parse(&record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
+                self.before.loosest = looser(self.before.loosest, dtype);
+            }
+        }
     }
 
     /// Errors that reach an operation by other ways than its inputs.
@@ -231,10 +259,10 @@ impl<'a> Walk<'a> {
         let direction = OpName::parse(op).direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
-        let limits = band(looser(item.dtype(), before.loosest));
+        let (limits, negligible) = self.limits(op, direction, item, before.loosest);
         let limit = AMPLIFICATION.mul_add(before.error, limits.noise);
-        let mut flow = LeafFlow { limit, differs: differs(measured, limits), suspicion: None };
-        if measured.identical {
+        let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
+        if measured.identical || negligible {
             return flow;
         }
         flow.suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
@@ -248,6 +276,28 @@ impl<'a> Walk<'a> {
             None
         };
         flow
+    }
+
+    /// The band of a value: the policy's first limit rule that fits, over the built-in one; and whether the policy
+    /// calls its difference negligible.
+    fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> (Band, bool) {
+        let mut limits = band(looser(item.dtype(), loosest));
+        let direction = match direction {
+            Some(Direction::Backward | Direction::ParametersGradient) => DirectionName::Backward,
+            _ => DirectionName::Forward,
+        };
+        let fits = |(_, rule): &(usize, &LimitRule)| rule.fits(op, direction, item.dtype());
+        let Some((index, rule)) = self.policy.limits.iter().enumerate().find(fits) else { return (limits, false) };
+        if let Some(used) = self.used.get(index) {
+            used.set(true);
+        }
+        limits.noise = rule.noise.map_or(limits.noise, Tolerance::get);
+        limits.wrong = rule.wrong.map_or(limits.wrong, Tolerance::get).max(limits.noise);
+        let negligible = item
+            .measured()
+            .zip(rule.absolute)
+            .is_some_and(|(measured, absolute)| measured.exact.is_none() && measured.absolute <= absolute.get());
+        (limits, negligible)
     }
 
     /// Whether an input that was not seen before is one that nothing computed: a weight, a buffer, data.
@@ -269,11 +319,13 @@ impl<'a> Walk<'a> {
         &self,
         item: &Item<'_>,
         received: &Seen,
-        limits: Band,
+        loosest: Option<Dtype>,
         items: &[Item<'_>],
-        name: &OpName,
+        op: &str,
     ) -> LeafFlow {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
+        let name = OpName::parse(op);
+        let (limits, negligible) = self.limits(op, name.direction, item, loosest);
         let mut received = *received;
         if item.kind == TensorKind::Value {
             received.add(self.before);
@@ -282,10 +334,10 @@ impl<'a> Walk<'a> {
             received.add(origin);
         }
         let inherited = AMPLIFICATION * received.error;
-        let allowance = reduction_allowance(item, items, name, limits);
+        let allowance = reduction_allowance(item, items, &name, limits);
         let limit = limits.noise + inherited + allowance;
-        let mut flow = LeafFlow { limit, differs: differs(measured, limits), suspicion: None };
-        if measured.identical {
+        let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
+        if measured.identical || negligible {
             return flow;
         }
         flow.suspicion = match measured.exact {

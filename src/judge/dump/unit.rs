@@ -51,11 +51,13 @@ pub struct JudgedUnit {
     pub largest_error: f64,
     /// Whether anything differs beyond noise.
     pub differs: bool,
+    /// Which limit rules of the policy fitted something here.
+    pub limits_used: Vec<bool>,
 }
 
 /// Judges one step and rank.
 pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
-    let flows = flow::follow(input.baseline, input.candidate, input.comparison, context);
+    let (flows, limits_used) = flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy.profile).collect();
     let mut findings = view.suspect_findings(&suspects);
@@ -85,6 +87,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         waived: settled.waived,
         operations: lines::of_unit(input, &flows),
         largest_error: view.largest_error(),
+        limits_used,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
     }
 }

@@ -50,7 +50,7 @@ pub fn is_part(files: &dyn Files, path: &str) -> bool {
     let beside = |records: &&str| {
         if folder.is_empty() { listed(records) } else { listed(&format!("{folder}/{records}")) }
     };
-    matches!(name, "stack.json" | "construct.json") && RECORDS.iter().any(|records| beside(&records))
+    matches!(name, "stack.json" | "construct.json") && RECORDS.iter().any(beside)
 }
 
 /// The layer above the steps of a dump with mixed graphs.

@@ -45,7 +45,7 @@ impl Place {
             ["random", file] => file.strip_suffix(".json").and_then(|stem| numbered(stem, "rank")).map(Self::Random),
             _ => None,
         };
-        placed.unwrap_or_else(|| match parts.as_slice() {
+        placed.unwrap_or(match parts.as_slice() {
             ["dataset", _, ..] => Self::Misplaced(Checker::Dataset),
             ["weights", _, ..] => Self::Misplaced(Checker::Weights),
             ["hyperparameters", _, ..] => Self::Misplaced(Checker::Hyperparameters),

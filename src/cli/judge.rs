@@ -1,0 +1,99 @@
+//! The commands that judge: `run`, `config-check`, `compare`, `loss`.
+
+use std::path::{Path, PathBuf};
+
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::gate::{self, Request};
+use precision_gate::judge::rule;
+use precision_gate::msprobe::dump::{Matching, mapping};
+use precision_gate::policy::Policy;
+use precision_gate::verdict::CheckId;
+use precision_gate::{exit, report};
+
+use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, progress, show, tools};
+
+/// Policy file that is read without being named.
+const DEFAULT_POLICY: &str = "precision-gate.yml";
+
+/// `precision-gate run`
+pub(crate) fn run(args: RunArgs) -> Result<u8> {
+    let policy = policy(&args.common)?;
+    let request = Request {
+        baseline: args.baseline.unwrap_or_else(|| policy.baseline.location.clone()),
+        candidate: args.candidate.unwrap_or_else(|| policy.candidate.location.clone()),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy,
+        matching: Matching::default(),
+    };
+    judge(&args.common, &request)
+}
+
+/// `precision-gate config-check`
+pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
+    one_check(args, CheckId::Config, Matching::default())
+}
+
+/// `precision-gate compare`
+pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
+    let mapping = |path: &PathBuf| mapping::parse(&path.display().to_string(), &read(path)?);
+    let matching = Matching {
+        fuzzy: args.fuzzy,
+        rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
+        modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
+    };
+    one_check(&args.pair, CheckId::Dump, matching)
+}
+
+/// `precision-gate loss`
+pub(crate) fn loss(args: &PairArgs) -> Result<u8> {
+    one_check(args, CheckId::Loss, Matching::default())
+}
+
+fn one_check(args: &PairArgs, check: CheckId, matching: Matching) -> Result<u8> {
+    let request = Request {
+        baseline: args.baseline.clone(),
+        candidate: args.candidate.clone(),
+        checks: vec![check],
+        policy: policy(&args.common)?,
+        matching,
+    };
+    judge(&args.common, &request)
+}
+
+fn policy(common: &CommonArgs) -> Result<Policy> {
+    let today = tools::today(common.today.as_deref())?;
+    let path = match &common.config {
+        Some(path) => path.as_path(),
+        None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
+        None => return Ok(Policy { today, ..Policy::default() }),
+    };
+    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let policy = Policy::parse(&path.display().to_string(), &read(path)?, &codes)?;
+    Ok(Policy { today, ..policy })
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|error| Error::io(path.display().to_string(), &error))
+}
+
+fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
+    if request.baseline.is_empty() || request.candidate.is_empty() {
+        let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
+        return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
+    }
+    if let Some(threads) = common.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
+    }
+    let templates = show::templates(&common.documents)?;
+    let mut outcome = gate::run(request, progress::of(common.documents.quiet).as_ref())?;
+    let options = report::write::Options {
+        out: &common.out,
+        language: common.documents.lang,
+        templates: &templates,
+        xlsx: common.xlsx,
+    };
+    report::write::all(&mut outcome, &options)?;
+    show::summary(&outcome.result, &common.out, &common.documents)?;
+    Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
+}

@@ -1,0 +1,51 @@
+//! What the terminal shows of a result, and the `report` command.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use precision_gate::error::{Error, Result};
+use precision_gate::exit;
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{GateResult, load, terminal, write};
+
+use crate::cli::{DocumentArgs, ReportArgs};
+
+/// The templates that documents are rendered with.
+pub(crate) fn templates(documents: &DocumentArgs) -> Result<Templates> {
+    documents.templates.as_deref().map_or_else(|| Ok(Templates::shipped()), Templates::with_folder)
+}
+
+/// Prints the summary of a result whose documents lie in `out`.
+pub(crate) fn summary(result: &GateResult, out: &Path, documents: &DocumentArgs) -> Result<()> {
+    if documents.quiet {
+        return Ok(());
+    }
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let options = terminal::Options {
+        language: documents.lang,
+        colour: documents.color.is_on(std::io::stdout().is_terminal(), no_color),
+        report: &out.join("report.html").display().to_string(),
+    };
+    say(&terminal::render(result, &options)?)
+}
+
+/// Prints to standard output; a reader that stops reading (`| head`) is no failure.
+pub(crate) fn say(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", &error)),
+        _ => Ok(()),
+    }
+}
+
+/// `precision-gate report`: exits 0 whatever the verdict, which is that of an earlier run.
+pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
+    let result = load::result(&args.result)?;
+    let operations = load::operations_beside(&args.result)?;
+    let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let out = args.out.as_deref().or(beside).unwrap_or_else(|| Path::new("."));
+    let templates = templates(&args.documents)?;
+    let options = write::Options { out, language: args.documents.lang, templates: &templates, xlsx: false };
+    write::documents(&result, &operations, &options)?;
+    summary(&result, out, &args.documents)?;
+    Ok(exit::PASS)
+}

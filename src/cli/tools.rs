@@ -1,0 +1,42 @@
+//! The commands around judging: `init`, `schema`, `completions`.
+
+use clap::CommandFactory;
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::judge::operation::OperationLine;
+use precision_gate::policy::Policy;
+use precision_gate::policy::value::Date;
+use precision_gate::{exit, gate, report};
+
+use super::{Cli, InitArgs, SchemaOf, show};
+
+/// `precision-gate init`
+pub(crate) fn init(args: &InitArgs) -> Result<u8> {
+    let policy = Policy { today: today(args.today.as_deref())?, ..Policy::default() };
+    show::say(&gate::init::policy_text(&args.baseline, &args.candidate, &policy)?)?;
+    Ok(exit::PASS)
+}
+
+/// `precision-gate schema`
+pub(crate) fn schema(of: SchemaOf) -> Result<u8> {
+    let schema = match of {
+        SchemaOf::Config => schemars::schema_for!(Policy),
+        SchemaOf::Result => schemars::schema_for!(report::GateResult),
+        SchemaOf::Operation => schemars::schema_for!(OperationLine),
+    };
+    show::say(&format!("{:#}\n", schema.to_value()))?;
+    Ok(exit::PASS)
+}
+
+/// `precision-gate completions`
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
+    show::say(&String::from_utf8_lossy(&script))?;
+    Ok(exit::PASS)
+}
+
+/// The date given, or the current UTC date.
+pub(crate) fn today(given: Option<&str>) -> Result<Date> {
+    let today = given.map_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(), str::to_owned);
+    Date::try_from(today).map_err(|error| Error::new(ErrorKind::Usage, "--today", error))
+}

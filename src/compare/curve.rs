@@ -1,0 +1,258 @@
+//! Error measures of a pair of curves.
+//!
+//! b_t and c_t are the baseline's and the candidate's value at step t, r_t = |c_t - b_t| / |b_t|, N the number of
+//! steps at which both are finite; only these count here. Differences up to an absolute floor count as 0, because
+//! a share of a value near zero turns noise into failures. All sums are in `f64`.
+
+pub mod rank;
+pub mod robust;
+
+use crate::pair::curve::align::Aligned;
+
+/// Steps whose largest difference is the head of a curve.
+pub const HEAD: usize = 5;
+/// From this many steps on single outliers are told from lasting differences by a rolling median.
+pub const SMOOTHED_FROM: usize = 200;
+/// Fewer steps say nothing about how two runs move together.
+const CORRELATED_FROM: usize = 20;
+
+/// How differences are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// Differences up to this, times max(1, median |b|), count as 0.
+    pub floor: f64,
+    /// One unit of the last printed digit, where values are printed; differences up to this count as 0 too.
+    pub resolution: f64,
+}
+
+/// A value and where it was taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct At {
+    /// The step.
+    pub step: u64,
+    /// The value.
+    pub value: f64,
+}
+
+/// Everything that is measured of a pair of curves.
+#[derive(Clone, Debug)]
+pub struct CurveMeasures {
+    /// Steps at which both sides are finite.
+    pub steps: Vec<u64>,
+    /// r_t, after the floor.
+    pub rel: Vec<f64>,
+    /// r_t after a centred rolling median of 11, from [`SMOOTHED_FROM`] steps on.
+    pub smoothed: Option<Vec<f64>>,
+    /// The absolute floor that was applied.
+    pub floor: f64,
+    /// The median of |b_t|.
+    pub median: f64,
+    /// r_t of the first step.
+    pub first: Option<At>,
+    /// The largest r_t of the first [`HEAD`] steps.
+    pub head: Option<At>,
+    /// The largest r_t.
+    pub max: Option<At>,
+    /// Mean of r_t.
+    pub mean_rel: f64,
+    /// Mean of |c_t - b_t|, before the floor.
+    pub mean_abs: f64,
+    /// Mean of c minus mean of b over the last tenth (5 to 50 steps), over the magnitude of the latter.
+    pub tail: f64,
+    /// Mean of c minus mean of b over all steps, and the mean of b.
+    pub mean_difference: (f64, f64),
+    /// Share of the steps on the side (above, below) that has more of them; 0.5 to 1, and 1 where nothing differs.
+    pub majority: f64,
+    /// Rank correlation of the two sides' step-to-step changes, the lower of both halves; `None` where a curve is
+    /// too short or does not move.
+    pub change_correlation: Option<f64>,
+    /// Isolated spikes of the baseline and of the candidate.
+    pub spikes: (usize, usize),
+}
+
+/// Measures a pair of curves; `None` where no step is finite on both sides.
+pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
+    let finite: Vec<(u64, f64, f64)> = points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
+    let steps: Vec<u64> = finite.iter().map(|(step, ..)| *step).collect();
+    let baseline: Vec<f64> = finite.iter().map(|(_, b, _)| *b).collect();
+    let candidate: Vec<f64> = finite.iter().map(|(.., c)| *c).collect();
+    drop(finite);
+    let median = robust::median_magnitude(&baseline)?;
+    let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
+    let rel: Vec<f64> = baseline.iter().zip(&candidate).map(|(b, c)| relative(*b, *c, floor)).collect();
+    let at = |index: usize| Some(At { step: *steps.get(index)?, value: *rel.get(index)? });
+    let largest =
+        |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
+    Some(CurveMeasures {
+        smoothed: (rel.len() >= SMOOTHED_FROM).then(|| robust::rolling_median(&rel)),
+        floor,
+        median,
+        first: at(0),
+        head: largest(HEAD),
+        max: largest(rel.len()),
+        mean_rel: mean(&rel),
+        mean_abs: mean_of(baseline.iter().zip(&candidate).map(|(b, c)| (c - b).abs())),
+        tail: tail(&baseline, &candidate, floor),
+        mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),
+        majority: majority(&baseline, &candidate, floor),
+        change_correlation: change_correlation(&baseline, &candidate),
+        spikes: (robust::spikes(&baseline), robust::spikes(&candidate)),
+        steps,
+        rel,
+    })
+}
+
+/// |c - b| / |b|, and 0 where the difference is within `floor`.
+///
+/// A baseline of 0 counts as `floor`, so that the result is finite for finite values (unless `floor` is 0).
+pub fn relative(b: f64, c: f64, floor: f64) -> f64 {
+    let difference = (c - b).abs();
+    if difference <= floor { 0.0 } else { difference / b.abs().max(floor) }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    mean_of(values.iter().copied())
+}
+
+/// The mean; 0 for nothing.
+#[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
+fn mean_of(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len();
+    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+}
+
+/// How many steps the tail of `n` has: a tenth, 5 to 50, and never more than there are.
+pub fn tail_len(n: usize) -> usize {
+    (n / 10).clamp(5, 50).min(n)
+}
+
+fn tail(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
+    let skip = baseline.len() - tail_len(baseline.len());
+    let (b, c) = (mean(baseline.get(skip..).unwrap_or_default()), mean(candidate.get(skip..).unwrap_or_default()));
+    relative(b, c, floor).copysign(c - b)
+}
+
+fn majority(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
+    let (mut above, mut below) = (0_usize, 0_usize);
+    for (b, c) in baseline.iter().zip(candidate) {
+        above += usize::from(c - b > floor);
+        below += usize::from(b - c > floor);
+    }
+    #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
+    if above + below == 0 { 1.0 } else { above.max(below) as f64 / (above + below) as f64 }
+}
+
+/// The lower of both halves, because another data order may begin late.
+fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
+    let n = baseline.len();
+    if n < CORRELATED_FROM {
+        return None;
+    }
+    let half = if n < 2 * CORRELATED_FROM { n } else { n / 2 };
+    let of =
+        |range: std::ops::Range<usize>| rank::change_correlation(baseline.get(range.clone())?, candidate.get(range)?);
+    let (first, last) = (of(0..half)?, of(n - half..n)?);
+    Some(first.min(last))
+}
+
+impl CurveMeasures {
+    /// How many steps lie above `band`, outliers taken out by the rolling median where a curve is long enough.
+    pub fn steps_above(&self, band: f64) -> usize {
+        self.smoothed.as_ref().unwrap_or(&self.rel).iter().filter(|rel| **rel > band).count()
+    }
+
+    /// How many single steps lie above `band` that the rolling median takes out.
+    pub fn outliers_above(&self, band: f64) -> usize {
+        let all = self.rel.iter().filter(|rel| **rel > band).count();
+        all.saturating_sub(self.steps_above(band))
+    }
+
+    /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
+    pub fn first_lasting_departure(&self, band: f64) -> Option<u64> {
+        let n = self.rel.len();
+        let window = (n / 50).clamp(5, 50).min(n);
+        #[allow(clippy::cast_precision_loss, reason = "at most 50")]
+        let limit = band * window as f64;
+        let mut sum: f64 = self.rel.get(n.checked_sub(window)?..)?.iter().sum();
+        let mut start = n - window;
+        if window == 0 || sum <= limit {
+            return None;
+        }
+        while start > 0 && sum > limit {
+            start -= 1;
+            sum += self.rel.get(start)? - self.rel.get(start + window)?;
+        }
+        let from = if sum <= limit { start + 1 } else { start };
+        let index = (from..n).find(|index| self.rel.get(*index).is_some_and(|rel| *rel > band))?;
+        self.steps.get(index).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::curve::align::{Coverage, PairedBy};
+
+    fn points(baseline: Vec<f64>, candidate: Vec<f64>) -> Aligned {
+        let step = (1..=baseline.len() as u64).collect();
+        Aligned { by: PairedBy::Step, step, baseline, candidate, coverage: Coverage::default() }
+    }
+
+    const SCALE: Scale = Scale { floor: 1e-5, resolution: 0.0 };
+
+    #[test]
+    fn nothing_finite_measures_nothing() {
+        assert!(measure(&points(vec![], vec![]), SCALE).is_none());
+        assert!(measure(&points(vec![f64::NAN, 1.0], vec![1.0, f64::INFINITY]), SCALE).is_none());
+    }
+
+    #[test]
+    fn the_floor_hides_small_differences_only() {
+        assert_eq!(relative(2.0, 2.0 + 1e-6, 1e-5).to_bits(), 0.0_f64.to_bits());
+        assert!((relative(2.0, 2.2, 1e-5) - 0.1).abs() < 1e-12);
+        assert!(relative(0.0, 1.0, 1e-5).is_finite());
+    }
+
+    #[test]
+    fn a_lasting_departure_begins_where_the_difference_begins() {
+        let baseline = vec![2.0; 120];
+        let mut candidate = baseline.clone();
+        candidate[20] = 3.0;
+        candidate.iter_mut().skip(59).for_each(|value| *value = 2.2);
+        let measures = measure(&points(baseline, candidate), SCALE).expect("finite");
+        assert_eq!(measures.first_lasting_departure(0.02), Some(60));
+        assert_eq!(measures.first_lasting_departure(0.5), None);
+        assert_eq!(measures.steps_above(0.02), 62);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn measures_equal_the_formulas(
+            pairs in proptest::collection::vec((0.5_f64..9.0, -0.3_f64..0.3), 1..400)
+        ) {
+            let baseline: Vec<f64> = pairs.iter().map(|(b, _)| *b).collect();
+            let candidate: Vec<f64> = pairs.iter().map(|(b, d)| b * (1.0 + d)).collect();
+            let n = pairs.len();
+            let mut sorted = baseline.clone();
+            sorted.sort_by(f64::total_cmp);
+            let floor = 1e-5 * sorted[n / 2].max(1.0);
+            let r: Vec<f64> = (0..n)
+                .map(|t| (candidate[t] - baseline[t]).abs())
+                .enumerate()
+                .map(|(t, d)| if d <= floor { 0.0 } else { d / baseline[t].abs() })
+                .collect();
+            let tail = (n / 10).clamp(5, 50).min(n);
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+            let (tb, tc) = (mean(&baseline[n - tail..]), mean(&candidate[n - tail..]));
+            let measures = measure(&points(baseline.clone(), candidate.clone()), SCALE).expect("finite");
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs().max(b.abs()).max(1e-3);
+            proptest::prop_assert!(close(measures.mean_rel, mean(&r)));
+            proptest::prop_assert!(close(measures.head.expect("some").value, r.iter().take(5).copied().fold(0.0, f64::max)));
+            proptest::prop_assert!(close(measures.max.expect("some").value, r.iter().copied().fold(0.0, f64::max)));
+            proptest::prop_assert!((tc - tb).abs() <= floor || close(measures.tail, (tc - tb) / tb));
+            if n < SMOOTHED_FROM {
+                proptest::prop_assert_eq!(measures.steps_above(0.02), r.iter().filter(|r| **r > 0.02).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A first policy file, written from what lies in two folders.
+
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use super::discover::{self, Inventory};
+use super::{Quiet, Request};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch;
+use crate::policy::Policy;
+use crate::verdict::CheckId;
+
+/// The commented text of a policy file for `baseline` and `candidate`, as of `policy.today`.
+pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy) -> Result<String> {
+    let look = |location: &str| discover::look(fetch::open(location)?, None, &Quiet);
+    let (left, right) = (look(baseline)?, look(candidate)?);
+    let on_both_sides = |check: &&CheckId| left.has(**check) && right.has(**check);
+    let checks: Vec<&str> = Request::ALL_CHECKS.iter().filter(on_both_sides).map(|check| check.as_str()).collect();
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let context = context! {
+        baseline => side(&left),
+        candidate => side(&right),
+        checks,
+        dumps => right.dumps.iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
+        curves => right.curves.iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
+        today => policy.today.to_string(),
+    };
+    let template = include_str!("../../templates/precision-gate.yml.j2");
+    environment
+        .render_str(template, context)
+        .map_err(|error| Error::new(ErrorKind::Internal, "precision-gate.yml.j2", error))
+}
+
+fn side(inventory: &Inventory) -> minijinja::Value {
+    let location = inventory.location();
+    let label = location.trim_end_matches('/').rsplit('/').next().unwrap_or(location);
+    context! { label => yaml_text(label), location => yaml_text(location) }
+}
+
+/// A YAML scalar that holds just this text.
+fn yaml_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Names of files stand in a comment: they may not end it.
+fn one_line(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).collect()
+}

@@ -1,0 +1,36 @@
+//! Content digests of data and weight files, which our own collector records.
+
+use super::rules::{DIGEST_DIFFERS, DIGEST_ONE_SIDED};
+use super::{Context, listed};
+use crate::judge::finding::Finding;
+use crate::verdict::Side;
+
+pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+    let (Some(Ok(ours)), Some(Ok(theirs))) = (&context.baseline.digests, &context.candidate.digests) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for (file, digest) in ours {
+        if let Some(other) = theirs.get(file).filter(|other| *other != digest) {
+            let finding = Finding::new(&DIGEST_DIFFERS, file);
+            findings.push(finding.with("baseline", digest.as_str()).with("candidate", other.as_str()));
+        }
+    }
+    for (side, here, there) in [(Side::Baseline, ours, theirs), (Side::Candidate, theirs, ours)] {
+        let only: Vec<&String> = here.keys().filter(|file| !there.contains_key(*file)).collect();
+        if let Some(first) = only.first() {
+            let finding = Finding::new(&DIGEST_ONE_SIDED, first.as_str()).with("side", side.as_str());
+            findings
+                .push(finding.with("count", only.len()).with("files", listed(only.iter().map(|file| file.as_str()))));
+        }
+    }
+    findings
+}
+
+/// Whether both sides recorded digests and share at least one file, all of them equal.
+pub(super) fn agree(context: &Context<'_>) -> bool {
+    let (Some(Ok(ours)), Some(Ok(theirs))) = (&context.baseline.digests, &context.candidate.digests) else {
+        return false;
+    };
+    !ours.is_empty() && ours == theirs
+}

@@ -1,0 +1,84 @@
+//! Which variables are compared.
+
+use crate::policy::config::Device;
+
+/// Variables of both platforms that mean the same.
+pub(super) struct Pair {
+    pub(super) npu: &'static str,
+    pub(super) gpu: Option<&'static str>,
+    /// What an unset variable means, without its spelling.
+    pub(super) default: &'static str,
+    pub(super) kind: Kind,
+}
+
+impl Pair {
+    /// The pair as a place: `HCCL_ALGO / NCCL_ALGO`.
+    pub(super) fn title(&self) -> String {
+        self.gpu.map_or_else(|| self.npu.to_owned(), |gpu| format!("{} / {gpu}", self.npu))
+    }
+}
+
+/// How the values of a pair are compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// By what they mean.
+    Value,
+    /// By what they mean on the same platform; not across platforms.
+    OwnNames,
+    /// Known to NPUs alone.
+    NpuOnly,
+    /// Lists of devices.
+    Devices,
+}
+
+/// The pairs msprobe's table means; its entry for PCIe names the RoCE variable by a slip.
+pub(super) const PAIRS: [Pair; 6] = [
+    Pair { npu: "HCCL_DETERMINISTIC", gpu: Some("NCCL_DETERMINISTIC"), default: "false", kind: Kind::Value },
+    Pair { npu: "HCCL_ALGO", gpu: Some("NCCL_ALGO"), default: "", kind: Kind::OwnNames },
+    Pair { npu: "HCCL_INTRA_ROCE_ENABLE", gpu: None, default: "false", kind: Kind::NpuOnly },
+    Pair { npu: "HCCL_INTRA_PCIE_ENABLE", gpu: None, default: "true", kind: Kind::NpuOnly },
+    Pair { npu: "ASCEND_LAUNCH_BLOCKING", gpu: Some("CUDA_LAUNCH_BLOCKING"), default: "false", kind: Kind::Value },
+    Pair { npu: "ASCEND_RT_VISIBLE_DEVICES", gpu: Some("CUDA_VISIBLE_DEVICES"), default: "", kind: Kind::Devices },
+];
+
+/// A variable that changes numbers or the data a run sees.
+pub(super) struct Watched {
+    pub(super) name: &'static str,
+    /// The platform that alone reads it.
+    pub(super) device: Option<Device>,
+    /// What an unset variable means, where that is documented.
+    pub(super) default: Option<&'static str>,
+}
+
+const fn both(name: &'static str, default: Option<&'static str>) -> Watched {
+    Watched { name, device: None, default }
+}
+
+const fn only(device: Device, name: &'static str, default: Option<&'static str>) -> Watched {
+    Watched { name, device: Some(device), default }
+}
+
+/// The watch list; values of these variables are shown.
+pub(super) const WATCHED: [Watched; 21] = [
+    both("PYTHONHASHSEED", Some("random")),
+    both("OMP_NUM_THREADS", None),
+    both("MKL_NUM_THREADS", None),
+    both("WORLD_SIZE", None),
+    both("LOCAL_WORLD_SIZE", None),
+    both("HF_HUB_OFFLINE", Some("false")),
+    both("TRANSFORMERS_OFFLINE", Some("false")),
+    both("HF_DATASETS_OFFLINE", Some("false")),
+    both("TORCH_DETERMINISTIC", Some("false")),
+    only(Device::Gpu, "NVIDIA_TF32_OVERRIDE", None),
+    only(Device::Gpu, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", Some("false")),
+    only(Device::Gpu, "CUBLAS_WORKSPACE_CONFIG", None),
+    only(Device::Gpu, "CUDNN_DETERMINISTIC", Some("false")),
+    only(Device::Npu, "INF_NAN_MODE_ENABLE", None),
+    only(Device::Npu, "LCCL_DETERMINISTIC", Some("false")),
+    only(Device::Npu, "CLOSE_MATMUL_K_SHIFT", Some("false")),
+    only(Device::Npu, "ATB_MATMUL_SHUFFLE_K_ENABLE", Some("true")),
+    only(Device::Npu, "ALLOW_FP32_TO_FP16", None),
+    only(Device::Npu, "ALLOW_MATMUL_HF32", None),
+    only(Device::Npu, "ALLOW_CONV_HF32", None),
+    only(Device::Npu, "ASCEND_ENABLE_HF32", None),
+];

@@ -1,0 +1,163 @@
+//! Whether both packs are whole, and hold the same steps and ranks.
+
+use std::collections::BTreeSet;
+
+use super::rules::{
+    MEMBER_DAMAGED, MEMBER_MISPLACED, MEMBER_REFUSED, MEMBER_REPEATED, MEMBER_UNKNOWN, MIXES_RUNS, NO_FIRST_STEP,
+    RANKS_DIFFER, STEPS_DIFFER,
+};
+use super::{Context, listed};
+use crate::error::Error;
+use crate::judge::finding::Finding;
+use crate::read::pack::{Checker, Pack, Place};
+use crate::verdict::Side;
+
+/// What is said of the packs as such.
+pub(super) fn general(context: &Context<'_>) -> Vec<Finding> {
+    context.sides().into_iter().flat_map(|(side, pack)| of_pack(side, pack)).collect()
+}
+
+fn of_pack(side: Side, pack: &Pack) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for refused in &pack.refused {
+        let finding = Finding::new(&MEMBER_REFUSED, &refused.name);
+        findings.push(finding.with("side", side.as_str()).with("reason", refused.reason));
+    }
+    if !pack.unknown.is_empty() {
+        let finding = Finding::new(&MEMBER_UNKNOWN, &pack.path).with("side", side.as_str());
+        findings.push(finding.with("count", pack.unknown.len()).with("members", listed(pack.unknown.iter().cloned())));
+    }
+    if !pack.repeated.is_empty() {
+        let finding = Finding::new(&MEMBER_REPEATED, &pack.path).with("side", side.as_str());
+        findings
+            .push(finding.with("count", pack.repeated.len()).with("members", listed(pack.repeated.keys().cloned())));
+    }
+    findings.extend(mixed_runs(side, pack));
+    if let Some(Err(error)) = &pack.digests {
+        findings.push(damaged(side, error));
+    }
+    findings
+}
+
+/// Steps that a second run did not reach stem from the first one.
+fn mixed_runs(side: Side, pack: &Pack) -> Option<Finding> {
+    let step = |name: &str| match Place::of(name) {
+        Place::Dataset((step, _)) | Place::Weights((step, _)) => Some(step),
+        _ => None,
+    };
+    let again: BTreeSet<u64> = pack.repeated.keys().filter_map(|name| step(name)).collect();
+    if again.is_empty() {
+        return None;
+    }
+    let all: BTreeSet<u64> = pack.dataset.keys().chain(pack.weights.keys()).map(|(step, _)| *step).collect();
+    let left: Vec<u64> = all.difference(&again).copied().collect();
+    let finding = Finding::new(&MIXES_RUNS, &pack.path).with("side", side.as_str());
+    (!left.is_empty()).then(|| finding.with("steps", ranges(&left)))
+}
+
+/// What is said of one checker's members, whether the packs can be compared or not.
+pub(super) fn of_checker(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (side, pack) in context.sides() {
+        findings.extend(errors(checker, pack).into_iter().map(|error| damaged(side, error)));
+        let misplaced = pack.misplaced.iter().filter(|(of, _)| *of == checker);
+        findings.extend(misplaced.map(|(_, path)| Finding::new(&MEMBER_MISPLACED, path).with("side", side.as_str())));
+    }
+    if context.baseline.has(checker) && context.candidate.has(checker) {
+        findings.extend(coverage(checker, context));
+    }
+    findings
+}
+
+fn errors(checker: Checker, pack: &Pack) -> Vec<&Error> {
+    match checker {
+        Checker::Env => pack.env.iter().filter_map(|part| part.as_ref().err()).collect(),
+        Checker::Pip => pack.pip.iter().filter_map(|part| part.as_ref().err()).collect(),
+        Checker::Dataset => pack.dataset.values().filter_map(|part| part.as_ref().err()).collect(),
+        Checker::Weights => pack.weights.values().filter_map(|part| part.as_ref().err()).collect(),
+        Checker::Hyperparameters => [&pack.hyper_static, &pack.hyper_dynamic]
+            .into_iter()
+            .flatten()
+            .filter_map(|part| part.as_ref().err())
+            .collect(),
+        Checker::Random => pack.random.values().filter_map(|part| part.as_ref().err()).collect(),
+    }
+}
+
+fn damaged(side: Side, error: &Error) -> Finding {
+    Finding::new(&MEMBER_DAMAGED, error.subject())
+        .with("side", side.as_str())
+        .with("reason", error.message())
+        .with("help", error.help().unwrap_or_default())
+}
+
+/// Steps and ranks that only one side has.
+fn coverage(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
+    let places = |pack: &Pack| -> BTreeSet<(u64, u64)> {
+        match checker {
+            Checker::Dataset => pack.dataset.keys().copied().collect(),
+            Checker::Weights => pack.weights.keys().copied().collect(),
+            Checker::Random => pack.random.keys().map(|rank| (0, *rank)).collect(),
+            _ => BTreeSet::new(),
+        }
+    };
+    let (ours, theirs) = (places(context.baseline), places(context.candidate));
+    let mut findings = Vec::new();
+    if ours.is_empty() || theirs.is_empty() {
+        // Nothing of a side lies where it belongs, and that is said already.
+        return findings;
+    }
+    for (side, places) in [(Side::Baseline, &ours), (Side::Candidate, &theirs)] {
+        if let Some((first, _)) = places.first().filter(|(step, _)| *step > 0) {
+            let finding = Finding::new(&NO_FIRST_STEP, checker.as_str());
+            findings.push(finding.with("side", side.as_str()).with("first", *first));
+        }
+    }
+    let sets = |pick: fn(&(u64, u64)) -> u64| {
+        let [ours, theirs]: [BTreeSet<u64>; 2] = [&ours, &theirs].map(|places| places.iter().map(pick).collect());
+        let only = |a: &BTreeSet<u64>, b: &BTreeSet<u64>| ranges(&a.difference(b).copied().collect::<Vec<_>>());
+        (ours != theirs).then(|| (only(&ours, &theirs), only(&theirs, &ours)))
+    };
+    let by_axis = [(&STEPS_DIFFER, sets(|(step, _)| *step)), (&RANKS_DIFFER, sets(|(_, rank)| *rank))];
+    let mut whole_axis = false;
+    for (rule, difference) in by_axis {
+        if let Some((baseline, candidate)) = difference {
+            whole_axis = true;
+            let finding = Finding::new(rule, checker.as_str());
+            findings.push(finding.with("baseline", baseline).with("candidate", candidate));
+        }
+    }
+    if !whole_axis && ours != theirs {
+        // Same steps and same ranks, but not in the same combinations.
+        let places = |a: &BTreeSet<(u64, u64)>, b| {
+            a.difference(b).map(|(step, rank)| format!("step{step}/rank{rank}")).collect::<Vec<_>>().join(", ")
+        };
+        let finding = Finding::new(&STEPS_DIFFER, checker.as_str());
+        findings.push(finding.with("baseline", places(&ours, &theirs)).with("candidate", places(&theirs, &ours)));
+    }
+    findings
+}
+
+/// Sorted numbers as text: `0-3, 7`.
+fn ranges(numbers: &[u64]) -> String {
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match parts.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*number) => *last = *number,
+            _ => parts.push((*number, *number)),
+        }
+    }
+    let text = |(first, last): &(u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    parts.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn runs_of_numbers_are_shortened() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        assert_eq!(ranges(&[]), "");
+    }
+}

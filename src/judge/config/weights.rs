@@ -1,0 +1,178 @@
+//! Parameters of the model.
+//!
+//! At step 0 both runs hold what they loaded: max and min are exact, mean and norm agree up to the order of a
+//! float32 sum. Later the two trainings part, as they must; how far is shown, and only a value that is NaN or
+//! infinite on one side is held against the candidate.
+
+use super::rules::{
+    RECORD_MALFORMED, WEIGHTS_BROKE, WEIGHTS_DIFFER, WEIGHTS_DRIFT, WEIGHTS_NEARLY, WEIGHTS_NON_FINITE,
+    WEIGHTS_ONE_SIDED, WEIGHTS_PRECISION, WEIGHTS_WITHIN,
+};
+use super::{Context, listed};
+use crate::compare::config::statistics::{Distance, is_rounding_of};
+use crate::judge::finding::Finding;
+use crate::judge::rule::Rule;
+use crate::pair::parameter::{self, Parameters};
+use crate::read::pack::Parameter;
+use crate::verdict::Side;
+
+/// Share of bit-equal parameters from which the others stand out: devices that sum in another order leave only
+/// constant tensors bit-equal.
+const NEARLY_ALL: f64 = 0.9;
+
+pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
+    let prefixes = &context.policy.weights.prefixes;
+    let mut findings = Vec::new();
+    let mut drift = Drift::default();
+    for (place, ours) in &context.baseline.weights {
+        let (Ok(ours), Some(Ok(theirs))) = (ours, context.candidate.weights.get(place)) else { continue };
+        let paired = parameter::pair(ours, theirs, prefixes);
+        let group = Group { context, step: place.0, rank: place.1, pairs: distances(&paired) };
+        findings.extend(group.malformed(ours, theirs));
+        findings.extend(group.non_finite());
+        if place.0 == 0 {
+            findings.extend(group.one_sided(&paired));
+            findings.extend(group.loaded());
+        } else {
+            drift.add(&group);
+        }
+    }
+    findings.extend(drift.finding(context));
+    findings
+}
+
+/// A pair of parameters and how far they are apart.
+struct Paired<'a> {
+    name: &'a str,
+    distance: Distance,
+    /// One side holds the other's values rounded to a 16-bit type.
+    rounded: bool,
+}
+
+fn distances<'a>(paired: &Parameters<'a>) -> Vec<Paired<'a>> {
+    let readable = paired.matched.iter().filter_map(|(ours, theirs)| {
+        let (a, b) = (ours.statistics.as_ref().ok()?, theirs.statistics.as_ref().ok()?);
+        let distance = Distance::between(a, b);
+        let rounded = !distance.exact && (is_rounding_of(a, b) || is_rounding_of(b, a));
+        Some(Paired { name: &theirs.name, distance, rounded })
+    });
+    readable.collect()
+}
+
+/// One step and rank.
+struct Group<'a> {
+    context: &'a Context<'a>,
+    step: u64,
+    rank: u64,
+    pairs: Vec<Paired<'a>>,
+}
+
+impl Group<'_> {
+    /// A finding about several parameters: how many, which, and the worst.
+    fn finding(&self, rule: &Rule, of: &[&Paired<'_>]) -> Option<Finding> {
+        let worst = of.iter().max_by(|a, b| a.distance.worst().1.total_cmp(&b.distance.worst().1))?;
+        let (statistic, value) = worst.distance.worst();
+        Some(
+            Finding::new(rule, worst.name)
+                .with("step", self.step)
+                .with("rank", self.rank)
+                .with("count", of.len())
+                .with("compared", self.pairs.len())
+                .with("names", listed(of.iter().map(|pair| pair.name)))
+                .with("statistic", statistic)
+                .with("worst", value),
+        )
+    }
+
+    /// What both runs loaded.
+    fn loaded(&self) -> Vec<Finding> {
+        let limit = self.context.policy.weights.relative.get();
+        let limits = [0.0, 0.0, limit, limit];
+        let beyond = |pair: &Paired<'_>| pair.distance.relative.iter().zip(limits).any(|(value, limit)| *value > limit);
+        let inexact = self.pairs.iter().filter(|pair| !pair.distance.exact && !pair.distance.non_finite_on_one);
+        let (beyond, within): (Vec<&Paired<'_>>, Vec<&Paired<'_>>) = inexact.partition(|pair| beyond(pair));
+        let (rounded, differ): (Vec<&Paired<'_>>, Vec<&Paired<'_>>) = beyond.into_iter().partition(|pair| pair.rounded);
+        let exact = self.pairs.iter().filter(|pair| pair.distance.exact).count();
+        #[allow(clippy::cast_precision_loss, reason = "counts of parameters lie far below 2^53")]
+        let stands_out = exact as f64 >= NEARLY_ALL * self.pairs.len() as f64;
+        let within_rule = if stands_out { &WEIGHTS_NEARLY } else { &WEIGHTS_WITHIN };
+        let parts = [(&WEIGHTS_DIFFER, differ), (&WEIGHTS_PRECISION, rounded), (within_rule, within)];
+        parts.iter().filter_map(|(rule, pairs)| self.finding(rule, pairs)).collect()
+    }
+
+    fn one_sided(&self, paired: &Parameters<'_>) -> Vec<Finding> {
+        let prefix = paired.common_prefix().unwrap_or_default();
+        let sides = [(Side::Baseline, &paired.only_baseline), (Side::Candidate, &paired.only_candidate)];
+        let finding = |(side, names): (Side, &Vec<&str>)| {
+            let first = names.first()?;
+            Some(
+                Finding::new(&WEIGHTS_ONE_SIDED, *first)
+                    .with("side", side.as_str())
+                    .with("rank", self.rank)
+                    .with("count", names.len())
+                    .with("names", listed(names.iter().copied()))
+                    .with("prefix", prefix.as_str()),
+            )
+        };
+        sides.into_iter().filter_map(finding).collect()
+    }
+
+    fn non_finite(&self) -> Vec<Finding> {
+        let of = |wanted: fn(&Distance) -> bool| -> Vec<&Paired<'_>> {
+            self.pairs.iter().filter(|pair| wanted(&pair.distance)).collect()
+        };
+        let one = self.finding(&WEIGHTS_BROKE, &of(|distance| distance.non_finite_on_one));
+        let both = self
+            .finding(&WEIGHTS_NON_FINITE, &of(|distance| distance.non_finite_on_both && !distance.non_finite_on_one));
+        one.into_iter().chain(both).collect()
+    }
+
+    fn malformed(&self, ours: &[Parameter], theirs: &[Parameter]) -> Option<Finding> {
+        let broken = |(_, parameter): &(Side, &Parameter)| parameter.statistics.is_err();
+        let all = ours.iter().map(|parameter| (Side::Baseline, parameter));
+        let all = all.chain(theirs.iter().map(|parameter| (Side::Candidate, parameter)));
+        let broken: Vec<(Side, &Parameter)> = all.filter(broken).collect();
+        let (_, first) = broken.first()?;
+        let finding = Finding::new(&RECORD_MALFORMED, &first.name).with("step", self.step).with("rank", self.rank);
+        Some(finding.with("places", broken.len()))
+    }
+}
+
+/// The largest distance at later steps.
+#[derive(Default)]
+struct Drift {
+    worst: Option<(f64, u64, u64, String)>,
+    last_step: u64,
+    beyond: usize,
+    compared: usize,
+}
+
+impl Drift {
+    fn add(&mut self, group: &Group<'_>) {
+        self.last_step = self.last_step.max(group.step);
+        #[allow(clippy::cast_precision_loss, reason = "steps lie far below 2^53")]
+        let limit = group.context.policy.weights.drift_per_step.get() * group.step as f64;
+        for pair in &group.pairs {
+            let (_, value) = pair.distance.worst();
+            self.compared += 1;
+            self.beyond += usize::from(value > limit);
+            if value > 0.0 && self.worst.as_ref().is_none_or(|(worst, ..)| value > *worst) {
+                self.worst = Some((value, group.step, group.rank, pair.name.to_owned()));
+            }
+        }
+    }
+
+    fn finding(self, context: &Context<'_>) -> Option<Finding> {
+        let (worst, step, rank, name) = self.worst?;
+        Some(
+            Finding::new(&WEIGHTS_DRIFT, name)
+                .with("step", step)
+                .with("rank", rank)
+                .with("worst", worst)
+                .with("limit", context.policy.weights.drift_per_step.get())
+                .with("beyond", self.beyond)
+                .with("compared", self.compared)
+                .with("last", self.last_step),
+        )
+    }
+}

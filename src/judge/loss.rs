@@ -1,0 +1,252 @@
+//! Judging training curves.
+//!
+//! In this order, as each step decides whether the next makes sense: were both curves there ([`honest`]), do the
+//! learning rates agree, do both runs start from the same weights ([`mode`]), how far do the losses lie apart
+//! ([`level`]), and the metrics beside them ([`beside`]). A published rule ([`preset`]) may decide in place of
+//! `level`; it never replaces `honest`, because a rule that skips what is missing would pass a curve nobody saw.
+
+pub mod beside;
+pub mod code;
+pub mod honest;
+pub mod ledger;
+pub mod level;
+pub mod limits;
+pub mod mode;
+pub mod noise;
+pub mod preset;
+pub mod sources;
+pub mod thin;
+
+use std::collections::BTreeSet;
+
+use crate::compare::curve::{CurveMeasures, Scale, measure};
+use crate::judge::finding::Finding;
+use crate::judge::unit::CurveUnit;
+use crate::pair::curve::source::resolution;
+use crate::pair::curve::{CurvePair, CurvePairing};
+use crate::policy::loss::{LossPolicy, MetricPolicy};
+use crate::read::metric::Role;
+use crate::verdict::{Profile, Verdict};
+use honest::Beside;
+use ledger::Ledger;
+use level::LevelContext;
+use limits::CurveLimits;
+use mode::ResolvedMode;
+use noise::{MetricNoise, NoiseBand};
+
+/// What curves are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// The section of the policy.
+    pub policy: &'a LossPolicy,
+    /// How severe the gate is as a whole.
+    pub profile: Profile,
+    /// How far the case moves by itself, where that was recorded.
+    pub noise: Option<&'a NoiseBand>,
+}
+
+/// One judged curve; its verdict follows from the findings once the policy has settled them.
+#[derive(Debug)]
+pub struct JudgedCurve {
+    /// The unit, without a verdict.
+    pub unit: CurveUnit,
+    /// What is said of it.
+    pub findings: Vec<Finding>,
+    /// Whether the metric counts at all; a metric that is only shown is `skipped`.
+    pub counts: bool,
+}
+
+/// Judges every pair; the second part belongs to no unit.
+pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedCurve>, Vec<Finding>) {
+    let runs: BTreeSet<&str> = pairing.pairs.iter().map(|pair| pair.run.as_str()).collect();
+    let mut judged = Vec::new();
+    for run in runs {
+        let of_run: Vec<&CurvePair<'_>> = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
+        judged.extend(Run::new(&of_run, settings).judge());
+    }
+    (judged, sources::unpaired(&pairing.unpaired, &settings.policy.metrics))
+}
+
+/// What two repeats of one case do, for the metrics that are judged by their level.
+pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, CurveMeasures)> {
+    let judged =
+        |pair: &&CurvePair<'_>| matches!(pair.role, Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss);
+    // No floor: what is recorded is what the case does, however small.
+    let scale = Scale { floor: 0.0, resolution: 0.0 };
+    let of = |pair: &CurvePair<'_>| Some((pair.metric.clone(), measure(&pair.points, scale)?));
+    pairing.pairs.iter().filter(judged).filter_map(of).collect()
+}
+
+/// The curves of one run with what they have in common.
+struct Run<'r, 'a> {
+    pairs: Vec<(&'r CurvePair<'a>, Option<CurveMeasures>)>,
+    mode: ResolvedMode,
+    schedules_differ: bool,
+    settings: Settings<'r>,
+}
+
+impl<'r, 'a> Run<'r, 'a> {
+    fn new(pairs: &[&'r CurvePair<'a>], settings: Settings<'r>) -> Self {
+        let pairs: Vec<_> =
+            pairs.iter().map(|pair| (*pair, measure(&pair.points, scale(pair, settings.policy)))).collect();
+        let lead = pairs.iter().find(|(pair, _)| pair.role == Role::Loss);
+        let first = lead.and_then(|(_, measures)| measures.as_ref()?.first);
+        let schedules_differ = pairs.iter().any(|(pair, _)| {
+            pair.role == Role::LearningRate
+                && beside::schedule_difference(&pair.points).is_some_and(|at| at.value > beside::SCHEDULE)
+        });
+        Self { mode: ResolvedMode::resolve(settings.policy.mode, first), pairs, schedules_differ, settings }
+    }
+
+    fn judge(&self) -> Vec<JudgedCurve> {
+        self.pairs.iter().map(|(pair, measures)| self.judge_pair(pair, measures.as_ref())).collect()
+    }
+
+    fn judge_pair(&self, pair: &CurvePair<'a>, measures: Option<&CurveMeasures>) -> JudgedCurve {
+        let noise = self.settings.noise.and_then(|band| band.metrics.get(&pair.metric));
+        let limits = CurveLimits::resolve(self.mode.weights, self.settings.policy, noise);
+        let mut ledger = Ledger::new(place(pair), self.settings.profile);
+        let own = self.settings.policy.metrics.get(&pair.metric);
+        let counts = self.counts(pair, own);
+        if counts {
+            sources::notes(pair, &mut ledger);
+            self.judge_role(pair, measures, &limits, noise, &mut ledger);
+        }
+        if let (Some(own), Some(measures), true) = (own, measures, counts) {
+            beside::declared(pair, own, measures, &self.settings.policy.hardware, &mut ledger);
+        }
+        if !counts {
+            beside::shown_only(measures, &mut ledger);
+        }
+        let unit = self.unit(pair, measures, &limits, noise, &mut ledger);
+        JudgedCurve { unit, findings: ledger.findings, counts }
+    }
+
+    /// Whether a metric is judged: by its role, or because the policy names limits for it.
+    fn counts(&self, pair: &CurvePair<'_>, own: Option<&MetricPolicy>) -> bool {
+        match own {
+            Some(own) if own.ignore => false,
+            Some(own) if own.mean.is_some() || own.worse.is_some() || own.difference.is_some() => {
+                !pair.role.is_performance() || self.settings.policy.hardware.is_equal() || own.worse.is_some()
+            }
+            _ => !pair.role.is_performance() && pair.role != Role::Other,
+        }
+    }
+
+    fn judge_role(
+        &self,
+        pair: &CurvePair<'a>,
+        measures: Option<&CurveMeasures>,
+        limits: &CurveLimits,
+        noise: Option<&MetricNoise>,
+        ledger: &mut Ledger,
+    ) {
+        if !pair.role.is_performance() {
+            let needed = self.settings.policy.coverage.get();
+            honest::judge(pair, &Beside { gradients: self.gradients(), lead: self.lead(pair), needed }, ledger);
+        }
+        let Some(measures) = measures else { return };
+        match pair.role {
+            Role::Loss => self.judge_loss(pair, measures, limits, noise, ledger),
+            Role::EvalLoss => level::judge_eval(measures, limits, ledger),
+            Role::AuxiliaryLoss | Role::GradNorm => level::judge_noisy(pair.role, measures, limits, ledger),
+            Role::LearningRate => beside::schedule(pair, ledger),
+            Role::EvalScore | Role::Reward => beside::score(pair.role, measures, ledger),
+            Role::Time | Role::Throughput | Role::Memory | Role::Other => {}
+        }
+    }
+
+    fn judge_loss(
+        &self,
+        pair: &CurvePair<'a>,
+        measures: &CurveMeasures,
+        limits: &CurveLimits,
+        noise: Option<&MetricNoise>,
+        ledger: &mut Ledger,
+    ) {
+        let context = LevelContext { mode: self.mode, limits, profile: self.settings.profile };
+        if self.schedules_differ {
+            ledger.say(&code::NOT_JUDGED, |finding| finding);
+            return ledger.show_only(|ledger| level::judge(measures, &context, ledger));
+        }
+        if self.settings.noise.is_some() && noise.is_none() {
+            ledger.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
+        }
+        match self.settings.policy.preset {
+            Some(preset) => {
+                ledger.preset(preset, preset::apply(preset, pair));
+                ledger.beside(|ledger| level::judge(measures, &context, ledger));
+            }
+            None => level::judge(measures, &context, ledger),
+        }
+    }
+
+    /// The gradient norm of the run, in which a hidden failure shows.
+    fn gradients(&self) -> Option<&CurvePair<'a>> {
+        self.pairs.iter().find(|(pair, _)| pair.metric == "grad_norm").map(|(pair, _)| *pair)
+    }
+
+    /// The run's loss, unless `pair` is it.
+    fn lead(&self, pair: &CurvePair<'a>) -> Option<&CurvePair<'a>> {
+        let lead = self.pairs.iter().map(|(pair, _)| *pair).find(|pair| pair.role == Role::Loss);
+        lead.filter(|lead| lead.metric != pair.metric)
+    }
+
+    fn unit(
+        &self,
+        pair: &CurvePair<'a>,
+        measures: Option<&CurveMeasures>,
+        limits: &CurveLimits,
+        noise: Option<&MetricNoise>,
+        ledger: &mut Ledger,
+    ) -> CurveUnit {
+        let has_mode = matches!(pair.role, Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm);
+        let is_loss = pair.role == Role::Loss;
+        CurveUnit {
+            metric: pair.metric.clone(),
+            run: pair.run.clone(),
+            baseline_file: pair.baseline.path.clone(),
+            candidate_file: pair.candidate.path.clone(),
+            preset: self
+                .settings
+                .policy
+                .preset
+                .filter(|_| is_loss)
+                .map(|preset| preset.as_str().to_owned())
+                .unwrap_or_default(),
+            mode: if has_mode { self.mode.weights.as_str().into() } else { String::new() },
+            mode_source: if has_mode { self.mode.source().into() } else { String::new() },
+            verdict: Verdict::Skipped,
+            paired: pair.points.len() as u64,
+            paired_by: pair.points.by.as_str().to_owned(),
+            first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
+            non_finite_steps: honest::one_sided_non_finite(&pair.points).take(honest::LISTED).collect(),
+            rules: std::mem::take(&mut ledger.rules),
+            series: thin::thin(&pair.points, noise),
+        }
+    }
+}
+
+/// The first step after which the difference never returns into the band, or after which the candidate is not
+/// finite any more.
+fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limits: &CurveLimits) -> Option<u64> {
+    let departure = measures.and_then(|measures| measures.first_lasting_departure(limits.band()));
+    departure.into_iter().chain(honest::lasting_failure(&pair.points)).min()
+}
+
+/// How the differences of a pair are measured.
+///
+/// Printed digits count for losses alone: a learning rate of 1e-5 has five decimals and full precision.
+fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
+    let printed = if matches!(pair.role, Role::Loss | Role::EvalLoss) {
+        resolution(&pair.baseline.series).max(resolution(&pair.candidate.series))
+    } else {
+        0.0
+    };
+    Scale { floor: policy.absolute_floor.get(), resolution: printed }
+}
+
+/// How findings call a curve.
+fn place(pair: &CurvePair<'_>) -> String {
+    if pair.run.is_empty() { pair.metric.clone() } else { format!("{}: {}", pair.run, pair.metric) }
+}

@@ -1,0 +1,126 @@
+//! Metrics beside the loss: learning rate, scores, rewards, speed, memory, and whatever the policy names.
+
+use super::code;
+use super::ledger::{Ledger, Measured};
+use super::level::worsening;
+use super::limits::Limits;
+use crate::compare::curve::{At, CurveMeasures};
+use crate::pair::curve::CurvePair;
+use crate::pair::curve::align::Aligned;
+use crate::policy::loss::limit::Band;
+use crate::policy::loss::{Better, Hardware, MetricPolicy};
+use crate::read::metric::Role;
+use crate::verdict::Verdict;
+
+/// Learning rates closer than this, relative, are one schedule printed with different digits.
+pub const SCHEDULE: f64 = 1e-3;
+/// Scores and rewards: MindSpeed's and ROLL's reviewers ask for 2 %, ROLL accepted 4 %.
+const SCORE: Limits = Limits::new(0.02, 0.04);
+/// Steps before speed is steady (MindSpeed's tests leave out as many).
+const WARM_UP: usize = 5;
+
+/// The largest difference of two schedules, relative to the rate; near zero, to a hundredth of the peak.
+pub fn schedule_difference(points: &Aligned) -> Option<At> {
+    let finite = || points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite());
+    let peak = finite().map(|(_, b, c)| b.abs().max(c.abs())).fold(0.0, f64::max);
+    let of = |(step, b, c): (u64, f64, f64)| {
+        let scale = b.abs().max(0.01 * peak);
+        At { step, value: if scale > 0.0 { (c - b).abs() / scale } else { 0.0 } }
+    };
+    finite().map(of).reduce(|a, b| if b.value > a.value { b } else { a })
+}
+
+/// Judges the learning rate: schedules agree, or the loss cannot be judged.
+pub fn schedule(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+    let Some(largest) = schedule_difference(&pair.points) else { return };
+    ledger.measure(Measured {
+        rule: "learning_rate",
+        code: &code::LEARNING_RATE,
+        formula: "largest |c_t - b_t| / max(|b_t|, 0.01 peak)",
+        value: largest.value,
+        limits: Limits { warn: None, fail: Some(SCHEDULE) },
+        step: Some(largest.step),
+        at_worst: Verdict::Fail,
+    });
+}
+
+/// Judges a score or reward: how much worse its mean is. Better is fine.
+pub fn score(role: Role, measures: &CurveMeasures, ledger: &mut Ledger) {
+    let (difference, _) = measures.mean_difference;
+    let worse = if role.more_is_better() == Some(false) { difference } else { -difference };
+    ledger.measure(Measured {
+        rule: "worse_mean",
+        code: &code::WORSE,
+        formula: "how much worse the mean is, over max(1, median |b|); better counts as 0",
+        value: worse.max(0.0) / measures.median.max(1.0),
+        limits: SCORE,
+        step: None,
+        at_worst: Verdict::Fail,
+    });
+}
+
+/// Applies limits that the policy names for a metric.
+pub fn declared(
+    pair: &CurvePair<'_>,
+    own: &MetricPolicy,
+    measures: &CurveMeasures,
+    hardware: &Hardware,
+    ledger: &mut Ledger,
+) {
+    if pair.role.is_performance() && !hardware.is_equal() {
+        return ledger.say(&code::HARDWARE, |finding| {
+            finding
+                .with("metric", pair.metric.as_str())
+                .with("baseline", hardware.baseline.as_str())
+                .with("candidate", hardware.candidate.as_str())
+        });
+    }
+    let (difference, baseline) = if pair.role.is_performance() { steady(pair) } else { measures.mean_difference };
+    let mut measure = |rule, code, formula, value, band: Option<Band>| {
+        if band.is_some() {
+            let limits = Limits::NONE.overridden(band);
+            ledger.measure(Measured { rule, code, formula, value, limits, step: None, at_worst: Verdict::Fail });
+        }
+    };
+    let formula = "mean of r_t over all paired steps, r_t = |c_t - b_t| / |b_t|";
+    measure("declared_mean_rel", &code::MEAN, formula, measures.mean_rel, own.mean);
+    let formula = "|mean c - mean b|";
+    measure("declared_difference", &code::DIFFERENCE, formula, difference, own.difference);
+    let better = own.better.map(|better| better == Better::More).or(pair.role.more_is_better()).unwrap_or(false);
+    let formula = "how much worse the mean is, relative to the baseline's; better counts as 0";
+    measure("declared_worse", &code::WORSE, formula, worsening(difference, baseline, better), own.worse);
+}
+
+/// Difference of the means and mean of the baseline once both runs are warm.
+fn steady(pair: &CurvePair<'_>) -> (f64, f64) {
+    let skip = if pair.points.len() > 2 * WARM_UP { WARM_UP } else { 0 };
+    let finite: Vec<(f64, f64)> = pair
+        .points
+        .iter()
+        .skip(skip)
+        .filter(|(_, b, c)| b.is_finite() && c.is_finite())
+        .map(|(_, b, c)| (b, c))
+        .collect();
+    #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+    let count = finite.len().max(1) as f64;
+    let sum = finite.iter().fold((0.0, 0.0), |sum, (b, c)| (sum.0 + b, sum.1 + c));
+    ((sum.1 - sum.0) / count, sum.0 / count)
+}
+
+/// Shows how far the mean of a metric moved that nobody judges.
+pub fn shown_only(measures: Option<&CurveMeasures>, ledger: &mut Ledger) {
+    let Some(measures) = measures else { return };
+    let (difference, baseline) = measures.mean_difference;
+    let value = if baseline.abs() > 0.0 { difference / baseline.abs() } else { 0.0 };
+    ledger.show_only(|ledger| {
+        ledger.measure(Measured {
+            rule: "mean_change",
+            code: &code::DIFFERENCE,
+            formula: "(mean c - mean b) / |mean b|; shown, not judged",
+            value,
+            limits: Limits::NONE,
+            step: None,
+            at_worst: Verdict::Pass,
+        });
+    });
+}

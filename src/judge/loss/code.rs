@@ -1,0 +1,109 @@
+//! Codes of findings about training curves.
+
+use crate::judge::rule::Rule;
+use crate::verdict::{CheckId, Severity};
+
+const fn rule(code: &'static str, severity: Severity) -> Rule {
+    Rule::new(CheckId::Loss, code, severity)
+}
+
+/// Steps of the baseline are missing on the candidate side.
+pub const COVERAGE: Rule = rule("curve-coverage", Severity::Incomplete);
+/// The candidate covers steps that the baseline does not have.
+pub const BASELINE_SHORTER: Rule = rule("curve-baseline-shorter", Severity::Warn);
+/// NaN or infinity on the candidate side where the baseline is finite.
+pub const NON_FINITE: Rule = rule("curve-non-finite", Severity::Fail);
+/// NaN or infinity on the baseline side: those steps cannot be judged.
+pub const NON_FINITE_BASELINE: Rule = rule("curve-non-finite-baseline", Severity::Warn);
+/// A loss of exactly 0.0, or frozen, while the gradient norm is NaN or 0.
+pub const HIDDEN_FAILURE: Rule = rule("curve-hidden-failure", Severity::Fail);
+/// A curve that never changes.
+pub const CONSTANT: Rule = rule("curve-constant", Severity::Warn);
+/// The learning rate schedules differ.
+pub const LEARNING_RATE: Rule = rule("learning-rate-differs", Severity::Fail);
+/// The loss cannot be judged because the learning rate schedules differ.
+pub const NOT_JUDGED: Rule = rule("curve-not-judged", Severity::Incomplete);
+/// The first step differs and nobody said that it may.
+pub const FIRST_STEP: Rule = rule("first-step-differs", Severity::Warn);
+/// Declared as different weights, but the first step is equal.
+pub const MODE_TOO_LOOSE: Rule = rule("mode-too-loose", Severity::Warn);
+/// The first step differs although the weights are declared equal.
+pub const STEP_1: Rule = rule("curve-step-1", Severity::Fail);
+/// One of the first five steps differs.
+pub const HEAD: Rule = rule("curve-head", Severity::Fail);
+/// The curves differ on average.
+pub const MEAN: Rule = rule("curve-mean", Severity::Fail);
+/// The curves end at different levels.
+pub const TAIL: Rule = rule("curve-tail", Severity::Fail);
+/// Too many single steps differ.
+pub const SPREAD: Rule = rule("curve-spread", Severity::Fail);
+/// The candidate spikes more often than the baseline.
+pub const SPIKES: Rule = rule("curve-spikes", Severity::Warn);
+/// The two runs do not change together from step to step.
+pub const ORDER: Rule = rule("curve-data-order", Severity::Warn);
+/// Differences that look like randomness left in (dropout).
+pub const RANDOMNESS: Rule = rule("curve-randomness", Severity::Warn);
+/// Gradient norms differ on average.
+pub const GRAD_NORM: Rule = rule("curve-grad-norm", Severity::Fail);
+/// A metric that is judged by its mean became worse.
+pub const WORSE: Rule = rule("curve-worse", Severity::Fail);
+/// The means of a metric differ by more than the policy allows.
+pub const DIFFERENCE: Rule = rule("curve-difference", Severity::Fail);
+/// The chosen published rule fails.
+pub const PRESET: Rule = rule("curve-preset", Severity::Fail);
+/// The chosen published rule cannot be applied to this curve.
+pub const PRESET_EMPTY: Rule = rule("curve-preset-empty", Severity::Incomplete);
+/// A limit on speed or memory is declared, and the hardware is not known to be equal.
+pub const HARDWARE: Rule = rule("curve-hardware", Severity::Warn);
+/// The absolute floor hides differences that would matter.
+pub const FLOOR: Rule = rule("curve-floor", Severity::Warn);
+/// The source has no step numbers.
+pub const BY_POSITION: Rule = rule("curve-by-position", Severity::Info);
+/// Steps were logged twice.
+pub const REPEATED: Rule = rule("curve-repeated-steps", Severity::Info);
+/// The file ends in the middle of a record.
+pub const TRUNCATED: Rule = rule("curve-truncated", Severity::Warn);
+/// Lines of data that could not be read.
+pub const SKIPPED_LINES: Rule = rule("curve-skipped-lines", Severity::Warn);
+/// Other files say the same.
+pub const DUPLICATE: Rule = rule("curve-duplicate-source", Severity::Info);
+/// A loss that only one side has.
+pub const ONE_SIDED: Rule = rule("curve-one-sided", Severity::Incomplete);
+/// A noise band was given, and it knows nothing of this metric.
+pub const NO_NOISE: Rule = rule("curve-noise-missing", Severity::Warn);
+
+/// All of them.
+pub const RULES: &[&Rule] = &[
+    &COVERAGE,
+    &BASELINE_SHORTER,
+    &NON_FINITE,
+    &NON_FINITE_BASELINE,
+    &HIDDEN_FAILURE,
+    &CONSTANT,
+    &LEARNING_RATE,
+    &NOT_JUDGED,
+    &FIRST_STEP,
+    &MODE_TOO_LOOSE,
+    &STEP_1,
+    &HEAD,
+    &MEAN,
+    &TAIL,
+    &SPREAD,
+    &SPIKES,
+    &ORDER,
+    &RANDOMNESS,
+    &GRAD_NORM,
+    &WORSE,
+    &DIFFERENCE,
+    &PRESET,
+    &PRESET_EMPTY,
+    &HARDWARE,
+    &FLOOR,
+    &BY_POSITION,
+    &REPEATED,
+    &TRUNCATED,
+    &SKIPPED_LINES,
+    &DUPLICATE,
+    &ONE_SIDED,
+    &NO_NOISE,
+];

@@ -1,0 +1,219 @@
+//! Were both curves there at all?
+//!
+//! Missing steps, values that are not finite, and failures that hide behind healthy-looking numbers. These rules
+//! hold whatever else is chosen.
+
+use std::collections::BTreeSet;
+
+use super::code;
+use super::ledger::Ledger;
+use crate::judge::finding::RuleOutcome;
+use crate::judge::number::Number;
+use crate::pair::curve::CurvePair;
+use crate::pair::curve::align::Aligned;
+use crate::read::metric::Role;
+use crate::verdict::{Severity, Verdict};
+
+/// Steps that are listed by number.
+pub const LISTED: usize = 100;
+/// A frozen loss has the same digits at so many steps in a row.
+const FROZEN: usize = 3;
+/// A curve of this length that never changes is worth a word.
+const CONSTANT_FROM: usize = 10;
+
+/// What stands beside a curve in its run.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'r, 'a> {
+    /// The gradient norm, in which a hidden failure shows.
+    pub gradients: Option<&'r CurvePair<'a>>,
+    /// The loss, where the curve is another one.
+    pub lead: Option<&'r CurvePair<'a>>,
+    /// The share of steps that must be covered.
+    pub needed: f64,
+}
+
+/// Applies all rules of this file.
+pub fn judge(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) {
+    coverage(pair, beside, ledger);
+    non_finite(pair, ledger);
+    if pair.role == Role::Loss {
+        hidden_failure(pair, beside.gradients, ledger);
+        constant(pair, ledger);
+    }
+}
+
+/// How much a gap weighs: the loss must be there; of what stands beside it, a part may do.
+fn gap(role: Role, share: f64) -> Severity {
+    if matches!(role, Role::Loss | Role::EvalLoss) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
+}
+
+fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) {
+    let (coverage, needed) = (&pair.points.coverage, beside.needed);
+    let share = coverage.share();
+    let holds = share >= needed && coverage.both > 0;
+    // Steps that the loss lacks as well are told once, with the loss.
+    let told = beside.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
+    let severity = if told { Severity::Info } else { gap(pair.role, share) };
+    ledger.note(RuleOutcome {
+        rule: "coverage".into(),
+        formula: "steps finite on both sides / steps finite in the baseline, at least the limit".into(),
+        value: Some(Number(share)),
+        warn: None,
+        fail: Some(Number(needed)),
+        margin: Some(Number(share / needed - 1.0)),
+        verdict: match () {
+            () if holds => Verdict::Pass,
+            () if told => Verdict::Skipped,
+            () => severity.verdict(),
+        },
+        note: format!("{} of {} steps", coverage.both, coverage.baseline),
+    });
+    if !holds && !told {
+        ledger.say(&code::COVERAGE, |finding| {
+            finding
+                .weighing(severity)
+                .with("both", coverage.both)
+                .with("baseline", coverage.baseline)
+                .with("share", share)
+                .with("limit", needed)
+                .with("missing", ranges(&coverage.missing))
+        });
+    }
+    // One step in twenty, as for the other direction.
+    if pair.role == Role::Loss && coverage.both > 0 && coverage.candidate_only * 20 > coverage.both {
+        ledger.say(&code::BASELINE_SHORTER, |finding| {
+            finding.with("extra", coverage.candidate_only).with("both", coverage.both)
+        });
+    }
+}
+
+fn ranges(missing: &[(u64, u64)]) -> Vec<String> {
+    missing
+        .iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}..{last}") })
+        .collect()
+}
+
+/// Steps at which one side only is not finite.
+pub fn one_sided_non_finite(points: &Aligned) -> impl Iterator<Item = u64> + '_ {
+    points.iter().filter(|(_, b, c)| b.is_finite() != c.is_finite()).map(|(step, ..)| step)
+}
+
+/// The first step from which on the candidate is not finite to the end, while the baseline is.
+pub fn lasting_failure(points: &Aligned) -> Option<u64> {
+    let values = points.baseline.iter().zip(&points.candidate).rev();
+    let broken = values.take_while(|(b, c)| b.is_finite() && !c.is_finite()).count();
+    if broken == 0 { None } else { points.step.get(points.len() - broken).copied() }
+}
+
+fn non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+    let points = &pair.points;
+    let of_candidate: Vec<u64> =
+        points.iter().filter(|(_, b, c)| b.is_finite() && !c.is_finite()).map(|(step, ..)| step).collect();
+    let severity = severity_of(pair, of_candidate.len());
+    let first = of_candidate.first().map(u64::to_string).unwrap_or_default();
+    #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+    ledger.note(RuleOutcome {
+        rule: "non_finite".into(),
+        formula: "steps at which the candidate is NaN or infinite and the baseline is finite; none is allowed".into(),
+        value: Some(Number(of_candidate.len() as f64)),
+        warn: None,
+        fail: Some(Number(0.0)),
+        margin: None,
+        verdict: if of_candidate.is_empty() { Verdict::Pass } else { severity.verdict() },
+        note: if first.is_empty() { String::new() } else { format!("from step {first}") },
+    });
+    if !of_candidate.is_empty() {
+        ledger.say(&code::NON_FINITE, |finding| {
+            finding.weighing(severity).with("count", of_candidate.len()).with("step", first)
+        });
+    }
+    baseline_non_finite(pair, ledger);
+}
+
+/// A gradient norm may overflow at a step that loss scaling then skips; a loss may not.
+fn severity_of(pair: &CurvePair<'_>, count: usize) -> Severity {
+    let recovered = pair.points.candidate.last().is_some_and(|value| value.is_finite());
+    let rare = count * 100 <= pair.points.len();
+    if pair.role == Role::GradNorm && recovered && rare { Severity::Warn } else { Severity::Fail }
+}
+
+/// What the baseline cannot say, nobody can judge: beyond one step in twenty it is no baseline.
+fn baseline_non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+    let steps: Vec<u64> = pair.points.iter().filter(|(_, b, _)| !b.is_finite()).map(|(step, ..)| step).collect();
+    let Some(first) = steps.first() else { return };
+    let severity = if steps.len() * 20 > pair.points.len() { Severity::Incomplete } else { Severity::Warn };
+    ledger.say(&code::NON_FINITE_BASELINE, |finding| {
+        finding.weighing(severity).with("count", steps.len()).with("step", first.to_string())
+    });
+}
+
+/// Trainers filter NaN out of the logged loss and write 0.0, or the last good value again; the gradient norm gives
+/// it away.
+fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledger: &mut Ledger) {
+    let bad = |of: fn(&(u64, f64, f64)) -> f64| -> BTreeSet<u64> {
+        let all = gradients.map(|gradients| &gradients.points).into_iter().flat_map(Aligned::iter);
+        all.filter(|point| !of(point).is_finite() || of(point) == 0.0).map(|(step, ..)| step).collect()
+    };
+    let candidate = frozen(&pair.points.step, &pair.points.candidate, &bad(|(.., c)| *c));
+    let baseline = frozen(&pair.points.step, &pair.points.baseline, &bad(|(_, b, _)| *b));
+    let alone: Vec<u64> = candidate.difference(&baseline).copied().collect();
+    let (steps, side, severity) = match (alone.is_empty(), baseline.is_empty(), candidate.is_empty()) {
+        (false, ..) => (alone, "candidate", Severity::Fail),
+        (true, false, true) => (baseline.iter().copied().collect(), "baseline", Severity::Incomplete),
+        (true, false, false) => (candidate.iter().copied().collect(), "both", Severity::Warn),
+        (true, true, _) => (Vec::new(), "", Severity::Info),
+    };
+    let first = steps.first().map(u64::to_string).unwrap_or_default();
+    #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+    ledger.note(RuleOutcome {
+        rule: "hidden_failure".into(),
+        formula: "steps with a loss of 0.0 or a frozen loss while the gradient norm is NaN or 0; none is allowed"
+            .into(),
+        value: gradients.map(|_| Number(steps.len() as f64)),
+        warn: None,
+        fail: Some(Number(0.0)),
+        margin: None,
+        verdict: if steps.is_empty() { Verdict::Pass } else { severity.verdict() },
+        note: match (first.is_empty(), gradients) {
+            (false, _) => format!("from step {first}"),
+            (true, None) => "no gradient norm was logged".into(),
+            (true, Some(_)) => String::new(),
+        },
+    });
+    if !steps.is_empty() {
+        ledger.say(&code::HIDDEN_FAILURE, |finding| {
+            finding.weighing(severity).with("count", steps.len()).with("step", first).with("side", side)
+        });
+    }
+}
+
+/// Steps of a loss that is 0.0 or has stood still, among those whose gradient norm is bad.
+fn frozen(steps: &[u64], values: &[f64], bad: &BTreeSet<u64>) -> BTreeSet<u64> {
+    let mut found = BTreeSet::new();
+    if bad.is_empty() {
+        return found;
+    }
+    let points: Vec<(u64, f64)> = steps.iter().copied().zip(values.iter().copied()).collect();
+    for equal in points.chunk_by(|a, b| a.1.to_bits() == b.1.to_bits()) {
+        let zero = equal.first().is_some_and(|(_, value)| *value == 0.0);
+        if zero || equal.len() >= FROZEN {
+            found.extend(equal.iter().map(|(step, _)| *step).filter(|step| bad.contains(step)));
+        }
+    }
+    found
+}
+
+fn constant(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+    let still = |values: &[f64]| {
+        values.len() >= CONSTANT_FROM
+            && values.first().is_some_and(|first| values.iter().all(|value| value.to_bits() == first.to_bits()))
+    };
+    let side = match (still(&pair.points.baseline), still(&pair.points.candidate)) {
+        (true, true) => "both",
+        (true, false) => "baseline",
+        (false, true) => "candidate",
+        (false, false) => return,
+    };
+    ledger.say(&code::CONSTANT, |finding| finding.with("side", side));
+}

@@ -1,0 +1,228 @@
+//! How far do the losses lie apart?
+
+use super::code;
+use super::ledger::{Ledger, Measured};
+use super::limits::{CurveLimits, Limits, allowed_outside};
+use super::mode::{ResolvedMode, Weights};
+use crate::compare::curve::{CurveMeasures, relative};
+use crate::judge::rule::Rule;
+use crate::read::metric::Role;
+use crate::verdict::{Profile, Verdict};
+
+/// Runs on the same data change together at least this much, whatever randomness is left in (measured: dropout
+/// 0.98, another data order -0.25 to 0.2).
+const TOGETHER: f64 = 0.9;
+/// Below this the two runs do not see the same data.
+const APART: f64 = 0.3;
+/// Randomness pushes up and down; a defect pushes one way.
+const ONE_SIDED: f64 = 0.8;
+/// Even randomness may not move the mean by more than this many limits.
+const RANDOM_FACTOR: f64 = 2.0;
+/// Shorter curves do not show whether two runs move together.
+const ORDER_FROM: usize = 50;
+
+/// What a loss is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelContext<'a> {
+    /// Same weights or own.
+    pub mode: ResolvedMode,
+    /// The limits.
+    pub limits: &'a CurveLimits,
+    /// How severe the gate is as a whole.
+    pub profile: Profile,
+}
+
+/// Judges a training loss.
+pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledger) {
+    if context.profile == Profile::BitExact {
+        bit_exact(measures, ledger);
+    }
+    mode(context, ledger);
+    floor(measures, ledger);
+    let random = is_random(measures, context);
+    let at_worst = if random { Verdict::Warn } else { Verdict::Fail };
+    let limits = context.limits;
+    let rule = |rule, code: &'static Rule, formula, value, limits, step, at_worst| Measured {
+        rule,
+        code,
+        formula,
+        value,
+        limits,
+        step,
+        at_worst,
+    };
+    if let Some(first) = measures.first {
+        let formula = "r_1 = |c_1 - b_1| / |b_1| at the first paired step";
+        ledger.measure(rule(
+            "step_1_rel",
+            &code::STEP_1,
+            formula,
+            first.value,
+            limits.step_1,
+            Some(first.step),
+            Verdict::Fail,
+        ));
+    }
+    if let Some(head) = measures.head {
+        let formula = "largest r_t of the first 5 paired steps, r_t = |c_t - b_t| / |b_t|";
+        ledger.measure(rule("head_max_rel", &code::HEAD, formula, head.value, limits.head, Some(head.step), at_worst));
+    }
+    let formula = "mean of r_t over all paired steps";
+    ledger.measure(rule("mean_rel", &code::MEAN, formula, measures.mean_rel, limits.mean, None, at_worst));
+    let formula = "(mean c - mean b) / |mean b| over the last tenth of the paired steps (5 to 50)";
+    ledger.measure(rule("tail_signed_rel", &code::TAIL, formula, measures.tail, limits.tail, None, Verdict::Fail));
+    spread(measures, limits.spread, at_worst, ledger);
+    spikes(measures, ledger);
+    together(measures, context, random, ledger);
+}
+
+/// The bit-exact profile: nothing may differ, floor or not.
+fn bit_exact(measures: &CurveMeasures, ledger: &mut Ledger) {
+    ledger.measure(Measured {
+        rule: "bit_exact",
+        code: &code::DIFFERENCE,
+        formula: "mean of |c_t - b_t|; the bit-exact profile allows no difference",
+        value: measures.mean_abs,
+        limits: Limits { warn: None, fail: Some(0.0) },
+        step: None,
+        at_worst: Verdict::Fail,
+    });
+}
+
+fn mode(context: &LevelContext<'_>, ledger: &mut Ledger) {
+    let mode = &context.mode;
+    let value = mode.first.map_or(f64::NAN, |first| first.value);
+    if mode.is_loose_unasked() {
+        ledger.say(&code::FIRST_STEP, |finding| finding.with("value", value).with("limit", super::mode::FORWARD_NOISE));
+    } else if mode.is_too_loose() {
+        ledger.say(&code::MODE_TOO_LOOSE, |finding| finding.with("value", value));
+    }
+}
+
+/// A floor that reaches a tenth of the loss itself leaves nothing to judge.
+fn floor(measures: &CurveMeasures, ledger: &mut Ledger) {
+    if measures.median > 0.0 && measures.floor * 10.0 > measures.median {
+        ledger.say(&code::FLOOR, |finding| finding.with("floor", measures.floor).with("median", measures.median));
+    }
+}
+
+fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut Ledger) {
+    let n = measures.rel.len();
+    #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+    let (outside, allowed) = (measures.steps_above(band) as f64, allowed_outside(n) as f64);
+    ledger.measure(Measured {
+        rule: "spread",
+        code: &code::SPREAD,
+        formula: if measures.smoothed.is_some() {
+            "steps with r_t above the band, after a rolling median of 11; at most one in a hundred"
+        } else {
+            "steps with r_t above the band; at most one in a hundred, none of fewer than 50"
+        },
+        value: outside,
+        limits: Limits { warn: None, fail: Some(allowed) },
+        step: measures.max.filter(|_| outside > allowed).map(|at| at.step),
+        at_worst,
+    });
+}
+
+/// Isolated spikes happen; twice as many of them, and more than a few, are a sign.
+fn spikes(measures: &CurveMeasures, ledger: &mut Ledger) {
+    let (baseline, candidate) = measures.spikes;
+    #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+    ledger.measure(Measured {
+        rule: "spikes",
+        code: &code::SPIKES,
+        formula: "isolated spikes of the candidate; warns at twice the baseline's, and three more",
+        value: candidate as f64,
+        limits: Limits { warn: Some((baseline * 2).max(baseline + 3) as f64 - 1.0), fail: None },
+        step: None,
+        at_worst: Verdict::Warn,
+    });
+}
+
+/// Whether the differences are what healthy randomness makes of them: both runs change together from step to
+/// step, the differences go both ways, and the mean stays within twice its limit.
+///
+/// Never where the weights are declared equal: then no randomness should be left.
+fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
+    let declared_same = context.mode.declared && context.mode.weights == Weights::Same;
+    let mean = match context.mode.weights {
+        // The limits of own weights hold for randomness that shows only after the first step, too.
+        Weights::Same => Some(1e-2),
+        Weights::Own => context.limits.mean.fail,
+    };
+    !declared_same
+        && measures.change_correlation.is_some_and(|together| together >= TOGETHER)
+        && measures.majority <= ONE_SIDED
+        && mean.is_some_and(|limit| measures.mean_rel <= RANDOM_FACTOR * limit)
+}
+
+fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, ledger: &mut Ledger) {
+    let Some(together) = measures.change_correlation else { return };
+    let apart = together < APART
+        && measures.rel.len() >= ORDER_FROM
+        && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
+    ledger.measure(Measured {
+        rule: "change_apart",
+        code: &code::ORDER,
+        formula: "1 - rank correlation of both runs' step-to-step changes, the worse half",
+        value: 1.0 - together,
+        limits: if apart { Limits { warn: Some(1.0 - APART), fail: None } } else { Limits::NONE },
+        step: None,
+        at_worst: Verdict::Warn,
+    });
+    let judged_loosely = context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
+    if random && judged_loosely {
+        ledger.say(&code::RANDOMNESS, |finding| {
+            finding.with("together", together).with("majority", measures.majority).with("value", measures.mean_rel)
+        });
+    }
+}
+
+/// Judges a loss on held-out data: few points, so level and end only.
+pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut Ledger) {
+    ledger.measure(Measured {
+        rule: "mean_rel",
+        code: &code::MEAN,
+        formula: "mean of r_t over all paired evaluations, r_t = |c_t - b_t| / |b_t|",
+        value: measures.mean_rel,
+        limits: limits.mean,
+        step: None,
+        at_worst: Verdict::Fail,
+    });
+    let last = measures.rel.last().copied().zip(measures.steps.last().copied());
+    if let Some((value, step)) = last {
+        ledger.measure(Measured {
+            rule: "last_rel",
+            code: &code::TAIL,
+            formula: "r_t at the last paired evaluation",
+            value,
+            limits: limits.tail,
+            step: Some(step),
+            at_worst: Verdict::Fail,
+        });
+    }
+}
+
+/// Judges a gradient norm or an auxiliary loss: by the mean, with room for their noise.
+pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut Ledger) {
+    let (rule, code) = match role {
+        Role::GradNorm => ("grad_norm_mean_rel", &code::GRAD_NORM),
+        _ => ("mean_rel", &code::MEAN),
+    };
+    ledger.measure(Measured {
+        rule,
+        code,
+        formula: "mean of r_t over all paired steps, r_t = |c_t - b_t| / |b_t|",
+        value: measures.mean_rel,
+        limits: limits.grad_norm,
+        step: None,
+        at_worst: Verdict::Fail,
+    });
+}
+
+/// The change of a mean relative to the baseline's, in its worse direction; 0 where it became better.
+pub fn worsening(difference: f64, baseline: f64, more_is_better: bool) -> f64 {
+    let worse = if more_is_better { -difference } else { difference };
+    if worse <= 0.0 { 0.0 } else { relative(baseline.abs(), baseline.abs() + worse, 0.0) }
+}

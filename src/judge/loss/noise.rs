@@ -1,0 +1,105 @@
+//! The noise band: how far a case moves by itself.
+//!
+//! Recorded from repeats of the baseline. Every two repeats are compared with the gate's own measures; the
+//! largest value of each measure is kept. Head and mean then fail above three times that value and warn above one
+//! and a half times it; from one comparison alone, five times and two and a half times. Neither goes below 2e-5.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::Limits;
+use crate::compare::curve::CurveMeasures;
+use crate::judge::number::Number;
+
+/// Never judge by less than this: two honest platforms differ by it in one forward and backward pass.
+const LEAST: f64 = 2e-5;
+/// Comparisons of three repeats, from which on the smaller factors hold.
+const ENOUGH: u32 = 3;
+/// Points of a recorded envelope.
+const ENVELOPE: usize = 200;
+
+/// A recorded noise band: the content of a noise file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoiseBand {
+    /// Marks the file and its layout: 1.
+    pub precision_gate_noise: u32,
+    /// The repeats it was recorded from.
+    pub runs: Vec<String>,
+    /// What each metric does, by canonical name.
+    pub metrics: BTreeMap<String, MetricNoise>,
+}
+
+impl NoiseBand {
+    /// The layout this version reads and writes.
+    pub const LAYOUT: u32 = 1;
+
+    /// A band without any comparison yet.
+    pub fn new(runs: Vec<String>) -> Self {
+        Self { precision_gate_noise: Self::LAYOUT, runs, metrics: BTreeMap::new() }
+    }
+
+    /// Takes in the comparison of two repeats.
+    pub fn record(&mut self, metric: &str, measures: &CurveMeasures) {
+        self.metrics.entry(metric.to_owned()).or_default().record(measures);
+    }
+}
+
+/// How far one metric moves by itself: the largest values of all comparisons.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MetricNoise {
+    /// How many comparisons it was recorded from.
+    pub comparisons: u32,
+    /// Largest r of the first five steps.
+    pub head: f64,
+    /// Mean r.
+    pub mean: f64,
+    /// Magnitude of the signed tail.
+    pub tail: f64,
+    /// Largest r.
+    pub max: f64,
+    /// Largest r around single steps.
+    pub envelope: Vec<(u64, f64)>,
+}
+
+impl MetricNoise {
+    fn record(&mut self, measures: &CurveMeasures) {
+        self.comparisons += 1;
+        self.head = self.head.max(measures.head.map_or(0.0, |at| at.value));
+        self.mean = self.mean.max(measures.mean_rel);
+        self.tail = self.tail.max(measures.tail.abs());
+        self.max = self.max.max(measures.max.map_or(0.0, |at| at.value));
+        let size = measures.steps.len().div_ceil(ENVELOPE).max(1);
+        let blocks = measures.steps.chunks(size).zip(measures.rel.chunks(size));
+        let found = blocks.filter_map(|(steps, rel)| Some((*steps.last()?, rel.iter().copied().fold(0.0, f64::max))));
+        for (step, value) in found {
+            match self.envelope.iter_mut().find(|(known, _)| *known == step) {
+                Some((_, known)) => *known = known.max(value),
+                None => self.envelope.push((step, value)),
+            }
+        }
+        self.envelope.sort_by_key(|(step, _)| *step);
+    }
+
+    /// Limits of a measure whose largest recorded value is `largest`.
+    pub fn limits(&self, largest: f64) -> Limits {
+        let (warn, fail) = if self.comparisons >= ENOUGH { (1.5, 3.0) } else { (2.5, 5.0) };
+        Limits::new((warn * largest).max(LEAST), (fail * largest).max(LEAST))
+    }
+
+    /// The band around the baseline at `step`, relative: what a curve may do there without standing out.
+    pub fn band_at(&self, step: u64) -> Number {
+        let index = self.envelope.partition_point(|(known, _)| *known < step);
+        let around = self.envelope.get(index).or_else(|| self.envelope.last());
+        Number(around.map_or(0.0, |(_, value)| self.limits(*value).fail.unwrap_or(*value)))
+    }
+
+    /// Whether every number is one a limit can be made of.
+    pub fn is_sound(&self) -> bool {
+        let all = [self.head, self.mean, self.tail, self.max].into_iter().chain(self.envelope.iter().map(|(_, v)| *v));
+        self.comparisons > 0 && all.into_iter().all(|value| value.is_finite() && value >= 0.0)
+    }
+}

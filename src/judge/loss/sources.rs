@@ -1,0 +1,95 @@
+//! What is to be said about where curves came from.
+
+use std::collections::BTreeMap;
+
+use super::code;
+use super::ledger::Ledger;
+use crate::judge::finding::Finding;
+use crate::judge::rule::artifacts;
+use crate::pair::curve::align::PairedBy;
+use crate::pair::curve::{CurvePair, Unpaired};
+use crate::policy::loss::MetricPolicy;
+use crate::read::curve::Note;
+use crate::read::metric::Role;
+use crate::verdict::{CheckId, Severity, Side};
+
+/// Notes about a pair's files and steps.
+pub fn notes(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+    // Said once per run, with the metric that a report shows first.
+    if pair.role != Role::Loss {
+        return;
+    }
+    if pair.points.by == PairedBy::Position {
+        ledger.say(&code::BY_POSITION, |finding| finding);
+    }
+    for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
+        if source.series.repeated > 0 {
+            ledger.say(&code::REPEATED, |finding| {
+                finding
+                    .with("count", source.series.repeated)
+                    .with("side", side.as_str())
+                    .with("path", source.path.as_str())
+            });
+        }
+        for note in &source.notes {
+            match note {
+                Note::Truncated => ledger.say(&code::TRUNCATED, |finding| {
+                    finding.with("side", side.as_str()).with("path", source.path.as_str())
+                }),
+                Note::SkippedLines(count) => ledger.say(&code::SKIPPED_LINES, |finding| {
+                    finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
+                }),
+            }
+        }
+    }
+    for (side, used) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
+        let others: Vec<String> =
+            pair.duplicates.iter().filter(|(of, _)| *of == side).map(|(_, path)| path.clone()).collect();
+        if !others.is_empty() {
+            ledger.say(&code::DUPLICATE, |finding| {
+                finding.with("side", side.as_str()).with("path", used.path.as_str()).with("others", others)
+            });
+        }
+    }
+}
+
+/// Findings about metrics that could not be paired.
+pub fn unpaired(unpaired: &[Unpaired], metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+    unpaired.iter().filter_map(|unpaired| finding(unpaired, metrics)).collect()
+}
+
+fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
+    let ignored = |metric: &String| metrics.get(metric).is_some_and(|own| own.ignore);
+    match unpaired {
+        Unpaired::Ambiguous { metric, side, paths } => {
+            let role = crate::read::metric::role(metric);
+            if ignored(metric) || role.is_performance() || role == Role::Other {
+                return None;
+            }
+            Some(
+                Finding::new(&artifacts::AMBIGUOUS, metric)
+                    .of_check(CheckId::Loss)
+                    .with("side", side.as_str())
+                    .with("count", paths.len())
+                    .with("paths", paths.clone()),
+            )
+        }
+        Unpaired::OneSided { metric, role, side, path } => {
+            let severity = match role {
+                Role::Loss => Severity::Incomplete,
+                Role::EvalLoss | Role::EvalScore | Role::Reward | Role::GradNorm => Severity::Warn,
+                // A learning rate or a speed on one side only takes nothing away from the loss.
+                _ => return None,
+            };
+            if ignored(metric) {
+                return None;
+            }
+            Some(
+                Finding::new(&code::ONE_SIDED, metric)
+                    .weighing(severity)
+                    .with("side", side.as_str())
+                    .with("path", path.as_str()),
+            )
+        }
+    }
+}

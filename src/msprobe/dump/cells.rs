@@ -1,0 +1,285 @@
+//! Cells of one side of a row, and how msprobe prints them (`dump-compare.md` sections 3.2, 4.1 and 4.2).
+
+use super::{Mode, hash};
+use crate::msprobe::python;
+use crate::msprobe::table::Cell;
+use crate::read::dump::{Leaf, TensorRecord, Value};
+use crate::read::json::Json;
+
+/// What a cell without a value shows.
+pub(super) const NOTHING: &str = "N/A";
+/// What `Data_name` shows where no file was written.
+const NO_FILE: &str = "-1";
+
+/// One side of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Half {
+    pub(super) name: String,
+    pub(super) dtype: String,
+    pub(super) shape: String,
+    pub(super) requires_grad: &'static str,
+    /// Maximum, minimum, mean, 2-norm.
+    pub(super) statistics: [Cell; 4],
+    pub(super) hash: String,
+    pub(super) data_name: String,
+}
+
+impl Half {
+    /// The cells of a value.
+    pub(super) fn of(leaf: &Leaf) -> Self {
+        let half = match &leaf.value {
+            Value::Null => Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() },
+            Value::Tensor(record) => Self::of_tensor(record),
+            Value::Plain { type_name, value } => Self::of_plain(&leaf.row, type_name, value),
+        };
+        Self { name: leaf.row.clone(), ..half }
+    }
+
+    /// The cells where there is no value to show.
+    pub(super) fn missing() -> Self {
+        Self {
+            name: NOTHING.into(),
+            dtype: NOTHING.into(),
+            shape: NOTHING.into(),
+            requires_grad: NOTHING,
+            statistics: all(NOTHING),
+            hash: NOTHING.into(),
+            data_name: NOTHING.into(),
+        }
+    }
+
+    fn of_tensor(record: &TensorRecord) -> Self {
+        Self {
+            dtype: record.dtype.clone(),
+            shape: shape_text(&record.shape),
+            requires_grad: match record.requires_grad {
+                Some(true) => "True",
+                Some(false) => "False",
+                None => NOTHING,
+            },
+            // msprobe turns the truth values of a tensor's record into text, those of scalars not.
+            statistics: [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(value) {
+                truth @ Cell::Bool(_) => Cell::Text(truth.text()),
+                other => other,
+            }),
+            hash: record.checksum.clone().unwrap_or_else(|| hash::of_text("")),
+            data_name: record.data_name.clone().unwrap_or_else(|| NO_FILE.into()),
+            ..Self::missing()
+        }
+    }
+
+    fn of_plain(row: &str, type_name: &str, value: &Json) -> Self {
+        let text = python::str(value);
+        let scalar = Self { data_name: NO_FILE.into(), shape: "[]".into(), ..Self::missing() };
+        let named_rank = matches!(row.rsplit('.').next(), Some("src" | "dst" | "group_src" | "group_dst"));
+        match type_name {
+            "torch.Size" => Self {
+                dtype: type_name.into(),
+                hash: hash::of_text(&text),
+                shape: text,
+                statistics: all("None"),
+                ..scalar
+            },
+            "slice" => Self {
+                dtype: type_name.into(),
+                shape: format!("({},)", value.as_array().map_or(0, <[Json]>::len)),
+                statistics: all("None"),
+                hash: hash::of_text(&text),
+                ..scalar
+            },
+            "ellipsis" => Self {
+                dtype: type_name.into(),
+                statistics: [value; 4].map(statistic),
+                hash: hash::of_text(&text),
+                ..scalar
+            },
+            _ if named_rank || type_name == "torch.ProcessGroup" => {
+                Self { dtype: type_name.into(), statistics: all(&text), hash: text, ..scalar }
+            }
+            // Its value is kept under another key, so msprobe sees none.
+            "torch.memory_format" => {
+                Self { dtype: class_of(&Json::Null), statistics: all("None"), hash: hash::of_text(""), ..scalar }
+            }
+            _ => Self {
+                dtype: class_of(value),
+                statistics: [value; 4].map(statistic),
+                hash: hash::of_value(value),
+                ..scalar
+            },
+        }
+    }
+
+    /// Whether a file of its values was written.
+    pub(super) fn is_saved(&self) -> bool {
+        self.data_name != NO_FILE && self.data_name != NOTHING
+    }
+
+    /// Whether there is a value at all.
+    pub(super) fn is_missing(&self) -> bool {
+        self.name == NOTHING
+    }
+}
+
+/// The same text in every cell.
+pub(super) fn all<const N: usize>(text: &str) -> [Cell; N] {
+    std::array::from_fn(|_| Cell::from(text))
+}
+
+/// A shape as the text of a Python list.
+pub(super) fn shape_text(shape: &[u64]) -> String {
+    format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// The text of the Python class of a value.
+fn class_of(value: &Json) -> String {
+    let class = match value {
+        Json::Null => "NoneType",
+        Json::Bool(_) => "bool",
+        Json::Int(_) | Json::BigInt(_) => "int",
+        Json::Float(_) => "float",
+        Json::Text(_) => "str",
+        Json::Array(_) => "list",
+        Json::Object(_) => "dict",
+    };
+    format!("<class '{class}'>")
+}
+
+/// A statistic: numbers and truth values keep their kind, NaN is `Nan`, everything else is text.
+fn statistic(value: &Json) -> Cell {
+    match value {
+        Json::Int(number) => Cell::Int(*number),
+        Json::Bool(truth) => Cell::Bool(*truth),
+        Json::Float(number) if !number.is_nan() => Cell::Float(*number),
+        other => match python::str(other) {
+            text if text.eq_ignore_ascii_case("nan") => Cell::from("Nan"),
+            text => Cell::Text(text),
+        },
+    }
+}
+
+/// Repeats what pandas does to the four statistics of one side when it makes columns of them.
+///
+/// A column of whole and other numbers becomes one of floats. Where all four columns are numeric and any value is
+/// a float, all become floats.
+pub(super) fn infer<'a>(statistics: impl Iterator<Item = &'a mut [Cell; 4]>) {
+    let mut rows: Vec<&mut [Cell; 4]> = statistics.collect();
+    let mut kinds = [ColumnKind::Whole; 4];
+    for row in &rows {
+        for (kind, cell) in kinds.iter_mut().zip(row.iter()) {
+            *kind = (*kind).max(ColumnKind::of(cell));
+        }
+    }
+    let widest = kinds.into_iter().max().unwrap_or(ColumnKind::Other);
+    for row in &mut rows {
+        for (kind, cell) in kinds.iter().zip(row.iter_mut()) {
+            if *kind == ColumnKind::Number || widest == ColumnKind::Number {
+                *cell = float(cell);
+            }
+        }
+    }
+}
+
+/// What a column holds, each kind wider than the one before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ColumnKind {
+    Whole,
+    Number,
+    Other,
+}
+
+impl ColumnKind {
+    fn of(cell: &Cell) -> Self {
+        match cell {
+            Cell::Int(_) => Self::Whole,
+            Cell::Float(_) => Self::Number,
+            _ => Self::Other,
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "pandas converts the same way")]
+fn float(cell: &Cell) -> Cell {
+    match cell {
+        Cell::Int(value) => Cell::Float(*value as f64),
+        other => other.clone(),
+    }
+}
+
+/// The cell as it goes into the table: infinite numbers are marked.
+pub(super) fn written(cell: &Cell) -> Cell {
+    match cell {
+        Cell::Float(value) if value.is_infinite() => Cell::Infinite(*value),
+        other => other.clone(),
+    }
+}
+
+/// Titles of the statistics of both sides.
+pub(super) const STATISTICS: [&str; 8] =
+    ["NPU max", "NPU min", "NPU mean", "NPU l2norm", "Bench max", "Bench min", "Bench mean", "Bench l2norm"];
+
+/// Column titles.
+pub(super) fn columns(mode: Mode, stacks: bool) -> Vec<String> {
+    const HEAD: [&str; 8] = [
+        "NPU Name",
+        "Bench Name",
+        "NPU Dtype",
+        "Bench Dtype",
+        "NPU Tensor Shape",
+        "Bench Tensor Shape",
+        "NPU Requires_grad",
+        "Bench Requires_grad",
+    ];
+    const TENSOR: [&str; 6] =
+        ["Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"];
+    const DIFFERENCES: [&str; 8] = [
+        "Max diff",
+        "Min diff",
+        "Mean diff",
+        "L2norm diff",
+        "MaxRelativeErr",
+        "MinRelativeErr",
+        "MeanRelativeErr",
+        "NormRelativeErr",
+    ];
+    const TAIL: [&str; 3] = ["Requires_grad Consistent", "Result", "Err_message"];
+    let body: Vec<&str> = match mode {
+        Mode::Tensor => TENSOR.into_iter().chain(STATISTICS).collect(),
+        Mode::Statistics => DIFFERENCES.into_iter().chain(STATISTICS).collect(),
+        Mode::Checksum => vec!["NPU MD5", "BENCH MD5"],
+    };
+    let stack = stacks.then_some("NPU_Stack_Info");
+    let data_name = (mode == Mode::Tensor).then_some("Data_name");
+    let titles = HEAD.into_iter().chain(body).chain(TAIL).chain(stack).chain(data_name);
+    titles.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inferred(rows: Vec<[Cell; 4]>) -> Vec<[String; 4]> {
+        let mut rows = rows;
+        infer(rows.iter_mut());
+        rows.iter().map(|row| row.each_ref().map(Cell::text)).collect()
+    }
+
+    #[test]
+    fn one_float_in_a_numeric_matrix_makes_all_floats() {
+        let rows = inferred(vec![[Cell::Int(1), Cell::Int(2), Cell::Int(3), Cell::Float(4.5)]]);
+        assert_eq!(rows, [["1.0", "2.0", "3.0", "4.5"]]);
+    }
+
+    #[test]
+    fn a_mixed_column_becomes_floats_beside_text() {
+        let rows = inferred(vec![
+            [Cell::Int(1), Cell::Int(2), Cell::from("None"), Cell::from("None")],
+            [Cell::Float(1.5), Cell::Int(2), Cell::Int(3), Cell::from("None")],
+        ]);
+        assert_eq!(rows, [["1.0", "2", "None", "None"], ["1.5", "2", "3", "None"]]);
+    }
+
+    #[test]
+    fn whole_numbers_alone_stay_whole() {
+        assert_eq!(inferred(vec![[Cell::Int(1), Cell::Int(2), Cell::Int(3), Cell::Int(4)]]), [["1", "2", "3", "4"]]);
+    }
+}

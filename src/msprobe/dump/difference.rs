@@ -1,0 +1,138 @@
+//! Differences of statistics (`dump-compare.md` section 4.3).
+//!
+//! msprobe turns the cells into text and back into numbers, so what the text says decides, and whole columns of
+//! integers are subtracted as integers.
+
+use super::Line;
+use crate::msprobe::python;
+use crate::msprobe::table::Cell;
+
+/// Fills the differences of every row.
+pub(super) fn fill(lines: &mut [Line]) {
+    for statistic in 0..4 {
+        let texts: Vec<(String, String)> = lines
+            .iter()
+            .map(|line| (text_at(&line.candidate.statistics, statistic), text_at(&line.baseline.statistics, statistic)))
+            .collect();
+        let whole = texts.iter().all(|(candidate, baseline)| is_whole(candidate) && is_whole(baseline));
+        for (line, (candidate, baseline)) in lines.iter_mut().zip(&texts) {
+            let (difference, relative) = difference(candidate, baseline, whole);
+            let [max, min, mean, norm, max_rel, min_rel, mean_rel, norm_rel] = &mut line.differences;
+            let (to, to_relative) = match statistic {
+                0 => (max, max_rel),
+                1 => (min, min_rel),
+                2 => (mean, mean_rel),
+                _ => (norm, norm_rel),
+            };
+            (*to, *to_relative) = (difference, relative);
+        }
+    }
+}
+
+fn text_at(cells: &[Cell; 4], index: usize) -> String {
+    cells.get(index).map(Cell::text).unwrap_or_default()
+}
+
+/// Absolute and relative difference of two cells, as text. `whole` says that both columns hold integers only.
+fn difference(candidate: &str, baseline: &str, whole: bool) -> (String, String) {
+    if candidate == baseline {
+        return ("0".into(), "0".into());
+    }
+    let word = match (Kind::of(candidate), Kind::of(baseline)) {
+        (Kind::Number(a), Kind::Number(b)) => return of_numbers(a, b, whole),
+        (Kind::Missing, _) | (_, Kind::Missing) | (Kind::Device, Kind::Device) => "N/A",
+        (Kind::Other | Kind::Device, _) | (_, Kind::Other | Kind::Device) => "Diff",
+        (Kind::Nan, _) | (_, Kind::Nan) => "Nan",
+        (Kind::Infinite, _) | (Kind::Number(_), Kind::NegativeInfinite) => "inf",
+        (Kind::NegativeInfinite, _) | (Kind::Number(_), Kind::Infinite) => "-inf",
+    };
+    (word.into(), word.into())
+}
+
+fn of_numbers(candidate: f64, baseline: f64, whole: bool) -> (String, String) {
+    let difference = candidate - baseline;
+    let text = if whole { format!("{difference:.0}") } else { python::float(difference) };
+    let relative = if baseline == 0.0 {
+        "inf".into()
+    } else {
+        // The order of operations decides the last digit.
+        format!("{}%", python::float((difference / baseline * 100.0).abs()))
+    };
+    (text, relative)
+}
+
+/// What a statistic's text says, in msprobe's order of tests.
+#[derive(Clone, Copy)]
+enum Kind {
+    Nan,
+    Infinite,
+    NegativeInfinite,
+    Number(f64),
+    Device,
+    Missing,
+    Other,
+}
+
+impl Kind {
+    fn of(text: &str) -> Self {
+        let lower = text.to_ascii_lowercase();
+        match lower.as_str() {
+            "nan" => Self::Nan,
+            "inf" => Self::Infinite,
+            "-inf" => Self::NegativeInfinite,
+            _ if is_number(text) => text.trim().parse().map_or(Self::Other, Self::Number),
+            _ if ["npu", "cpu", "cuda"].iter().any(|device| lower.contains(device)) => Self::Device,
+            _ if text == "N/A" => Self::Missing,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether pandas reads a number from the text: digits, with sign, fraction and exponent where they are.
+fn is_number(text: &str) -> bool {
+    let text = text.trim();
+    text.parse::<f64>().is_ok() && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn is_whole(text: &str) -> bool {
+    text.parse::<i64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_kinds_has_its_word() {
+        let kinds = ["1.0", "Nan", "inf", "-inf", "npu:0", "N/A", "None"];
+        let table = [
+            ["0", "Nan", "-inf", "inf", "Diff", "N/A", "Diff"],
+            ["Nan", "0", "Nan", "Nan", "Diff", "N/A", "Diff"],
+            ["inf", "Nan", "0", "inf", "Diff", "N/A", "Diff"],
+            ["-inf", "Nan", "-inf", "0", "Diff", "N/A", "Diff"],
+            ["Diff", "Diff", "Diff", "Diff", "0", "N/A", "Diff"],
+            ["N/A", "N/A", "N/A", "N/A", "N/A", "0", "N/A"],
+            ["Diff", "Diff", "Diff", "Diff", "Diff", "N/A", "0"],
+        ];
+        for (candidate, row) in kinds.iter().zip(table) {
+            for (baseline, word) in kinds.iter().zip(row) {
+                assert_eq!(
+                    difference(candidate, baseline, false),
+                    (word.into(), word.into()),
+                    "{candidate} {baseline}"
+                );
+            }
+        }
+        assert_eq!(difference("npu:0", "cuda:0", false).0, "N/A");
+        assert_eq!(difference("None", "True", false).0, "Diff");
+    }
+
+    #[test]
+    fn numbers_print_as_python_prints_them() {
+        assert_eq!(difference("0.0", "3.7416574954986572", false), ("-3.7416574954986572".into(), "100.0%".into()));
+        assert_eq!(difference("2.0", "0.0", false), ("2.0".into(), "inf".into()));
+        assert_eq!(difference("2.0", "-2.0", false), ("4.0".into(), "200.0%".into()));
+        assert_eq!(difference("1", "1.0", false), ("0.0".into(), "0.0%".into()));
+        assert_eq!(difference("1", "2", true), ("-1".into(), "50.0%".into()));
+    }
+}

@@ -1,0 +1,39 @@
+//! Mapping files: which name of the candidate is which of the baseline (`dump-compare.md` section 3.5).
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Reads a mapping from the text of a YAML file, in file order; messages call it `name`.
+///
+/// # Errors
+/// `Usage` where the text is no mapping of texts to texts.
+pub fn parse(name: &str, text: &str) -> Result<Vec<(String, String)>> {
+    let wrong = |message: String| {
+        Error::new(ErrorKind::Usage, name, message)
+            .with_help("write one `candidate name: baseline name` per line, as for msprobe's -dm and -cm")
+    };
+    let mapping: serde_yaml::Mapping = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let pair = |(from, to): (&serde_yaml::Value, &serde_yaml::Value)| match (from.as_str(), to.as_str()) {
+        (Some(from), Some(to)) if !from.is_empty() => Ok((from.to_owned(), to.to_owned())),
+        _ => Err(wrong(format!("expected names on both sides, found {from:?}: {to:?}"))),
+    };
+    mapping.iter().map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept() {
+        let pairs = parse("m.yaml", "b.Linear: c.Linear\na: h\n").expect("a mapping");
+        assert_eq!(pairs, [("b.Linear".into(), "c.Linear".into()), ("a".into(), "h".into())]);
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_help() {
+        for text in ["- a\n", "a: [b]\n", "1: b\n", "a: {b: c}\n", "\"\": x\n", "a: b: c\n"] {
+            let error = parse("m.yaml", text).expect_err(text);
+            assert!(error.kind() == ErrorKind::Usage && error.help().is_some(), "{text}");
+        }
+    }
+}

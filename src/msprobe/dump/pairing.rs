@@ -1,0 +1,260 @@
+//! Which rows are compared (`dump-compare.md` sections 3.3 to 3.5).
+
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+
+use super::cells::Half;
+use super::{Pair, Place, RowPair};
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, DumpFormat, Operation};
+
+/// How rows find their partners when names differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matching {
+    /// Compare calls in order of appearance, whatever their call numbers.
+    pub fuzzy: bool,
+    /// Candidate row to baseline row, by full name.
+    pub rows: Vec<(String, String)>,
+    /// Candidate module to baseline module: `path.Class`, or any part of it.
+    pub modules: Option<Vec<(String, String)>>,
+}
+
+/// Pairs rows: one per candidate value, in dump order.
+pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
+    let debug = pair.format == DumpFormat::MsprobeDebug;
+    let matching = pair.matching;
+    let candidate = Side::new(pair.candidate, debug, matching.modules.as_deref());
+    let baseline = Side::new(pair.baseline, debug, None);
+    let partners = if matching.fuzzy && !debug {
+        in_order(&candidate.fuzzy_keys(), &baseline.fuzzy_keys())
+    } else {
+        by_key(&candidate.keys(debug), &baseline.keys(debug))
+    };
+    let mapped: HashMap<&str, &str> = matching.rows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
+    let by_name: HashMap<&str, usize> = baseline.names().enumerate().map(|(row, name)| (name, row)).collect();
+    let rows = candidate.rows.iter().zip(candidate.names()).zip(partners);
+    rows.map(|((row, name), partner)| {
+        let partner = mapped.get(name).map_or(partner, |to| by_name.get(to).copied());
+        let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
+        let comparable = |place: &Place| !matching.rows.is_empty() || same_family(pair, row.place, *place);
+        RowPair { candidate: row.place, baseline: baseline.filter(comparable) }
+    })
+    .collect()
+}
+
+/// The dtype gate: equal texts, or both one of the common float types; across frameworks, both of one family.
+fn same_family(pair: &Pair<'_>, candidate: Place, baseline: Place) -> bool {
+    let dtype = |dump: &Dump, place: Place| place.of(dump).map(|leaf| Half::of(leaf).dtype).unwrap_or_default();
+    let (a, b) = (dtype(pair.candidate, candidate), dtype(pair.baseline, baseline));
+    let cross = pair.candidate.framework != pair.baseline.framework;
+    a == b
+        || (is_common_float(&a) && is_common_float(&b))
+        || (cross && family(&a).is_some_and(|f| Some(f) == family(&b)))
+}
+
+/// The float types msprobe compares with each other.
+fn is_common_float(dtype: &str) -> bool {
+    let short = dtype.strip_prefix("torch.").unwrap_or(dtype).to_ascii_lowercase();
+    matches!(short.as_str(), "float16" | "float32" | "float64" | "bfloat16")
+}
+
+/// What a dtype is across frameworks.
+fn family(dtype: &str) -> Option<&'static str> {
+    let short = dtype.strip_prefix("torch.").unwrap_or(dtype).to_ascii_lowercase();
+    ["bool", "uint", "int", "bfloat", "float", "complex"].into_iter().find(|name| short.starts_with(name)).map(|name| {
+        match name {
+            "uint" => "int",
+            "bfloat" => "float",
+            other => other,
+        }
+    })
+}
+
+/// The rows of one side.
+struct Side<'a> {
+    operations: Vec<Op<'a>>,
+    rows: Vec<Row<'a>>,
+}
+
+struct Op<'a> {
+    name: &'a str,
+    renamed: Cow<'a, str>,
+}
+
+struct Row<'a> {
+    place: Place,
+    /// Index in `Side::operations`.
+    op: usize,
+    name: &'a str,
+    /// The name without its operation's name.
+    suffix: &'a str,
+}
+
+impl<'a> Side<'a> {
+    /// Lists the rows; operations with names outside the grammar have none, except in `debug.json`.
+    fn new(dump: &'a Dump, debug: bool, modules: Option<&[(String, String)]>) -> Self {
+        let mut side = Self { operations: Vec::new(), rows: Vec::new() };
+        for (index, operation) in dump.operations.iter().enumerate() {
+            if !debug && !is_compared(&operation.name) {
+                continue;
+            }
+            side.add(index, operation, modules);
+        }
+        side
+    }
+
+    fn add(&mut self, index: usize, operation: &'a Operation, modules: Option<&[(String, String)]>) {
+        let op = self.operations.len();
+        for (leaf, value) in operation.leaves.iter().enumerate() {
+            self.rows.push(Row {
+                place: Place { operation: index, leaf },
+                op,
+                name: &value.row,
+                suffix: value.row.strip_prefix(operation.name.as_str()).unwrap_or(&value.row),
+            });
+        }
+        let name = operation.name.as_str();
+        self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.rows.iter().map(|row| row.name)
+    }
+
+    /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.
+    fn keys(&self, debug: bool) -> Vec<String> {
+        let mut order: HashMap<String, u64> = HashMap::new();
+        let keys: Vec<Option<String>> = self
+            .operations
+            .iter()
+            .map(|op| {
+                let name = OpName::parse(&op.renamed);
+                let backward = !debug && name.direction == Some(Direction::Backward) && name.call.is_some();
+                backward.then(|| {
+                    let call = order.entry(name.base.clone()).or_default();
+                    let key = format!("{}.{call}.backward", name.base);
+                    *call += 1;
+                    key
+                })
+            })
+            .collect();
+        self.rows.iter().map(|row| self.key(row, keys.get(row.op).and_then(Option::as_deref))).collect()
+    }
+
+    fn key(&self, row: &Row<'_>, numbered: Option<&str>) -> String {
+        let op = self.operations.get(row.op);
+        match (numbered, op) {
+            (Some(numbered), _) => format!("{numbered}{}", row.suffix),
+            (None, Some(op)) if op.renamed != op.name => format!("{}{}", op.renamed, row.suffix),
+            _ => row.name.to_owned(),
+        }
+    }
+
+    /// The key of every row without call numbers.
+    fn fuzzy_keys(&self) -> Vec<String> {
+        let stems: Vec<String> = self.operations.iter().map(|op| without_call(&op.renamed)).collect();
+        self.rows.iter().map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), row.suffix)).collect()
+    }
+}
+
+/// An operation's name without its call number; a module's without its class, which may differ between frameworks.
+pub(super) fn without_call(operation: &str) -> String {
+    let name = OpName::parse(operation);
+    let is_module = operation.starts_with("Module.") || operation.starts_with("Cell.");
+    let path = name.base.rsplit_once('.').map(|(path, _)| path).filter(|_| is_module);
+    format!("{} {:?}", path.unwrap_or(&name.base), name.direction)
+}
+
+/// Whether msprobe compares an operation: one of the last two parts of its name is a direction, and a name stands
+/// before them.
+fn is_compared(name: &str) -> bool {
+    let parts: Vec<&str> = name.rsplitn(3, '.').collect();
+    let is = |word: &str| parts.iter().take(2).any(|part| *part == word);
+    match parts.len() {
+        3 => is("forward") || is("backward") || is("parameters_grad"),
+        2 => is("parameters_grad"),
+        _ => false,
+    }
+}
+
+/// Applies a module mapping to the name of an operation: `Cell` counts as `Module`, an exact `path.Class` comes
+/// first, otherwise every known part is replaced once.
+fn rename<'a>(name: &'a str, modules: &[(String, String)]) -> Cow<'a, str> {
+    let name = match name.split_once("Cell") {
+        Some((before, after)) => Cow::Owned(format!("{before}Module{after}")),
+        None => Cow::Borrowed(name),
+    };
+    let Some((prefix, rest)) = name.split_once('.') else { return name };
+    let end = [".forward", ".backward", ".parameters_grad"].iter().filter_map(|word| rest.find(word)).min();
+    let (module, call) = rest.split_at(end.unwrap_or(rest.len()));
+    let exact = modules.iter().find(|(from, _)| from == module).map(|(_, to)| to.clone());
+    let renamed = exact.unwrap_or_else(|| {
+        modules
+            .iter()
+            .filter(|(from, _)| !from.is_empty())
+            .fold(module.to_owned(), |text, (from, to)| text.replacen(from.as_str(), to, 1))
+    });
+    if renamed == module { name } else { Cow::Owned(format!("{prefix}.{renamed}{call}")) }
+}
+
+/// For every candidate key, the baseline row with the same key. Rows that share a key pair in order.
+fn by_key(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
+    let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (row, key) in baseline.iter().enumerate() {
+        waiting.entry(key).or_default().push_back(row);
+    }
+    candidate.iter().map(|key| waiting.get_mut(key.as_str()).and_then(VecDeque::pop_front)).collect()
+}
+
+/// Matches keys in order of appearance: two queues grow in step; the newest candidate takes the oldest waiting
+/// baseline row with its key, else the newest baseline row goes to the oldest waiting candidate with its key. A
+/// match ends the wait of everything before it on both sides.
+pub(super) fn in_order(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
+    let mut partners = vec![None; candidate.len()];
+    let (mut npu, mut bench) = (Queue::default(), Queue::default());
+    for step in 0..candidate.len().max(baseline.len()) {
+        npu.push(candidate, step);
+        bench.push(baseline, step);
+        let newest = npu.newest(candidate).and_then(|(row, key)| Some((row, bench.oldest(key)?)));
+        let found = newest.or_else(|| bench.newest(baseline).and_then(|(row, key)| Some((npu.oldest(key)?, row))));
+        if let Some((row, partner)) = found {
+            if let Some(slot) = partners.get_mut(row) {
+                *slot = Some(partner);
+            }
+            npu.start = row + 1;
+            bench.start = partner + 1;
+        }
+    }
+    partners
+}
+
+/// Rows that wait for a partner.
+#[derive(Default)]
+struct Queue<'a> {
+    by_key: HashMap<&'a str, VecDeque<usize>>,
+    /// Everything before this row has been dealt with.
+    start: usize,
+    len: usize,
+}
+
+impl<'a> Queue<'a> {
+    fn push(&mut self, keys: &'a [String], row: usize) {
+        if let Some(key) = keys.get(row) {
+            self.by_key.entry(key).or_default().push_back(row);
+            self.len = row + 1;
+        }
+    }
+
+    fn newest(&self, keys: &'a [String]) -> Option<(usize, &'a str)> {
+        let row = self.len.checked_sub(1).filter(|row| *row >= self.start)?;
+        Some((row, keys.get(row)?))
+    }
+
+    fn oldest(&mut self, key: &str) -> Option<usize> {
+        let rows = self.by_key.get_mut(key)?;
+        while rows.front().is_some_and(|row| *row < self.start) {
+            rows.pop_front();
+        }
+        rows.front().copied()
+    }
+}

@@ -1,0 +1,356 @@
+//! Step with step, window with window.
+//!
+//! A loss logged every k steps is the mean over the window since the last log line. Where two runs log at
+//! different intervals, equal step numbers mean different windows; then neighbouring windows are joined until
+//! both sides cover the same steps. Coverage counts steps, not log lines.
+
+use super::source::Source;
+use crate::read::curve::Logged;
+
+/// What paired the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairedBy {
+    /// The step number.
+    Step,
+    /// Windows of steps, joined until both sides cover the same.
+    Window,
+    /// The position, as a source has no step numbers.
+    Position,
+}
+
+impl PairedBy {
+    /// As results carry it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Window => "window",
+            Self::Position => "position",
+        }
+    }
+}
+
+/// Values of both sides at the same steps, rising. NaN and the infinities are values.
+#[derive(Clone, Debug)]
+pub struct Aligned {
+    /// What paired them.
+    pub by: PairedBy,
+    /// Steps; the last step of a window.
+    pub step: Vec<u64>,
+    /// Baseline values.
+    pub baseline: Vec<f64>,
+    /// Candidate values.
+    pub candidate: Vec<f64>,
+    /// Which steps are covered.
+    pub coverage: Coverage,
+}
+
+/// Which steps were there to compare.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Steps at which the baseline has a finite value.
+    pub baseline: u64,
+    /// Of these, steps at which the candidate has one too.
+    pub both: u64,
+    /// Steps that only the candidate has.
+    pub candidate_only: u64,
+    /// Ranges of baseline steps without a candidate value (first and last step), at most [`Coverage::RANGES`].
+    pub missing: Vec<(u64, u64)>,
+}
+
+impl Coverage {
+    /// Ranges that are listed.
+    pub const RANGES: usize = 20;
+
+    /// Covered share of the baseline, 0 to 1; 0 where the baseline has nothing.
+    pub fn share(&self) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "counts of steps lie far below 2^53")]
+        if self.baseline == 0 { 0.0 } else { self.both as f64 / self.baseline as f64 }
+    }
+}
+
+impl Aligned {
+    fn new(by: PairedBy) -> Self {
+        Self { by, step: Vec::new(), baseline: Vec::new(), candidate: Vec::new(), coverage: Coverage::default() }
+    }
+
+    /// How many values were paired, non-finite ones included.
+    pub fn len(&self) -> usize {
+        self.step.len()
+    }
+
+    /// Whether nothing was paired.
+    pub fn is_empty(&self) -> bool {
+        self.step.is_empty()
+    }
+
+    /// Whether the steps are step numbers.
+    pub fn is_numbered(&self) -> bool {
+        self.by != PairedBy::Position
+    }
+
+    /// Step, baseline value, candidate value.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> + '_ {
+        let values = self.baseline.iter().zip(&self.candidate);
+        self.step.iter().zip(values).map(|(step, (baseline, candidate))| (*step, *baseline, *candidate))
+    }
+
+    fn push(&mut self, step: u64, baseline: f64, candidate: f64) {
+        self.step.push(step);
+        self.baseline.push(baseline);
+        self.candidate.push(candidate);
+    }
+}
+
+/// Pairs the values of two sources; `averaged` says that the metric is logged as a mean over its window.
+pub fn align(baseline: &Source<'_>, candidate: &Source<'_>, averaged: bool) -> Aligned {
+    let numbered = baseline.series.steps.is_numbered() && candidate.series.steps.is_numbered();
+    if !numbered {
+        return by_position(baseline, candidate);
+    }
+    let covers = |source: &Source<'_>| source.logged == Logged::Windows || source.interval == 1;
+    let windowed = baseline.logged == Logged::Windows || candidate.logged == Logged::Windows;
+    let comparable = covers(baseline) && covers(candidate);
+    if averaged && windowed && comparable && baseline.interval != candidate.interval {
+        return by_window(baseline, candidate);
+    }
+    let mut aligned = by_step(baseline, candidate);
+    aligned.coverage = coverage(windows(baseline), windows(candidate));
+    if aligned.is_empty() {
+        aligned.coverage.both = 0;
+    }
+    aligned
+}
+
+fn by_position(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
+    let mut aligned = Aligned::new(PairedBy::Position);
+    for (position, (b, c)) in (1..).zip(baseline.series.values.iter().zip(&candidate.series.values)) {
+        aligned.push(position, *b, *c);
+    }
+    let numbered = |source: &Source<'_>| -> Vec<Window> {
+        (1..).zip(&source.series.values).map(|(end, value)| Window { start: end - 1, end, value: *value }).collect()
+    };
+    aligned.coverage = coverage(numbered(baseline).into_iter(), numbered(candidate).into_iter());
+    aligned
+}
+
+fn by_step(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
+    let mut aligned = Aligned::new(PairedBy::Step);
+    let mut candidate = candidate.series.points().peekable();
+    for (step, value) in baseline.series.points() {
+        while candidate.next_if(|(other, _)| *other < step).is_some() {}
+        if let Some((_, other)) = candidate.next_if(|(other, _)| *other == step) {
+            aligned.push(step, value, other);
+        }
+    }
+    aligned
+}
+
+/// A value over the steps `start + 1 ..= end`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Window {
+    start: u64,
+    end: u64,
+    value: f64,
+}
+
+#[allow(clippy::cast_precision_loss, reason = "windows are far shorter than 2^53 steps")]
+impl Window {
+    fn len(&self) -> f64 {
+        (self.end - self.start) as f64
+    }
+
+    /// Joins the window behind this one to it, where it follows at once.
+    fn join(&mut self, next: Option<Self>) -> bool {
+        let Some(next) = next.filter(|next| next.start == self.end) else { return false };
+        self.value = (self.value * self.len() + next.value * next.len()) / (self.len() + next.len());
+        self.end = next.end;
+        true
+    }
+}
+
+/// The windows of a source: from the last log line on, and never longer than its logging interval, so that a gap
+/// in the log stays a gap. A sample stands for its own step alone.
+fn windows<'s>(source: &'s Source<'_>) -> impl Iterator<Item = Window> + 's {
+    let longest = if source.logged == Logged::Windows { source.interval } else { 1 };
+    source.series.points().scan(None::<u64>, move |last, (end, value)| {
+        let bound = end.saturating_sub(longest);
+        let start = last.map_or(bound, |last| bound.max(last));
+        *last = Some(end);
+        Some(Window { start, end, value })
+    })
+}
+
+fn by_window(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
+    let mut aligned = Aligned::new(PairedBy::Window);
+    let mut both = 0;
+    let (mut baselines, mut candidates) = (windows(baseline).peekable(), windows(candidate).peekable());
+    let (mut left, mut right) = (baselines.next(), candidates.next());
+    while let (Some(b), Some(c)) = (&mut left, &mut right) {
+        if b.start != c.start {
+            if b.start < c.start {
+                left = baselines.next()
+            } else {
+                right = candidates.next()
+            }
+            continue;
+        }
+        // Windows of equal beginning grow until they end together; a gap in one of them ends the attempt.
+        let whole = match b.end.cmp(&c.end) {
+            std::cmp::Ordering::Less => b.join(baselines.next_if(|next| next.start == b.end)),
+            std::cmp::Ordering::Greater => c.join(candidates.next_if(|next| next.start == c.end)),
+            std::cmp::Ordering::Equal => {
+                aligned.push(b.end, b.value, c.value);
+                if b.value.is_finite() && c.value.is_finite() {
+                    both += b.end - b.start;
+                }
+                (left, right) = (baselines.next(), candidates.next());
+                true
+            }
+        };
+        if !whole {
+            (left, right) = (baselines.next(), candidates.next());
+        }
+    }
+    aligned.coverage = coverage(windows(baseline), windows(candidate));
+    aligned.coverage.both = aligned.coverage.both.min(both);
+    aligned
+}
+
+/// Which steps of the baseline the candidate has, counting finite values only.
+fn coverage(baseline: impl Iterator<Item = Window>, candidate: impl Iterator<Item = Window>) -> Coverage {
+    let mut coverage = Coverage::default();
+    let mut candidate = candidate.filter(|window| window.value.is_finite()).peekable();
+    let mut candidate_total = 0;
+    // Steps of the candidate's current window that lie behind the baseline's.
+    let mut current: Option<Window> = None;
+    for window in baseline.filter(|window| window.value.is_finite()) {
+        coverage.baseline += window.end - window.start;
+        let mut at = window.start;
+        while at < window.end {
+            if current.is_none_or(|current| current.end <= at) {
+                match candidate.next() {
+                    Some(next) => {
+                        candidate_total += next.end - next.start;
+                        current = Some(next);
+                        continue;
+                    }
+                    None => {
+                        coverage.miss(at + 1, window.end);
+                        break;
+                    }
+                }
+            }
+            let Some(have) = current else { break };
+            if have.start > at {
+                let until = have.start.min(window.end);
+                coverage.miss(at + 1, until);
+                at = until;
+            } else {
+                let until = have.end.min(window.end);
+                coverage.both += until - at;
+                at = until;
+            }
+        }
+    }
+    candidate_total += candidate.map(|window| window.end - window.start).sum::<u64>();
+    coverage.candidate_only = candidate_total.saturating_sub(coverage.both);
+    coverage
+}
+
+impl Coverage {
+    fn miss(&mut self, first: u64, last: u64) {
+        let room = self.missing.len() < Self::RANGES;
+        match self.missing.last_mut() {
+            Some((_, end)) if *end + 1 >= first => *end = last,
+            _ if room => self.missing.push((first, last)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::read::curve::series::Series;
+
+    fn source(logged: Logged, points: impl IntoIterator<Item = (u64, f64)>) -> Source<'static> {
+        let series = Series::by_step("loss", points);
+        Source {
+            path: "a".into(),
+            format: "JSON lines",
+            logged,
+            interval: series.steps.interval().unwrap_or(1),
+            series: Cow::Owned(series),
+            margin: None,
+            notes: vec![],
+        }
+    }
+
+    #[test]
+    fn windows_are_compared_with_windows() {
+        let fine = source(Logged::Windows, (1..=8).map(|i| (i * 5, i as f64)));
+        let coarse = source(Logged::Windows, (1..=4).map(|i| (i * 10, 2.0 * i as f64 - 0.5)));
+        for (b, c) in [(&fine, &coarse), (&coarse, &fine)] {
+            let aligned = align(b, c, true);
+            assert_eq!(aligned.by, PairedBy::Window);
+            assert_eq!(aligned.step, [10, 20, 30, 40]);
+            assert_eq!(aligned.baseline, aligned.candidate);
+            assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (40, 40));
+        }
+    }
+
+    #[test]
+    fn a_gap_in_a_window_drops_that_window_alone() {
+        let fine = source(Logged::Windows, [1, 2, 3, 5, 6, 7, 8, 9].map(|step| (step, step as f64)));
+        let coarse = source(Logged::Windows, [(3, 2.0), (6, 5.0), (9, 8.0)]);
+        let aligned = align(&coarse, &fine, true);
+        assert_eq!(aligned.step, [3, 9]);
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (6, 9));
+        assert_eq!(aligned.coverage.missing, [(4, 4)]);
+    }
+
+    #[test]
+    fn samples_are_paired_by_step_and_coverage_counts_them() {
+        let all = source(Logged::Samples, (1..=50).map(|step| (step, 1.0)));
+        let few = source(Logged::Samples, [1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50].map(|step| (step, 1.0)));
+        let aligned = align(&all, &few, true);
+        assert_eq!((aligned.by, aligned.len()), (PairedBy::Step, 11));
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (11, 50));
+        let aligned = align(&few, &all, true);
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline, aligned.coverage.candidate_only), (11, 11, 39));
+    }
+
+    #[test]
+    fn missing_and_non_finite_steps_are_not_covered() {
+        let all = source(Logged::Windows, (1..=10).map(|step| (step, 1.0)));
+        let some = source(Logged::Windows, (1..=8).map(|step| (step, if step == 4 { f64::NAN } else { 1.0 })));
+        let aligned = align(&all, &some, true);
+        assert_eq!(aligned.coverage.both, 7);
+        assert_eq!(aligned.coverage.missing, [(4, 4), (9, 10)]);
+    }
+
+    #[test]
+    fn lists_are_paired_by_position() {
+        let mut list = source(Logged::Samples, []);
+        list.series = Cow::Owned(Series::by_position("loss", vec![1.0, 2.0, 3.0]));
+        let aligned = align(&list, &source(Logged::Samples, [(10, 1.0), (20, 2.0)]), true);
+        assert_eq!((aligned.by, aligned.len()), (PairedBy::Position, 2));
+        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (2, 3));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn coverage_counts_what_sets_would(
+            b in proptest::collection::btree_set(1_u64..60, 0..40), c in proptest::collection::btree_set(1_u64..60, 0..40)
+        ) {
+            let of = |steps: &std::collections::BTreeSet<u64>| source(Logged::Samples, steps.iter().map(|step| (*step, 1.0)));
+            let aligned = align(&of(&b), &of(&c), false);
+            proptest::prop_assert_eq!(aligned.coverage.both, b.intersection(&c).count() as u64);
+            proptest::prop_assert_eq!(aligned.coverage.baseline, b.len() as u64);
+            proptest::prop_assert_eq!(aligned.coverage.candidate_only, c.difference(&b).count() as u64);
+            proptest::prop_assert_eq!(aligned.step, b.intersection(&c).copied().collect::<Vec<_>>());
+        }
+    }
+}

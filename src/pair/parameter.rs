@@ -1,0 +1,90 @@
+//! Parameters of a model, by name.
+
+use std::collections::BTreeMap;
+
+use crate::read::pack::Parameter;
+
+/// Parameters of both sides, paired.
+#[derive(Debug, Default)]
+pub struct Parameters<'a> {
+    /// Baseline and candidate, in the baseline's order.
+    pub matched: Vec<(&'a Parameter, &'a Parameter)>,
+    /// Names that only the baseline has.
+    pub only_baseline: Vec<&'a str>,
+    /// Names that only the candidate has.
+    pub only_candidate: Vec<&'a str>,
+}
+
+/// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
+pub fn pair<'a>(
+    baseline: &'a [Parameter],
+    candidate: &'a [Parameter],
+    prefixes: &BTreeMap<String, String>,
+) -> Parameters<'a> {
+    let mut theirs: BTreeMap<String, &Parameter> = BTreeMap::new();
+    for parameter in candidate {
+        theirs.entry(rewritten(&parameter.name, prefixes)).or_insert(parameter);
+    }
+    let mut paired = Parameters::default();
+    for parameter in baseline {
+        match theirs.remove(&rewritten(&parameter.name, prefixes)) {
+            Some(partner) => paired.matched.push((parameter, partner)),
+            None => paired.only_baseline.push(&parameter.name),
+        }
+    }
+    let matched: std::collections::HashSet<&str> =
+        paired.matched.iter().map(|(_, partner)| partner.name.as_str()).collect();
+    paired.only_candidate =
+        candidate.iter().map(|parameter| parameter.name.as_str()).filter(|name| !matched.contains(name)).collect();
+    paired
+}
+
+/// The name with the longest prefix that fits replaced, once.
+fn rewritten(name: &str, prefixes: &BTreeMap<String, String>) -> String {
+    let longest =
+        prefixes.iter().filter(|(from, _)| name.starts_with(from.as_str())).max_by_key(|(from, _)| from.len());
+    match longest.and_then(|(from, to)| Some((name.strip_prefix(from.as_str())?, to))) {
+        Some((rest, to)) => format!("{to}{rest}"),
+        None => name.to_owned(),
+    }
+}
+
+impl Parameters<'_> {
+    /// A prefix that one side's left-over names carry and the other's do not, if it explains all of them.
+    pub fn common_prefix(&self) -> Option<String> {
+        prefix_of(&self.only_candidate, &self.only_baseline)
+            .or_else(|| prefix_of(&self.only_baseline, &self.only_candidate))
+    }
+}
+
+fn prefix_of(long: &[&str], short: &[&str]) -> Option<String> {
+    let first = short.first()?;
+    let prefixes = long.iter().filter_map(|name| name.strip_suffix(first)).filter(|prefix| prefix.ends_with('.'));
+    let known: std::collections::HashSet<&str> = long.iter().copied().collect();
+    let explains = |prefix: &&str| {
+        long.len() == short.len() && short.iter().all(|name| known.contains(format!("{prefix}{name}").as_str()))
+    };
+    prefixes.into_iter().find(explains).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::pack::Statistics;
+
+    fn parameters(names: &[&str]) -> Vec<Parameter> {
+        names.iter().map(|name| Parameter { name: (*name).into(), statistics: Ok(Statistics([0.0; 4])) }).collect()
+    }
+
+    #[test]
+    fn a_prefix_is_found_and_mapped() {
+        let (a, b) = (parameters(&["fc.weight", "fc.bias"]), parameters(&["module.fc.bias", "module.fc.weight"]));
+        let none = BTreeMap::new();
+        let paired = pair(&a, &b, &none);
+        assert!(paired.matched.is_empty());
+        assert_eq!(paired.common_prefix().as_deref(), Some("module."));
+        let mapped = BTreeMap::from([("module.".to_owned(), String::new())]);
+        assert_eq!(pair(&a, &b, &mapped).matched.len(), 2);
+        assert_eq!(pair(&b, &a, &mapped).only_candidate.len(), 0);
+    }
+}

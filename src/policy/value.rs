@@ -1,0 +1,114 @@
+//! Values a policy holds, checked while they are read.
+
+use std::borrow::Cow;
+
+use globset::{Glob, GlobMatcher};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+/// A tolerance: finite and not negative.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Tolerance(f64);
+
+impl Tolerance {
+    /// A tolerance that is known to be one: what is not finite or negative becomes 0, the strictest.
+    pub const fn new(value: f64) -> Self {
+        Self(if value.is_finite() && value >= 0.0 { value } else { 0.0 })
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Tolerance {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        if value.is_finite() && value >= 0.0 {
+            return Ok(Self(value));
+        }
+        Err(format!("{value} is no tolerance: expected a finite number that is not negative"))
+    }
+}
+
+impl JsonSchema for Tolerance {
+    fn schema_name() -> Cow<'static, str> {
+        "Tolerance".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number", "minimum": 0})
+    }
+}
+
+/// A shell-style pattern: `*`, `?`, `[…]`, `{a,b}`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Pattern(GlobMatcher);
+
+impl Pattern {
+    /// Whether `text` as a whole fits.
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        self.0.glob().glob()
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Glob::new(&text).map(|glob| Self(glob.compile_matcher())).map_err(|error| error.to_string())
+    }
+}
+
+impl JsonSchema for Pattern {
+    fn schema_name() -> Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "description": "shell-style pattern: * ? [...] {a,b}"})
+    }
+}
+
+/// A day, `YYYY-MM-DD`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Date(jiff::civil::Date);
+
+impl TryFrom<String> for Date {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no date: expected YYYY-MM-DD");
+        // jiff reads a time of day after the date too; a date has just ten characters.
+        if text.len() != 10 {
+            return Err(wrong());
+        }
+        text.parse().map(Self).map_err(|_| wrong())
+    }
+}
+
+impl std::fmt::Display for Date {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl JsonSchema for Date {
+    fn schema_name() -> Cow<'static, str> {
+        "Date".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date"})
+    }
+}

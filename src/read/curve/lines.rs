@@ -1,0 +1,150 @@
+//! Lines of a text file, pulled in blocks.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::ByteSource;
+
+/// Bytes read at once.
+const BLOCK: usize = 256 * 1024;
+/// Longest line; a training log line has a few hundred bytes, a JSON record at most a few thousand.
+const MAX_LINE: usize = 4 << 20;
+
+/// Splits a source at `\n` and `\r` (progress bars overwrite their line with `\r`).
+pub(super) struct Lines<'a> {
+    source: &'a dyn ByteSource,
+    buffer: Vec<u8>,
+    start: usize,
+    next_offset: u64,
+    /// Number of the line last given, from 1.
+    pub(super) number: u64,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(source: &'a dyn ByteSource) -> Self {
+        Self { source, buffer: Vec::new(), start: 0, next_offset: 0, number: 0 }
+    }
+
+    /// Bytes of the source that were looked at.
+    pub(super) fn consumed(&self) -> u64 {
+        self.next_offset - (self.buffer.len() - self.start) as u64
+    }
+
+    /// The next line that is not empty, without its end and without white space around it.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>> {
+        loop {
+            let Some(range) = self.next_range()? else { return Ok(None) };
+            self.number += 1;
+            let line = self.buffer.get(range.clone()).unwrap_or_default().trim_ascii();
+            if !line.is_empty() {
+                // Looked up a second time because the borrow of the first must end before the loop goes on.
+                return Ok(self.buffer.get(range).map(<[u8]>::trim_ascii));
+            }
+        }
+    }
+
+    fn next_range(&mut self) -> Result<Option<std::ops::Range<usize>>> {
+        let mut searched = self.start;
+        loop {
+            let rest = self.buffer.get(searched..).unwrap_or_default();
+            if let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+                let range = self.start..searched + at;
+                self.start = searched + at + 1;
+                return Ok(Some(range));
+            }
+            searched = self.buffer.len() - self.start;
+            if searched > MAX_LINE {
+                let message = format!("line {} is longer than {MAX_LINE} bytes", self.number + 1);
+                return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
+            }
+            if !self.fill()? {
+                let range = self.start..self.buffer.len();
+                self.start = self.buffer.len();
+                return Ok((!range.is_empty()).then_some(range));
+            }
+        }
+    }
+
+    /// Moves what is left to the front and appends a block; false at the end of the source.
+    fn fill(&mut self) -> Result<bool> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let left = self.source.len().saturating_sub(self.next_offset);
+        let len = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
+        let kept = self.buffer.len();
+        self.buffer.resize(kept + len, 0);
+        self.source.read_at(self.next_offset, self.buffer.get_mut(kept..).unwrap_or_default())?;
+        self.next_offset += len as u64;
+        Ok(len > 0)
+    }
+}
+
+/// A number as logs write it: `nan`, `inf` and `Infinity` are numbers too, and a figure may be grouped by commas.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let text = text.trim().trim_matches(['\'', '"']);
+    let start = text.bytes().find(|byte| !matches!(byte, b'+' | b'-'))?;
+    if !(start.is_ascii_digit() || matches!(start, b'.' | b'n' | b'N' | b'i' | b'I')) {
+        return None;
+    }
+    text.parse().ok().or_else(|| if text.contains(',') { text.replace(',', "").parse().ok() } else { None })
+}
+
+/// A step number: `12`, `12.0`, and `12/500` of progress counters.
+pub(super) fn step(text: &str) -> Option<u64> {
+    let text = text.trim().trim_matches(['\'', '"']);
+    let text = text.split_once('/').map_or(text, |(step, _)| step.trim_end());
+    text.parse().ok().or_else(|| whole(text.parse().ok()?))
+}
+
+/// A whole number that is exact in `f64`.
+pub(super) fn whole(value: f64) -> Option<u64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number below 2^53"
+    )]
+    ((0.0..EXACT).contains(&value) && value.fract().abs() < f64::EPSILON).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn all(text: &str) -> Vec<String> {
+        let source = Memory::new("log", text.as_bytes().to_vec());
+        let mut lines = Lines::new(&source);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next().expect("readable") {
+            found.push(String::from_utf8_lossy(line).into_owned());
+        }
+        found
+    }
+
+    #[test]
+    fn lines_end_with_newline_or_carriage_return() {
+        assert_eq!(all("a\r\nb\n\n  c \r d"), ["a", "b", "c", "d"]);
+        assert!(all("").is_empty());
+        assert!(all("\n\n").is_empty());
+    }
+
+    #[test]
+    fn a_line_may_cross_blocks_and_must_not_be_endless() {
+        let long = "x".repeat(BLOCK + 10);
+        assert_eq!(all(&format!("{long}\nb")), [long.as_str(), "b"]);
+        let source = Memory::new("log", vec![b'x'; MAX_LINE + 2 * BLOCK]);
+        assert_eq!(Lines::new(&source).next().expect_err("endless").kind(), ErrorKind::LimitExceeded);
+    }
+
+    #[test]
+    fn numbers_of_logs() {
+        assert_eq!(number("1.221668E+00"), Some(1.221_668));
+        assert_eq!(number("'0.5'"), Some(0.5));
+        assert_eq!(number("12,345"), Some(12345.0));
+        assert!(number("nan").is_some_and(f64::is_nan));
+        assert_eq!(number("-inf"), Some(f64::NEG_INFINITY));
+        assert_eq!(number("abc"), None);
+        assert_eq!(step("12/500"), Some(12));
+        assert_eq!(step("12.0"), Some(12));
+        assert_eq!(step("-1"), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! Plain training logs.
+//!
+//! Three kinds of line are known: Megatron's and MindSpeed's (`iteration 10/ 500 | lm loss: 1.2E+00 | ...`), the
+//! Trainer's (`{'loss': 1.2, 'grad_norm': 0.4, ...}`, a Python dictionary without a step), and names with values
+//! (`step: 10  loss: 1.2`, as torchtitan and verl print). Anything else takes the user's own pattern, a
+//! regular expression with a group named `step` and a group per metric.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use super::lines::{self, Lines};
+use super::{Collector, CurveFile, Format};
+use crate::error::Result;
+use crate::fetch::ByteSource;
+use crate::read::metric::{self, Role};
+
+/// How far into a text lines of a training log are looked for.
+const SEARCHED: u64 = 8 << 20;
+
+static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\d+)\s*/\s*\d+\s*\|(.*)"));
+static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}]*)\}"));
+static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"([A-Za-z_][\w/@.-]*?)\s*[:=]\s*([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|nan|inf)\b)"));
+static COLOUR: LazyLock<Regex> = LazyLock::new(|| constant("\x1b\\[[0-9;]*m"));
+
+fn constant(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: the patterns of this file are constants, and tests use each")
+}
+
+/// A regular expression for log lines: named groups, `step` among them where lines are numbered.
+#[derive(Clone, Debug)]
+pub struct LogPattern(Regex);
+
+impl LogPattern {
+    /// Checks a pattern: it must compile, and name at least one metric.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
+        if regex.capture_names().flatten().any(|name| metric::step_rank(name).is_none()) {
+            return Ok(Self(regex));
+        }
+        Err("names no metric: write a group such as `(?<loss>\\S+)`, and `(?<step>\\d+)` beside it".into())
+    }
+}
+
+impl<'de> Deserialize<'de> for LogPattern {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for LogPattern {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LogPattern".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "regex"})
+    }
+}
+
+/// One line that holds values.
+#[derive(Debug, PartialEq)]
+struct Record {
+    step: Option<u64>,
+    values: Vec<(String, f64)>,
+}
+
+impl Record {
+    fn new(step: Option<u64>, values: Vec<(String, f64)>) -> Option<Self> {
+        (!values.is_empty()).then_some(Self { step, values })
+    }
+}
+
+/// What the built-in patterns see in a line.
+fn parse(line: &str) -> Option<Record> {
+    if !line.contains("loss") && !line.contains("grad") {
+        return None;
+    }
+    if let Some(found) = ITERATION.captures(line) {
+        return iteration(&found);
+    }
+    if let Some(found) = DICTIONARY.captures(line).and_then(|found| dictionary(&found)) {
+        return Some(found);
+    }
+    named(line)
+}
+
+fn iteration(found: &Captures<'_>) -> Option<Record> {
+    let step = lines::step(found.get(1)?.as_str())?;
+    let field = |field: &str| {
+        let (name, value) = field.rsplit_once(':')?;
+        let name = name.trim();
+        // The unit in brackets is not part of the name: `elapsed time per iteration (ms)`.
+        let name = name.split_once(" (").map_or(name, |(name, _)| name);
+        let counter = name.starts_with("number of") || metric::is_bookkeeping(name);
+        Some((name.to_owned(), lines::number(value)?)).filter(|_| !counter)
+    };
+    Record::new(Some(step), found.get(2)?.as_str().split('|').filter_map(field).collect())
+}
+
+fn dictionary(found: &Captures<'_>) -> Option<Record> {
+    let body = found.get(1)?.as_str();
+    let entries: Vec<(&str, &str)> =
+        ENTRY.captures_iter(body).filter_map(|entry| Some((entry.get(1)?.as_str(), entry.get(2)?.as_str()))).collect();
+    if entries.iter().any(|(key, _)| *key == "train_runtime") {
+        return None;
+    }
+    let step =
+        entries.iter().filter(|(key, _)| metric::step_rank(key).is_some()).find_map(|(_, text)| lines::step(text));
+    let values: Vec<(String, f64)> = entries
+        .iter()
+        .filter(|(key, _)| !metric::is_bookkeeping(key))
+        .filter_map(|(key, text)| Some(((*key).to_owned(), lines::number(text)?)))
+        .collect();
+    let known = values.iter().any(|(name, _)| metric::role(&metric::canonical(name)) != Role::Other);
+    Record::new(step, values).filter(|_| known)
+}
+
+/// `step: 10 loss: 1.2`: only with a step and a loss or gradient norm, as prose holds colons too.
+fn named(line: &str) -> Option<Record> {
+    let plain = COLOUR.replace_all(line, "");
+    let pairs: Vec<(&str, &str)> =
+        NAMED.captures_iter(&plain).filter_map(|pair| Some((pair.get(1)?.as_str(), pair.get(2)?.as_str()))).collect();
+    let step =
+        pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text))?;
+    let values: Vec<(String, f64)> = pairs
+        .iter()
+        .filter(|(name, _)| !metric::is_bookkeeping(name))
+        .filter_map(|(name, text)| Some(((*name).to_owned(), lines::number(text)?)))
+        .collect();
+    let known = values
+        .iter()
+        .any(|(name, _)| matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm | Role::Reward));
+    Record::new(Some(step), values).filter(|_| known)
+}
+
+/// What the user's pattern sees in a line.
+fn parse_with(line: &str, pattern: &LogPattern) -> Option<Record> {
+    let found = pattern.0.captures(line)?;
+    let groups = || pattern.0.capture_names().flatten().filter_map(|name| Some((name, found.name(name)?.as_str())));
+    let step = groups().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text));
+    let values = groups()
+        .filter(|(name, _)| metric::step_rank(name).is_none())
+        .filter_map(|(name, text)| Some((name.to_owned(), lines::number(text)?)))
+        .collect();
+    Record::new(step, values)
+}
+
+/// Whether a text holds lines of a training log: two of them with different content, near its beginning.
+pub(super) fn recognise(source: &dyn ByteSource) -> bool {
+    let mut first: Option<Record> = None;
+    find(source, |line| {
+        let Some(record) = parse(line) else { return false };
+        // Megatron's line is unmistakable; the others need a second one, as documentation quotes single lines.
+        let sure = record.step.is_some() && ITERATION.is_match(line);
+        sure || first.replace(record).is_some_and(|earlier| first.as_ref() != Some(&earlier))
+    })
+}
+
+/// Whether a text holds a line that the user's pattern reads.
+pub(super) fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
+    find(source, |line| parse_with(line, pattern).is_some())
+}
+
+fn find(source: &dyn ByteSource, mut wanted: impl FnMut(&str) -> bool) -> bool {
+    let mut lines = Lines::new(source);
+    while lines.consumed() < SEARCHED {
+        match lines.next() {
+            Ok(Some(line)) if wanted(&String::from_utf8_lossy(line)) => return true,
+            Ok(Some(_)) => {}
+            // A text that cannot be split into lines is no log.
+            Ok(None) | Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// Reads a log by the built-in patterns.
+pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+    read_lines(source, Format::Log, parse)
+}
+
+/// Reads a log by the user's pattern.
+pub(super) fn read_with(source: &dyn ByteSource, pattern: &LogPattern) -> Result<CurveFile> {
+    read_lines(source, Format::Pattern(pattern.clone()), |line| parse_with(line, pattern))
+}
+
+fn read_lines(source: &dyn ByteSource, format: Format, parse: impl Fn(&str) -> Option<Record>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name());
+    let mut lines = Lines::new(source);
+    while let Some(line) = lines.next()? {
+        if let Some(record) = parse(&String::from_utf8_lossy(line)) {
+            for (name, value) in record.values {
+                collector.push(&name, record.step, value)?;
+            }
+        }
+    }
+    Ok(CurveFile::new(source, format, collector.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn log(text: &str) -> CurveFile {
+        let source = Memory::new("train.log", text.as_bytes().to_vec());
+        assert!(recognise(&source), "{text}");
+        read(&source).expect("a log")
+    }
+
+    fn points(file: &CurveFile, name: &str) -> Vec<(u64, f64)> {
+        file.series.iter().find(|series| series.name == name).expect(name).points().collect()
+    }
+
+    #[test]
+    fn megatron_lines() {
+        let file = log(concat!(
+            "building GPT model ...\n",
+            " [2026-01-02 03:04:05] iteration        1/    5000 | consumed samples:            8 | elapsed time per ",
+            "iteration (ms): 2557.6 | learning rate: 1.250000E-06 | global batch size:     8 | lm loss: 1.221668E+00 | ",
+            "loss scale: 1.0 | grad norm: 8.123 | number of skipped iterations:   0 | number of nan iterations:   0 |\n",
+            " iteration        2/    5000 | lm loss: nan | grad norm: inf |\n"
+        ));
+        assert_eq!(points(&file, "lm loss")[0], (1, 1.221_668));
+        assert!(points(&file, "lm loss")[1].1.is_nan());
+        assert_eq!(points(&file, "grad norm"), [(1, 8.123), (2, f64::INFINITY)]);
+        assert_eq!(points(&file, "elapsed time per iteration"), [(1, 2557.6)]);
+        assert!(file.series.iter().all(|series| !series.name.contains("samples") && !series.name.contains("number")));
+    }
+
+    #[test]
+    fn trainer_lines_have_no_step() {
+        let file = log(concat!(
+            "{'loss': 2.5, 'grad_norm': 1.25, 'learning_rate': 1e-05, 'epoch': 0.1}\r  1%| | 10/500\n",
+            "{'loss': '2.25', 'grad_norm': nan, 'learning_rate': 2e-05, 'epoch': 0.2}\n",
+            "{'train_runtime': 12.5, 'train_loss': 2.4, 'epoch': 1.0}\n"
+        ));
+        assert_eq!(points(&file, "loss"), [(1, 2.5), (2, 2.25)]);
+        assert!(!file.series[0].steps.is_numbered());
+        assert!(file.series.iter().all(|series| !series.name.contains("train")));
+    }
+
+    #[test]
+    fn names_with_values_and_colours() {
+        let file = log(concat!(
+            "[titan] - root - INFO - \x1b[31mstep:  1  \x1b[32mloss:  8.0483  \x1b[33mgrad_norm:  1.7  tps: 3,000\n",
+            "[titan] - root - INFO - \x1b[31mstep:  2  \x1b[32mloss:  7.5  \x1b[33mgrad_norm:  1.6  tps: 3,100\n"
+        ));
+        assert_eq!(points(&file, "loss"), [(1, 8.0483), (2, 7.5)]);
+        assert_eq!(points(&file, "tps"), [(1, 3000.0), (2, 3100.0)]);
+    }
+
+    #[test]
+    fn prose_that_quotes_one_line_is_no_log() {
+        let source = Memory::new("README.md", b"It prints {'loss': 2.5, 'epoch': 0.1} as it goes.\nEnd.\n".to_vec());
+        assert!(!recognise(&source));
+    }
+
+    #[test]
+    fn the_users_pattern_names_its_metrics() {
+        let pattern = LogPattern::parse(r"^it=(?<step>\d+) L=(?<loss>\S+)").expect("sound");
+        let source = Memory::new("my.log", b"noise\nit=1 L=2.5\nit=2 L=nan\n".to_vec());
+        assert!(matches(&source, &pattern));
+        let file = read_with(&source, &pattern).expect("a log");
+        assert_eq!(points(&file, "loss")[0], (1, 2.5));
+        assert!(LogPattern::parse(r"(?<step>\d+)").is_err());
+        assert!(LogPattern::parse(r"(").is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! Records of JSON: one object per line, or one array of objects.
+//!
+//! A record names its step (`step`, `global_step`, `iteration`, `current_steps` ...) and holds numbers beside
+//! it; nested objects are flattened with `/`. Records without a step are numbered by position.
+
+use super::lines::{self, Lines};
+use super::{Collector, CurveFile, Format, Note};
+use crate::error::{Error, Result};
+use crate::fetch::ByteSource;
+use crate::read::json::{self, Json, Parser};
+use crate::read::metric::{self, Role};
+
+/// Nesting of records that is followed.
+const MAX_NESTING: usize = 3;
+
+/// Whether a value is one record of a curve.
+pub(super) fn is_record(value: &Json) -> bool {
+    let Some(entries) = value.as_object() else { return false };
+    if entries.iter().any(|(key, _)| key == "train_runtime") {
+        return false;
+    }
+    is_numbered_record(value)
+        || numbers(entries).any(|key| matches!(metric::role(&metric::canonical(key)), Role::Loss | Role::GradNorm))
+}
+
+/// Whether a value is a record that names its step.
+pub(super) fn is_numbered_record(value: &Json) -> bool {
+    value
+        .as_object()
+        .is_some_and(|entries| has_step(entries) && numbers(entries).any(|key| !metric::is_bookkeeping(key)))
+}
+
+fn has_step(entries: &[(String, Json)]) -> bool {
+    entries.iter().any(|(key, value)| metric::step_rank(key).is_some() && step(value).is_some())
+}
+
+/// Keys of numbers, one level of nesting included.
+fn numbers(entries: &[(String, Json)]) -> impl Iterator<Item = &str> {
+    entries.iter().flat_map(|(key, value)| {
+        let nested = value.as_object().unwrap_or_default().iter();
+        let own = number(value).is_some().then_some(key.as_str());
+        own.into_iter().chain(nested.filter(|(_, value)| number(value).is_some()).map(|(key, _)| key.as_str()))
+    })
+}
+
+/// A number, or a word or text that stands for one.
+pub(super) fn number(value: &Json) -> Option<f64> {
+    match value {
+        Json::Text(text) => lines::number(text),
+        other => other.as_f64(),
+    }
+}
+
+/// A step number, as a number or as text.
+pub(super) fn step(value: &Json) -> Option<u64> {
+    match value {
+        Json::Int(step) => u64::try_from(*step).ok(),
+        Json::Float(step) => lines::whole(*step),
+        Json::Text(text) => lines::step(text),
+        _ => None,
+    }
+}
+
+/// Reads one object per line. A last line that is cut is left out and noted.
+pub(super) fn read_lines(source: &dyn ByteSource) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name());
+    let mut lines = Lines::new(source);
+    let mut broken: Option<(u64, Error)> = None;
+    while let Some(line) = lines.next()? {
+        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        let record = json::parse_bytes("", line);
+        if let Some((number, error)) = broken {
+            return Err(damaged(source, number, &error));
+        }
+        match record {
+            Ok(record) => {
+                broken = None;
+                take(&record, &mut collector)?;
+            }
+            Err(error) => broken = Some((lines.number, error)),
+        }
+    }
+    let series = collector.finish();
+    if let (Some((number, error)), true) = (&broken, series.is_empty()) {
+        return Err(damaged(source, *number, error));
+    }
+    Ok(CurveFile::new(source, Format::JsonLines, series).with_note(broken.map(|_| Note::Truncated)))
+}
+
+fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {
+    Error::corrupt(source.name(), format!("line {line}: {}, expected one JSON object per line", error.message()))
+        .with_help("collect the file again, or remove the damaged line")
+}
+
+/// Reads one array of objects.
+pub(super) fn read_array(source: &dyn ByteSource) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name());
+    let mut parser = Parser::new(source);
+    parser.array(|parser| take(&parser.value()?, &mut collector))?;
+    parser.end()?;
+    Ok(CurveFile::new(source, Format::JsonRecords, collector.finish()))
+}
+
+/// Adds the numbers of one record; a record without any is passed over.
+fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
+    let Some(entries) = record.as_object() else { return Ok(()) };
+    if entries.iter().any(|(key, _)| key == "train_runtime") {
+        return Ok(());
+    }
+    let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, step(value)?)));
+    let step = ranked.min().map(|(_, step)| step);
+    flatten("", entries, step, collector, 0)
+}
+
+fn flatten(
+    prefix: &str,
+    entries: &[(String, Json)],
+    step: Option<u64>,
+    collector: &mut Collector<'_>,
+    depth: usize,
+) -> Result<()> {
+    for (key, value) in entries {
+        if let Some(nested) = value.as_object() {
+            if depth < MAX_NESTING {
+                flatten(&format!("{prefix}{key}/"), nested, step, collector, depth + 1)?;
+            }
+        } else if let (Some(value), false) = (number(value), metric::is_bookkeeping(key)) {
+            collector.push(&format!("{prefix}{key}"), step, value)?;
+        }
+    }
+    Ok(())
+}

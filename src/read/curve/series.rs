@@ -1,0 +1,298 @@
+//! Values of one metric, step by step.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Points a file may hold; 50 million take 800 MB.
+pub(super) const MAX_POINTS: usize = 50_000_000;
+/// Metrics a file may hold, so that a file of keys cannot become a report of a million curves.
+pub(super) const MAX_METRICS: usize = 4096;
+
+/// The steps of a series.
+///
+/// Runs log at a fixed interval almost always, so steps are kept as such where they can be: ten million points
+/// then need no memory for their steps.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Steps {
+    /// The source has no step numbers; points are numbered 1, 2, 3 ... by position.
+    Positions(usize),
+    /// `first`, `first + interval`, ...
+    Regular {
+        /// The first step.
+        first: u64,
+        /// Distance between steps, at least 1.
+        interval: u64,
+        /// How many.
+        len: usize,
+    },
+    /// Any rising steps.
+    Listed(Vec<u64>),
+}
+
+impl Steps {
+    /// How many steps there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Positions(len) | Self::Regular { len, .. } => *len,
+            Self::Listed(steps) => steps.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the source numbers its steps.
+    pub fn is_numbered(&self) -> bool {
+        !matches!(self, Self::Positions(_))
+    }
+
+    /// The step at `index`.
+    pub fn get(&self, index: usize) -> Option<u64> {
+        match self {
+            Self::Positions(len) => (index < *len).then_some(index as u64 + 1),
+            Self::Regular { first, interval, len } => {
+                if index >= *len {
+                    None
+                } else {
+                    interval.checked_mul(index as u64)?.checked_add(*first)
+                }
+            }
+            Self::Listed(steps) => steps.get(index).copied(),
+        }
+    }
+
+    /// All steps, rising.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// The distance between neighbouring steps that occurs most (the smaller of equals); `None` for fewer than
+    /// two steps.
+    pub fn interval(&self) -> Option<u64> {
+        match self {
+            Self::Positions(len) => (*len > 1).then_some(1),
+            Self::Regular { interval, len, .. } => (*len > 1).then_some(*interval),
+            Self::Listed(steps) => {
+                let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+                for (low, high) in steps.iter().zip(steps.iter().skip(1)) {
+                    *counts.entry(high.saturating_sub(*low)).or_default() += 1;
+                }
+                let (interval, _) = counts.iter().rev().max_by_key(|(_, count)| **count)?;
+                Some(*interval)
+            }
+        }
+    }
+
+    fn push(&mut self, step: u64) {
+        match self {
+            Self::Positions(len) => *len += 1,
+            Self::Regular { len: len @ 0, first, .. } => (*first, *len) = (step, 1),
+            Self::Regular { first, interval, len: len @ 1 } if step > *first => (*interval, *len) = (step - *first, 2),
+            Self::Regular { first, interval, len } if follows(*first, *interval, *len, step) => *len += 1,
+            Self::Regular { .. } => {
+                let mut steps: Vec<u64> = self.iter().collect();
+                steps.push(step);
+                *self = Self::Listed(steps);
+            }
+            Self::Listed(steps) => steps.push(step),
+        }
+    }
+}
+
+/// Whether `step` is the next one of a regular run of `len` steps.
+fn follows(first: u64, interval: u64, len: usize, step: u64) -> bool {
+    len > 1 && interval.checked_mul(len as u64).and_then(|offset| offset.checked_add(first)) == Some(step)
+}
+
+/// One metric of one file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// The metric, as the file spells it.
+    pub name: String,
+    /// Steps, rising.
+    pub steps: Steps,
+    /// One value per step; NaN and the infinities are values.
+    pub values: Vec<f64>,
+    /// Steps the file lists, those without a recorded value included.
+    pub listed: usize,
+    /// Steps that were logged more than once; the last value counts.
+    pub repeated: u64,
+    /// Steps at which the source says that nothing was recorded.
+    pub unrecorded: Vec<u64>,
+}
+
+impl Series {
+    /// A series without step numbers.
+    pub fn by_position(name: impl Into<String>, values: Vec<f64>) -> Self {
+        let len = values.len();
+        let steps = Steps::Positions(len);
+        Self { name: name.into(), steps, values, listed: len, repeated: 0, unrecorded: Vec::new() }
+    }
+
+    /// A series with rising steps.
+    pub fn by_step(name: impl Into<String>, points: impl IntoIterator<Item = (u64, f64)>) -> Self {
+        let mut builder = SeriesBuilder::new(true);
+        points.into_iter().for_each(|(step, value)| builder.push(Some(step), value));
+        builder.finish(name.into())
+    }
+
+    /// Steps and values.
+    pub fn points(&self) -> impl Iterator<Item = (u64, f64)> + '_ {
+        self.steps.iter().zip(self.values.iter().copied())
+    }
+}
+
+/// Collects one metric, in the order of the file.
+#[derive(Debug)]
+struct SeriesBuilder {
+    steps: Steps,
+    values: Vec<f64>,
+    last: Option<u64>,
+    sorted: bool,
+}
+
+impl SeriesBuilder {
+    fn new(numbered: bool) -> Self {
+        let steps = if numbered { Steps::Regular { first: 0, interval: 1, len: 0 } } else { Steps::Positions(0) };
+        Self { steps, values: Vec::new(), last: None, sorted: true }
+    }
+
+    fn push(&mut self, step: Option<u64>, value: f64) {
+        let step = step.unwrap_or_default();
+        if self.steps.is_numbered() {
+            self.sorted &= self.last.is_none_or(|last| last < step);
+            self.last = Some(step);
+        }
+        self.steps.push(step);
+        self.values.push(value);
+    }
+
+    /// Brings steps into rising order; of a step that occurs again, the last value counts, as a resumed run
+    /// overwrites what it logged before it stopped.
+    fn finish(self, name: String) -> Series {
+        let listed = self.steps.len();
+        if self.sorted {
+            return Series {
+                name,
+                steps: self.steps,
+                values: self.values,
+                listed,
+                repeated: 0,
+                unrecorded: Vec::new(),
+            };
+        }
+        let points: BTreeMap<u64, f64> = self.steps.iter().zip(self.values).collect();
+        let mut rising = Self::new(true);
+        points.iter().for_each(|(step, value)| rising.push(Some(*step), *value));
+        let repeated = (listed - points.len()) as u64;
+        Series {
+            name,
+            steps: rising.steps,
+            values: rising.values,
+            listed: points.len(),
+            repeated,
+            unrecorded: Vec::new(),
+        }
+    }
+}
+
+/// Collects the metrics of a file.
+#[derive(Debug)]
+pub(super) struct Collector<'a> {
+    /// Named in messages.
+    file: &'a str,
+    order: HashMap<String, usize>,
+    series: Vec<(String, SeriesBuilder)>,
+    points: usize,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(file: &'a str) -> Self {
+        Self { file, order: HashMap::new(), series: Vec::new(), points: 0 }
+    }
+
+    /// Adds a value; without a step the point is numbered by its position.
+    pub(super) fn push(&mut self, name: &str, step: Option<u64>, value: f64) -> Result<()> {
+        let index = self.index_of(name, step.is_some())?;
+        self.push_at(index, step, value)
+    }
+
+    /// The place of metric `name`, made where it is new.
+    pub(super) fn index_of(&mut self, name: &str, numbered: bool) -> Result<usize> {
+        if let Some(index) = self.order.get(name) {
+            return Ok(*index);
+        }
+        if self.series.len() >= MAX_METRICS {
+            return Err(self.too_much(format!("more than {MAX_METRICS} metrics")));
+        }
+        self.order.insert(name.to_owned(), self.series.len());
+        self.series.push((name.to_owned(), SeriesBuilder::new(numbered)));
+        Ok(self.series.len() - 1)
+    }
+
+    /// Adds a value to the metric at `index`.
+    pub(super) fn push_at(&mut self, index: usize, step: Option<u64>, value: f64) -> Result<()> {
+        self.points += 1;
+        if self.points > MAX_POINTS {
+            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
+        }
+        match self.series.get_mut(index) {
+            // A record without a step in a numbered series has no place; a coverage rule sees that it is missing.
+            Some((_, builder)) if builder.steps.is_numbered() && step.is_none() => {}
+            Some((_, builder)) => builder.push(step, value),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn too_much(&self, what: String) -> Error {
+        Error::new(ErrorKind::LimitExceeded, self.file, what)
+            .with_help("log less often, or keep only the metrics to judge")
+    }
+
+    /// The metrics, in the order in which they first occurred.
+    pub(super) fn finish(self) -> Vec<Series> {
+        self.series.into_iter().map(|(name, builder)| builder.finish(name)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regular_steps_take_no_memory_and_irregular_ones_survive() {
+        let series = Series::by_step("loss", (1..=5).map(|step| (step * 10, 1.0)));
+        assert_eq!(series.steps, Steps::Regular { first: 10, interval: 10, len: 5 });
+        let series = Series::by_step("loss", [1, 5, 10, 15].map(|step| (step, 1.0)));
+        assert_eq!(series.steps.iter().collect::<Vec<_>>(), [1, 5, 10, 15]);
+        assert_eq!(series.steps.interval(), Some(5));
+    }
+
+    #[test]
+    fn a_repeated_step_keeps_its_last_value() {
+        let series = Series::by_step("loss", [(1, 1.0), (2, 2.0), (3, 3.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
+        assert_eq!(series.points().collect::<Vec<_>>(), [(1, 1.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
+        assert_eq!(series.repeated, 2);
+    }
+
+    #[test]
+    fn one_step_has_no_interval() {
+        assert_eq!(Series::by_step("loss", [(7, 1.0)]).steps.interval(), None);
+        assert_eq!(Series::by_step("loss", []).steps.interval(), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn steps_come_back_rising_with_the_last_value(
+            points in proptest::collection::vec((0_u64..40, -9.0_f64..9.0), 0..60)
+        ) {
+            let series = Series::by_step("loss", points.clone());
+            let expected: BTreeMap<u64, f64> = points.into_iter().collect();
+            proptest::prop_assert_eq!(series.points().collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Which JSON a file holds, from its first bytes.
+//!
+//! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format has to show
+//! a mark of its own: a key such as `log_history`, a `values` object, or a list under the name of a metric.
+
+use super::{Format, records};
+use crate::fetch::Memory;
+use crate::read::json::{Json, Parser};
+use crate::read::metric::{self, Role};
+
+/// The format of JSON that begins with `head`, which may be cut anywhere.
+pub(super) fn recognise(head: &str) -> Option<Format> {
+    if head.starts_with('[') {
+        return first_item(head).is_some_and(|item| records::is_record(&item)).then_some(Format::JsonRecords);
+    }
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next()?;
+    let continues = lines.next().is_none_or(|line| line.trim_start().starts_with('{'));
+    if continues && parse(first).is_some_and(|record| records::is_record(&record)) {
+        return Some(Format::JsonLines);
+    }
+    document(head)
+}
+
+fn parse(text: &str) -> Option<Json> {
+    crate::read::json::parse_bytes("", text.as_bytes()).ok()
+}
+
+fn first_item(head: &str) -> Option<Json> {
+    let source = Memory::new("", head.as_bytes().to_vec());
+    let mut first = None;
+    // The array is left after its first item, and may be cut behind it: only the item counts.
+    let _left_early = Parser::new(&source).array(|parser| {
+        let value = parser.value()?;
+        first.get_or_insert(value);
+        Err(stop())
+    });
+    first
+}
+
+fn stop() -> crate::error::Error {
+    crate::error::Error::corrupt("", "seen enough")
+}
+
+/// Walks the top-level keys until one of them tells.
+fn document(head: &str) -> Option<Format> {
+    let source = Memory::new("", head.as_bytes().to_vec());
+    let mut found = None;
+    let _left_early = Parser::new(&source).object(|key, parser| {
+        match parser.peek()? {
+            Some(b'[') if key == "log_history" => found = Some(Format::TrainerState),
+            Some(b'[') if is_metric_list(&key) => {
+                found = begins_with_number(parser).then_some(Format::MindSpeed);
+                return Err(stop());
+            }
+            Some(b'{') => found = has_values(parser)?.then_some(Format::Megatron),
+            _ => drop(parser.value()?),
+        }
+        if found.is_some() { Err(stop()) } else { Ok(()) }
+    });
+    found
+        .or_else(|| parse(head).is_some_and(|record| records::is_numbered_record(&record)).then_some(Format::JsonLines))
+}
+
+fn is_metric_list(key: &str) -> bool {
+    matches!(metric::role(&metric::canonical(key)), Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss)
+}
+
+/// Whether the array begins with a number, or with a word for one; leaves the parser inside the array.
+fn begins_with_number(parser: &mut Parser<'_>) -> bool {
+    let mut is_number = false;
+    let _left_early = parser.array(|parser| {
+        is_number = records::number(&parser.value()?).is_some();
+        Err(stop())
+    });
+    is_number
+}
+
+/// Whether an object is one metric of a golden file: `values` maps steps to numbers.
+fn has_values(parser: &mut Parser<'_>) -> crate::error::Result<bool> {
+    let mut found = false;
+    let walked = parser.object(|key, parser| {
+        if key == "values" && parser.peek()? == Some(b'{') {
+            found = true;
+            return Err(stop());
+        }
+        parser.value().map(drop)
+    });
+    if found { Ok(true) } else { walked.map(|()| false) }
+}

@@ -1,0 +1,178 @@
+//! Tables with a header line, separated by commas, semicolons or tabs.
+//!
+//! One column numbers the steps; every other column of numbers is a metric. TensorBoard's export (`Wall
+//! time,Step,Value`) does not say which metric it holds: it is taken for the loss. Empty cells are missing values.
+
+use super::lines::{self, Lines};
+use super::{Collector, CurveFile, Format, Note};
+use crate::error::{Error, Result};
+use crate::fetch::ByteSource;
+use crate::read::metric::{self, Role};
+
+/// What each column holds, in order.
+#[derive(Clone, Debug, PartialEq)]
+enum Column {
+    Step,
+    Metric(String),
+    Ignored,
+}
+
+/// Whether a text is such a table, from its first lines.
+pub(super) fn recognise(head: &str) -> bool {
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
+    let (Some(header), Some(row)) = (lines.next(), lines.next()) else { return false };
+    let Some((separator, columns)) = header_of(header.trim().as_bytes()) else { return false };
+    let cells = cells(row.trim().as_bytes(), separator);
+    cells.len() == columns.len()
+        && columns.iter().zip(&cells).all(|(column, cell)| match column {
+            Column::Step => text(cell).and_then(lines::step).is_some(),
+            Column::Metric(_) | Column::Ignored => true,
+        })
+        && columns
+            .iter()
+            .zip(&cells)
+            .any(|(column, cell)| matches!(column, Column::Metric(_)) && text(cell).and_then(lines::number).is_some())
+}
+
+/// Separator and columns; `None` where the line is no header of a curve table.
+fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
+    let separator = [b',', b'\t', b';'].into_iter().find(|separator| line.contains(separator))?;
+    let names: Vec<String> =
+        cells(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
+    if names.iter().any(|name| name.is_empty() || lines::number(name).is_some()) {
+        return None;
+    }
+    let best = names.iter().enumerate().filter_map(|(index, name)| Some((metric::step_rank(name)?, index))).min();
+    let columns: Vec<Column> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| match best {
+            Some((_, step)) if step == index => Column::Step,
+            _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
+            _ => Column::Ignored,
+        })
+        .collect();
+    let known = names.iter().any(|name| matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm));
+    let metrics = columns.iter().any(|column| matches!(column, Column::Metric(_)));
+    (metrics && (best.is_some() || known)).then_some((separator, columns))
+}
+
+/// W&B exports a curve with its smallest and largest value beside it.
+fn is_metric(name: &str) -> bool {
+    !metric::is_bookkeeping(name) && !name.ends_with("__MIN") && !name.ends_with("__MAX")
+}
+
+fn text(cell: &[u8]) -> Option<&str> {
+    std::str::from_utf8(cell).ok()
+}
+
+/// The cells of a line; a quoted cell may hold the separator, but no line end.
+fn cells(line: &[u8], separator: u8) -> Vec<Vec<u8>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(separator).from_reader(line);
+    let record = reader.byte_records().next().and_then(std::result::Result::ok);
+    record.map(|record| record.iter().map(<[u8]>::to_vec).collect()).unwrap_or_default()
+}
+
+pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+    let mut lines = Lines::new(source);
+    let header = lines.next()?.unwrap_or_default();
+    let header = header.strip_prefix("\u{feff}".as_bytes()).unwrap_or(header);
+    let (separator, columns) = header_of(header)
+        .ok_or_else(|| Error::corrupt(source.name(), "line 1: expected the names of a step column and of metrics"))?;
+    let mut rows = Rows::new(source, &columns)?;
+    let mut skipped = 0;
+    while let Some(line) = lines.next()? {
+        let taken = if memchr::memchr(b'"', line).is_some() {
+            let cells = cells(line, separator);
+            rows.take(cells.iter().map(Vec::as_slice))?
+        } else {
+            rows.take(line.split(|byte| *byte == separator))?
+        };
+        skipped += u64::from(!taken);
+    }
+    let note = (skipped > 0).then_some(Note::SkippedLines(skipped));
+    Ok(CurveFile::new(source, Format::Table, rows.collector.finish()).with_note(note))
+}
+
+/// Rows on their way into curves.
+struct Rows<'a> {
+    collector: Collector<'a>,
+    /// Place of each column's metric in the collector.
+    places: Vec<Option<usize>>,
+    step_column: Option<usize>,
+    values: Vec<(usize, f64)>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(source: &'a dyn ByteSource, columns: &[Column]) -> Result<Self> {
+        let mut collector = Collector::new(source.name());
+        let step_column = columns.iter().position(|column| *column == Column::Step);
+        let mut places = Vec::new();
+        for column in columns {
+            places.push(match column {
+                Column::Metric(name) => Some(collector.index_of(name, step_column.is_some())?),
+                Column::Step | Column::Ignored => None,
+            });
+        }
+        Ok(Self { collector, places, step_column, values: Vec::new() })
+    }
+
+    /// Adds one row; false where it has no step or a cell that should be a number is not.
+    fn take<'c>(&mut self, cells: impl Iterator<Item = &'c [u8]>) -> Result<bool> {
+        let mut step = None;
+        let mut sound = true;
+        self.values.clear();
+        for (column, cell) in cells.enumerate() {
+            if self.step_column == Some(column) {
+                step = text(cell).and_then(lines::step);
+            } else if let Some(place) = self.places.get(column).copied().flatten() {
+                match text(cell).map(str::trim) {
+                    Some("") => {}
+                    Some(text) => match lines::number(text) {
+                        Some(value) => self.values.push((place, value)),
+                        None => sound = false,
+                    },
+                    None => sound = false,
+                }
+            }
+        }
+        if step.is_none() && self.step_column.is_some() {
+            return Ok(false);
+        }
+        for (place, value) in self.values.drain(..) {
+            self.collector.push_at(place, step, value)?;
+        }
+        Ok(sound)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn table(text: &str) -> CurveFile {
+        read(&Memory::new("loss.csv", text.as_bytes().to_vec())).expect("a table")
+    }
+
+    #[test]
+    fn only_tables_of_steps_or_losses_are_claimed() {
+        assert!(recognise("step,loss\n1,2.5\n"));
+        assert!(recognise("Wall time,Step,Value\n1.7e9,1,2.5\n"));
+        assert!(recognise("loss\tgrad_norm\n2.5\t1\n"));
+        assert!(!recognise("package,version\ntorch,2.1\n"));
+        assert!(!recognise("1,2.5\n2,2.4\n"));
+        assert!(!recognise("step,name\n1,linear\n"));
+        assert!(!recognise("NPU Name,Bench Name,Cosine\na,b,1.0\n"));
+    }
+
+    #[test]
+    fn quotes_empty_cells_and_words_for_numbers_are_read() {
+        let file = table("step,\"loss, total\",lr\n1,\"2.5\",\n2,nan,0.1\n3,oops,0.2\n");
+        assert_eq!(file.series[0].name, "loss, total");
+        assert_eq!(file.series[0].steps.len(), 2);
+        assert!(file.series[0].values[1].is_nan());
+        assert_eq!(file.series[1].points().collect::<Vec<_>>(), [(2, 0.1), (3, 0.2)]);
+        assert_eq!(file.notes, [Note::SkippedLines(1)]);
+    }
+}

@@ -1,0 +1,61 @@
+//! `trainer_state.json` of the transformers Trainer.
+//!
+//! `log_history` holds a record per log event. Every numeric key that repeats is a curve; the record with
+//! `train_runtime`, written once at the end, is not. The loss is the mean over the steps since the last event.
+
+use std::collections::HashMap;
+
+use super::{Collector, CurveFile, Format, Logged, records};
+use crate::error::{Error, Result};
+use crate::fetch::ByteSource;
+use crate::read::json::{Json, Parser};
+use crate::read::metric::{self, Role};
+
+pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name());
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    let (mut interval, mut has_history) = (None, false);
+    let mut parser = Parser::new(source);
+    parser.object(|key, parser| match key.as_str() {
+        "log_history" => {
+            has_history = true;
+            parser.array(|parser| take(&parser.value()?, &mut collector, &mut seen))
+        }
+        "logging_steps" => {
+            // A share of all steps (below 1) says nothing about single steps.
+            interval = parser.value()?.as_f64().and_then(super::lines::whole).filter(|steps| *steps > 0);
+            Ok(())
+        }
+        _ => parser.value().map(drop),
+    })?;
+    parser.end()?;
+    if !has_history {
+        return Err(Error::corrupt(source.name(), "has no list `log_history`, which trainer_state.json must have"));
+    }
+    let mut series = collector.finish();
+    series.retain(|series| seen.get(&series.name).is_some_and(|count| *count > 1) || is_known(&series.name));
+    let mut file = CurveFile::new(source, Format::TrainerState, series);
+    file.interval = interval;
+    file.logged = Logged::Windows;
+    Ok(file)
+}
+
+fn take(record: &Json, collector: &mut Collector<'_>, seen: &mut HashMap<String, u32>) -> Result<()> {
+    let Some(entries) = record.as_object() else { return Ok(()) };
+    let Some(step) = record.get("step").and_then(records::step) else { return Ok(()) };
+    if entries.iter().any(|(key, _)| key == "train_runtime") {
+        return Ok(());
+    }
+    for (key, value) in entries.iter().filter(|(key, _)| !metric::is_bookkeeping(key)) {
+        if let Some(value) = records::number(value) {
+            *seen.entry(key.clone()).or_default() += 1;
+            collector.push(key, Some(step), value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a key that was logged once is a curve of one point all the same.
+fn is_known(key: &str) -> bool {
+    !metric::is_end_of_run_summary(key) && metric::role(&metric::canonical(key)) != Role::Other
+}

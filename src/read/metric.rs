@@ -1,0 +1,221 @@
+//! Names of training metrics, as trainers spell them.
+//!
+//! [`canonical`] gives one name to what `lm loss`, `train/loss` and `loss` all mean, so that two runs logged by
+//! different trainers can be paired; [`role`] says what a metric is, which decides how it is judged.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// A training loss.
+    Loss,
+    /// A part of the loss that is noisier than the whole: load balancing, z-loss, KL terms.
+    AuxiliaryLoss,
+    /// The norm of the gradient.
+    GradNorm,
+    /// The learning rate.
+    LearningRate,
+    /// A loss measured on held-out data.
+    EvalLoss,
+    /// A score measured on held-out data; more is better.
+    EvalScore,
+    /// A reward of reinforcement learning; more is better.
+    Reward,
+    /// Time per step, in any unit; less is better.
+    Time,
+    /// Throughput; more is better.
+    Throughput,
+    /// Memory; less is better.
+    Memory,
+    /// Anything else: shown, not judged.
+    Other,
+}
+
+impl Role {
+    /// Whether a trainer that logs every k steps writes the mean over the window, not the step's own value.
+    pub fn is_averaged(self) -> bool {
+        matches!(self, Self::Loss | Self::AuxiliaryLoss)
+    }
+
+    /// Whether the metric tells how fast or how big a run was, not what it computed.
+    pub fn is_performance(self) -> bool {
+        matches!(self, Self::Time | Self::Throughput | Self::Memory)
+    }
+
+    /// Whether more is better; `None` where neither direction is.
+    pub fn more_is_better(self) -> Option<bool> {
+        match self {
+            Self::EvalScore | Self::Reward | Self::Throughput => Some(true),
+            Self::Time | Self::Memory => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Keys that number the steps of a record, best first.
+const STEP_KEYS: [&str; 9] = [
+    "step",
+    "global_step",
+    "iteration",
+    "iter",
+    "current_steps",
+    "_step",
+    "global_step/max_steps",
+    "train/global_step",
+    "steps",
+];
+
+/// Rank of a key as the step counter, lower is better; `None` where it is none.
+pub fn step_rank(key: &str) -> Option<usize> {
+    let key = key.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+    STEP_KEYS.iter().position(|known| *known == key)
+}
+
+/// Keys of the record that a trainer writes once a run has ended.
+pub fn is_end_of_run_summary(key: &str) -> bool {
+    matches!(key, "train_runtime" | "train_samples_per_second" | "train_steps_per_second" | "train_loss" | "total_flos")
+}
+
+/// Counters and bookkeeping that trainers repeat in every record.
+pub fn is_bookkeeping(key: &str) -> bool {
+    let name = canonical(key);
+    step_rank(key).is_some()
+        || matches!(
+            name.as_ref(),
+            "epoch"
+                | "total_steps"
+                | "max_steps"
+                | "percentage"
+                | "elapsed_time_since_start"
+                | "time"
+                | "wall_time"
+                | "timestamp"
+                | "_timestamp"
+                | "_runtime"
+                | "total_flos"
+                | "consumed_samples"
+                | "global_batch_size"
+                | "num_input_tokens_seen"
+                | "consumed_train_samples"
+                | "relative_time"
+                | "relative"
+        )
+}
+
+/// One name for all spellings of a metric.
+///
+/// Lower case, `_` between words, without a leading `train/`; the spellings of loss, learning rate and gradient
+/// norm that trainers use become `loss`, `learning_rate` and `grad_norm`.
+pub fn canonical(name: &str) -> Cow<'_, str> {
+    // An export of W&B puts the run's name in front: `run-1 - train/loss`.
+    let name = name.rsplit_once(" - ").map_or(name, |(_, metric)| metric).trim();
+    let lower: String = name.to_ascii_lowercase().replace([' ', '-'], "_");
+    let bare = lower.strip_prefix("train/").or_else(|| lower.strip_prefix("training/")).unwrap_or(&lower);
+    let known = match bare {
+        "loss" | "lm_loss" | "train_loss" | "global_avg_loss" | "loss_metrics/global_avg_loss" => "loss",
+        "lr" | "learning_rate" | "learning_rate/default" => "learning_rate",
+        "grad_norm" | "gradient_norm" | "global_grad_norm" | "total_grad_norm" | "gradnorm" => "grad_norm",
+        other => return if other == name { Cow::Borrowed(name) } else { Cow::Owned(other.to_owned()) },
+    };
+    Cow::Borrowed(known)
+}
+
+/// What a metric is, from its canonical name.
+pub fn role(canonical: &str) -> Role {
+    let last = canonical.rsplit('/').next().unwrap_or(canonical);
+    let held_out = ["eval", "valid", "test", "val_", "val/"].iter().any(|prefix| canonical.starts_with(prefix));
+    let has = |words: &[&str]| words.iter().any(|word| canonical.contains(word));
+    if let Some(role) = performance_role(canonical) {
+        return role;
+    }
+    if canonical == "learning_rate" || last == "lr" || last.starts_with("lr_") || last.starts_with("learning_rate") {
+        return Role::LearningRate;
+    }
+    if last.contains("grad_norm") {
+        return Role::GradNorm;
+    }
+    if last.contains("scale") || last.starts_with("num_") {
+        return Role::Other;
+    }
+    if last.ends_with("loss") || last == "perplexity" || last == "ppl" {
+        return match () {
+            () if held_out => Role::EvalLoss,
+            () if has(&["aux", "balanc", "z_loss", "router", "kl_", "entropy", "vf_", "pg_"]) => Role::AuxiliaryLoss,
+            () => Role::Loss,
+        };
+    }
+    if last.contains("reward") {
+        return if last.contains("std") { Role::Other } else { Role::Reward };
+    }
+    let score =
+        ["acc", "accuracy", "score", "f1", "bleu", "rouge", "exact_match"].iter().any(|word| last.contains(word));
+    if score { Role::EvalScore } else { Role::Other }
+}
+
+fn performance_role(canonical: &str) -> Option<Role> {
+    let has = |words: &[&str]| words.iter().any(|word| canonical.contains(word));
+    if has(&["mem", "memory", "memo_"]) && !has(&["member"]) {
+        return Some(Role::Memory);
+    }
+    if has(&["per_sec", "throughput", "tflop", "tokens/s", "samples/s", "steps/s"])
+        || matches!(canonical, "tps" | "mfu" | "tgs")
+        || canonical.ends_with("/tps")
+    {
+        return Some(Role::Throughput);
+    }
+    let time = has(&["elapsed", "iteration_time", "step_time", "time_info", "runtime", "timing", "time_per"]);
+    time.then_some(Role::Time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_meet_in_one_name() {
+        for (spelled, name) in [
+            ("lm loss", "loss"),
+            ("train/loss", "loss"),
+            ("loss", "loss"),
+            ("run 7 - train/loss", "loss"),
+            ("grad-norm", "grad_norm"),
+            ("grad norm", "grad_norm"),
+            ("lr", "learning_rate"),
+            ("train/learning_rate", "learning_rate"),
+            ("mtp_1 loss", "mtp_1_loss"),
+            ("eval_loss", "eval_loss"),
+        ] {
+            assert_eq!(canonical(spelled), name, "{spelled}");
+        }
+    }
+
+    #[test]
+    fn roles_follow_from_names() {
+        for (name, expected) in [
+            ("loss", Role::Loss),
+            ("mtp_1_loss", Role::Loss),
+            ("eval_loss", Role::EvalLoss),
+            ("load_balancing_loss", Role::AuxiliaryLoss),
+            ("loss_scale", Role::Other),
+            ("grad_norm", Role::GradNorm),
+            ("learning_rate", Role::LearningRate),
+            ("eval_accuracy", Role::EvalScore),
+            ("critic/rewards/mean", Role::Other),
+            ("reward", Role::Reward),
+            ("iteration_time", Role::Time),
+            ("eval_runtime", Role::Time),
+            ("eval_samples_per_second", Role::Throughput),
+            ("throughput", Role::Throughput),
+            ("mem_allocated_bytes", Role::Memory),
+            ("num_zeros", Role::Other),
+            ("entropy", Role::Other),
+        ] {
+            assert_eq!(role(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What pictures and diagrams of a curve have in common.
+
+use crate::judge::number::Number;
+use crate::judge::unit::{CurveUnit, Unit};
+use crate::report::GateResult;
+use crate::verdict::Verdict;
+
+/// The curve a report shows first: the worst of those that are losses, or of all where none is.
+pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
+    let units = || {
+        result.checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+            Unit::Curve(unit) if !unit.series.step.is_empty() => Some(unit.as_ref()),
+            _ => None,
+        })
+    };
+    // The first of equals: units come with the plain loss in front.
+    let worst = |best: Option<&'static str>| {
+        units()
+            .filter(|unit| best.is_none_or(|metric| unit.metric == metric) && unit.verdict != Verdict::Skipped)
+            .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
+    };
+    worst(Some("loss")).or_else(|| worst(None))
+}
+
+/// The limit the mean of the differences is held against.
+pub fn limit(unit: &CurveUnit) -> Option<f64> {
+    let rule = unit.rules.iter().find(|rule| rule.rule == "mean_rel")?;
+    rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
+}
+
+/// A curve as numbers to draw.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// Steps.
+    pub step: Vec<f64>,
+    /// Baseline values; `None` where there is none.
+    pub baseline: Vec<Option<f64>>,
+    /// Candidate values.
+    pub candidate: Vec<Option<f64>>,
+    /// The recorded noise around the baseline, relative; empty where none was recorded.
+    pub band: Vec<f64>,
+    /// First and last step of each stretch at which one side only is not finite.
+    pub broken: Vec<(f64, f64)>,
+}
+
+impl Shown {
+    /// The numbers of a unit.
+    #[allow(clippy::cast_precision_loss, reason = "steps in a picture")]
+    pub fn of(unit: &CurveUnit) -> Self {
+        let series = &unit.series;
+        let numbers = |values: &[Option<Number>]| values.iter().map(|value| value.map(|number| number.0)).collect();
+        let mut shown = Self {
+            step: series.step.iter().map(|step| *step as f64).collect(),
+            baseline: numbers(&series.baseline),
+            candidate: numbers(&series.candidate),
+            band: series.band.iter().map(|number| number.0).collect(),
+            broken: Vec::new(),
+        };
+        shown.broken = shown.find_broken();
+        shown
+    }
+
+    fn find_broken(&self) -> Vec<(f64, f64)> {
+        let mut found: Vec<(f64, f64)> = Vec::new();
+        let mut inside = false;
+        for ((step, baseline), candidate) in self.step.iter().zip(&self.baseline).zip(&self.candidate) {
+            let finite = |value: &Option<f64>| value.is_some_and(f64::is_finite);
+            let broken = finite(baseline) != finite(candidate);
+            match (broken, inside, found.last_mut()) {
+                (true, true, Some((_, last))) => *last = *step,
+                (true, ..) => found.push((*step, *step)),
+                _ => {}
+            }
+            inside = broken;
+        }
+        found
+    }
+
+    /// Steps and relative differences where both sides are finite.
+    pub fn rel(&self) -> Vec<(f64, f64)> {
+        let both = self.step.iter().zip(self.baseline.iter().zip(&self.candidate));
+        both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
+            .filter(|(_, b, c)| b.is_finite() && c.is_finite())
+            .map(|(step, b, c)| (step, if b.abs() > 0.0 { (c - b).abs() / b.abs() } else { (c - b).abs() }))
+            .collect()
+    }
+
+    /// Unbroken stretches of finite values.
+    pub fn stretches(&self, values: &[Option<f64>]) -> Vec<Vec<(f64, f64)>> {
+        let mut stretches = vec![Vec::new()];
+        for (step, value) in self.step.iter().zip(values) {
+            match (value.filter(|value| value.is_finite()), stretches.last_mut()) {
+                (Some(value), Some(stretch)) => stretch.push((*step, value)),
+                (None, Some(stretch)) if !stretch.is_empty() => stretches.push(Vec::new()),
+                _ => {}
+            }
+        }
+        stretches.retain(|stretch| !stretch.is_empty());
+        stretches
+    }
+}
+
+/// A centred moving average over a fortieth of the points.
+#[allow(clippy::cast_precision_loss, reason = "at most 2000 points")]
+pub fn smooth(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let half = (points.len() / 80).max(1);
+    let at = |index: usize| {
+        // The window shrinks towards both ends, so that it stays centred.
+        let half = half.min(index).min(points.len() - 1 - index);
+        let window = points.get(index - half..=index + half).unwrap_or_default();
+        window.iter().map(|(_, value)| value).sum::<f64>() / window.len().max(1) as f64
+    };
+    points.iter().enumerate().map(|(index, (step, _))| (*step, at(index))).collect()
+}

@@ -1,0 +1,308 @@
+//! `loss.png`: both curves above, their relative difference below.
+
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, DrawingArea,
+    IntoDrawingArea, IntoLogRange, LineSeries, LogCoord, PathElement, Rectangle, Text,
+};
+use plotters::style::{Color, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
+
+use super::{ALARM, BASELINE, CANDIDATE, FAINT, FONT, GRID, INK, PAPER, drawable, encode, internal, prepare_font};
+use crate::error::Result;
+use crate::judge::unit::CurveUnit;
+use crate::report::GateResult;
+use crate::report::curve::{self, Shown};
+use crate::report::messages::short;
+
+const WIDTH: u32 = 1600;
+const HEIGHT: u32 = 1060;
+/// Height of the title, and of the upper panel below it.
+const TITLE: u32 = 132;
+const UPPER: u32 = 520;
+/// Below this many points every point is drawn as a dot and nothing is smoothed.
+const FEW: usize = 60;
+/// The lowest relative difference that is told from none.
+const LOWEST: f64 = 1e-9;
+
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+
+/// Draws the curve that a report shows first; `None` where no curve was judged.
+pub fn loss_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
+    let Some(unit) = curve::leading(result) else { return Ok(None) };
+    let shown = Shown::of(unit);
+    if shown.step.is_empty() {
+        return Ok(None);
+    }
+    prepare_font();
+    let mut pixels = vec![0; (WIDTH * HEIGHT * 3) as usize];
+    {
+        let root = BitMapBackend::with_buffer(&mut pixels, (WIDTH, HEIGHT)).into_drawing_area();
+        root.fill(&PAPER).map_err(internal)?;
+        root.draw(&Rectangle::new([(0, 0), (WIDTH as i32 - 1, HEIGHT as i32 - 1)], GRID.stroke_width(2)))
+            .map_err(internal)?;
+        let (head, panels) = root.split_vertically(TITLE);
+        title(&head, result, unit, &shown)?;
+        let (upper, lower) = panels.split_vertically(UPPER);
+        curves(&upper, unit, &shown)?;
+        differences(&lower, unit, &shown)?;
+        root.present().map_err(internal)?;
+    }
+    encode(&pixels, WIDTH, HEIGHT).map(Some)
+}
+
+fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
+    (FONT, size).into_font().color(&colour)
+}
+
+fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colour: RGBColor) -> Result<()> {
+    area.draw(&Text::new(text.to_owned(), at, style(size, colour))).map_err(internal)
+}
+
+/// The name of the curve and its verdict, then the legend.
+fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown) -> Result<()> {
+    let run = if unit.run.is_empty() { String::new() } else { format!(" ({})", unit.run) };
+    let name = format!("{}{run}: {}", unit.metric, unit.verdict.as_str());
+    text(area, &drawable(&name, 60), (40, 24), 40, INK)?;
+    let mut x = 44;
+    for (label, colour, filled) in legend(result, unit, shown) {
+        let swatch = if filled { colour.mix(0.25).filled() } else { colour.stroke_width(6) };
+        let line = [(x, 98), (x + 44, 98)];
+        if filled {
+            area.draw(&Rectangle::new([(x, 86), (x + 44, 110)], swatch)).map_err(internal)?;
+        } else {
+            area.draw(&PathElement::new(line, swatch)).map_err(internal)?;
+        }
+        let label = drawable(&label, 34);
+        text(area, &label, (x + 56, 86), 26, INK)?;
+        let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
+        x += 56 + i32::try_from(width).unwrap_or_default() + 48;
+    }
+    Ok(())
+}
+
+fn legend(result: &GateResult, unit: &CurveUnit, shown: &Shown) -> Vec<(String, RGBColor, bool)> {
+    let label = |label: &str, role: &str| {
+        if label == role { role.to_owned() } else { format!("{role} {label}") }
+    };
+    let mut entries = vec![
+        (label(&result.baseline.label, "baseline"), BASELINE, false),
+        (label(&result.candidate.label, "candidate"), CANDIDATE, false),
+    ];
+    if !unit.series.band.is_empty() {
+        entries.push(("recorded noise".into(), BASELINE, true));
+    }
+    if let Some(step) = unit.first_diverging_step {
+        entries.push((format!("diverges from step {step}"), ALARM, false));
+    }
+    if !shown.broken.is_empty() {
+        entries.push(("not finite on one side".into(), ALARM, true));
+    }
+    entries
+}
+
+/// The range of steps with a little room; one step gets room on both sides.
+fn steps(shown: &Shown) -> Range<f64> {
+    let (first, last) = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
+    let room = ((last - first) * 0.01).max(0.5);
+    first - room..last + room
+}
+
+/// The range of values with a little room; single spikes are cut so that the curve stays readable.
+fn values(shown: &Shown) -> Range<f64> {
+    let mut all: Vec<f64> =
+        shown.baseline.iter().chain(&shown.candidate).flatten().copied().filter(|value| value.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    let (Some(lowest), Some(highest)) = (all.first().copied(), all.last().copied()) else { return 0.0..1.0 };
+    let usual = all.get(all.len() * 99 / 100).copied().unwrap_or(highest);
+    let highest = if highest - lowest > 4.0 * (usual - lowest).max(1e-12) && all.len() > 100 {
+        usual + (usual - lowest) * 0.5
+    } else {
+        highest
+    };
+    let room = ((highest - lowest) * 0.06).max(highest.abs() * 1e-3).max(1e-9);
+    lowest - room..highest + room
+}
+
+fn number_of_step(step: &f64) -> String {
+    if step.fract().abs() < 1e-9 { format!("{step:.0}") } else { String::new() }
+}
+
+fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
+    ShapeStyle { color: colour, filled: false, stroke_width: width }
+}
+
+type LinearChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type LogChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
+
+fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
+    let range = values(shown);
+    let mut chart = ChartBuilder::on(area)
+        .margin_right(56)
+        .margin_top(16)
+        .x_label_area_size(56)
+        .y_label_area_size(150)
+        .build_cartesian_2d(steps(shown), range.clone())
+        .map_err(internal)?;
+    chart
+        .configure_mesh()
+        .x_label_formatter(&number_of_step)
+        .y_label_formatter(&|value| short(*value))
+        .y_labels(6)
+        .x_labels(10)
+        .light_line_style(PAPER)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(style(24, INK))
+        .draw()
+        .map_err(internal)?;
+    band(&mut chart, shown, &range)?;
+    broken(&mut chart, shown, &range)?;
+    for (values, colour) in [(&shown.baseline, BASELINE), (&shown.candidate, CANDIDATE)] {
+        curve_line(&mut chart, shown, values, colour, &range)?;
+    }
+    marker(&mut chart, unit, &range)
+}
+
+/// The recorded noise around the baseline.
+fn band(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    let points = shown.step.iter().zip(&shown.baseline).zip(&shown.band);
+    let around: Vec<(f64, f64, f64)> = points
+        .filter_map(|((step, value), band)| Some((*step, (*value)?, *band)))
+        .filter(|(_, value, band)| value.is_finite() && band.is_finite())
+        .map(|(step, value, band)| (step, value - value.abs() * band, value + value.abs() * band))
+        .collect();
+    let clamp = |value: f64| value.clamp(range.start, range.end);
+    let upper = around.iter().map(|(step, _, high)| (*step, clamp(*high)));
+    let lower = around.iter().rev().map(|(step, low, _)| (*step, clamp(*low)));
+    let outline: Vec<(f64, f64)> = upper.chain(lower).collect();
+    if outline.len() < 3 {
+        return Ok(());
+    }
+    chart
+        .draw_series(std::iter::once(plotters::element::Polygon::new(outline, BASELINE.mix(0.18).filled())))
+        .map_err(internal)
+        .map(drop)
+}
+
+/// A red stripe over each stretch of steps at which one side is not finite.
+fn broken(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    for (first, last) in &shown.broken {
+        let series = AreaSeries::new([(*first, range.end), (*last, range.end)], range.start, ALARM.mix(0.12));
+        chart.draw_series(series).map_err(internal)?;
+        let y = range.start + (range.end - range.start) * 0.04;
+        let cross = Cross::new((*first, y), 10, ALARM.stroke_width(4));
+        chart.draw_series(std::iter::once(cross)).map_err(internal)?;
+    }
+    Ok(())
+}
+
+/// One curve: the raw values faint, a moving average over them; few values as dots on a line.
+fn curve_line(
+    chart: &mut LinearChart<'_, '_>,
+    shown: &Shown,
+    values: &[Option<f64>],
+    colour: RGBColor,
+    range: &Range<f64>,
+) -> Result<()> {
+    let clamp = |value: f64| value.clamp(range.start, range.end);
+    let few = shown.step.len() <= FEW;
+    for stretch in shown.stretches(values) {
+        let raw: Vec<(f64, f64)> = stretch.iter().map(|(step, value)| (*step, clamp(*value))).collect();
+        let raw_style = if few { line(colour.to_rgba(), 5) } else { line(colour.mix(0.35), 2) };
+        chart.draw_series(LineSeries::new(raw.iter().copied(), raw_style)).map_err(internal)?;
+        if few {
+            let dots = raw.iter().map(|point| Circle::new(*point, 6, colour.filled()));
+            chart.draw_series(dots).map_err(internal)?;
+        } else {
+            let smooth = curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value)));
+            chart.draw_series(LineSeries::new(smooth, line(colour.to_rgba(), 5))).map_err(internal)?;
+        }
+    }
+    Ok(())
+}
+
+/// A dashed line at the first diverging step.
+fn marker(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, range: &Range<f64>) -> Result<()> {
+    #[allow(clippy::cast_precision_loss, reason = "a step in a picture")]
+    let Some(step) = unit.first_diverging_step.map(|step| step as f64) else { return Ok(()) };
+    let ends = [(step, range.start), (step, range.end)];
+    let dashed = DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4));
+    chart.draw_series(dashed).map_err(internal).map(drop)
+}
+
+fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
+    let limit = curve::limit(unit);
+    let range = decades(shown, limit);
+    let mut chart = ChartBuilder::on(area)
+        .margin_right(56)
+        .margin_top(12)
+        .margin_bottom(12)
+        .x_label_area_size(96)
+        .y_label_area_size(150)
+        .build_cartesian_2d(steps(shown), range.clone().log_scale())
+        .map_err(internal)?;
+    chart
+        .configure_mesh()
+        .x_label_formatter(&number_of_step)
+        .y_label_formatter(&|value| format!("{} %", short(value * 100.0)))
+        .y_labels(6)
+        .x_labels(10)
+        .light_line_style(PAPER)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(style(24, INK))
+        .x_desc("step")
+        .axis_desc_style(style(26, INK))
+        .draw()
+        .map_err(internal)?;
+    let clamp = |value: f64| value.clamp(range.start, range.end);
+    let points: Vec<(f64, f64)> = shown.rel().into_iter().map(|(step, rel)| (step, clamp(rel))).collect();
+    let few = points.len() <= FEW;
+    chart
+        .draw_series(LineSeries::new(points.iter().copied(), line(INK.mix(if few { 0.8 } else { 0.45 }), 3)))
+        .map_err(internal)?;
+    let dots = points.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.8).filled()));
+    chart.draw_series(dots).map_err(internal)?;
+    limits(&mut chart, unit, limit, &range, &steps(shown))?;
+    let name = if limit.is_some() {
+        "relative difference |c - b| / |b|, and its mean's limit"
+    } else {
+        "relative difference |c - b| / |b|"
+    };
+    text(area, name, (172, 18), 26, FAINT)
+}
+
+/// Whole decades around the differences and the limit.
+fn decades(shown: &Shown, limit: Option<f64>) -> Range<f64> {
+    let all = || shown.rel().into_iter().map(|(_, rel)| rel).filter(|rel| *rel > LOWEST && rel.is_finite());
+    let highest = all().chain(limit).fold(1e-6, f64::max);
+    let lowest = all().chain(limit).fold(highest, f64::min);
+    let decade = |value: f64| value.max(LOWEST).log10();
+    let top = decade(highest * 2.0).ceil();
+    // Eight decades at most: below lies nothing that a limit could be about.
+    let bottom = decade(lowest).floor().max(top - 8.0).min(top - 2.0);
+    10_f64.powf(bottom)..10_f64.powf(top)
+}
+
+/// The limit of the mean, and the first diverging step again.
+fn limits(
+    chart: &mut LogChart<'_, '_>,
+    unit: &CurveUnit,
+    limit: Option<f64>,
+    range: &Range<f64>,
+    steps: &Range<f64>,
+) -> Result<()> {
+    if let Some(limit) = limit.filter(|limit| range.contains(limit)) {
+        let dashed = DashedLineSeries::new([(steps.start, limit), (steps.end, limit)], 18, 12, ALARM.stroke_width(3));
+        chart.draw_series(dashed).map_err(internal)?;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a step in a picture")]
+    if let Some(step) = unit.first_diverging_step.map(|step| step as f64) {
+        let ends = [(step, range.start), (step, range.end)];
+        chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Tables as workbooks, with typed cells, as msprobe writes them.
+//!
+//! Text is always written as text, so that nothing in it is taken for a formula. The same tables give the same
+//! bytes: no clock and no name of a machine enters a workbook.
+
+use rust_xlsxwriter::{DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::msprobe::table::{Cell, Table};
+
+/// Rows from which msprobe cuts a sheet (a sheet holds 1 048 576).
+const MAX_ROWS: usize = 1_048_500;
+/// Characters a cell holds; longer texts are cut, as the libraries msprobe uses cut them.
+const MAX_TEXT: usize = 32_767;
+/// Characters a sheet's name holds.
+const MAX_NAME: usize = 31;
+
+/// Workbooks by file name: the config check's tables together in `result.xlsx`, every other table in its own.
+pub fn workbooks(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>> {
+    let (config, others): (Vec<&Table>, Vec<&Table>) =
+        tables.iter().partition(|table| table.name.starts_with("config_check_"));
+    let mut books = Vec::new();
+    if !config.is_empty() {
+        books.push(("result.xlsx".to_owned(), workbook(&config)?));
+    }
+    for table in others {
+        books.push((format!("{}.xlsx", table.name), workbook(&[table])?));
+    }
+    Ok(books)
+}
+
+/// One workbook with a sheet per table.
+fn workbook(tables: &[&Table]) -> Result<Vec<u8>> {
+    let write = || -> Result<Vec<u8>, XlsxError> {
+        let mut book = Workbook::new();
+        // Workbooks carry a date of creation; the earliest one a spreadsheet knows stands for none.
+        let created = ExcelDateTime::from_ymd(1980, 1, 1)?;
+        book.set_properties(&DocProperties::new().set_creation_datetime(&created));
+        for table in tables {
+            for (name, rows) in parts(table) {
+                fill(book.add_worksheet().set_name(name)?, &table.columns, rows)?;
+            }
+        }
+        book.save_to_buffer()
+    };
+    write().map_err(|error| Error::new(ErrorKind::Internal, "workbook", error))
+}
+
+/// The sheets of a table: itself, or `{name}_part_{i}` of equal length where it is too long for one.
+fn parts(table: &Table) -> Vec<(String, &[Vec<Cell>])> {
+    let name = |suffix: &str| -> String {
+        let room = MAX_NAME.saturating_sub(suffix.len());
+        table.sheet.chars().take(room).chain(suffix.chars()).collect()
+    };
+    if table.rows.len() < MAX_ROWS {
+        return vec![(name(""), &table.rows)];
+    }
+    let slices = table.rows.len().div_ceil(MAX_ROWS);
+    let chunks = table.rows.chunks(table.rows.len().div_ceil(slices));
+    chunks.enumerate().map(|(index, rows)| (name(&format!("_part_{index}")), rows)).collect()
+}
+
+fn fill(sheet: &mut Worksheet, columns: &[String], rows: &[Vec<Cell>]) -> Result<(), XlsxError> {
+    let header = Format::new().set_bold();
+    for (column, title) in (0_u16..).zip(columns) {
+        sheet.write_string_with_format(0, column, title, &header)?;
+    }
+    for (row, cells) in (1_u32..).zip(rows) {
+        for (column, cell) in (0_u16..).zip(cells) {
+            write_cell(sheet, row, column, cell)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Result<(), XlsxError> {
+    match cell {
+        Cell::Empty => {}
+        Cell::Bool(value) => drop(sheet.write_boolean(row, column, *value)?),
+        #[allow(clippy::cast_precision_loss, reason = "a workbook holds every number as a double")]
+        Cell::Int(value) => drop(sheet.write_number(row, column, *value as f64)?),
+        Cell::Float(value) if value.is_finite() => drop(sheet.write_number(row, column, *value)?),
+        Cell::Float(value) if value.is_nan() => {}
+        Cell::Float(_) | Cell::Infinite(_) => drop(sheet.write_string(row, column, cell.text())?),
+        Cell::Text(text) => drop(sheet.write_string(row, column, text.chars().take(MAX_TEXT).collect::<String>())?),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: Vec<Vec<Cell>>) -> Table {
+        Table { name: "config_check_env".into(), sheet: "env".into(), columns: vec!["a".into()], rows }
+    }
+
+    #[test]
+    fn the_same_table_gives_the_same_bytes() {
+        let tables = [table(vec![
+            vec!["=1+1".into()],
+            vec![Cell::Float(f64::INFINITY)],
+            vec![Cell::Bool(true)],
+            vec![Cell::Text("x".repeat(40_000))],
+        ])];
+        let first = workbooks(&tables).expect("written");
+        assert_eq!(first[0].0, "result.xlsx");
+        assert_eq!(first, workbooks(&tables).expect("written"));
+    }
+
+    #[test]
+    fn a_long_table_is_cut_into_equal_parts() {
+        let long = table(vec![Vec::new(); MAX_ROWS + 1]);
+        let names: Vec<(String, usize)> = parts(&long).into_iter().map(|(name, rows)| (name, rows.len())).collect();
+        assert_eq!(names, [("env_part_0".into(), MAX_ROWS / 2 + 1), ("env_part_1".into(), MAX_ROWS / 2)]);
+    }
+}

@@ -1,0 +1,55 @@
+//! The cases and how they are run.
+
+use std::path::{Path, PathBuf};
+
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::policy::Policy;
+use precision_gate::report::Outcome;
+use precision_gate::verdict::CheckId;
+use serde_json::Value;
+
+/// Folder of the cases.
+pub(crate) fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/config-check")
+}
+
+/// Names of all cases, sorted.
+pub(crate) fn cases() -> Vec<String> {
+    let entries = std::fs::read_dir(folder()).expect("fixtures");
+    let folders = entries.map(|entry| entry.expect("entry").path()).filter(|path| path.join("expected.json").exists());
+    let mut names: Vec<String> = folders.map(|path| path.file_name().expect("name").to_string_lossy().into()).collect();
+    names.sort();
+    names
+}
+
+/// What the real tool said.
+pub(crate) fn expected(case: &str) -> Value {
+    let text = std::fs::read_to_string(folder().join(case).join("expected.json")).expect("expected.json");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Runs the config check over one case.
+pub(crate) fn run(case: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
+    let path = |side: &str| folder().join(case).join(side).display().to_string();
+    run_paths(&path("gpu.zip"), &path("npu.zip"), policy)
+}
+
+/// Runs the config check over two locations.
+pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
+    let request = Request {
+        baseline: baseline.to_owned(),
+        candidate: candidate.to_owned(),
+        checks: vec![CheckId::Config],
+        policy: Policy::parse("policy.yml", policy).expect("policy"),
+        today: "2026-11-21".into(),
+    };
+    gate::run(&request, &Quiet)
+}
+
+/// Codes of all findings, sorted, without repetition.
+pub(crate) fn codes(outcome: &Outcome) -> Vec<String> {
+    let mut codes: Vec<String> = outcome.result.findings.iter().map(|finding| finding.code.clone()).collect();
+    codes.sort();
+    codes.dedup();
+    codes
+}

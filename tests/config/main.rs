@@ -1,0 +1,8 @@
+//! The config check against real packs: msprobe's rows, the gate's verdicts, damage, secrets.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+mod cases;
+mod common;
+mod damage;
+mod secrets;
+mod tables;

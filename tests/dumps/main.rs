@@ -1,0 +1,13 @@
+//! Dumps with known truth: every cell of the tables the real tool wrote, minimal cases, and damage.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a test that panics has failed, and element counts are small"
+)]
+
+mod build;
+mod damage;
+mod parity;
+mod section7;
+mod support;

@@ -1,0 +1,84 @@
+//! The main job, end to end, on the shipped example.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn gate(baseline: &Path, candidate: &Path, out: &Path, more: &[&str]) -> Value {
+    let mut command = Command::cargo_bin("precision-gate").expect("built");
+    command.arg("run").arg("--baseline").arg(baseline).arg("--candidate").arg(candidate);
+    command.arg("--out").arg(out).args(["--today", "2026-11-21"]).args(more).assert().code(1);
+    serde_json::from_slice(&fs::read(out.join("result.json")).expect("written")).expect("JSON")
+}
+
+fn example(side: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart").join(side)
+}
+
+#[test]
+fn the_planted_culprit_is_named_and_all_three_checks_run() {
+    let out = tempfile::tempdir().expect("folder");
+    let result = gate(&example("gpu"), &example("npu"), out.path(), &[]);
+    assert_eq!(result["verdict"], "fail");
+    assert_eq!(result["culprit"]["op"], "Tensor.__getitem__.0.backward");
+    let verdicts: Vec<(&str, &str)> = result["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .map(|check| (check["id"].as_str().expect("id"), check["verdict"].as_str().expect("verdict")))
+        .filter(|(_, verdict)| *verdict != "skipped")
+        .collect();
+    assert_eq!(verdicts, [("config", "pass"), ("loss", "fail"), ("dump", "fail")]);
+    for file in ["result.json", "operations.jsonl", "summary.md", "loss.png"] {
+        assert!(out.path().join(file).metadata().expect(file).len() > 0, "{file} is empty");
+    }
+}
+
+#[test]
+fn files_are_recognised_by_content_whatever_they_are_called() {
+    let folder = tempfile::tempdir().expect("folder");
+    for side in ["gpu", "npu"] {
+        let target = folder.path().join(side);
+        fs::create_dir(&target).expect("folder");
+        fs::copy(example(side).join("trainer_state.json"), target.join("x1")).expect("copied");
+        fs::copy(example(side).join("config_check_pack.zip"), target.join("x2")).expect("copied");
+    }
+    let out = folder.path().join("out");
+    let result = gate(&folder.path().join("gpu"), &folder.path().join("npu"), &out, &[]);
+    let read: Vec<&str> = result["artifacts"]
+        .as_array()
+        .expect("artifacts")
+        .iter()
+        .filter(|artifact| artifact["status"] == "read")
+        .map(|artifact| artifact["path"].as_str().expect("path"))
+        .collect();
+    assert_eq!(read, ["x1", "x2", "x1", "x2"]);
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes_whatever_the_thread_count() {
+    let out = tempfile::tempdir().expect("folder");
+    let mut outputs = Vec::new();
+    for (name, threads) in [("one", "1"), ("two", "2"), ("again", "2")] {
+        let folder = out.path().join(name);
+        gate(&example("gpu"), &example("npu"), &folder, &["--threads", threads]);
+        let mut files: Vec<_> = fs::read_dir(&folder).expect("folder").flatten().map(|entry| entry.path()).collect();
+        files.sort();
+        let content: Vec<(String, Vec<u8>)> = files
+            .into_iter()
+            .map(|path| {
+                (path.file_name().expect("name").to_string_lossy().into_owned(), fs::read(&path).expect("read"))
+            })
+            .collect();
+        outputs.push(content);
+    }
+    let names = |content: &[(String, Vec<u8>)]| content.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    for other in &outputs[1..] {
+        assert_eq!(names(&outputs[0]), names(other));
+        for ((name, first), (_, second)) in outputs[0].iter().zip(other) {
+            assert!(first == second, "{name} differs");
+        }
+    }
+}
