@@ -7,6 +7,7 @@ pub mod curve;
 pub mod escape;
 pub mod frame;
 pub mod load;
+pub mod mermaid;
 pub mod messages;
 pub mod page;
 pub mod phrases;

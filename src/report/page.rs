@@ -19,6 +19,7 @@ use super::templates::Templates;
 use super::view::{self, View, unit_place};
 use super::writer::{Writer, safe};
 use crate::error::{Error, ErrorKind, Result};
+use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, Shown, State};
 use crate::judge::unit::{DumpUnit, Unit};
 
@@ -130,7 +131,7 @@ fn chosen(operations: &[OperationLine]) -> Vec<&OperationLine> {
 }
 
 fn row<'a>(line: &'a OperationLine, metrics: &BTreeSet<&str>, strings: &mut Strings<'a>) -> Json {
-    let metrics: Vec<Json> = metrics.iter().map(|name| json!(line.metrics.get(*name))).collect();
+    let metrics: Vec<Json> = metrics.iter().map(|name| json!(line.metrics.get(*name).copied().map(rounded))).collect();
     json!([
         line.step,
         line.rank,
@@ -141,12 +142,17 @@ fn row<'a>(line: &'a OperationLine, metrics: &BTreeSet<&str>, strings: &mut Stri
         word(&line.kind),
         word(&line.state),
         strings.index(&line.reason),
-        line.error,
-        line.limit,
+        line.error.map(rounded),
+        line.limit.map(rounded),
         line.baseline.as_ref().map(|side| strings.side(side)),
         line.candidate.as_ref().map(|side| strings.side(side)),
         metrics,
     ])
+}
+
+/// Five significant digits: the page shows four, and 100 000 rows have to stay light.
+fn rounded(number: Number) -> Number {
+    format!("{:.4e}", number.0).parse().map_or(number, Number)
 }
 
 fn word<T: Serialize>(value: &T) -> Json {

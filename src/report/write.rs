@@ -7,7 +7,7 @@ use std::path::Path;
 use super::messages::{self, Language};
 use super::templates::Templates;
 use super::{GateResult, Outcome};
-use super::{page, summary};
+use super::{page, plot, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Cell, Table};
@@ -37,9 +37,6 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
         lines.push(b'\n');
     }
     file(options.out, "operations.jsonl", &lines)?;
-    if let Some(png) = super::plot::loss::loss_png(&outcome.result)? {
-        file(options.out, "loss.png", &png)?;
-    }
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
@@ -62,7 +59,15 @@ pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Op
     };
     file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
     let page = page::Options { language: options.language, templates: options.templates };
-    file(options.out, "report.html", page::render(result, operations, &page)?.as_bytes())
+    file(options.out, "report.html", page::render(result, operations, &page)?.as_bytes())?;
+    for (name, picture) in
+        [("loss.png", plot::loss::loss_png(result)?), ("divergence.png", plot::divergence::divergence_png(result)?)]
+    {
+        if let Some(png) = picture {
+            file(options.out, name, &png)?;
+        }
+    }
+    Ok(())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
