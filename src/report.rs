@@ -9,6 +9,7 @@ pub mod frame;
 pub mod load;
 pub mod mermaid;
 pub mod messages;
+pub mod page;
 pub mod phrases;
 pub mod plot;
 pub mod summary;

@@ -55,11 +55,11 @@ pub fn loss_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
     encode(&pixels, WIDTH, HEIGHT).map(Some)
 }
 
-fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
+pub(super) fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
     (FONT, size).into_font().color(&colour)
 }
 
-fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colour: RGBColor) -> Result<()> {
+pub(super) fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colour: RGBColor) -> Result<()> {
     area.draw(&Text::new(text.to_owned(), at, style(size, colour))).map_err(internal)
 }
 
