@@ -16,10 +16,13 @@ use serde_json::Value;
 
 fn main() -> Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "tests/fixtures/dumps".to_owned());
-    let mut cases: Vec<_> = fs::read_dir(&folder).expect("a folder of cases").flatten().map(|entry| entry.path()).collect();
+    let mut cases: Vec<_> =
+        fs::read_dir(&folder).expect("a folder of cases").flatten().map(|entry| entry.path()).collect();
     cases.sort();
     println!("# Dump cases: the truth, msprobe's answer, the gate's\n");
-    println!("Made by `cargo run --example dump_cases -- tests/fixtures/dumps`. A case's truth was planted; msprobe's answer counts");
+    println!(
+        "Made by `cargo run --example dump_cases -- tests/fixtures/dumps`. A case's truth was planted; msprobe's answer counts"
+    );
     println!("the rows of its tables by `Result` (its exit code is 0 wherever it wrote one).\n");
     println!("| case | truth | culprit | msprobe's rows | gate | gate's culprit |");
     println!("|---|---|---|---|---|---|");
@@ -40,7 +43,8 @@ fn row(case: &Path) -> Result<String> {
         matching: Matching::default(),
     };
     let result = gate::run(&request, &Quiet)?.result;
-    let culprit = result.culprit.as_ref().map_or(String::new(), |culprit| format!("`{}` ({})", culprit.tensor, culprit.code));
+    let culprit =
+        result.culprit.as_ref().map_or(String::new(), |culprit| format!("`{}` ({})", culprit.tensor, culprit.code));
     Ok(format!(
         "| {} | {} | {} | {} | {} | {culprit} |",
         spec["case"].as_str().unwrap_or_default(),
@@ -69,6 +73,7 @@ fn msprobe(case: &Path) -> String {
             }
         }
     }
-    let told: Vec<String> = counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}")).collect();
+    let told: Vec<String> =
+        counts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}")).collect();
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }

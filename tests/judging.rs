@@ -42,8 +42,7 @@ fn is_planted(result: &GateResult, truth: &Value) -> bool {
     names.extend(truth["also"].as_array().into_iter().flatten().filter_map(Value::as_str));
     let same_place = planted["step"].as_u64().is_none_or(|step| step == culprit.step)
         && planted["rank"].as_u64().is_none_or(|rank| Some(rank) == culprit.rank);
-    same_place
-        && names.iter().any(|name| culprit.tensor == *name || (culprit.op == *name && !name.contains(".input.")))
+    same_place && names.iter().any(|name| culprit.tensor == *name || (culprit.op == *name && !name.contains(".input.")))
 }
 
 #[test]
@@ -109,7 +108,9 @@ fn a_waiver_covers_until_it_expires() {
     assert!(!covered.waived.is_empty());
     let expired = case(name, &waiver("*", "2026-11-20"));
     assert_eq!(expired.verdict, Verdict::Fail);
-    assert!(expired.findings.iter().any(|finding| finding.code == "waiver-expired" && finding.severity == Severity::Fail));
+    assert!(
+        expired.findings.iter().any(|finding| finding.code == "waiver-expired" && finding.severity == Severity::Fail)
+    );
     let unused = case(name, &waiver("Nothing.*", "2027-01-01"));
     assert_eq!(unused.verdict, Verdict::Warn);
     assert!(unused.findings.iter().any(|finding| finding.code == "waiver-unused"));
