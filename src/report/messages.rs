@@ -79,6 +79,11 @@ impl Catalogue {
     }
 }
 
+/// The message and help templates of a code, as the catalogue holds them.
+pub fn texts(code: &str, language: Language) -> Option<(&'static str, &'static str)> {
+    Catalogue::of(language).0.get(code).map(|entry| (entry.message.as_str(), entry.help.as_str()))
+}
+
 /// Writes `message` and `help` of every finding in `language`, as plain text.
 pub fn fill(findings: &mut [Finding], language: Language) -> Result<()> {
     let writer = Writer::new(language, Target::Plain);
