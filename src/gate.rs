@@ -17,7 +17,7 @@ use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
-use crate::judge::unit::Check;
+use crate::judge::unit::{Check, Unit};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
@@ -102,8 +102,12 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
     }
-    let mut outcome =
-        Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
+    let mut outcome = Outcome {
+        result: empty_result(request, &baseline, &candidate),
+        operations: vec![],
+        tables: vec![],
+        required_unread: false,
+    };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
     if general.findings.is_empty() {
@@ -137,7 +141,21 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     };
     outcome.result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
+    outcome.required_unread = is_unread(&outcome.result, &request.policy, &baseline, &candidate);
     Ok(outcome)
+}
+
+/// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
+fn is_unread(result: &GateResult, policy: &Policy, baseline: &Inventory, candidate: &Inventory) -> bool {
+    policy.required.iter().any(|id| {
+        let there = baseline.has(*id) && candidate.has(*id);
+        let check = result.checks.iter().find(|check| check.id == *id);
+        there
+            && check.is_some_and(|check| {
+                check.items.iter().all(|item| item.verdict == Verdict::Incomplete)
+                    && check.units.iter().all(Unit::is_unread)
+            })
+    })
 }
 
 fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) -> GateResult {

@@ -92,5 +92,8 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
     };
     report::write::all(&mut outcome, &options)?;
     show::summary(&outcome.result, &common.out, &common.documents)?;
+    if outcome.required_unread {
+        return Ok(exit::USAGE);
+    }
     Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
 }

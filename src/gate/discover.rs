@@ -3,11 +3,13 @@
 //! A file's first bytes say which reader it belongs to; its name never does. What is not recognised is listed
 //! with the reason, and what is recognised and cannot be read is damage, not absence.
 
+mod digest;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use digest::Extent;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{FileEntry, Files, Source};
@@ -210,15 +212,21 @@ impl Inventory {
         self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
     }
 
-    /// Digest of the side: every file's path and length, and the content of small text files.
+    /// Digest of what was judged.
     pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        for entry in self.files.list() {
-            hash.update(entry.path.as_bytes());
-            hash.update([0]);
-            hash.update(entry.len.to_le_bytes());
-        }
-        format!("sha256:{:x}", hash.finalize())
+        let content: BTreeSet<&str> = self
+            .seen
+            .iter()
+            .filter(|seen| matches!(seen.check, Some(CheckId::Config | CheckId::Loss | CheckId::Dump)))
+            .map(|seen| seen.path.as_str())
+            .collect();
+        let ignored: BTreeSet<&str> =
+            self.seen.iter().filter(|seen| seen.check.is_none()).map(|seen| seen.path.as_str()).collect();
+        digest::of(self.files.as_ref(), |entry| match entry.path.as_str() {
+            path if content.contains(path) => Extent::Content,
+            path if ignored.contains(path) => Extent::Name,
+            _ => Extent::Directory,
+        })
     }
 
     /// The table of what was found.

@@ -46,6 +46,15 @@ impl Unit {
             Self::Checkpoint(unit) => unit.verdict,
         }
     }
+
+    /// Whether nothing of the unit could be read.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            Self::Dump(unit) => unit.data.is_empty(),
+            Self::Curve(unit) => unit.series.step.is_empty(),
+            Self::Checkpoint(unit) => unit.compared + unit.not_compared == 0,
+        }
+    }
 }
 
 /// One checker of the config check.
