@@ -30,19 +30,20 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
         ("compare", &["fetch", "read", "pair"]),
-        ("judge", &["read", "pair", "compare", "policy"]),
+        ("judge", &["read", "pair", "compare", "policy", "redact"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "msprobe"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 8] = [
+    const BESIDE: [(&str, &[&str]); 9] = [
         ("error", &[]),
         ("dtype", &[]),
         ("verdict", &[]),
         ("exit", &[]),
         ("policy", &[]),
-        ("msprobe", &["fetch", "read", "pair", "compare"]),
-        ("pack", &["fetch", "read", "policy"]),
+        ("redact", &["read"]),
+        ("msprobe", &["fetch", "read", "pair", "compare", "redact"]),
+        ("collect", &["fetch", "read", "policy", "redact"]),
         ("selftest", &["read", "pair", "compare", "judge", "policy", "gate"]),
     ];
     let with_ground = |(name, imports): (&'static str, &[&'static str])| {
