@@ -68,7 +68,12 @@ fn noise(args: &cli::NoiseArgs) -> Result<u8> {
     std::fs::write(&args.output, json).map_err(|error| Error::io(&name, &error))?;
     for (metric, noise) in &band.metrics {
         let short = report::messages::short;
-        println!("{metric}: head {}, mean {} ({} comparisons)", short(noise.head), short(noise.mean), noise.comparisons);
+        println!(
+            "{metric}: head {}, mean {} ({} comparisons)",
+            short(noise.head),
+            short(noise.mean),
+            noise.comparisons
+        );
     }
     println!("written to {name}");
     Ok(exit::PASS)
@@ -85,13 +90,22 @@ fn selftest(args: &cli::SelftestArgs) -> Result<u8> {
             let kind = if case.is_defect { "defect " } else { "healthy" };
             println!("{mark} {kind} {:<24} {:<10} {}", case.name, case.verdict.as_str(), case.what);
         }
-        println!("{}", if found.ok { "the limits do what they should" } else { "the limits do not do what they should" });
+        println!(
+            "{}",
+            if found.ok { "the limits do what they should" } else { "the limits do not do what they should" }
+        );
     }
     Ok(if found.ok { exit::PASS } else { exit::FAIL })
 }
 
 fn one_check(args: &cli::PairArgs, check: CheckId) -> Result<u8> {
-    judge(&args.common, policy(args.common.config.as_deref())?, args.baseline.clone(), args.candidate.clone(), vec![check])
+    judge(
+        &args.common,
+        policy(args.common.config.as_deref())?,
+        args.baseline.clone(),
+        args.candidate.clone(),
+        vec![check],
+    )
 }
 
 fn policy(config: Option<&Path>) -> Result<Policy> {

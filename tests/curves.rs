@@ -1,11 +1,13 @@
 //! Training curves against cases whose truth is known, and against every way a gate could be blind.
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::unit::{CurveUnit, Unit};
 use precision_gate::policy::Policy;
-use precision_gate::report::{GateResult, Outcome, messages, mermaid, plot};
+use precision_gate::report::{GateResult, Outcome, mermaid, messages, plot};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
@@ -158,7 +160,12 @@ fn presets_say_what_their_projects_say() {
             Some("Ascend/MindSpeed-LLM") => "mindspeed-llm",
             _ => "torchtitan-exact",
         };
-        assert_eq!(says(own).as_str(), pair["source_rule"]["verdict"].as_str().expect("a verdict"), "{own} on {}", case.display());
+        assert_eq!(
+            says(own).as_str(),
+            pair["source_rule"]["verdict"].as_str().expect("a verdict"),
+            "{own} on {}",
+            case.display()
+        );
     }
 }
 
@@ -185,7 +192,9 @@ fn pictures_and_diagrams_come_from_the_result_alone() {
         assert!(picture.starts_with(b"\x89PNG"));
         let diagram = mermaid::loss_chart(&result).expect("there is a curve");
         assert!(diagram.starts_with("xychart-beta\n"));
-        assert!(diagram.lines().filter(|line| line.trim().starts_with("line [")).all(|line| line.matches(',').count() < 60));
+        assert!(
+            diagram.lines().filter(|line| line.trim().starts_with("line [")).all(|line| line.matches(',').count() < 60)
+        );
     }
 }
 
@@ -213,7 +222,9 @@ impl Pair {
 
 /// `step loss` lines of a falling curve.
 fn falling(steps: std::ops::RangeInclusive<u64>, factor: f64) -> String {
-    steps.map(|step| format!("{step} {}\n", factor * (2.0 + (-(step as f64) / 20.0).exp() + (step % 7) as f64 * 0.01))).collect()
+    steps
+        .map(|step| format!("{step} {}\n", factor * (2.0 + (-(step as f64) / 20.0).exp() + (step % 7) as f64 * 0.01)))
+        .collect()
 }
 
 fn records(steps: std::ops::RangeInclusive<u64>, record: impl Fn(u64) -> String) -> String {
@@ -244,7 +255,10 @@ fn nothing_to_compare_is_never_a_pass() {
 fn every_kind_of_damage_is_seen() {
     let baseline = falling(1..=100, 1.0);
     let change = |at: u64, to: &str| -> String {
-        baseline.lines().map(|line| if line.starts_with(&format!("{at} ")) { format!("{at} {to}\n") } else { format!("{line}\n") }).collect()
+        baseline
+            .lines()
+            .map(|line| if line.starts_with(&format!("{at} ")) { format!("{at} {to}\n") } else { format!("{line}\n") })
+            .collect()
     };
     for (name, candidate, code) in [
         ("NaN at one step", change(50, "nan"), "curve-non-finite"),
@@ -272,21 +286,34 @@ fn a_first_step_that_differs_never_passes_unasked() {
 
 #[test]
 fn other_schedules_are_the_finding_and_the_loss_is_not_judged() {
-    let run = |rate: f64| records(1..=60, move |step| format!(r#"{{"step": {step}, "loss": {}, "lr": {}}}"#, 3.0 / step as f64, rate * step as f64));
+    let run = |rate: f64| {
+        records(1..=60, move |step| {
+            format!(r#"{{"step": {step}, "loss": {}, "lr": {}}}"#, 3.0 / step as f64, rate * step as f64)
+        })
+    };
     let result = Pair::new(&[("log", &run(1e-5))], &[("log", &run(1.1e-5))]).judge("");
     assert_eq!(result.verdict, Verdict::Fail);
     assert!(codes(&result).contains(&"learning-rate-differs"));
     assert_eq!(loss(&result).verdict, Verdict::Incomplete);
-    assert!(loss(&result).rules.iter().filter(|rule| rule.rule == "mean_rel").all(|rule| rule.verdict == Verdict::Skipped));
+    assert!(
+        loss(&result).rules.iter().filter(|rule| rule.rule == "mean_rel").all(|rule| rule.verdict == Verdict::Skipped)
+    );
 }
 
 #[test]
 fn a_frozen_or_zero_loss_behind_a_broken_gradient_fails() {
-    let healthy = records(1..=60, |step| format!(r#"{{"step": {step}, "loss": {}, "grad_norm": 0.5}}"#, 3.0 - step as f64 * 0.01));
-    for (name, loss, grad) in [("zero", "0.0", "NaN"), ("zero gradient", "0.0", "0.0"), ("frozen", "2.5", "NaN"), ("text", "2.5", "\"nan\"")] {
+    let healthy = records(1..=60, |step| {
+        format!(r#"{{"step": {step}, "loss": {}, "grad_norm": 0.5}}"#, 3.0 - step as f64 * 0.01)
+    });
+    for (name, loss, grad) in
+        [("zero", "0.0", "NaN"), ("zero gradient", "0.0", "0.0"), ("frozen", "2.5", "NaN"), ("text", "2.5", "\"nan\"")]
+    {
         let broken = records(1..=60, |step| {
-            if step < 50 { format!(r#"{{"step": {step}, "loss": {}, "grad_norm": 0.5}}"#, 3.0 - step as f64 * 0.01) }
-            else { format!(r#"{{"step": {step}, "loss": {loss}, "grad_norm": {grad}}}"#) }
+            if step < 50 {
+                format!(r#"{{"step": {step}, "loss": {}, "grad_norm": 0.5}}"#, 3.0 - step as f64 * 0.01)
+            } else {
+                format!(r#"{{"step": {step}, "loss": {loss}, "grad_norm": {grad}}}"#)
+            }
         });
         let result = Pair::new(&[("log", &healthy)], &[("log", &broken)]).judge("");
         assert!(codes(&result).contains(&"curve-hidden-failure"), "{name}: {:?}", codes(&result));
@@ -296,7 +323,11 @@ fn a_frozen_or_zero_loss_behind_a_broken_gradient_fails() {
 
 #[test]
 fn speed_and_memory_judge_only_with_limits_and_equal_hardware() {
-    let run = |speed: u64| records(1..=40, move |step| format!(r#"{{"step": {step}, "loss": {}, "throughput": {speed}}}"#, 3.0 / step as f64));
+    let run = |speed: u64| {
+        records(1..=40, move |step| {
+            format!(r#"{{"step": {step}, "loss": {}, "throughput": {speed}}}"#, 3.0 / step as f64)
+        })
+    };
     let pair = Pair::new(&[("log", &run(100))], &[("log", &run(50))]);
     assert_eq!(pair.judge("").verdict, Verdict::Pass);
     let limit = "loss: {metrics: {throughput: {worse: {fail: 0.1}}}";
@@ -309,9 +340,16 @@ fn speed_and_memory_judge_only_with_limits_and_equal_hardware() {
 
 #[test]
 fn sources_that_agree_are_one_and_sources_that_disagree_are_ambiguous() {
-    let lines = |factor: f64| records(1..=60, move |step| format!(r#"{{"step": {step}, "loss": {}}}"#, factor * 3.0 / step as f64));
-    let table = |factor: f64| String::from("step,loss\n") + &records(1..=60, move |step| format!("{step},{:.7}", factor * 3.0 / step as f64));
-    let agree = Pair::new(&[("a.jsonl", &lines(1.0)), ("b.csv", &table(1.0))], &[("x.jsonl", &lines(1.0)), ("y.csv", &table(1.0))]);
+    let lines = |factor: f64| {
+        records(1..=60, move |step| format!(r#"{{"step": {step}, "loss": {}}}"#, factor * 3.0 / step as f64))
+    };
+    let table = |factor: f64| {
+        String::from("step,loss\n") + &records(1..=60, move |step| format!("{step},{:.7}", factor * 3.0 / step as f64))
+    };
+    let agree = Pair::new(
+        &[("a.jsonl", &lines(1.0)), ("b.csv", &table(1.0))],
+        &[("x.jsonl", &lines(1.0)), ("y.csv", &table(1.0))],
+    );
     let result = agree.judge("");
     assert_eq!((result.verdict, loss(&result).baseline_file.as_str()), (Verdict::Pass, "a.jsonl"));
     assert!(codes(&result).contains(&"curve-duplicate-source"));
@@ -325,14 +363,21 @@ fn sources_that_agree_are_one_and_sources_that_disagree_are_ambiguous() {
     );
     let result = runs.judge("");
     assert_eq!(result.verdict, Verdict::Fail);
-    let verdicts: Vec<(&str, Verdict)> = units(&result).into_iter().map(|unit| (unit.run.as_str(), unit.verdict)).collect();
+    let verdicts: Vec<(&str, Verdict)> =
+        units(&result).into_iter().map(|unit| (unit.run.as_str(), unit.verdict)).collect();
     assert_eq!(verdicts, [("one", Verdict::Pass), ("two", Verdict::Fail)]);
 }
 
 #[test]
 fn a_nan_that_one_log_filters_is_believed_from_the_other() {
-    let history = |value: &str| format!(r#"{{"log_history": [{{"loss": 2.0, "step": 1}}, {{"loss": 1.9, "step": 2}}, {{"loss": {value}, "step": 3}}]}}"#);
-    let side = |value: &str| format!("{{\"step\": 1, \"loss\": 2.0}}\n{{\"step\": 2, \"loss\": 1.9}}\n{{\"step\": 3, \"loss\": {value}}}\n");
+    let history = |value: &str| {
+        format!(
+            r#"{{"log_history": [{{"loss": 2.0, "step": 1}}, {{"loss": 1.9, "step": 2}}, {{"loss": {value}, "step": 3}}]}}"#
+        )
+    };
+    let side = |value: &str| {
+        format!("{{\"step\": 1, \"loss\": 2.0}}\n{{\"step\": 2, \"loss\": 1.9}}\n{{\"step\": 3, \"loss\": {value}}}\n")
+    };
     let pair = Pair::new(
         &[("trainer_state.json", &history("1.8")), ("log.json", &side("1.8"))],
         &[("trainer_state.json", &history("0.0")), ("log.json", &side("NaN"))],
@@ -349,7 +394,8 @@ fn noise_widens_and_narrows_the_limits() {
             format!("{step} {}", (2.0 + 3.0 / step as f64) * (1.0 + size * wobble * (step > 1) as u64 as f64))
         })
     };
-    let repeats = |size: f64| Pair::new(&[("r1", &jitter(1, size)), ("r2", &jitter(2, size)), ("r3", &jitter(3, size))], &[]);
+    let repeats =
+        |size: f64| Pair::new(&[("r1", &jitter(1, size)), ("r2", &jitter(2, size)), ("r3", &jitter(3, size))], &[]);
     let off = |size: f64| Pair::new(&[("a", &jitter(1, 0.0))], &[("a", &jitter(9, size))]);
     let quiet = repeats(1e-5);
     let policy = format!("loss: {{noise: {}}}", quiet.0.path().join("b").display());
@@ -383,14 +429,23 @@ fn a_log_pattern_reads_what_no_reader_knows() {
 #[test]
 fn other_json_is_no_curve() {
     let pair = Pair::new(
-        &[("dump.json", r#"{"task": "statistics", "level": "mix", "data": {"Functional.loss.0": {"input_args": []}}}"#),
-          ("stack.json", r#"{"Functional.linear.0.forward": ["a.py:1"]}"#),
-          ("all_results.json", "{\n \"epoch\": 1.0,\n \"train_loss\": 2.5,\n \"train_runtime\": 3.0\n}"),
-          ("config.json", r#"{"hidden_size": 64, "num_layers": 2, "dropout": 0.1}"#),
-          ("pip.csv", "package,version\ntorch,2.1\n"),
-          ("notes.md", "step 1: install\nstep 2: loss: see below\n")],
+        &[
+            (
+                "dump.json",
+                r#"{"task": "statistics", "level": "mix", "data": {"Functional.loss.0": {"input_args": []}}}"#,
+            ),
+            ("stack.json", r#"{"Functional.linear.0.forward": ["a.py:1"]}"#),
+            ("all_results.json", "{\n \"epoch\": 1.0,\n \"train_loss\": 2.5,\n \"train_runtime\": 3.0\n}"),
+            ("config.json", r#"{"hidden_size": 64, "num_layers": 2, "dropout": 0.1}"#),
+            ("pip.csv", "package,version\ntorch,2.1\n"),
+            ("notes.md", "step 1: install\nstep 2: loss: see below\n"),
+        ],
         &[("a", &falling(1..=5, 1.0))],
     );
     let result = pair.judge("");
-    assert!(result.artifacts.iter().filter(|row| row.path != "a").all(|row| row.status == "ignored"), "{:?}", result.artifacts);
+    assert!(
+        result.artifacts.iter().filter(|row| row.path != "a").all(|row| row.status == "ignored"),
+        "{:?}",
+        result.artifacts
+    );
 }

@@ -83,7 +83,8 @@ pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
     let rel: Vec<f64> = baseline.iter().zip(&candidate).map(|(b, c)| relative(*b, *c, floor)).collect();
     let at = |index: usize| Some(At { step: *steps.get(index)?, value: *rel.get(index)? });
-    let largest = |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
+    let largest =
+        |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
     Some(CurveMeasures {
         smoothed: (rel.len() >= SMOOTHED_FROM).then(|| robust::rolling_median(&rel)),
         floor,
@@ -151,7 +152,8 @@ fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
         return None;
     }
     let half = if n < 2 * CORRELATED_FROM { n } else { n / 2 };
-    let of = |range: std::ops::Range<usize>| rank::change_correlation(baseline.get(range.clone())?, candidate.get(range)?);
+    let of =
+        |range: std::ops::Range<usize>| rank::change_correlation(baseline.get(range.clone())?, candidate.get(range)?);
     let (first, last) = (of(0..half)?, of(n - half..n)?);
     Some(first.min(last))
 }

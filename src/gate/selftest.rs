@@ -57,8 +57,16 @@ const HEALTHY: [(&str, &str, Noise); 4] = [
 
 /// Known defects, each on top of the noise of a healthy dense model.
 const DEFECTS: [(&str, &str, Defect); 15] = [
-    ("level-0.25-percent", "0.25 % lower from the second step on (a missing hook)", Defect::Scale { size: -0.0025, from: 2 }),
-    ("first-five-0.3-percent", "0.3 % off over the first five steps, then healed", Defect::Window { size: 0.003, from: 2, to: 5 }),
+    (
+        "level-0.25-percent",
+        "0.25 % lower from the second step on (a missing hook)",
+        Defect::Scale { size: -0.0025, from: 2 },
+    ),
+    (
+        "first-five-0.3-percent",
+        "0.3 % off over the first five steps, then healed",
+        Defect::Window { size: 0.003, from: 2, to: 5 },
+    ),
     ("level-2-percent", "2 % off from the first step on", Defect::Scale { size: 0.02, from: 1 }),
     ("level-from-middle", "1.5 % off from the middle on", Defect::Scale { size: 0.015, from: 100 }),
     ("drift", "slowly drifting apart, to 3 % at the end", Defect::Drift { size: 0.03 }),
@@ -68,7 +76,11 @@ const DEFECTS: [(&str, &str, Defect); 15] = [
     ("data-order", "another data order from step 60 on", Defect::DataOrder { from: 60 }),
     ("nan", "NaN from step 150 on", Defect::NaN { from: 150 }),
     ("nan-once", "NaN at step 150 alone", Defect::NaNOnce { at: 150 }),
-    ("hidden-nan", "NaN filtered out of the log: loss 0.0, gradient norm NaN, for one step", Defect::HiddenNaN { at: 150 }),
+    (
+        "hidden-nan",
+        "NaN filtered out of the log: loss 0.0, gradient norm NaN, for one step",
+        Defect::HiddenNaN { at: 150 },
+    ),
     ("cut", "ends at three quarters", Defect::Cut { at: 150 }),
     ("learning-rate", "another warm-up", Defect::LearningRate),
     ("grad-norm", "gradient norm 30 % off, loss untouched", Defect::GradNorm { size: 0.3 }),

@@ -69,7 +69,8 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedC
 
 /// What two repeats of one case do, for the metrics that are judged by their level.
 pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, CurveMeasures)> {
-    let judged = |pair: &&CurvePair<'_>| matches!(pair.role, Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss);
+    let judged =
+        |pair: &&CurvePair<'_>| matches!(pair.role, Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss);
     // No floor: what is recorded is what the case does, however small.
     let scale = Scale { floor: 0.0, resolution: 0.0 };
     let of = |pair: &CurvePair<'_>| Some((pair.metric.clone(), measure(&pair.points, scale)?));
@@ -86,12 +87,14 @@ struct Run<'r, 'a> {
 
 impl<'r, 'a> Run<'r, 'a> {
     fn new(pairs: &[&'r CurvePair<'a>], settings: Settings<'r>) -> Self {
-        let pairs: Vec<_> = pairs.iter().map(|pair| (*pair, measure(&pair.points, scale(pair, settings.policy)))).collect();
+        let pairs: Vec<_> =
+            pairs.iter().map(|pair| (*pair, measure(&pair.points, scale(pair, settings.policy)))).collect();
         let lead = pairs.iter().find(|(pair, _)| pair.role == Role::Loss);
         let first = lead.and_then(|(_, measures)| measures.as_ref()?.first);
-        let schedules_differ = pairs
-            .iter()
-            .any(|(pair, _)| pair.role == Role::LearningRate && beside::schedule_difference(&pair.points).is_some_and(|at| at.value > beside::SCHEDULE));
+        let schedules_differ = pairs.iter().any(|(pair, _)| {
+            pair.role == Role::LearningRate
+                && beside::schedule_difference(&pair.points).is_some_and(|at| at.value > beside::SCHEDULE)
+        });
         Self { mode: ResolvedMode::resolve(settings.policy.mode, first), pairs, schedules_differ, settings }
     }
 
@@ -204,7 +207,13 @@ impl<'r, 'a> Run<'r, 'a> {
             run: pair.run.clone(),
             baseline_file: pair.baseline.path.clone(),
             candidate_file: pair.candidate.path.clone(),
-            preset: self.settings.policy.preset.filter(|_| is_loss).map(|preset| preset.as_str().to_owned()).unwrap_or_default(),
+            preset: self
+                .settings
+                .policy
+                .preset
+                .filter(|_| is_loss)
+                .map(|preset| preset.as_str().to_owned())
+                .unwrap_or_default(),
             mode: if has_mode { self.mode.weights.as_str().into() } else { String::new() },
             mode_source: if has_mode { self.mode.source().into() } else { String::new() },
             verdict: Verdict::Skipped,

@@ -146,7 +146,8 @@ fn match_by_path(baseline: &[Cluster<'_>], candidate: &[Cluster<'_>]) -> Option<
     let mut used = BTreeSet::new();
     let mut order = Vec::new();
     for cluster in baseline {
-        let mut matching = (0..candidate.len()).filter(|index| candidate.get(*index).is_some_and(|c| c.shares_path(cluster)));
+        let mut matching =
+            (0..candidate.len()).filter(|index| candidate.get(*index).is_some_and(|c| c.shares_path(cluster)));
         let (Some(index), None) = (matching.next(), matching.next()) else { return None };
         if !used.insert(index) {
             return None;

@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn limits_that_can_never_fail_are_refused_with_their_place() {
         for value in [".nan", ".inf", "-0.1", "-.inf"] {
-            for key in ["mean: {fail: X}", "tail: {warn: X}", "spread: X", "grad-norm: {fail: X}", "step-1: {fail: X}"] {
+            for key in ["mean: {fail: X}", "tail: {warn: X}", "spread: X", "grad-norm: {fail: X}", "step-1: {fail: X}"]
+            {
                 let error = loss(&format!("loss:\n  limits:\n    {}\n", key.replace('X', value))).expect_err(key);
                 assert!(error.contains("policy.yml:3"), "{error}");
             }

@@ -78,10 +78,7 @@ pub fn step_rank(key: &str) -> Option<usize> {
 
 /// Keys of the record that a trainer writes once a run has ended.
 pub fn is_end_of_run_summary(key: &str) -> bool {
-    matches!(
-        key,
-        "train_runtime" | "train_samples_per_second" | "train_steps_per_second" | "train_loss" | "total_flos"
-    )
+    matches!(key, "train_runtime" | "train_samples_per_second" | "train_steps_per_second" | "train_loss" | "total_flos")
 }
 
 /// Counters and bookkeeping that trainers repeat in every record.
@@ -90,9 +87,23 @@ pub fn is_bookkeeping(key: &str) -> bool {
     step_rank(key).is_some()
         || matches!(
             name.as_ref(),
-            "epoch" | "total_steps" | "max_steps" | "percentage" | "elapsed_time_since_start" | "time" | "wall_time"
-                | "timestamp" | "_timestamp" | "_runtime" | "total_flos" | "consumed_samples" | "global_batch_size"
-                | "num_input_tokens_seen" | "consumed_train_samples" | "relative_time" | "relative"
+            "epoch"
+                | "total_steps"
+                | "max_steps"
+                | "percentage"
+                | "elapsed_time_since_start"
+                | "time"
+                | "wall_time"
+                | "timestamp"
+                | "_timestamp"
+                | "_runtime"
+                | "total_flos"
+                | "consumed_samples"
+                | "global_batch_size"
+                | "num_input_tokens_seen"
+                | "consumed_train_samples"
+                | "relative_time"
+                | "relative"
         )
 }
 
@@ -141,7 +152,8 @@ pub fn role(canonical: &str) -> Role {
     if last.contains("reward") {
         return if last.contains("std") { Role::Other } else { Role::Reward };
     }
-    let score = ["acc", "accuracy", "score", "f1", "bleu", "rouge", "exact_match"].iter().any(|word| last.contains(word));
+    let score =
+        ["acc", "accuracy", "score", "f1", "bleu", "rouge", "exact_match"].iter().any(|word| last.contains(word));
     if score { Role::EvalScore } else { Role::Other }
 }
 

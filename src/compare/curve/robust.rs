@@ -26,7 +26,8 @@ pub fn rolling_median(values: &[f64]) -> Vec<f64> {
     let mut window = [0.0; WINDOW];
     (0..values.len())
         .map(|index| {
-            let around = values.get(index.saturating_sub(half)..(index + half + 1).min(values.len())).unwrap_or_default();
+            let around =
+                values.get(index.saturating_sub(half)..(index + half + 1).min(values.len())).unwrap_or_default();
             let sorted = window.get_mut(..around.len()).unwrap_or_default();
             sorted.copy_from_slice(around);
             sorted.sort_unstable_by(f64::total_cmp);

@@ -148,7 +148,8 @@ impl Run {
     pub fn healthy(steps: u64, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let loss = (0..steps).map(|t| level(t as f64) * (1.0 + BATCH * random.normal())).collect();
-        let grad_norm = (0..steps).map(|t| (0.3 + (-(t as f64) / 50.0).exp()) * (1.0 + 0.1 * random.normal())).collect();
+        let grad_norm =
+            (0..steps).map(|t| (0.3 + (-(t as f64) / 50.0).exp()) * (1.0 + 0.1 * random.normal())).collect();
         Self { loss, grad_norm, learning_rate: (0..steps).map(|t| warm_up(t as f64, 10.0)).collect() }
     }
 
@@ -223,8 +224,8 @@ impl Run {
                 Defect::Window { size, from, to } if (from..=to).contains(&step) => size,
                 Defect::Drift { size } => size * step as f64 / n,
                 Defect::Spike { size, at } if step >= at => size * (-((step - at) as f64) / 5.0).exp(),
-                Defect::EveryTenth { size } if step % 20 == 0 => size,
-                Defect::EveryTenth { size } if step % 10 == 0 => -size,
+                Defect::EveryTenth { size } if step.is_multiple_of(20) => size,
+                Defect::EveryTenth { size } if step.is_multiple_of(10) => -size,
                 _ => 0.0,
             };
             *value *= 1.0 + factor;

@@ -60,7 +60,13 @@ pub fn score(role: Role, measures: &CurveMeasures, ledger: &mut Ledger) {
 }
 
 /// Applies limits that the policy names for a metric.
-pub fn declared(pair: &CurvePair<'_>, own: &MetricPolicy, measures: &CurveMeasures, hardware: &Hardware, ledger: &mut Ledger) {
+pub fn declared(
+    pair: &CurvePair<'_>,
+    own: &MetricPolicy,
+    measures: &CurveMeasures,
+    hardware: &Hardware,
+    ledger: &mut Ledger,
+) {
     if pair.role.is_performance() && !hardware.is_equal() {
         return ledger.say(&code::HARDWARE, |finding| {
             finding
@@ -88,8 +94,13 @@ pub fn declared(pair: &CurvePair<'_>, own: &MetricPolicy, measures: &CurveMeasur
 /// Difference of the means and mean of the baseline once both runs are warm.
 fn steady(pair: &CurvePair<'_>) -> (f64, f64) {
     let skip = if pair.points.len() > 2 * WARM_UP { WARM_UP } else { 0 };
-    let finite: Vec<(f64, f64)> =
-        pair.points.iter().skip(skip).filter(|(_, b, c)| b.is_finite() && c.is_finite()).map(|(_, b, c)| (b, c)).collect();
+    let finite: Vec<(f64, f64)> = pair
+        .points
+        .iter()
+        .skip(skip)
+        .filter(|(_, b, c)| b.is_finite() && c.is_finite())
+        .map(|(_, b, c)| (b, c))
+        .collect();
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = finite.len().max(1) as f64;
     let sum = finite.iter().fold((0.0, 0.0), |sum, (b, c)| (sum.0 + b, sum.1 + c));

@@ -88,7 +88,10 @@ fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) 
 }
 
 fn ranges(missing: &[(u64, u64)]) -> Vec<String> {
-    missing.iter().map(|(first, last)| if first == last { first.to_string() } else { format!("{first}..{last}") }).collect()
+    missing
+        .iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}..{last}") })
+        .collect()
 }
 
 /// Steps at which one side only is not finite.
@@ -165,7 +168,8 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledge
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     ledger.note(RuleOutcome {
         rule: "hidden_failure".into(),
-        formula: "steps with a loss of 0.0 or a frozen loss while the gradient norm is NaN or 0; none is allowed".into(),
+        formula: "steps with a loss of 0.0 or a frozen loss while the gradient norm is NaN or 0; none is allowed"
+            .into(),
         value: gradients.map(|_| Number(steps.len() as f64)),
         warn: None,
         fail: Some(Number(0.0)),

@@ -44,12 +44,26 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut 
     let random = is_random(measures, context);
     let at_worst = if random { Verdict::Warn } else { Verdict::Fail };
     let limits = context.limits;
-    let rule = |rule, code: &'static Rule, formula, value, limits, step, at_worst| {
-        Measured { rule, code, formula, value, limits, step, at_worst }
+    let rule = |rule, code: &'static Rule, formula, value, limits, step, at_worst| Measured {
+        rule,
+        code,
+        formula,
+        value,
+        limits,
+        step,
+        at_worst,
     };
     if let Some(first) = measures.first {
         let formula = "r_1 = |c_1 - b_1| / |b_1| at the first paired step";
-        ledger.measure(rule("step_1_rel", &code::STEP_1, formula, first.value, limits.step_1, Some(first.step), Verdict::Fail));
+        ledger.measure(rule(
+            "step_1_rel",
+            &code::STEP_1,
+            formula,
+            first.value,
+            limits.step_1,
+            Some(first.step),
+            Verdict::Fail,
+        ));
     }
     if let Some(head) = measures.head {
         let formula = "largest r_t of the first 5 paired steps, r_t = |c_t - b_t| / |b_t|";
@@ -161,7 +175,9 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
 
 fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, ledger: &mut Ledger) {
     let Some(together) = measures.change_correlation else { return };
-    let apart = together < APART && measures.rel.len() >= ORDER_FROM && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
+    let apart = together < APART
+        && measures.rel.len() >= ORDER_FROM
+        && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
     ledger.measure(Measured {
         rule: "change_apart",
         code: &code::ORDER,

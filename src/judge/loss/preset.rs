@@ -75,9 +75,7 @@ pub fn apply(preset: Preset, pair: &CurvePair<'_>) -> PresetOutcome {
             of_mean(value, 0.02, "mean of |c - b| / |b| over steps >= 21, below 0.02")
         }
         Preset::Mindformers => mindformers(&view),
-        Preset::MsprobeGuide => {
-            of_mean(mean(view.rel().map(|(_, rel)| rel)), 0.01, "mean of |c - b| / |b| <= 0.01")
-        }
+        Preset::MsprobeGuide => of_mean(mean(view.rel().map(|(_, rel)| rel)), 0.01, "mean of |c - b| / |b| <= 0.01"),
         Preset::RlMae2pct => {
             let value = mean(view.finite.iter().map(|(_, b, c)| (c - b).abs()));
             of_mean(value, 0.02, "mean of |c - b| below 0.02 (an absolute error, called 2 % by its authors)")
@@ -108,7 +106,12 @@ fn megatron(view: &View<'_>) -> PresetOutcome {
 
 fn mindspeed_llm(view: &View<'_>) -> PresetOutcome {
     let margin = view.pair.baseline.margin.filter(|margin| margin.is_finite());
-    every_step(view, margin.unwrap_or(0.02), true, "every step: |c - b| / |b| <= 0.02 or the file's margin, equal lengths")
+    every_step(
+        view,
+        margin.unwrap_or(0.02),
+        true,
+        "every step: |c - b| / |b| <= 0.02 or the file's margin, equal lengths",
+    )
 }
 
 fn every_step(view: &View<'_>, limit: f64, equal_lengths: bool, formula: &'static str) -> PresetOutcome {
@@ -124,7 +127,11 @@ fn every_step(view: &View<'_>, limit: f64, equal_lengths: bool, formula: &'stati
 }
 
 fn exact(view: &View<'_>) -> PresetOutcome {
-    let mut unequal = view.finite.iter().filter(|(_, b, c)| b.partial_cmp(c) != Some(std::cmp::Ordering::Equal)).map(|(step, ..)| *step);
+    let mut unequal = view
+        .finite
+        .iter()
+        .filter(|(_, b, c)| b.partial_cmp(c) != Some(std::cmp::Ordering::Equal))
+        .map(|(step, ..)| *step);
     let step = unequal.next();
     let count = usize::from(step.is_some()) + unequal.count() + view.unmatched;
     #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]

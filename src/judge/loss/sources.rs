@@ -25,7 +25,10 @@ pub fn notes(pair: &CurvePair<'_>, ledger: &mut Ledger) {
     for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
         if source.series.repeated > 0 {
             ledger.say(&code::REPEATED, |finding| {
-                finding.with("count", source.series.repeated).with("side", side.as_str()).with("path", source.path.as_str())
+                finding
+                    .with("count", source.series.repeated)
+                    .with("side", side.as_str())
+                    .with("path", source.path.as_str())
             });
         }
         for note in &source.notes {

@@ -187,7 +187,11 @@ fn by_window(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
     let (mut left, mut right) = (baselines.next(), candidates.next());
     while let (Some(b), Some(c)) = (&mut left, &mut right) {
         if b.start != c.start {
-            if b.start < c.start { left = baselines.next() } else { right = candidates.next() }
+            if b.start < c.start {
+                left = baselines.next()
+            } else {
+                right = candidates.next()
+            }
             continue;
         }
         // Windows of equal beginning grow until they end together; a gap in one of them ends the attempt.

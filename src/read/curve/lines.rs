@@ -97,7 +97,11 @@ pub(super) fn step(text: &str) -> Option<u64> {
 /// A whole number that is exact in `f64`.
 pub(super) fn whole(value: f64) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to be a whole number below 2^53")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a whole number below 2^53"
+    )]
     ((0.0..EXACT).contains(&value) && value.fract().abs() < f64::EPSILON).then_some(value as u64)
 }
 

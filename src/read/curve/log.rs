@@ -23,9 +23,8 @@ const SEARCHED: u64 = 8 << 20;
 static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\d+)\s*/\s*\d+\s*\|(.*)"));
 static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}]*)\}"));
 static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
-static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    constant(r"([A-Za-z_][\w/@.-]*?)\s*[:=]\s*([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|nan|inf)\b)")
-});
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| constant(r"([A-Za-z_][\w/@.-]*?)\s*[:=]\s*([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|nan|inf)\b)"));
 static COLOUR: LazyLock<Regex> = LazyLock::new(|| constant("\x1b\\[[0-9;]*m"));
 
 fn constant(pattern: &str) -> Regex {
@@ -110,7 +109,8 @@ fn dictionary(found: &Captures<'_>) -> Option<Record> {
     if entries.iter().any(|(key, _)| *key == "train_runtime") {
         return None;
     }
-    let step = entries.iter().filter(|(key, _)| metric::step_rank(key).is_some()).find_map(|(_, text)| lines::step(text));
+    let step =
+        entries.iter().filter(|(key, _)| metric::step_rank(key).is_some()).find_map(|(_, text)| lines::step(text));
     let values: Vec<(String, f64)> = entries
         .iter()
         .filter(|(key, _)| !metric::is_bookkeeping(key))
@@ -123,11 +123,10 @@ fn dictionary(found: &Captures<'_>) -> Option<Record> {
 /// `step: 10 loss: 1.2`: only with a step and a loss or gradient norm, as prose holds colons too.
 fn named(line: &str) -> Option<Record> {
     let plain = COLOUR.replace_all(line, "");
-    let pairs: Vec<(&str, &str)> = NAMED
-        .captures_iter(&plain)
-        .filter_map(|pair| Some((pair.get(1)?.as_str(), pair.get(2)?.as_str())))
-        .collect();
-    let step = pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text))?;
+    let pairs: Vec<(&str, &str)> =
+        NAMED.captures_iter(&plain).filter_map(|pair| Some((pair.get(1)?.as_str(), pair.get(2)?.as_str()))).collect();
+    let step =
+        pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text))?;
     let values: Vec<(String, f64)> = pairs
         .iter()
         .filter(|(name, _)| !metric::is_bookkeeping(name))

@@ -41,12 +41,8 @@ fn bad_value(source: &dyn ByteSource, metric: &str, step: u64) -> Error {
 
 /// Takes out the steps at which no metric has a value.
 fn drop_unrecorded(all: &mut [Series]) {
-    let recorded: BTreeSet<u64> = all
-        .iter()
-        .flat_map(Series::points)
-        .filter(|(_, value)| !value.is_nan())
-        .map(|(step, _)| step)
-        .collect();
+    let recorded: BTreeSet<u64> =
+        all.iter().flat_map(Series::points).filter(|(_, value)| !value.is_nan()).map(|(step, _)| step).collect();
     for series in all {
         let (kept, lost): (Vec<_>, Vec<_>) = series.points().partition(|(step, _)| recorded.contains(step));
         if !lost.is_empty() {

@@ -25,7 +25,9 @@ pub(super) fn is_record(value: &Json) -> bool {
 
 /// Whether a value is a record that names its step.
 pub(super) fn is_numbered_record(value: &Json) -> bool {
-    value.as_object().is_some_and(|entries| has_step(entries) && numbers(entries).any(|key| !metric::is_bookkeeping(key)))
+    value
+        .as_object()
+        .is_some_and(|entries| has_step(entries) && numbers(entries).any(|key| !metric::is_bookkeeping(key)))
 }
 
 fn has_step(entries: &[(String, Json)]) -> bool {

@@ -54,7 +54,11 @@ impl Steps {
         match self {
             Self::Positions(len) => (index < *len).then_some(index as u64 + 1),
             Self::Regular { first, interval, len } => {
-                if index >= *len { None } else { interval.checked_mul(index as u64)?.checked_add(*first) }
+                if index >= *len {
+                    None
+                } else {
+                    interval.checked_mul(index as u64)?.checked_add(*first)
+                }
             }
             Self::Listed(steps) => steps.get(index).copied(),
         }
@@ -152,8 +156,7 @@ struct SeriesBuilder {
 
 impl SeriesBuilder {
     fn new(numbered: bool) -> Self {
-        let steps =
-            if numbered { Steps::Regular { first: 0, interval: 1, len: 0 } } else { Steps::Positions(0) };
+        let steps = if numbered { Steps::Regular { first: 0, interval: 1, len: 0 } } else { Steps::Positions(0) };
         Self { steps, values: Vec::new(), last: None, sorted: true }
     }
 
@@ -246,7 +249,8 @@ impl<'a> Collector<'a> {
     }
 
     fn too_much(&self, what: String) -> Error {
-        Error::new(ErrorKind::LimitExceeded, self.file, what).with_help("log less often, or keep only the metrics to judge")
+        Error::new(ErrorKind::LimitExceeded, self.file, what)
+            .with_help("log less often, or keep only the metrics to judge")
     }
 
     /// The metrics, in the order in which they first occurred.

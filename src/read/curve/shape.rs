@@ -58,7 +58,8 @@ fn document(head: &str) -> Option<Format> {
         }
         if found.is_some() { Err(stop()) } else { Ok(()) }
     });
-    found.or_else(|| parse(head).is_some_and(|record| records::is_numbered_record(&record)).then_some(Format::JsonLines))
+    found
+        .or_else(|| parse(head).is_some_and(|record| records::is_numbered_record(&record)).then_some(Format::JsonLines))
 }
 
 fn is_metric_list(key: &str) -> bool {

@@ -28,9 +28,10 @@ pub(super) fn recognise(head: &str) -> bool {
             Column::Step => text(cell).and_then(lines::step).is_some(),
             Column::Metric(_) | Column::Ignored => true,
         })
-        && columns.iter().zip(&cells).any(|(column, cell)| {
-            matches!(column, Column::Metric(_)) && text(cell).and_then(lines::number).is_some()
-        })
+        && columns
+            .iter()
+            .zip(&cells)
+            .any(|(column, cell)| matches!(column, Column::Metric(_)) && text(cell).and_then(lines::number).is_some())
 }
 
 /// Separator and columns; `None` where the line is no header of a curve table.
@@ -67,8 +68,7 @@ fn text(cell: &[u8]) -> Option<&str> {
 
 /// The cells of a line; a quoted cell may hold the separator, but no line end.
 fn cells(line: &[u8], separator: u8) -> Vec<Vec<u8>> {
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(separator).from_reader(line);
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).delimiter(separator).from_reader(line);
     let record = reader.byte_records().next().and_then(std::result::Result::ok);
     record.map(|record| record.iter().map(<[u8]>::to_vec).collect()).unwrap_or_default()
 }

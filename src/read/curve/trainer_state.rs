@@ -33,9 +33,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         return Err(Error::corrupt(source.name(), "has no list `log_history`, which trainer_state.json must have"));
     }
     let mut series = collector.finish();
-    series.retain(|series| {
-        seen.get(&series.name).is_some_and(|count| *count > 1) || is_known(&series.name)
-    });
+    series.retain(|series| seen.get(&series.name).is_some_and(|count| *count > 1) || is_known(&series.name));
     let mut file = CurveFile::new(source, Format::TrainerState, series);
     file.interval = interval;
     file.logged = Logged::Windows;

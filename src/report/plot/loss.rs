@@ -43,7 +43,8 @@ pub fn loss_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
     {
         let root = BitMapBackend::with_buffer(&mut pixels, (WIDTH, HEIGHT)).into_drawing_area();
         root.fill(&PAPER).map_err(internal)?;
-        root.draw(&Rectangle::new([(0, 0), (WIDTH as i32 - 1, HEIGHT as i32 - 1)], GRID.stroke_width(2))).map_err(internal)?;
+        root.draw(&Rectangle::new([(0, 0), (WIDTH as i32 - 1, HEIGHT as i32 - 1)], GRID.stroke_width(2)))
+            .map_err(internal)?;
         let (head, panels) = root.split_vertically(TITLE);
         title(&head, result, unit, &shown)?;
         let (upper, lower) = panels.split_vertically(UPPER);
@@ -218,11 +219,13 @@ fn curve_line(
             polyline(chart, &raw, line(colour.to_rgba(), width))?;
         } else {
             polyline(chart, &raw, line(colour.mix(0.3), 2))?;
-            let smooth: Vec<_> = curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value))).collect();
+            let smooth: Vec<_> =
+                curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value))).collect();
             polyline(chart, &smooth, line(colour.to_rgba(), width))?;
         }
         if shown.step.len() <= FEW || raw.len() == 1 {
-            let dots = raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
+            let dots =
+                raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
             chart.draw_series(dots).map_err(internal)?;
         }
     }
@@ -230,7 +233,11 @@ fn curve_line(
 }
 
 /// A line with round joins, piece by piece: drawn in one, a thick line throws long spikes at sharp angles.
-fn polyline<C>(chart: &mut ChartContext<'_, BitMapBackend<'_>, C>, points: &[(f64, f64)], style: ShapeStyle) -> Result<()>
+fn polyline<C>(
+    chart: &mut ChartContext<'_, BitMapBackend<'_>, C>,
+    points: &[(f64, f64)],
+    style: ShapeStyle,
+) -> Result<()>
 where
     C: plotters::coord::CoordTranslate<From = (f64, f64)>,
 {
@@ -286,7 +293,11 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         chart.draw_series(dots).map_err(internal)?;
     }
     limits(&mut chart, unit, limit, &range, &steps(shown))?;
-    let name = if limit.is_some() { "relative difference |c - b| / |b|, and its mean's limit" } else { "relative difference |c - b| / |b|" };
+    let name = if limit.is_some() {
+        "relative difference |c - b| / |b|, and its mean's limit"
+    } else {
+        "relative difference |c - b| / |b|"
+    };
     text(area, name, (152, 8), 26, FAINT)
 }
 
@@ -303,7 +314,13 @@ fn decades(shown: &Shown, limit: Option<f64>) -> Range<f64> {
 }
 
 /// The limit of the mean, and the first diverging step again.
-fn limits(chart: &mut LogChart<'_, '_>, unit: &CurveUnit, limit: Option<f64>, range: &Range<f64>, steps: &Range<f64>) -> Result<()> {
+fn limits(
+    chart: &mut LogChart<'_, '_>,
+    unit: &CurveUnit,
+    limit: Option<f64>,
+    range: &Range<f64>,
+    steps: &Range<f64>,
+) -> Result<()> {
     if let Some(limit) = limit.filter(|limit| range.contains(limit)) {
         let dashed = DashedLineSeries::new([(steps.start, limit), (steps.end, limit)], 18, 12, ALARM.stroke_width(3));
         chart.draw_series(dashed).map_err(internal)?;
