@@ -24,7 +24,7 @@ pub(crate) fn summary(result: &GateResult, out: &Path, documents: &DocumentArgs)
     let options = terminal::Options {
         language: documents.lang,
         colour: documents.color.is_on(std::io::stdout().is_terminal(), no_color),
-        report: &out.join("summary.md").display().to_string(),
+        report: &out.join("report.html").display().to_string(),
     };
     say(&terminal::render(result, &options)?)
 }

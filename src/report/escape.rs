@@ -55,7 +55,7 @@ pub fn cleaned(text: &str) -> String {
 }
 
 /// Bidirectional controls, zero-width characters, soft hyphens, annotations and tags.
-fn is_invisible(character: char) -> bool {
+pub(super) fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -116,7 +116,7 @@ pub fn html(text: &str) -> Cow<'_, str> {
 fn prose_markdown(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let mut out = String::with_capacity(text.len());
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         words(text, &mut out);
         return out;
     }

@@ -47,6 +47,9 @@ mod tests {
             include_str!("terminal.rs"),
         ];
         let composed = [
+            "compared_",
+            "picture_",
+            "unit_",
             "verdict_",
             "icon_",
             "check_",

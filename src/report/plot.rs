@@ -3,6 +3,7 @@
 //! Everything is drawn at twice the size it is shown at, on a background of its own, so that it is sharp and
 //! legible in light and dark comments alike. The font is embedded; no system font is looked for.
 
+pub mod divergence;
 pub mod loss;
 
 use std::sync::Once;

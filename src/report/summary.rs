@@ -5,6 +5,7 @@ use minijinja::{Value, context};
 
 use super::GateResult;
 use super::escape::Target;
+use super::mermaid;
 use super::messages::Language;
 use super::templates::Templates;
 use super::view::View;
@@ -104,7 +105,7 @@ fn once(
         room,
         left_out => names?,
         pictures,
-        mermaid => Value::from(()),
+        mermaid => mermaid::loss_chart(result).map(|chart| safe(format!("```mermaid\n{chart}```"))),
         artifacts => Value::from(Serde(super::view::telling_artifacts(result))),
     };
     let context = context! { ..more, ..super::view::context(result, view) };

@@ -11,20 +11,25 @@ use crate::error::{Error, Result};
 pub struct Templates {
     /// `summary.md.j2`
     pub summary: Template,
+    /// `page.html.j2`
+    pub page: Template,
 }
 
 impl Templates {
     /// The shipped ones.
     pub fn shipped() -> Self {
         let template = |name: &str, source: &str| Template { name: name.into(), source: source.into(), given: false };
-        Self { summary: template("summary.md.j2", include_str!("../../templates/report/summary.md.j2")) }
+        Self {
+            summary: template("summary.md.j2", include_str!("../../templates/report/summary.md.j2")),
+            page: template("page.html.j2", include_str!("../../templates/report/page.html.j2")),
+        }
     }
 
     /// The shipped ones, replaced by files of the same names in `folder`.
     pub fn with_folder(folder: &Path) -> Result<Self> {
         fs::read_dir(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
         let mut templates = Self::shipped();
-        for template in [&mut templates.summary] {
+        for template in [&mut templates.summary, &mut templates.page] {
             let path = folder.join(&template.name);
             let name = path.display().to_string();
             if path.exists() {

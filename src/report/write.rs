@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use super::messages::{self, Language};
-use super::summary;
 use super::templates::Templates;
 use super::{GateResult, Outcome};
+use super::{page, plot, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Cell, Table};
@@ -37,9 +37,6 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
         lines.push(b'\n');
     }
     file(options.out, "operations.jsonl", &lines)?;
-    if let Some(png) = super::plot::loss::loss_png(&outcome.result)? {
-        file(options.out, "loss.png", &png)?;
-    }
     for table in &outcome.tables {
         file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
     }
@@ -52,7 +49,7 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
 }
 
 /// Writes every document that is made from a result and its operations alone.
-pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
+pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let summary = summary::Options {
         language: options.language,
@@ -60,7 +57,17 @@ pub fn documents(result: &GateResult, _operations: &[OperationLine], options: &O
         pictures: &[],
         templates: options.templates,
     };
-    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())
+    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
+    let page = page::Options { language: options.language, templates: options.templates };
+    file(options.out, "report.html", page::render(result, operations, &page)?.as_bytes())?;
+    for (name, picture) in
+        [("loss.png", plot::loss::loss_png(result)?), ("divergence.png", plot::divergence::divergence_png(result)?)]
+    {
+        if let Some(png) = picture {
+            file(options.out, name, &png)?;
+        }
+    }
+    Ok(())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.

@@ -9,6 +9,7 @@
 //! * `cell`: Markdown for a table cell
 //! * `join(separator)`: items, each as a name
 //! * `t(key, …)`: a phrase of `report.yaml` over the arguments
+//! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
 
 use std::collections::BTreeMap;
 
@@ -58,6 +59,9 @@ impl Writer {
         environment.add_filter("join", move |items: &Value, separator: &str| join(items, separator, target));
         environment.add_function("t", move |state: &State, key: &str, arguments: Kwargs| {
             phrase(state, key, &arguments, language)
+        });
+        environment.add_function("word", |text: &str| {
+            safe(text.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == '-').collect())
         });
         Self { environment, language, target }
     }

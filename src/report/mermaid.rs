@@ -1,0 +1,58 @@
+//! Diagrams as text, for comments that draw Mermaid.
+
+use std::fmt::Write;
+
+use super::GateResult;
+use super::curve::{self, Shown, smooth};
+use super::messages::short;
+
+/// Points per line of a diagram.
+const POINTS: usize = 60;
+
+/// The curve a report shows first, as an `xychart-beta`; `None` where there is none to show.
+///
+/// Steps at which a side has no finite value are left out, as the format knows no gaps.
+pub fn loss_chart(result: &GateResult) -> Option<String> {
+    let shown = Shown::of(curve::leading(result)?);
+    let both: Vec<(f64, f64, f64)> = shown
+        .step
+        .iter()
+        .zip(shown.baseline.iter().zip(&shown.candidate))
+        .filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
+        .filter(|(_, b, c)| b.is_finite() && c.is_finite())
+        .collect();
+    let (first, last) = (both.first()?.0, both.last()?.0);
+    let side = |of: fn(&(f64, f64, f64)) -> f64| {
+        let values: Vec<(f64, f64)> = both.iter().map(|point| (point.0, of(point))).collect();
+        let values = if values.len() > POINTS { smooth(&values) } else { values };
+        evenly(&values)
+    };
+    let (baseline, candidate) = (side(|point| point.1), side(|point| point.2));
+    let all = || baseline.iter().chain(&candidate).copied();
+    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    let room = ((high - low) * 0.05).max(high.abs() * 1e-3).max(1e-9);
+    let list = |values: &[f64]| values.iter().map(|value| plain(*value)).collect::<Vec<_>>().join(", ");
+    let mut text = String::from("xychart-beta\n");
+    // Writing to a string cannot fail.
+    let _written = writeln!(text, "  title \"loss: line 1 baseline, line 2 candidate\"");
+    let _written = writeln!(text, "  x-axis \"step\" {} --> {}", plain(first), plain(last.max(first + 1.0)));
+    let _written = writeln!(text, "  y-axis {} --> {}", plain(low - room), plain(high + room));
+    let _written = writeln!(text, "  line [{}]", list(&baseline));
+    let _written = writeln!(text, "  line [{}]", list(&candidate));
+    Some(text)
+}
+
+/// At most [`POINTS`] of the values, first and last kept.
+fn evenly(values: &[(f64, f64)]) -> Vec<f64> {
+    let n = values.len();
+    if n <= POINTS {
+        return values.iter().map(|(_, value)| *value).collect();
+    }
+    (0..POINTS).filter_map(|index| values.get(index * (n - 1) / (POINTS - 1))).map(|(_, value)| *value).collect()
+}
+
+/// A number without an exponent, which the format does not read.
+fn plain(value: f64) -> String {
+    let text = short(value);
+    if text.contains('e') { format!("{value:.6}") } else { text }
+}

@@ -1,0 +1,200 @@
+//! `divergence.png`: error against execution order, one panel per unit that does not pass, its culprit named.
+
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, DrawingArea, IntoDrawingArea,
+    IntoLogRange, LineSeries, LogCoord, Rectangle,
+};
+use plotters::style::Color;
+
+use super::loss::{style, text};
+use super::{ALARM, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, encode, internal, prepare_font};
+use crate::error::Result;
+use crate::judge::unit::{DumpUnit, ProfilePoint, Unit};
+use crate::report::GateResult;
+use crate::report::messages::short;
+use crate::report::view::unit_place;
+use crate::verdict::Verdict;
+
+const WIDTH: u32 = 1600;
+/// Height of the title, of a panel, and of a panel that stands alone.
+const TITLE: u32 = 132;
+const PANEL: u32 = 400;
+const ALONE: u32 = 640;
+/// Panels; further units are counted.
+const MOST_PANELS: usize = 6;
+/// Room left of the axes for their labels.
+const LABELS: u32 = 150;
+/// The lowest error that is told from none.
+const LOWEST: f64 = 1e-12;
+/// Decades an axis shows at most: nothing a limit could be about lies below.
+const MOST_DECADES: f64 = 9.0;
+
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
+
+/// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
+pub fn divergence_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
+    let units = units(result);
+    if units.is_empty() {
+        return Ok(None);
+    }
+    let shown = units.len().min(MOST_PANELS);
+    let panel = if shown == 1 { ALONE } else { PANEL };
+    let height = TITLE + panel * u32::try_from(shown).unwrap_or(1);
+    prepare_font();
+    let mut pixels = vec![0; (WIDTH * height * 3) as usize];
+    {
+        let root = BitMapBackend::with_buffer(&mut pixels, (WIDTH, height)).into_drawing_area();
+        root.fill(&PAPER).map_err(internal)?;
+        let (right, bottom) = (pixel(WIDTH) - 1, pixel(height) - 1);
+        root.draw(&Rectangle::new([(0, 0), (right, bottom)], GRID.stroke_width(2))).map_err(internal)?;
+        let (head, panels) = root.split_vertically(TITLE);
+        title(&head, result, units.len() - shown)?;
+        for (area, unit) in panels.split_evenly((shown, 1)).iter().zip(&units) {
+            profile(area, unit)?;
+        }
+        root.present().map_err(internal)?;
+    }
+    encode(&pixels, WIDTH, height).map(Some)
+}
+
+fn pixel(length: u32) -> i32 {
+    i32::try_from(length).unwrap_or(i32::MAX)
+}
+
+/// The unit of the culprit that the result names first, then the others that do not pass, in order.
+fn units(result: &GateResult) -> Vec<&DumpUnit> {
+    let units = result.checks.iter().flat_map(|check| &check.units);
+    let drawable: Vec<&DumpUnit> = units
+        .filter_map(|unit| match unit {
+            Unit::Dump(unit) if !unit.profile.is_empty() => Some(unit.as_ref()),
+            _ => None,
+        })
+        .collect();
+    let mut failed: Vec<&DumpUnit> = drawable
+        .iter()
+        .copied()
+        .filter(|unit| unit.verdict >= Verdict::Warn && unit.verdict != Verdict::Skipped)
+        .collect();
+    failed.sort_by_key(|unit| unit.culprit.is_none() || unit.culprit != result.culprit);
+    if failed.is_empty() { drawable.into_iter().take(1).collect() } else { failed }
+}
+
+fn title(area: &Area<'_>, result: &GateResult, more: usize) -> Result<()> {
+    let more = if more > 0 { format!(" ({more} more not shown)") } else { String::new() };
+    let name = format!("Error against execution order: {}{more}", result.verdict.as_str());
+    text(area, &name, (40, 24), 40, INK)?;
+    let mut x = 44;
+    for (label, colour) in [("within noise", BASELINE), ("beyond noise", ALARM), ("noise limit", CANDIDATE)] {
+        area.draw(&Circle::new((x + 10, 98), 9, colour.filled())).map_err(internal)?;
+        text(area, label, (x + 32, 86), 26, INK)?;
+        let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
+        x += 32 + pixel(width) + 56;
+    }
+    Ok(())
+}
+
+fn profile(area: &Area<'_>, unit: &DumpUnit) -> Result<()> {
+    let (orders, range) = (orders(&unit.profile), decades(&unit.profile));
+    let mut chart = ChartBuilder::on(area)
+        .margin_right(56)
+        .margin_top(56)
+        .margin_bottom(12)
+        .x_label_area_size(80)
+        .y_label_area_size(LABELS)
+        .build_cartesian_2d(orders.clone(), range.clone().log_scale())
+        .map_err(internal)?;
+    chart
+        .configure_mesh()
+        .x_label_formatter(&whole)
+        .y_label_formatter(&|value| short(*value))
+        .y_labels(6)
+        .x_labels(10)
+        .light_line_style(PAPER)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(style(24, INK))
+        .x_desc("execution order")
+        .axis_desc_style(style(26, INK))
+        .draw()
+        .map_err(internal)?;
+    limits(&mut chart, unit, &orders, &range)?;
+    points(&mut chart, unit, &range)?;
+    let name = format!("{}: {}", unit_place(unit.step, unit.rank), unit.verdict.as_str());
+    text(area, &name, (pixel(LABELS) + 4, 18), 28, INK)?;
+    culprit(area, &mut chart, unit, &range)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a position in a picture")]
+fn position(point: &ProfilePoint) -> f64 {
+    point.order as f64
+}
+
+fn orders(profile: &[ProfilePoint]) -> Range<f64> {
+    let (first, last) = (profile.first().map_or(0.0, position), profile.last().map_or(1.0, position));
+    let room = ((last - first) * 0.01).max(0.5);
+    first - room..last + room
+}
+
+fn whole(order: &f64) -> String {
+    if order.fract().abs() < 1e-9 && *order >= 0.0 { format!("{order:.0}") } else { String::new() }
+}
+
+/// Whole decades around errors and limits.
+fn decades(profile: &[ProfilePoint]) -> Range<f64> {
+    let sizes = || profile.iter().flat_map(|point| [point.error.0, point.limit.0]);
+    let told = || sizes().filter(|size| size.is_finite() && *size > LOWEST);
+    let highest = told().fold(1e-6, f64::max);
+    let lowest = told().fold(highest, f64::min);
+    let top = (highest * 1.5).log10().ceil();
+    let bottom = lowest.log10().floor().max(top - MOST_DECADES).min(top - 2.0);
+    10_f64.powf(bottom)..10_f64.powf(top)
+}
+
+/// Where a size lies in the picture: equal results at the bottom, NaN and infinity at the top.
+fn placed(size: f64, range: &Range<f64>) -> f64 {
+    if size.is_finite() { size.clamp(range.start, range.end) } else { range.end }
+}
+
+fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, range: &Range<f64>) -> Result<()> {
+    let mut steps: Vec<(f64, f64)> = Vec::with_capacity(unit.profile.len() * 2 + 1);
+    for point in &unit.profile {
+        let limit = placed(point.limit.0, range);
+        let at = if steps.is_empty() { orders.start } else { position(point) };
+        steps.extend([(at, steps.last().map_or(limit, |last| last.1)), (at, limit)]);
+    }
+    steps.extend(steps.last().map(|last| (orders.end, last.1)));
+    chart.draw_series(LineSeries::new(steps, CANDIDATE.stroke_width(3))).map_err(internal).map(drop)
+}
+
+fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Result<()> {
+    let size = if unit.profile.len() > 400 { 4 } else { 7 };
+    let dots = unit.profile.iter().map(|point| {
+        let beyond = !point.error.0.is_finite() || point.error.0 > point.limit.0;
+        let colour = if beyond { ALARM } else { BASELINE };
+        Circle::new((position(point), placed(point.error.0, range)), size, colour.mix(0.85).filled())
+    });
+    chart.draw_series(dots).map_err(internal).map(drop)
+}
+
+/// A dashed line at the culprit, its name above the panel.
+fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Result<()> {
+    let Some(culprit) = &unit.culprit else { return Ok(()) };
+    let Some(point) = unit.profile.iter().find(|point| point.op == culprit.op) else { return Ok(()) };
+    let ends = [(position(point), range.start), (position(point), range.end)];
+    chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
+    let at = (position(point), placed(point.error.0, range));
+    chart.draw_series([Circle::new(at, 13, ALARM.stroke_width(4))]).map_err(internal)?;
+    let name = drawable(&culprit.op, 70);
+    let (width, _) = area.estimate_text_size(&name, &style(26, ALARM)).map_err(internal)?;
+    let (x, _) = chart.backend_coord(&at);
+    let (left, _) = area.get_pixel_range();
+    // Right of the unit's name, inside the picture, as near the line as that allows.
+    let x = (x - left.start - pixel(width) / 2)
+        .clamp(pixel(LABELS) + 330, (pixel(WIDTH) - pixel(width) - 40).max(pixel(LABELS) + 330));
+    text(area, &name, (x, 20), 26, ALARM)
+}
