@@ -3,6 +3,7 @@
 //! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
+pub mod checkpoint;
 pub mod config;
 pub mod discover;
 pub mod dump;
@@ -42,7 +43,9 @@ pub struct Request {
 
 impl Request {
     /// Every check, in the order of reports.
-    pub const ALL_CHECKS: [CheckId; 3] = [CheckId::Config, CheckId::Loss, CheckId::Dump];
+    pub const ALL_CHECKS: [CheckId; 4] = [CheckId::Config, CheckId::Loss, CheckId::Dump, CheckId::Checkpoint];
+    /// The checks of two dumps or two checkpoints.
+    pub const COMPARE_CHECKS: [CheckId; 2] = [CheckId::Dump, CheckId::Checkpoint];
 }
 
 /// Tells a person how far long work is.
@@ -98,7 +101,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
     let mut baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
     let mut candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
-    if let [check] = request.checks.as_slice() {
+    if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
     }
@@ -120,7 +123,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
-            CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,
+            CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, progress),
+            CheckId::Artifacts | CheckId::Policy => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
         verdicts.push(part.check.verdict);

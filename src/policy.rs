@@ -4,6 +4,7 @@
 //! unknown key is an error with line and column, never a silent pass. Each check has its section in a file of
 //! its own.
 
+pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod loss;
@@ -40,6 +41,8 @@ pub struct Policy {
     pub loss: loss::LossPolicy,
     /// Dumps.
     pub dump: dump::DumpPolicy,
+    /// Checkpoints.
+    pub checkpoint: checkpoint::CheckpointPolicy,
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
     pub today: value::Date,

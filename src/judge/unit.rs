@@ -255,3 +255,18 @@ pub struct CheckpointUnit {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleOutcome>,
 }
+
+impl CheckpointUnit {
+    /// A checkpoint of which nothing was compared yet.
+    pub fn empty(name: &str) -> Self {
+        Self {
+            checkpoint: name.to_owned(),
+            verdict: Verdict::Skipped,
+            compared: 0,
+            unmatched_candidate: 0,
+            unmatched_baseline: 0,
+            not_compared: 0,
+            rules: Vec::new(),
+        }
+    }
+}

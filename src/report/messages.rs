@@ -44,8 +44,8 @@ macro_rules! catalogue {
     };
 }
 
-static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "policy", "config", "loss", "dump");
-static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "policy", "config", "loss", "dump");
+static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint");
+static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint");
 
 impl Language {
     /// All of them.
