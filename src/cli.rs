@@ -1,5 +1,7 @@
 //! The command line: its types here, what its commands do in the files below.
 
+pub(crate) mod config_pack;
+pub(crate) mod curves;
 pub(crate) mod judge;
 mod progress;
 pub(crate) mod show;
@@ -9,6 +11,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use config_pack::ConfigPackArgs;
+use precision_gate::policy::loss::Mode;
+use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
@@ -29,12 +34,23 @@ pub(crate) enum Command {
     /// Judge two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
+    /// Make a config pack on this machine: environment, packages, settings, digests of data and weights
+    #[command(
+        after_help = "Example:\n  precision-gate config-pack --out npu_pack.zip train.sh config.yaml --data corpus/"
+    )]
+    ConfigPack(ConfigPackArgs),
     /// Judge two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
     Compare(CompareArgs),
     /// Judge two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
-    Loss(PairArgs),
+    Loss(LossArgs),
+    /// Record how far a case moves by itself, from repeats of the baseline
+    #[command(after_help = "Example:\n  precision-gate noise runs/gpu-1 runs/gpu-2 runs/gpu-3 --output noise.json")]
+    Noise(NoiseArgs),
+    /// Do these limits catch known defects?
+    #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
+    Selftest(SelftestArgs),
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
@@ -151,6 +167,47 @@ pub(crate) struct CompareArgs {
     /// Compare tables: YAML file of candidate module to baseline module
     #[arg(long, value_name = "FILE")]
     pub(crate) cell_mapping: Option<PathBuf>,
+}
+
+/// `loss`
+#[derive(Debug, Args)]
+pub(crate) struct LossArgs {
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+    /// Whether both runs start from the same weights
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// A published rule that decides in place of the gate's own
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
+    /// Repeats of the baseline, or the band recorded from them; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) noise: Vec<String>,
+}
+
+/// `noise`
+#[derive(Debug, Args)]
+pub(crate) struct NoiseArgs {
+    /// Repeats of one case, or one folder with a repeat per entry
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE", default_value = "noise.json")]
+    pub(crate) output: PathBuf,
+    /// Policy file [default: precision-gate.yml, where it is present]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// `selftest`
+#[derive(Debug, Args)]
+pub(crate) struct SelftestArgs {
+    /// Policy file [default: precision-gate.yml, where it is present]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What every judging command takes.

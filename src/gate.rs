@@ -9,6 +9,7 @@ pub mod dump;
 pub mod dump_tables;
 pub mod init;
 pub mod loss;
+pub mod selftest;
 
 use crate::error::Result;
 use crate::fetch;

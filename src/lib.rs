@@ -11,6 +11,7 @@
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
 //! artifacts) and [`gate`], which runs the stages top to bottom.
 
+pub mod collect;
 pub mod compare;
 pub mod diagnose;
 pub mod dtype;

@@ -9,7 +9,7 @@ use clap::Parser;
 use precision_gate::error::Result;
 use precision_gate::exit;
 
-use cli::{Cli, Command, judge, show, tools};
+use cli::{Cli, Command, config_pack, curves, judge, show, tools};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -36,8 +36,11 @@ fn command(command: Command) -> Result<u8> {
     match command {
         Command::Run(args) => judge::run(args),
         Command::ConfigCheck(args) => judge::config_check(&args),
+        Command::ConfigPack(args) => config_pack::run(&args),
         Command::Compare(args) => judge::compare(&args),
-        Command::Loss(args) => judge::loss(&args),
+        Command::Loss(args) => curves::loss(&args),
+        Command::Noise(args) => curves::noise(&args),
+        Command::Selftest(args) => curves::selftest(&args),
         Command::Report(args) => show::report(&args),
         Command::Init(args) => tools::init(&args),
         Command::Schema { of } => tools::schema(of),

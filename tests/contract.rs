@@ -30,20 +30,20 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
         ("compare", &["fetch", "read", "pair"]),
-        ("judge", &["read", "pair", "compare", "policy"]),
+        ("judge", &["read", "pair", "compare", "policy", "redact"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "msprobe"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "report"]),
     ];
     const BESIDE: [(&str, &[&str]); 8] = [
+        ("redact", &["read"]),
         ("error", &[]),
         ("dtype", &[]),
         ("verdict", &[]),
         ("exit", &[]),
         ("policy", &[]),
-        ("msprobe", &["fetch", "read", "pair", "compare"]),
-        ("pack", &["fetch", "read", "policy"]),
-        ("selftest", &["read", "pair", "compare", "judge", "policy", "gate"]),
+        ("msprobe", &["fetch", "read", "pair", "compare", "redact"]),
+        ("collect", &["fetch", "read", "redact", "policy"]),
     ];
     let with_ground = |(name, imports): (&'static str, &[&'static str])| {
         (name, imports.iter().copied().chain(GROUND).chain([name]).collect())

@@ -1,4 +1,4 @@
-//! The commands that judge: `run`, `config-check`, `compare`, `loss`.
+//! The commands that judge: `run`, `config-check`, `compare`; and what `loss` shares with them.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ const DEFAULT_POLICY: &str = "precision-gate.yml";
 
 /// `precision-gate run`
 pub(crate) fn run(args: RunArgs) -> Result<u8> {
-    let policy = policy(&args.common)?;
+    let policy = policy(args.common.config.as_deref(), args.common.today.as_deref())?;
     let request = Request {
         baseline: args.baseline.unwrap_or_else(|| policy.baseline.location.clone()),
         candidate: args.candidate.unwrap_or_else(|| policy.candidate.location.clone()),
@@ -44,26 +44,22 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     one_check(&args.pair, CheckId::Dump, matching)
 }
 
-/// `precision-gate loss`
-pub(crate) fn loss(args: &PairArgs) -> Result<u8> {
-    one_check(args, CheckId::Loss, Matching::default())
-}
-
 fn one_check(args: &PairArgs, check: CheckId, matching: Matching) -> Result<u8> {
     let request = Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
         checks: vec![check],
-        policy: policy(&args.common)?,
+        policy: policy(args.common.config.as_deref(), args.common.today.as_deref())?,
         matching,
     };
     judge(&args.common, &request)
 }
 
-fn policy(common: &CommonArgs) -> Result<Policy> {
-    let today = tools::today(common.today.as_deref())?;
-    let path = match &common.config {
-        Some(path) => path.as_path(),
+/// The policy of `config`, or of the default file where there is one, as of `today`.
+pub(crate) fn policy(config: Option<&Path>, today: Option<&str>) -> Result<Policy> {
+    let today = tools::today(today)?;
+    let path = match config {
+        Some(path) => path,
         None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
         None => return Ok(Policy { today, ..Policy::default() }),
     };
@@ -76,7 +72,8 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| Error::io(path.display().to_string(), &error))
 }
 
-fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
+/// Runs the gate and writes, shows and answers what it found.
+pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
     if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));

@@ -1,65 +1,10 @@
 //! Stored elements to numbers: in the kernel's loop for the common types, into a small buffer for the rest.
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
+use pulp::Arch;
 
-use super::kernel::Load;
 use crate::dtype::Dtype;
-
-/// `float32`
-pub(crate) struct F32;
-/// `float64`
-pub(crate) struct F64;
-/// `float16`
-pub(crate) struct F16;
-/// `bfloat16`
-pub(crate) struct Bf16;
-
-impl Load<f32> for F32 {
-    type Raw = f32;
-
-    #[inline(always)]
-    fn load(raw: f32) -> f32 {
-        raw
-    }
-}
-
-impl Load<f64> for F64 {
-    type Raw = f64;
-
-    #[inline(always)]
-    fn load(raw: f64) -> f64 {
-        raw
-    }
-}
-
-impl Load<f32> for Bf16 {
-    type Raw = u16;
-
-    #[inline(always)]
-    fn load(raw: u16) -> f32 {
-        f32::from_bits(u32::from(raw) << 16)
-    }
-}
-
-impl Load<f32> for F16 {
-    type Raw = u16;
-
-    #[inline(always)]
-    fn load(raw: u16) -> f32 {
-        widen_f16(raw)
-    }
-}
-
-/// The value of a `float16`: its exponent and fraction, moved to where `f32` has them, scaled by the difference of
-/// the exponents' biases. Exact for subnormal numbers too, and free of branches.
-#[inline(always)]
-fn widen_f16(raw: u16) -> f32 {
-    let sign = u32::from(raw & 0x8000) << 16;
-    let magnitude = u32::from(raw & 0x7fff) << 13;
-    let scaled = (f32::from_bits(magnitude) * f32::from_bits((254 - 15) << 23)).to_bits();
-    let special = if magnitude >= 0x7c00 << 13 { 0xff << 23 } else { 0 };
-    f32::from_bits(scaled | special | sign)
-}
 
 /// The value of a `float8_e4m3fn`: no infinity, NaN is all ones.
 #[inline(always)]
@@ -71,18 +16,67 @@ fn widen_e4m3(raw: u8) -> f32 {
     f32::from_bits(scaled | special | sign)
 }
 
+/// The value of a `float8_e5m2`: the upper byte of a `float16`.
+#[inline(always)]
+fn widen_e5m2(raw: u8) -> f32 {
+    f16::from_bits(u16::from(raw) << 8).to_f32_const()
+}
+
 /// Writes the values of `bytes` as `f32`; only for types whose every value is one ([`fits_f32`]).
-pub(crate) fn to_f32(dtype: Dtype, bytes: &[u8], out: &mut Vec<f32>) {
-    out.clear();
+pub(crate) fn to_f32(arch: Arch, dtype: Dtype, bytes: &[u8], out: &mut Vec<f32>) {
     match dtype {
-        Dtype::F32 => out.extend(bytes.as_chunks().0.iter().map(|raw| f32::from_le_bytes(*raw))),
-        Dtype::F16 => out.extend(bytes.as_chunks().0.iter().map(|raw| widen_f16(u16::from_le_bytes(*raw)))),
-        Dtype::BF16 => out.extend(bytes.as_chunks().0.iter().map(|raw| bf16::from_le_bytes(*raw).to_f32())),
-        // The upper byte of a float16.
-        Dtype::F8E5M2 => out.extend(bytes.iter().map(|raw| widen_f16(u16::from(*raw) << 8))),
-        Dtype::F8E4M3 => out.extend(bytes.iter().map(|raw| widen_e4m3(*raw))),
-        _ => {}
+        Dtype::F32 => each(arch, bytes, out, f32::from_le_bytes),
+        Dtype::BF16 => each(arch, bytes, out, |raw| f32::from_bits(u32::from(u16::from_le_bytes(raw)) << 16)),
+        Dtype::F16 => halves(arch, bytes, out),
+        Dtype::F8E5M2 => each(arch, bytes, out, |[raw]| widen_e5m2(raw)),
+        Dtype::F8E4M3 => each(arch, bytes, out, |[raw]| widen_e4m3(raw)),
+        _ => out.clear(),
     }
+}
+
+/// Writes what `widen` makes of every element of `SIZE` bytes.
+fn each<const SIZE: usize, T: Copy + Default>(
+    arch: Arch,
+    bytes: &[u8],
+    out: &mut Vec<T>,
+    widen: impl Fn([u8; SIZE]) -> T,
+) {
+    let raws = bytes.as_chunks::<SIZE>().0;
+    out.resize(raws.len(), T::default());
+    arch.dispatch(
+        #[inline(always)]
+        || out.iter_mut().zip(raws).for_each(|(out, raw)| *out = widen(*raw)),
+    );
+}
+
+/// Writes the values of `float16`s. Processors have an instruction for it, the compiler does not know.
+fn halves(arch: Arch, bytes: &[u8], out: &mut Vec<f32>) {
+    out.resize(bytes.len() / 2, 0.0);
+    let done = hardware_halves(arch, bytes, out);
+    let rest: Vec<f16> = bytes.as_chunks().0.iter().skip(done).map(|raw| f16::from_le_bytes(*raw)).collect();
+    rest.convert_to_f32_slice(out.get_mut(done..).unwrap_or_default());
+}
+
+/// Converts whole registers of `float16`s where the widest vector unit is there, and says how many elements it did.
+#[cfg(target_arch = "x86_64")]
+fn hardware_halves(arch: Arch, bytes: &[u8], out: &mut [f32]) -> usize {
+    let Arch::V4(simd) = arch else { return 0 };
+    let raws = bytes.as_chunks::<32>().0;
+    simd.vectorize(
+        #[inline(always)]
+        || {
+            for (raw, out) in raws.iter().zip(out.as_chunks_mut::<16>().0) {
+                *out = pulp::cast(simd.avx512f._mm512_cvtph_ps(pulp::cast(*raw)));
+            }
+        },
+    );
+    raws.len() * 16
+}
+
+/// Other machines leave all of it to `half`, which knows theirs.
+#[cfg(not(target_arch = "x86_64"))]
+fn hardware_halves(_: Arch, _: &[u8], _: &mut [f32]) -> usize {
+    0
 }
 
 /// Whether [`to_f32`] serves, and relative errors are taken in `f32`.
@@ -93,19 +87,18 @@ pub(crate) fn fits_f32(dtype: Dtype) -> bool {
 /// Writes the values of `bytes` as `f64`; of complex numbers the real part, or the imaginary part with `imaginary`
 /// (which is 0 for all others). 64-bit integers are rounded.
 #[allow(clippy::cast_precision_loss, reason = "what converting to f64 means; equality is taken elsewhere")]
-pub(crate) fn to_f64(dtype: Dtype, bytes: &[u8], imaginary: bool, out: &mut Vec<f64>) {
-    out.clear();
+pub(crate) fn to_f64(arch: Arch, dtype: Dtype, bytes: &[u8], imaginary: bool, out: &mut Vec<f64>) {
     if imaginary && !dtype.is_complex() {
+        out.clear();
         return out.resize(bytes.len() / dtype.size(), 0.0);
     }
     macro_rules! each {
         ($type:ty, $widen:expr) => {
-            out.extend(bytes.as_chunks().0.iter().map(|raw| $widen(<$type>::from_le_bytes(*raw))))
+            each(arch, bytes, out, |raw| $widen(<$type>::from_le_bytes(raw)))
         };
     }
-    let part = usize::from(imaginary);
     match dtype {
-        Dtype::Bool => out.extend(bytes.iter().map(|raw| f64::from(u8::from(*raw != 0)))),
+        Dtype::Bool => each(arch, bytes, out, |[raw]| f64::from(u8::from(raw != 0))),
         Dtype::U8 => each!(u8, f64::from),
         Dtype::U16 => each!(u16, f64::from),
         Dtype::U32 => each!(u32, f64::from),
@@ -114,22 +107,21 @@ pub(crate) fn to_f64(dtype: Dtype, bytes: &[u8], imaginary: bool, out: &mut Vec<
         Dtype::I16 => each!(i16, f64::from),
         Dtype::I32 => each!(i32, f64::from),
         Dtype::I64 => each!(i64, |value| value as f64),
-        Dtype::F16 => each!(f16, f16::to_f64),
-        Dtype::BF16 => each!(bf16, bf16::to_f64),
+        Dtype::F16 => each!(f16, |value: f16| value.to_f64_const()),
+        Dtype::BF16 => each!(bf16, |value: bf16| value.to_f64_const()),
         Dtype::F32 => each!(f32, f64::from),
         Dtype::F64 => each!(f64, std::convert::identity),
-        Dtype::F8E5M2 => out.extend(bytes.iter().map(|raw| f64::from(widen_f16(u16::from(*raw) << 8)))),
-        Dtype::F8E4M3 => out.extend(bytes.iter().map(|raw| f64::from(widen_e4m3(*raw)))),
-        Dtype::C64 => {
-            let parts = bytes.as_chunks::<4>().0.as_chunks::<2>().0;
-            out.extend(
-                parts.iter().map(|pair| f64::from(f32::from_le_bytes(if part == 0 { pair[0] } else { pair[1] }))),
-            );
-        }
-        Dtype::C128 => {
-            let parts = bytes.as_chunks::<8>().0.as_chunks::<2>().0;
-            out.extend(parts.iter().map(|pair| f64::from_le_bytes(if part == 0 { pair[0] } else { pair[1] })));
-        }
+        Dtype::F8E5M2 => each(arch, bytes, out, |[raw]| f64::from(widen_e5m2(raw))),
+        Dtype::F8E4M3 => each(arch, bytes, out, |[raw]| f64::from(widen_e4m3(raw))),
+        Dtype::C64 => each(arch, bytes, out, |raw: [u8; 8]| {
+            let [a, b, c, d, e, f, g, h] = raw;
+            f64::from(f32::from_le_bytes(if imaginary { [e, f, g, h] } else { [a, b, c, d] }))
+        }),
+        Dtype::C128 => each(arch, bytes, out, |raw: [u8; 16]| {
+            let both = u128::from_le_bytes(raw);
+            let bits = if imaginary { both >> 64 } else { both & u128::from(u64::MAX) };
+            f64::from_bits(u64::try_from(bits).unwrap_or_default())
+        }),
     }
 }
 

@@ -55,6 +55,8 @@ pub struct CurveMeasures {
     pub max: Option<At>,
     /// Mean of r_t.
     pub mean_rel: f64,
+    /// Median of r_t.
+    pub median_rel: f64,
     /// Mean of |c_t - b_t|, before the floor.
     pub mean_abs: f64,
     /// Mean of c minus mean of b over the last tenth (5 to 50 steps), over the magnitude of the latter.
@@ -91,6 +93,7 @@ pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
         head: largest(HEAD),
         max: largest(rel.len()),
         mean_rel: mean(&rel),
+        median_rel: robust::median_magnitude(&rel)?,
         mean_abs: mean_of(baseline.iter().zip(&candidate).map(|(b, c)| (c - b).abs())),
         tail: tail(&baseline, &candidate, floor),
         mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),

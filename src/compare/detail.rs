@@ -104,7 +104,14 @@ impl Detail {
     /// Floats that are not finite are left to [`look`](Self::look).
     pub(crate) fn count_unequal_integers(&mut self, start: u64, baseline: (Dtype, &[u8]), candidate: (Dtype, &[u8])) {
         let ((b_type, b_bytes), (c_type, c_bytes)) = (baseline, candidate);
-        if b_type == c_type && b_bytes == c_bytes {
+        if b_type == c_type {
+            let pairs = b_bytes.as_chunks::<8>().0.iter().zip(c_bytes.as_chunks::<8>().0);
+            let unequal = pairs.clone().filter(|(b, c)| b != c).count() as u64;
+            if unequal > 0 {
+                self.unequal += unequal;
+                let first = (start..).zip(pairs).find(|(_, (b, c))| b != c);
+                first.into_iter().for_each(|(place, _)| self.note_first_unequal(place));
+            }
             return;
         }
         let pairs = b_bytes.chunks_exact(b_type.size()).zip(c_bytes.chunks_exact(c_type.size()));
@@ -134,7 +141,7 @@ fn is_saturated(value: f64, other: f64, largest: Option<f64>) -> bool {
 
 fn real(dtype: Dtype, raw: &[u8]) -> f64 {
     let mut value = Vec::with_capacity(1);
-    super::convert::to_f64(dtype, raw, false, &mut value);
+    super::convert::to_f64(pulp::Arch::new(), dtype, raw, false, &mut value);
     value.first().copied().unwrap_or(f64::NAN)
 }
 

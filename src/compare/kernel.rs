@@ -2,9 +2,9 @@
 //!
 //! Lane arrays instead of intrinsics: the compiler turns them into whatever vector unit `pulp` finds at run time.
 //! There is no fused multiply-add and no order that depends on the machine, so every machine gives the same bits:
-//! element `i` always goes to lane `i mod N`, and lanes are folded in order. Non-finite values are masked, not
-//! branched on: a place where either side is NaN or infinite counts as (0, 0) here and is looked at by
-//! [`detail`](super::detail).
+//! element `i` always goes to lane `i mod N`, and lanes are folded in order. A strip with values that are not finite
+//! takes the same loops with masks: a place where either side is NaN or infinite counts as (0, 0) here and is looked
+//! at by [`detail`](super::detail).
 
 use std::ops::{Add, Div, Sub};
 
@@ -61,24 +61,20 @@ macro_rules! real {
 real!(f32);
 real!(f64);
 
-/// How stored elements become reals of type `T`.
-pub(crate) trait Load<T>: Send + Sync {
-    /// What is stored.
-    type Raw: bytemuck::Pod + Send + Sync;
-    /// Its value; exact.
-    fn load(raw: Self::Raw) -> T;
-}
+/// Lanes of the sums: one register of the widest vector unit.
+const SUM_LANES: usize = 8;
 
-/// What a run of pairs contributes, kept apart by lane.
+/// What a run of pairs contributes, kept apart by lane. Two loops over a strip that stays in the first-level cache are
+/// faster than one that needs more registers than there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes<T, const N: usize> {
-    dot: [f64; N],
-    sum_sq_baseline: [f64; N],
-    sum_sq_candidate: [f64; N],
-    sum_sq_diff: [f64; N],
-    sum_diff: [f64; N],
-    sum_abs_baseline: [f64; N],
-    max_abs_diff: [f64; N],
+    order: Order<T, N>,
+    products: Products,
+}
+
+/// What is taken in the elements' own width: extremes, relative errors, counts.
+#[derive(Clone, Copy, Debug)]
+struct Order<T, const N: usize> {
     max_relative: [T; N],
     min_baseline: [T; N],
     max_baseline: [T; N],
@@ -89,7 +85,18 @@ pub(crate) struct Lanes<T, const N: usize> {
     zeros_baseline: [u32; N],
     zeros_candidate: [u32; N],
     unequal: [u32; N],
-    excluded: [u32; N],
+}
+
+/// What is summed in 64 bits.
+#[derive(Clone, Copy, Debug)]
+struct Products {
+    dot: [f64; SUM_LANES],
+    sum_sq_baseline: [f64; SUM_LANES],
+    sum_sq_candidate: [f64; SUM_LANES],
+    sum_sq_diff: [f64; SUM_LANES],
+    sum_diff: [f64; SUM_LANES],
+    sum_abs_baseline: [f64; SUM_LANES],
+    max_abs_diff: [f64; SUM_LANES],
 }
 
 /// [`Lanes`], folded.
@@ -117,14 +124,51 @@ pub(crate) struct Sums {
 impl<T: Real, const N: usize> Lanes<T, N> {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
+        Self { order: Order::new(), products: Products::new() }
+    }
+
+    /// Takes a strip of both sides in, element by element; both of one length. A length that is no multiple of `N`
+    /// may only come last. Says whether every value was finite.
+    pub(crate) fn take(&mut self, arch: Arch, baseline: &[T], candidate: &[T]) -> bool {
+        arch.dispatch(Take { baseline, candidate, lanes: self })
+    }
+
+    /// Unequal places so far, among those finite on both sides.
+    pub(crate) fn unequal(&self) -> u64 {
+        count(&self.order.unequal)
+    }
+
+    /// Folds the lanes in order.
+    pub(crate) fn fold(&self) -> Sums {
+        let sum = |lanes: &[f64; SUM_LANES]| lanes.iter().sum();
+        let least = |lanes: &[T; N]| lanes.iter().map(|lane| lane.wide()).fold(f64::INFINITY, f64::min);
+        let most = |lanes: &[T; N]| lanes.iter().map(|lane| lane.wide()).fold(f64::NEG_INFINITY, f64::max);
+        let Self { order, products } = self;
+        Sums {
+            dot: sum(&products.dot),
+            sum_sq_baseline: sum(&products.sum_sq_baseline),
+            sum_sq_candidate: sum(&products.sum_sq_candidate),
+            sum_sq_diff: sum(&products.sum_sq_diff),
+            sum_diff: sum(&products.sum_diff),
+            sum_abs_baseline: sum(&products.sum_abs_baseline),
+            max_abs_diff: products.max_abs_diff.iter().copied().fold(0.0, f64::max),
+            max_relative: most(&order.max_relative),
+            min_baseline: least(&order.min_baseline),
+            max_baseline: most(&order.max_baseline),
+            min_candidate: least(&order.min_candidate),
+            max_candidate: most(&order.max_candidate),
+            beyond_thousandth: count(&order.beyond_thousandth),
+            beyond_five_thousandths: count(&order.beyond_five_thousandths),
+            zeros_baseline: count(&order.zeros_baseline),
+            zeros_candidate: count(&order.zeros_candidate),
+            unequal: count(&order.unequal),
+        }
+    }
+}
+
+impl<T: Real, const N: usize> Order<T, N> {
+    fn new() -> Self {
         Self {
-            dot: [0.0; N],
-            sum_sq_baseline: [0.0; N],
-            sum_sq_candidate: [0.0; N],
-            sum_sq_diff: [0.0; N],
-            sum_diff: [0.0; N],
-            sum_abs_baseline: [0.0; N],
-            max_abs_diff: [0.0; N],
             max_relative: [T::ZERO; N],
             min_baseline: [T::INFINITY; N],
             max_baseline: [T::NEG_INFINITY; N],
@@ -135,74 +179,75 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             zeros_baseline: [0; N],
             zeros_candidate: [0; N],
             unequal: [0; N],
-            excluded: [0; N],
-        }
-    }
-
-    /// Takes `baseline` and `candidate` in, element by element; both of one length. A length that is no multiple of
-    /// `N` may only come last.
-    pub(crate) fn take<L: Load<T>>(&mut self, arch: Arch, baseline: &[L::Raw], candidate: &[L::Raw]) {
-        arch.dispatch(Take::<L, T, N> { baseline, candidate, lanes: self });
-    }
-
-    /// Places where a side was NaN or infinite, and places of padding.
-    pub(crate) fn excluded(&self) -> u64 {
-        count(&self.excluded)
-    }
-
-    /// Unequal places so far, among those finite on both sides.
-    pub(crate) fn unequal(&self) -> u64 {
-        count(&self.unequal)
-    }
-
-    /// Folds the lanes in order.
-    pub(crate) fn fold(&self) -> Sums {
-        let sum = |lanes: &[f64; N]| lanes.iter().sum();
-        let least = |lanes: &[T; N]| lanes.iter().map(|lane| lane.wide()).fold(f64::INFINITY, f64::min);
-        let most = |lanes: &[T; N]| lanes.iter().map(|lane| lane.wide()).fold(f64::NEG_INFINITY, f64::max);
-        Sums {
-            dot: sum(&self.dot),
-            sum_sq_baseline: sum(&self.sum_sq_baseline),
-            sum_sq_candidate: sum(&self.sum_sq_candidate),
-            sum_sq_diff: sum(&self.sum_sq_diff),
-            sum_diff: sum(&self.sum_diff),
-            sum_abs_baseline: sum(&self.sum_abs_baseline),
-            max_abs_diff: self.max_abs_diff.iter().copied().fold(0.0, f64::max),
-            max_relative: most(&self.max_relative),
-            min_baseline: least(&self.min_baseline),
-            max_baseline: most(&self.max_baseline),
-            min_candidate: least(&self.min_candidate),
-            max_candidate: most(&self.max_candidate),
-            beyond_thousandth: count(&self.beyond_thousandth),
-            beyond_five_thousandths: count(&self.beyond_five_thousandths),
-            zeros_baseline: count(&self.zeros_baseline),
-            zeros_candidate: count(&self.zeros_candidate),
-            unequal: count(&self.unequal),
         }
     }
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn step(&mut self, baseline: &[T; N], candidate: &[T; N]) {
+    fn step<const MASKED: bool>(&mut self, baseline: &[T; N], candidate: &[T; N]) {
         for i in 0..N {
-            let (b, c) = (baseline[i], candidate[i]);
-            let (finite_b, finite_c) = (b.magnitude() < T::INFINITY, c.magnitude() < T::INFINITY);
-            self.min_baseline[i] = if finite_b & (b < self.min_baseline[i]) { b } else { self.min_baseline[i] };
-            self.max_baseline[i] = if finite_b & (b > self.max_baseline[i]) { b } else { self.max_baseline[i] };
-            self.min_candidate[i] = if finite_c & (c < self.min_candidate[i]) { c } else { self.min_candidate[i] };
-            self.max_candidate[i] = if finite_c & (c > self.max_candidate[i]) { c } else { self.max_candidate[i] };
+            let (mut b, mut c) = (baseline[i], candidate[i]);
+            let (mut kept_b, mut kept_c) = (b, c);
             self.zeros_baseline[i] += u32::from(b == T::ZERO);
             self.zeros_candidate[i] += u32::from(c == T::ZERO);
-            let both = finite_b & finite_c;
-            self.excluded[i] += u32::from(!both);
-            let (b, c) = (if both { b } else { T::ZERO }, if both { c } else { T::ZERO });
+            if MASKED {
+                let (finite_b, finite_c) = (b.magnitude() < T::INFINITY, c.magnitude() < T::INFINITY);
+                (kept_b, kept_c) = (choose(finite_b, b, T::NAN), choose(finite_c, c, T::NAN));
+                let both = finite_b & finite_c;
+                (b, c) = (choose(both, b, T::ZERO), choose(both, c, T::ZERO));
+            }
+            self.min_baseline[i] = least(kept_b, self.min_baseline[i]);
+            self.max_baseline[i] = greatest(kept_b, self.max_baseline[i]);
+            self.min_candidate[i] = least(kept_c, self.min_candidate[i]);
+            self.max_candidate[i] = greatest(kept_c, self.max_candidate[i]);
             self.unequal[i] += u32::from(b != c);
-            let shift = if b == T::ZERO { T::EPSILON } else { T::ZERO };
+            let shift = choose(b == T::ZERO, T::EPSILON, T::ZERO);
             let relative = (((c + shift) - (b + shift)) / (b + shift)).magnitude();
-            self.max_relative[i] = if relative > self.max_relative[i] { relative } else { self.max_relative[i] };
+            self.max_relative[i] = greatest(relative, self.max_relative[i]);
             self.beyond_thousandth[i] += u32::from(relative >= T::THOUSANDTH);
             self.beyond_five_thousandths[i] += u32::from(relative >= T::FIVE_THOUSANDTHS);
-            let (b, c) = (b.wide(), c.wide());
+        }
+    }
+
+    /// The loop over one strip; `MASKED` where a place is not finite.
+    #[inline(always)]
+    fn take<const MASKED: bool>(&mut self, baseline: &[T], candidate: &[T]) {
+        // A copy on the stack of this function can live in registers.
+        let mut lanes = *self;
+        let (baseline, baseline_rest) = baseline.as_chunks::<N>();
+        let (candidate, candidate_rest) = candidate.as_chunks::<N>();
+        for (b, c) in baseline.iter().zip(candidate) {
+            lanes.step::<MASKED>(b, c);
+        }
+        if !baseline_rest.is_empty() {
+            lanes.step::<true>(&padded(baseline_rest), &padded(candidate_rest));
+        }
+        *self = lanes;
+    }
+}
+
+impl Products {
+    fn new() -> Self {
+        Self {
+            dot: [0.0; SUM_LANES],
+            sum_sq_baseline: [0.0; SUM_LANES],
+            sum_sq_candidate: [0.0; SUM_LANES],
+            sum_sq_diff: [0.0; SUM_LANES],
+            sum_diff: [0.0; SUM_LANES],
+            sum_abs_baseline: [0.0; SUM_LANES],
+            max_abs_diff: [0.0; SUM_LANES],
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
+    fn step<const MASKED: bool, T: Real>(&mut self, baseline: &[T; SUM_LANES], candidate: &[T; SUM_LANES]) {
+        for i in 0..SUM_LANES {
+            let (mut b, mut c) = (baseline[i].wide(), candidate[i].wide());
+            if MASKED {
+                let both = (b.abs() < f64::INFINITY) & (c.abs() < f64::INFINITY);
+                (b, c) = (choose(both, b, 0.0), choose(both, c, 0.0));
+            }
             let diff = c - b;
             self.dot[i] += b * c;
             self.sum_sq_baseline[i] += b * b;
@@ -210,42 +255,81 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             self.sum_sq_diff[i] += diff * diff;
             self.sum_diff[i] += diff;
             self.sum_abs_baseline[i] += b.abs();
-            let diff = diff.abs();
-            self.max_abs_diff[i] = if diff > self.max_abs_diff[i] { diff } else { self.max_abs_diff[i] };
+            self.max_abs_diff[i] = greatest(diff.abs(), self.max_abs_diff[i]);
         }
     }
+
+    /// The loop over one strip; `MASKED` where a place is not finite.
+    #[inline(always)]
+    fn take<const MASKED: bool, T: Real>(&mut self, baseline: &[T], candidate: &[T]) {
+        let mut lanes = *self;
+        let (baseline, baseline_rest) = baseline.as_chunks::<SUM_LANES>();
+        let (candidate, candidate_rest) = candidate.as_chunks::<SUM_LANES>();
+        for (b, c) in baseline.iter().zip(candidate) {
+            lanes.step::<MASKED, T>(b, c);
+        }
+        if !baseline_rest.is_empty() {
+            lanes.step::<true, T>(&padded(baseline_rest), &padded(candidate_rest));
+        }
+        *self = lanes;
+    }
+}
+
+/// `rest`, filled up with what is masked everywhere: NaN.
+#[inline(always)]
+fn padded<T: Real, const N: usize>(rest: &[T]) -> [T; N] {
+    let mut lanes = [T::NAN; N];
+    lanes.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    lanes
+}
+
+#[inline(always)]
+fn choose<T>(condition: bool, yes: T, no: T) -> T {
+    if condition { yes } else { no }
+}
+
+/// The lesser number; `b` where `a` is NaN.
+#[inline(always)]
+fn least<T: Real>(a: T, b: T) -> T {
+    if a < b { a } else { b }
+}
+
+/// The greater number; `b` where `a` is NaN.
+#[inline(always)]
+fn greatest<T: Real>(a: T, b: T) -> T {
+    if a > b { a } else { b }
 }
 
 fn count<const N: usize>(lanes: &[u32; N]) -> u64 {
     lanes.iter().map(|lane| u64::from(*lane)).sum()
 }
 
-/// The loop over one block, compiled once per instruction set.
-struct Take<'a, L: Load<T>, T, const N: usize> {
-    baseline: &'a [L::Raw],
-    candidate: &'a [L::Raw],
+/// The loops over one strip, compiled once per instruction set.
+struct Take<'a, T, const N: usize> {
+    baseline: &'a [T],
+    candidate: &'a [T],
     lanes: &'a mut Lanes<T, N>,
 }
 
-impl<L: Load<T>, T: Real, const N: usize> WithSimd for Take<'_, L, T, N> {
-    type Output = ();
+impl<T: Real, const N: usize> WithSimd for Take<'_, T, N> {
+    type Output = bool;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        // A copy on the stack of this function can live in registers.
-        let mut lanes = *self.lanes;
-        let (baseline, baseline_rest) = self.baseline.as_chunks::<N>();
-        let (candidate, candidate_rest) = self.candidate.as_chunks::<N>();
-        for (b, c) in baseline.iter().zip(candidate) {
-            lanes.step(&b.map(L::load), &c.map(L::load));
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        let Self { baseline, candidate, lanes } = self;
+        let finite = all_finite(baseline) & all_finite(candidate);
+        if finite {
+            lanes.order.take::<false>(baseline, candidate);
+            lanes.products.take::<false, T>(baseline, candidate);
+        } else {
+            lanes.order.take::<true>(baseline, candidate);
+            lanes.products.take::<true, T>(baseline, candidate);
         }
-        if !baseline_rest.is_empty() {
-            // NaN on both sides is masked everywhere.
-            let (mut b, mut c) = ([T::NAN; N], [T::NAN; N]);
-            b.iter_mut().zip(baseline_rest).for_each(|(to, from)| *to = L::load(*from));
-            c.iter_mut().zip(candidate_rest).for_each(|(to, from)| *to = L::load(*from));
-            lanes.step(&b, &c);
-        }
-        *self.lanes = lanes;
+        finite
     }
+}
+
+#[inline(always)]
+fn all_finite<T: Real>(values: &[T]) -> bool {
+    values.iter().fold(true, |all, value| all & (value.magnitude() < T::INFINITY))
 }

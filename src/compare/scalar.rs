@@ -1,6 +1,7 @@
 //! Pairs of single values, as msprobe measures them: in their own type.
 
 use half::f16;
+use pulp::Arch;
 
 use super::convert::{self, fits_f32};
 use crate::dtype::Dtype;
@@ -94,12 +95,12 @@ fn relative(types: (Dtype, Dtype), b: &[u8], c: &[u8]) -> f64 {
 
 fn narrow(dtype: Dtype, raw: &[u8]) -> f32 {
     let mut value = Vec::with_capacity(1);
-    convert::to_f32(dtype, raw, &mut value);
+    convert::to_f32(Arch::new(), dtype, raw, &mut value);
     value.first().copied().unwrap_or(f32::NAN)
 }
 
 fn wide(dtype: Dtype, raw: &[u8], imaginary: bool) -> f64 {
     let mut value = Vec::with_capacity(1);
-    convert::to_f64(dtype, raw, imaginary, &mut value);
+    convert::to_f64(Arch::new(), dtype, raw, imaginary, &mut value);
     value.first().copied().unwrap_or(f64::NAN)
 }

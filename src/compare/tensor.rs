@@ -13,12 +13,15 @@ use std::cell::RefCell;
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::convert::{self, Bf16, F16, F32, F64};
+use super::convert;
 use super::detail::{Detail, Largest};
-use super::kernel::{Lanes, Load, Real, Sums};
+use super::kernel::{Lanes, Sums};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::tensor::TensorData;
+
+#[cfg(test)]
+mod tests;
 
 pub use super::scalar::{ScalarPair, scalar_pair};
 
@@ -27,7 +30,7 @@ const CHUNK: u64 = 1 << 20;
 /// Bytes read at once from a side: large enough for fast reads, small enough to stay in the cache for the kernel.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Elements the kernel takes at once; what is looked at again when one of them is not finite.
-const STRIP: usize = 4096;
+const STRIP: usize = 2048;
 /// Lanes of 32-bit and of 64-bit numbers: one register of the widest vector unit.
 const NARROW: usize = 16;
 const WIDE: usize = 8;
@@ -164,13 +167,9 @@ thread_local! {
 impl Pair<'_> {
     fn chunk(&self, start: u64, end: u64) -> Result<PairStats> {
         match (self.baseline.dtype, self.candidate.dtype) {
-            (Dtype::F32, Dtype::F32) => self.run::<Direct<f32, F32, NARROW>>(start, end),
-            (Dtype::F16, Dtype::F16) => self.run::<Direct<f32, F16, NARROW>>(start, end),
-            (Dtype::BF16, Dtype::BF16) => self.run::<Direct<f32, Bf16, NARROW>>(start, end),
-            (Dtype::F64, Dtype::F64) => self.run::<Direct<f64, F64, WIDE>>(start, end),
             (b, c) if b.is_complex() || c.is_complex() => self.run::<Complex>(start, end),
-            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<ThroughF32>(start, end),
-            _ => self.run::<ThroughF64>(start, end),
+            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<Narrow>(start, end),
+            _ => self.run::<Wide>(start, end),
         }
     }
 
@@ -249,53 +248,20 @@ trait Scheme {
     fn finish(self, elements: u64, detail: &Detail) -> PairStats;
 }
 
-/// Elements the kernel reads as they are stored.
-struct Direct<T, L, const N: usize> {
-    lanes: Lanes<T, N>,
-    load: std::marker::PhantomData<L>,
-}
-
-impl<T: Real, L: Load<T>, const N: usize> Scheme for Direct<T, L, N> {
-    fn new() -> Self {
-        Self { lanes: Lanes::new(), load: std::marker::PhantomData }
-    }
-
-    fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, _: &mut Room<'_>, detail: &mut Detail) {
-        let before = (self.lanes.excluded(), self.lanes.unequal());
-        let (baseline, candidate) = (bytemuck::cast_slice(strip.baseline.1), bytemuck::cast_slice(strip.candidate.1));
-        self.lanes.take::<L>(arch, baseline, candidate);
-        if needs_detail(&self.lanes, before, detail) {
-            let values = |raw: &[L::Raw]| raw.iter().map(|raw| L::load(*raw)).collect::<Vec<T>>();
-            detail.look(start, &values(baseline), &values(candidate), strip.largest());
-        }
-    }
-
-    fn finish(self, elements: u64, detail: &Detail) -> PairStats {
-        let sums = self.lanes.fold();
-        PairStats::new(elements, &sums, detail, sums.unequal + detail.unequal)
-    }
-}
-
-/// Whether the strip just taken has places that are not finite, or the chunk's first unequal place.
-fn needs_detail<T: Real, const N: usize>(lanes: &Lanes<T, N>, before: (u64, u64), detail: &Detail) -> bool {
-    lanes.excluded() > before.0 || (detail.first_unequal.is_none() && lanes.unequal() > before.1)
-}
-
 /// Two floating-point types whose values all fit `f32`.
-struct ThroughF32(Lanes<f32, NARROW>);
+struct Narrow(Lanes<f32, NARROW>);
 
-impl Scheme for ThroughF32 {
+impl Scheme for Narrow {
     fn new() -> Self {
         Self(Lanes::new())
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c] = &mut *room.narrow;
-        convert::to_f32(strip.baseline.0, strip.baseline.1, b);
-        convert::to_f32(strip.candidate.0, strip.candidate.1, c);
-        let before = (self.0.excluded(), self.0.unequal());
-        self.0.take::<F32>(arch, b, c);
-        if needs_detail(&self.0, before, detail) {
+        let (b, c) = (narrow_values(arch, strip.baseline, b), narrow_values(arch, strip.candidate, c));
+        let before = self.0.unequal();
+        let finite = self.0.take(arch, b, c);
+        if !finite || (detail.first_unequal.is_none() && self.0.unequal() > before) {
             detail.look(start, b, c, strip.largest());
         }
     }
@@ -306,30 +272,40 @@ impl Scheme for ThroughF32 {
     }
 }
 
+/// The values of a strip: where they are `f32` as they lie, else converted into `room`.
+fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut Vec<f32>) -> &'a [f32] {
+    if dtype == Dtype::F32
+        && let Ok(values) = bytemuck::try_cast_slice(bytes)
+    {
+        return values;
+    }
+    convert::to_f32(arch, dtype, bytes, room);
+    room
+}
+
 /// Integers, booleans, and `f64` with anything else.
-struct ThroughF64 {
+struct Wide {
     lanes: Lanes<f64, WIDE>,
     /// A 64-bit integer takes part, whose equality `f64` cannot tell.
     has_long: bool,
 }
 
-impl Scheme for ThroughF64 {
+impl Scheme for Wide {
     fn new() -> Self {
         Self { lanes: Lanes::new(), has_long: false }
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c, ..] = &mut *room.wide;
-        convert::to_f64(strip.baseline.0, strip.baseline.1, false, b);
-        convert::to_f64(strip.candidate.0, strip.candidate.1, false, c);
-        let before = (self.lanes.excluded(), self.lanes.unequal());
-        self.lanes.take::<F64>(arch, b, c);
+        let (b, c) = (wide_values(arch, strip.baseline, b), wide_values(arch, strip.candidate, c));
+        let before = self.lanes.unequal();
+        let finite = self.lanes.take(arch, b, c);
         self.has_long =
             [strip.baseline.0, strip.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64));
         if self.has_long {
             detail.count_unequal_integers(start, strip.baseline, strip.candidate);
         }
-        if needs_detail(&self.lanes, before, detail) {
+        if !finite || (detail.first_unequal.is_none() && self.lanes.unequal() > before) {
             detail.look(start, b, c, strip.largest());
         }
     }
@@ -339,6 +315,17 @@ impl Scheme for ThroughF64 {
         let by_kernel = if self.has_long { 0 } else { sums.unequal };
         PairStats::new(elements, &sums, detail, by_kernel + detail.unequal)
     }
+}
+
+/// The values of a strip: where they are `f64` as they lie, else converted into `room`.
+fn wide_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut Vec<f64>) -> &'a [f64] {
+    if dtype == Dtype::F64
+        && let Ok(values) = bytemuck::try_cast_slice(bytes)
+    {
+        return values;
+    }
+    convert::to_f64(arch, dtype, bytes, false, room);
+    room
 }
 
 /// A complex type on at least one side: real and imaginary parts side by side.
@@ -356,11 +343,11 @@ impl Scheme for Complex {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b_re, b_im, c_re, c_im] = &mut *room.wide;
         for (part, (b, c)) in [(&mut *b_re, &mut *c_re), (&mut *b_im, &mut *c_im)].into_iter().enumerate() {
-            convert::to_f64(strip.baseline.0, strip.baseline.1, part == 1, b);
-            convert::to_f64(strip.candidate.0, strip.candidate.1, part == 1, c);
+            convert::to_f64(arch, strip.baseline.0, strip.baseline.1, part == 1, b);
+            convert::to_f64(arch, strip.candidate.0, strip.candidate.1, part == 1, c);
         }
-        self.real.take::<F64>(arch, b_re, c_re);
-        self.imaginary.take::<F64>(arch, b_im, c_im);
+        self.real.take(arch, b_re, c_re);
+        self.imaginary.take(arch, b_im, c_im);
         let zeros =
             |re: &[f64], im: &[f64]| re.iter().zip(im).filter(|(re, im)| re.abs() + im.abs() <= 0.0).count() as u64;
         self.zeros.0 += zeros(b_re, b_im);

@@ -222,7 +222,7 @@ impl<'r, 'a> Run<'r, 'a> {
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
             non_finite_steps: honest::one_sided_non_finite(&pair.points).take(honest::LISTED).collect(),
             rules: std::mem::take(&mut ledger.rules),
-            series: thin::thin(&pair.points, noise),
+            series: thin::thin(pair, noise),
         }
     }
 }

@@ -213,7 +213,7 @@ pub struct CurveUnit {
     pub series: CurveSeries,
 }
 
-/// Both sides of a curve on the paired steps; `null` where a side has no value.
+/// Both sides of a curve; `null` where a side has no value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveSeries {
     /// Steps.

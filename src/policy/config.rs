@@ -178,7 +178,7 @@ mod tests {
     use crate::policy::Policy;
 
     fn error(text: &str) -> String {
-        Policy::parse("p.yml", text).expect_err("wrong").to_string()
+        Policy::parse("p.yml", text, &[]).expect_err("wrong").to_string()
     }
 
     #[test]
@@ -200,6 +200,7 @@ mod tests {
   weights: {prefixes: {module.: ''}}
   hyperparameters: {aliases: {lr: [eta]}, ignore: ['save_*'], equivalent: [[a, b]]}
 ",
+            &[],
         );
         let config = policy.expect("right").config;
         assert_eq!(config.pip.rules.len(), 3);

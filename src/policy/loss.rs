@@ -163,7 +163,7 @@ mod tests {
     use crate::policy::Policy;
 
     fn loss(yaml: &str) -> Result<super::LossPolicy, String> {
-        Policy::parse("policy.yml", yaml).map(|policy| policy.loss).map_err(|error| error.to_string())
+        Policy::parse("policy.yml", yaml, &[]).map(|policy| policy.loss).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -60,9 +60,10 @@ const UNREAD: [(&str, &str); 9] = [
 ];
 
 /// Harmless callables whose result is shown as their name.
-const PLAIN: [&str; 8] = [
+const PLAIN: [&str; 9] = [
     "torch Size",
     "torch device",
+    "torch.serialization _get_layout",
     "argparse Namespace",
     "builtins set",
     "numpy dtype",

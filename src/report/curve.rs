@@ -64,8 +64,8 @@ impl Shown {
         let mut found: Vec<(f64, f64)> = Vec::new();
         let mut inside = false;
         for ((step, baseline), candidate) in self.step.iter().zip(&self.baseline).zip(&self.candidate) {
-            let finite = |value: &Option<f64>| value.is_some_and(f64::is_finite);
-            let broken = finite(baseline) != finite(candidate);
+            let both = baseline.zip(*candidate);
+            let broken = both.is_some_and(|(baseline, candidate)| baseline.is_finite() != candidate.is_finite());
             match (broken, inside, found.last_mut()) {
                 (true, true, Some((_, last))) => *last = *step,
                 (true, ..) => found.push((*step, *step)),
@@ -85,14 +85,30 @@ impl Shown {
             .collect()
     }
 
-    /// Unbroken stretches of finite values.
+    /// Unbroken stretches of finite values: a missing value or a long gap between steps ends one.
     pub fn stretches(&self, values: &[Option<f64>]) -> Vec<Vec<(f64, f64)>> {
-        let mut stretches = vec![Vec::new()];
-        for (step, value) in self.step.iter().zip(values) {
-            match (value.filter(|value| value.is_finite()), stretches.last_mut()) {
-                (Some(value), Some(stretch)) => stretch.push((*step, value)),
-                (None, Some(stretch)) if !stretch.is_empty() => stretches.push(Vec::new()),
-                _ => {}
+        let points = self.step.iter().zip(values).map(|(step, value)| (*step, value.filter(|value| value.is_finite())));
+        self.split(points)
+    }
+
+    /// Unbroken stretches of relative differences.
+    pub fn rel_stretches(&self) -> Vec<Vec<(f64, f64)>> {
+        self.split(self.rel().into_iter().map(|(step, rel)| (step, Some(rel))))
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "at most 2000 points")]
+    fn split(&self, points: impl Iterator<Item = (f64, Option<f64>)>) -> Vec<Vec<(f64, f64)>> {
+        let span = self.step.last().unwrap_or(&0.0) - self.step.first().unwrap_or(&0.0);
+        // Thinned curves have uneven steps, up to seven times the usual distance.
+        let gap = 12.0 * span / self.step.len().max(1) as f64;
+        let mut stretches: Vec<Vec<(f64, f64)>> = vec![Vec::new()];
+        for (step, value) in points {
+            let far = stretches.last().and_then(|stretch| stretch.last()).is_some_and(|(last, _)| step - last > gap);
+            if far || value.is_none() {
+                stretches.push(Vec::new());
+            }
+            if let (Some(value), Some(stretch)) = (value, stretches.last_mut()) {
+                stretch.push((step, value));
             }
         }
         stretches.retain(|stretch| !stretch.is_empty());

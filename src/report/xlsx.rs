@@ -81,7 +81,7 @@ fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Resu
         Cell::Int(value) => drop(sheet.write_number(row, column, *value as f64)?),
         Cell::Float(value) if value.is_finite() => drop(sheet.write_number(row, column, *value)?),
         Cell::Float(value) if value.is_nan() => {}
-        Cell::Float(_) | Cell::Infinite(_) => drop(sheet.write_string(row, column, cell.text())?),
+        Cell::Float(_) | Cell::Infinite(_) => drop(sheet.write_string(row, column, cell.text().trim_start())?),
         Cell::Text(text) => drop(sheet.write_string(row, column, text.chars().take(MAX_TEXT).collect::<String>())?),
     }
     Ok(())

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::judge::rule;
+use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
 use precision_gate::verdict::CheckId;
@@ -36,12 +38,13 @@ pub(crate) fn run(case: &str, policy: &str) -> precision_gate::error::Result<Out
 
 /// Runs the config check over two locations.
 pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
+    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: baseline.to_owned(),
         candidate: candidate.to_owned(),
         checks: vec![CheckId::Config],
-        policy: Policy::parse("policy.yml", policy).expect("policy"),
-        today: "2026-11-21".into(),
+        policy: Policy::parse("policy.yml", policy, &codes).expect("policy"),
+        matching: Matching::default(),
     };
     gate::run(&request, &Quiet)
 }

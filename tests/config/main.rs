@@ -4,5 +4,6 @@
 mod cases;
 mod common;
 mod damage;
+mod pack;
 mod secrets;
 mod tables;

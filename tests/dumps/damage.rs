@@ -39,7 +39,8 @@ impl Files for Changed {
 /// Reads records from changed bytes; the number of dumps found, and of those that could be read.
 fn read(path: &str, bytes: Vec<u8>) -> (usize, usize) {
     let entries = vec![FileEntry { path: path.to_owned(), len: bytes.len() as u64 }];
-    let inventory = discover::look(Arc::new(Changed { location: "x".into(), entries, bytes }), &Quiet).expect("listed");
+    let inventory =
+        discover::look(Arc::new(Changed { location: "x".into(), entries, bytes }), None, &Quiet).expect("listed");
     (inventory.dumps.len(), inventory.dumps.iter().filter(|dump| dump.read().is_ok()).count())
 }
 

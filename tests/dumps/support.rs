@@ -20,7 +20,7 @@ pub(crate) fn fixtures() -> PathBuf {
 /// What lies at a path.
 pub(crate) fn look(path: &Path) -> Inventory {
     let files = fetch::open(path.to_str().expect("UTF-8")).expect("there");
-    discover::look(files, &Quiet).expect("listed")
+    discover::look(files, None, &Quiet).expect("listed")
 }
 
 /// The tables of all pairs of units under two paths.

@@ -7,4 +7,5 @@
     reason = "a test that panics has failed, and exact numbers are what is tested"
 )]
 
+mod files;
 mod msprobe_cells;

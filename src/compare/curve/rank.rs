@@ -77,8 +77,10 @@ mod tests {
 
     #[test]
     fn runs_on_the_same_data_move_together() {
-        let wave: Vec<f64> = (0..200).map(|t| 3.0 + f64::from(t * 7919 % 101) / 100.0).collect();
-        let scaled: Vec<f64> = wave.iter().map(|value| value * 1.1 + 0.5).collect();
+        // Powers modulo a prime: no pattern that second differences would turn into ties.
+        let powers = std::iter::successors(Some(1_u32), |value| Some(value * 48_271 % 65_537));
+        let wave: Vec<f64> = powers.take(200).map(|value| 3.0 + f64::from(value) / 65_537.0).collect();
+        let scaled: Vec<f64> = wave.iter().map(|value| value * 1.125 + 0.5).collect();
         let shifted: Vec<f64> = wave.iter().cycle().skip(37).take(200).copied().collect();
         assert!(change_correlation(&wave, &scaled).expect("moves") > 0.999);
         assert!(change_correlation(&wave, &shifted).expect("moves") < 0.5);

@@ -18,6 +18,8 @@ const APART: f64 = 0.3;
 const ONE_SIDED: f64 = 0.8;
 /// Even randomness may not move the mean by more than this many limits.
 const RANDOM_FACTOR: f64 = 2.0;
+/// Randomness is there at every step; a median this far below the mean tells of single bad steps.
+const CONCENTRATED: f64 = 0.25;
 /// Shorter curves do not show whether two runs move together.
 const ORDER_FROM: usize = 50;
 
@@ -123,6 +125,19 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
         step: measures.max.filter(|_| outside > allowed).map(|at| at.step),
         at_worst,
     });
+    if measures.smoothed.is_some() {
+        #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+        let (outliers, allowed) = (measures.outliers_above(band) as f64, (n / 20) as f64);
+        ledger.measure(Measured {
+            rule: "outliers",
+            code: &code::SPREAD,
+            formula: "single steps above the band that the rolling median takes out; at most one in twenty",
+            value: outliers,
+            limits: Limits { warn: None, fail: Some(allowed) },
+            step: measures.max.filter(|_| outliers > allowed).map(|at| at.step),
+            at_worst,
+        });
+    }
 }
 
 /// Isolated spikes happen; twice as many of them, and more than a few, are a sign.
@@ -141,7 +156,7 @@ fn spikes(measures: &CurveMeasures, ledger: &mut Ledger) {
 }
 
 /// Whether the differences are what healthy randomness makes of them: both runs change together from step to
-/// step, the differences go both ways, and the mean stays within twice its limit.
+/// step, the differences go both ways and are spread over the run, and the mean stays within twice its limit.
 ///
 /// Never where the weights are declared equal: then no randomness should be left.
 fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
@@ -154,6 +169,7 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
     !declared_same
         && measures.change_correlation.is_some_and(|together| together >= TOGETHER)
         && measures.majority <= ONE_SIDED
+        && measures.median_rel >= CONCENTRATED * measures.mean_rel
         && mean.is_some_and(|limit| measures.mean_rel <= RANDOM_FACTOR * limit)
 }
 

@@ -1,37 +1,52 @@
 //! Thinning of curves for results and pictures: at most 2000 points, extremes kept.
 
-use crate::judge::number::Number;
-use crate::judge::unit::CurveSeries;
-use crate::pair::curve::align::Aligned;
+use std::ops::Range;
 
 use super::noise::MetricNoise;
+use crate::judge::number::Number;
+use crate::judge::unit::CurveSeries;
+use crate::pair::curve::CurvePair;
+use crate::pair::curve::align::PairedBy;
 
 /// Points of a thinned curve.
 const POINTS: usize = 2000;
 /// Points kept per block: its first, both sides' smallest and largest, the largest difference, the first that is
 /// not finite.
 const KEPT: usize = 7;
+/// Longer curves show paired steps alone; what one side lacks stands in the findings.
+const WITH_UNPAIRED: usize = 2_000_000;
 
-/// The paired curve as a result carries it.
-pub fn thin(points: &Aligned, noise: Option<&MetricNoise>) -> CurveSeries {
-    let mut series = CurveSeries::default();
-    let mut keep = |index: usize| {
-        if let (Some(step), Some(b), Some(c)) =
-            (points.step.get(index), points.baseline.get(index), points.candidate.get(index))
-        {
-            series.step.push(*step);
-            series.baseline.push(Some(Number(*b)));
-            series.candidate.push(Some(Number(*c)));
-        }
-    };
-    if points.len() <= POINTS {
-        (0..points.len()).for_each(&mut keep);
+/// A step with what each side has there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    step: u64,
+    baseline: Option<f64>,
+    candidate: Option<f64>,
+}
+
+/// The curve as a result carries it: paired steps, and those only one side has.
+pub fn thin(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
+    let coverage = &pair.points.coverage;
+    let whole = coverage.candidate_only == 0 && coverage.missing.is_empty();
+    let small = pair.baseline.series.steps.len() + pair.candidate.series.steps.len() < WITH_UNPAIRED;
+    let kept = if pair.points.by == PairedBy::Step && !whole && small {
+        let points = union(pair);
+        thinned(points.len(), |index| points.get(index).copied())
     } else {
-        let size = points.len().div_ceil(POINTS / KEPT - 1);
-        for start in (0..points.len()).step_by(size) {
-            extremes(points, start..(start + size).min(points.len())).into_iter().for_each(&mut keep);
-        }
-        keep(points.len() - 1);
+        let points = &pair.points;
+        thinned(points.len(), |index| {
+            Some(Point {
+                step: *points.step.get(index)?,
+                baseline: points.baseline.get(index).copied(),
+                candidate: points.candidate.get(index).copied(),
+            })
+        })
+    };
+    let mut series = CurveSeries::default();
+    for point in kept {
+        series.step.push(point.step);
+        series.baseline.push(point.baseline.map(Number));
+        series.candidate.push(point.candidate.map(Number));
     }
     if let Some(noise) = noise {
         series.band = series.step.iter().map(|step| noise.band_at(*step)).collect();
@@ -39,42 +54,57 @@ pub fn thin(points: &Aligned, noise: Option<&MetricNoise>) -> CurveSeries {
     series
 }
 
-/// Indices of a block worth keeping, rising; the block's last index is left to the next block's first.
-fn extremes(points: &Aligned, range: std::ops::Range<usize>) -> Vec<usize> {
-    let (b, c) = (&points.baseline, &points.candidate);
-    let value = |values: &[f64], index: usize| values.get(index).copied().filter(|value| value.is_finite());
-    let by = |of: &dyn Fn(usize) -> Option<f64>, sign: f64| {
-        range
-            .clone()
-            .filter_map(|index| Some((of(index)? * sign, index)))
-            .reduce(|best, next| if next.0 > best.0 { next } else { best })
-            .map(|(_, index)| index)
+/// All steps of both sides, rising.
+fn union(pair: &CurvePair<'_>) -> Vec<Point> {
+    let mut candidate = pair.candidate.series.points().peekable();
+    let mut points = Vec::new();
+    for (step, value) in pair.baseline.series.points() {
+        while let Some((step, value)) = candidate.next_if(|(other, _)| *other < step) {
+            points.push(Point { step, baseline: None, candidate: Some(value) });
+        }
+        let partner = candidate.next_if(|(other, _)| *other == step).map(|(_, value)| value);
+        points.push(Point { step, baseline: Some(value), candidate: partner });
+    }
+    points.extend(candidate.map(|(step, value)| Point { step, baseline: None, candidate: Some(value) }));
+    points
+}
+
+fn thinned(len: usize, at: impl Fn(usize) -> Option<Point>) -> Vec<Point> {
+    if len <= POINTS {
+        return (0..len).filter_map(at).collect();
+    }
+    let size = len.div_ceil(POINTS / KEPT - 1);
+    let blocks = (0..len).step_by(size).map(|start| start..(start + size).min(len));
+    let mut kept: Vec<usize> = blocks.flat_map(|block| extremes(block, &at)).collect();
+    kept.push(len - 1);
+    kept.dedup();
+    kept.into_iter().filter_map(at).collect()
+}
+
+/// Indices of a block worth keeping, rising.
+fn extremes(block: Range<usize>, at: &impl Fn(usize) -> Option<Point>) -> Vec<usize> {
+    let baseline = |index| at(index)?.baseline.filter(|value| value.is_finite());
+    let candidate = |index| at(index)?.candidate.filter(|value| value.is_finite());
+    let difference = |index| {
+        let (b, c) = (baseline(index)?, candidate(index)?);
+        Some((c - b).abs() / b.abs().max(1e-12))
     };
-    let difference = |index| Some((value(c, index)? - value(b, index)?).abs() / value(b, index)?.abs().max(1e-12));
-    let broken = range.clone().find(|index| value(b, *index).is_none() || value(c, *index).is_none());
-    let mut kept: Vec<usize> = [
-        Some(range.start),
-        by(&|index| value(b, index), 1.0),
-        by(&|index| value(b, index), -1.0),
-        by(&|index| value(c, index), 1.0),
-        by(&|index| value(c, index), -1.0),
-        by(&difference, 1.0),
-        broken,
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let by = |of: &dyn Fn(usize) -> Option<f64>, sign: f64| {
+        let signed = block.clone().filter_map(|index| Some((of(index)? * sign, index)));
+        signed.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, index)| index)
+    };
+    let broken = block.clone().find(|index| baseline(*index).is_none() || candidate(*index).is_none());
+    let of_sides = [by(&baseline, 1.0), by(&baseline, -1.0), by(&candidate, 1.0), by(&candidate, -1.0)];
+    let mut kept: Vec<usize> =
+        [Some(block.start), by(&difference, 1.0), broken].into_iter().chain(of_sides).flatten().collect();
     kept.sort_unstable();
     kept.dedup();
-    let last = points.len() - 1;
-    kept.retain(|index| *index != last);
     kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pair::curve::align::{Coverage, PairedBy};
 
     #[test]
     fn long_curves_keep_their_extremes() {
@@ -84,13 +114,18 @@ mod tests {
         baseline[5_555] = 9.0;
         candidate[77_777] = f64::NAN;
         candidate[33_333] = 0.5;
-        let points =
-            Aligned { by: PairedBy::Step, step: (1..=n).collect(), baseline, candidate, coverage: Coverage::default() };
-        let series = thin(&points, None);
-        assert!(series.step.len() <= POINTS, "{}", series.step.len());
-        assert!(series.step.is_sorted_by(|a, b| a < b));
+        let at = |index: usize| {
+            Some(Point {
+                step: index as u64 + 1,
+                baseline: baseline.get(index).copied(),
+                candidate: candidate.get(index).copied(),
+            })
+        };
+        let kept: Vec<u64> = thinned(baseline.len(), at).iter().map(|point| point.step).collect();
+        assert!(kept.len() <= POINTS, "{}", kept.len());
+        assert!(kept.is_sorted_by(|a, b| a < b));
         for step in [1, 5_556, 33_334, 77_778, n] {
-            assert!(series.step.contains(&step), "{step}");
+            assert!(kept.contains(&step), "{step}");
         }
     }
 }

@@ -69,6 +69,8 @@ impl Half {
     }
 
     fn of_plain(row: &str, type_name: &str, value: &Json) -> Self {
+        // These keep their value under another key than the one msprobe looks at first.
+        let elsewhere = matches!(type_name, "torch.ProcessGroup" | "torch.memory_format");
         let text = python::str(value);
         let scalar = Self { data_name: NO_FILE.into(), shape: "[]".into(), ..Self::missing() };
         let named_rank = matches!(row.rsplit('.').next(), Some("src" | "dst" | "group_src" | "group_dst"));
@@ -93,10 +95,13 @@ impl Half {
                 hash: hash::of_text(&text),
                 ..scalar
             },
-            _ if named_rank || type_name == "torch.ProcessGroup" => {
-                Self { dtype: type_name.into(), statistics: all(&text), hash: text, ..scalar }
+            _ if named_rank => {
+                let text = if elsewhere { "None".into() } else { text };
+                let statistics = std::array::from_fn(|_| statistic(&Json::Text(text.clone())));
+                let hash = if text.is_empty() { hash::of_text("") } else { text };
+                Self { dtype: type_name.into(), statistics, hash, ..scalar }
             }
-            // Its value is kept under another key, so msprobe sees none.
+            "torch.ProcessGroup" => Self { dtype: type_name.into(), statistics: all(&text), hash: text, ..scalar },
             "torch.memory_format" => {
                 Self { dtype: class_of(&Json::Null), statistics: all("None"), hash: hash::of_text(""), ..scalar }
             }

@@ -12,11 +12,12 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<(String, String)>> {
             .with_help("write one `candidate name: baseline name` per line, as for msprobe's -dm and -cm")
     };
     let mapping: serde_yaml::Mapping = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-    let pair = |(from, to): (&serde_yaml::Value, &serde_yaml::Value)| match (from.as_str(), to.as_str()) {
-        (Some(from), Some(to)) if !from.is_empty() => Ok((from.to_owned(), to.to_owned())),
-        _ => Err(wrong(format!("expected names on both sides, found {from:?}: {to:?}"))),
-    };
-    mapping.iter().map(pair).collect()
+    let pair =
+        |(index, (from, to)): (usize, (&serde_yaml::Value, &serde_yaml::Value))| match (from.as_str(), to.as_str()) {
+            (Some(from), Some(to)) if !from.is_empty() => Ok((from.to_owned(), to.to_owned())),
+            _ => Err(wrong(format!("entry {} is not a name on both sides", index + 1))),
+        };
+    mapping.iter().enumerate().map(pair).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
     AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, DrawingArea,
-    IntoDrawingArea, IntoLogRange, LineSeries, LogCoord, PathElement, Rectangle, Text,
+    IntoDrawingArea, IntoLogRange, LogCoord, PathElement, Rectangle, Text,
 };
 use plotters::style::{Color, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
@@ -22,8 +22,10 @@ const HEIGHT: u32 = 1060;
 /// Height of the title, and of the upper panel below it.
 const TITLE: u32 = 132;
 const UPPER: u32 = 520;
-/// Below this many points every point is drawn as a dot and nothing is smoothed.
+/// Up to this many points every point is drawn as a dot.
 const FEW: usize = 60;
+/// From this many points on a moving average is drawn over the raw values.
+const SMOOTHED: usize = 200;
 /// The lowest relative difference that is told from none.
 const LOWEST: f64 = 1e-9;
 
@@ -199,7 +201,9 @@ fn broken(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) ->
     Ok(())
 }
 
-/// One curve: the raw values faint, a moving average over them; few values as dots on a line.
+/// One curve: few values as dots on a line, many values faint with a moving average over them.
+///
+/// The baseline is drawn wider, so that it shows on both sides of a candidate that covers it.
 fn curve_line(
     chart: &mut LinearChart<'_, '_>,
     shown: &Shown,
@@ -208,18 +212,40 @@ fn curve_line(
     range: &Range<f64>,
 ) -> Result<()> {
     let clamp = |value: f64| value.clamp(range.start, range.end);
-    let few = shown.step.len() <= FEW;
+    let width = if colour == BASELINE { 9 } else { 4 };
     for stretch in shown.stretches(values) {
         let raw: Vec<(f64, f64)> = stretch.iter().map(|(step, value)| (*step, clamp(*value))).collect();
-        let raw_style = if few { line(colour.to_rgba(), 5) } else { line(colour.mix(0.35), 2) };
-        chart.draw_series(LineSeries::new(raw.iter().copied(), raw_style)).map_err(internal)?;
-        if few {
-            let dots = raw.iter().map(|point| Circle::new(*point, 6, colour.filled()));
-            chart.draw_series(dots).map_err(internal)?;
+        if shown.step.len() < SMOOTHED {
+            polyline(chart, &raw, line(colour.to_rgba(), width))?;
         } else {
-            let smooth = curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value)));
-            chart.draw_series(LineSeries::new(smooth, line(colour.to_rgba(), 5))).map_err(internal)?;
+            polyline(chart, &raw, line(colour.mix(0.3), 2))?;
+            let smooth: Vec<_> =
+                curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value))).collect();
+            polyline(chart, &smooth, line(colour.to_rgba(), width))?;
         }
+        if shown.step.len() <= FEW || raw.len() == 1 {
+            let dots =
+                raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
+            chart.draw_series(dots).map_err(internal)?;
+        }
+    }
+    Ok(())
+}
+
+/// A line with round joins, piece by piece: drawn in one, a thick line throws long spikes at sharp angles.
+fn polyline<C>(
+    chart: &mut ChartContext<'_, BitMapBackend<'_>, C>,
+    points: &[(f64, f64)],
+    style: ShapeStyle,
+) -> Result<()>
+where
+    C: plotters::coord::CoordTranslate<From = (f64, f64)>,
+{
+    let pieces = points.windows(2).map(|piece| PathElement::new(piece.to_vec(), style));
+    chart.draw_series(pieces).map_err(internal)?;
+    if style.stroke_width > 2 {
+        let joins = points.iter().map(|point| Circle::new(*point, style.stroke_width / 2, style.color.filled()));
+        chart.draw_series(joins).map_err(internal)?;
     }
     Ok(())
 }
@@ -238,9 +264,9 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
     let range = decades(shown, limit);
     let mut chart = ChartBuilder::on(area)
         .margin_right(56)
-        .margin_top(12)
-        .margin_bottom(12)
-        .x_label_area_size(96)
+        .margin_top(52)
+        .margin_bottom(8)
+        .x_label_area_size(80)
         .y_label_area_size(150)
         .build_cartesian_2d(steps(shown), range.clone().log_scale())
         .map_err(internal)?;
@@ -258,21 +284,21 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         .axis_desc_style(style(26, INK))
         .draw()
         .map_err(internal)?;
-    let clamp = |value: f64| value.clamp(range.start, range.end);
-    let points: Vec<(f64, f64)> = shown.rel().into_iter().map(|(step, rel)| (step, clamp(rel))).collect();
-    let few = points.len() <= FEW;
-    chart
-        .draw_series(LineSeries::new(points.iter().copied(), line(INK.mix(if few { 0.8 } else { 0.45 }), 3)))
-        .map_err(internal)?;
-    let dots = points.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.8).filled()));
-    chart.draw_series(dots).map_err(internal)?;
+    let few = shown.step.len() <= FEW;
+    for stretch in shown.rel_stretches() {
+        let points: Vec<(f64, f64)> =
+            stretch.iter().map(|(step, rel)| (*step, rel.clamp(range.start, range.end))).collect();
+        polyline(&mut chart, &points, line(INK.mix(0.45), 2))?;
+        let dots = points.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.8).filled()));
+        chart.draw_series(dots).map_err(internal)?;
+    }
     limits(&mut chart, unit, limit, &range, &steps(shown))?;
     let name = if limit.is_some() {
         "relative difference |c - b| / |b|, and its mean's limit"
     } else {
         "relative difference |c - b| / |b|"
     };
-    text(area, name, (172, 18), 26, FAINT)
+    text(area, name, (152, 8), 26, FAINT)
 }
 
 /// Whole decades around the differences and the limit.
@@ -280,8 +306,8 @@ fn decades(shown: &Shown, limit: Option<f64>) -> Range<f64> {
     let all = || shown.rel().into_iter().map(|(_, rel)| rel).filter(|rel| *rel > LOWEST && rel.is_finite());
     let highest = all().chain(limit).fold(1e-6, f64::max);
     let lowest = all().chain(limit).fold(highest, f64::min);
-    let decade = |value: f64| value.max(LOWEST).log10();
-    let top = decade(highest * 2.0).ceil();
+    let decade = |value: f64| (value * 0.5).max(LOWEST).log10();
+    let top = decade(highest * 4.0).ceil();
     // Eight decades at most: below lies nothing that a limit could be about.
     let bottom = decade(lowest).floor().max(top - 8.0).min(top - 2.0);
     10_f64.powf(bottom)..10_f64.powf(top)

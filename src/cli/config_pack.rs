@@ -1,0 +1,86 @@
+//! `config-pack`: a pack of this machine's configuration.
+#![allow(clippy::print_stderr, reason = "this command tells what it left out")]
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use precision_gate::collect::{self, Redaction, Request};
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::policy::value::Pattern;
+
+use super::show;
+
+/// `config-pack`
+#[derive(Debug, Args)]
+pub(crate) struct ConfigPackArgs {
+    /// Launch scripts (.sh), YAML and JSON files with the run's settings
+    pub(crate) settings: Vec<PathBuf>,
+    /// The pack to write
+    #[arg(long, value_name = "FILE", default_value = "config_check_pack.zip")]
+    pub(crate) out: PathBuf,
+    /// Python interpreter of the job, whose packages are listed [default: the active environment's, or python3]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<PathBuf>,
+    /// Folder with installed packages, in place of an interpreter's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) site_packages: Vec<PathBuf>,
+    /// Data set file or folder to record content digests of
+    #[arg(long, value_name = "PATH")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Weight file or folder to record content digests of
+    #[arg(long, value_name = "PATH")]
+    pub(crate) weights: Vec<PathBuf>,
+    /// Keep values of further names out of the pack (shell-style pattern)
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) redact: Vec<String>,
+    /// Put every value into the pack, secrets included
+    #[arg(long, conflicts_with = "redact")]
+    pub(crate) no_redact: bool,
+}
+
+/// Collects the pack and writes it; an older file is replaced, never added to.
+pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    let collected = collect::collect(&args.request(environment)?)?;
+    for note in &collected.notes {
+        eprintln!("note: {note}");
+    }
+    std::fs::write(&args.out, &collected.bytes).map_err(|error| Error::io(args.out.display().to_string(), &error))?;
+    show::say(&format!("{}: {}\n", args.out.display(), collected.members.join(", ")))?;
+    Ok(exit::PASS)
+}
+
+impl ConfigPackArgs {
+    /// What to collect, given the process's environment.
+    fn request(&self, environment: Vec<(String, String)>) -> Result<Request> {
+        let python = self.python.clone().or_else(|| default_python(&environment));
+        Ok(Request {
+            python: python.filter(|_| self.site_packages.is_empty()),
+            environment,
+            site_packages: self.site_packages.clone(),
+            settings: self.settings.clone(),
+            data: self.data.clone(),
+            weights: self.weights.clone(),
+            redaction: if self.no_redact { Redaction::Off } else { Redaction::On(self.patterns()?) },
+        })
+    }
+
+    fn patterns(&self) -> Result<Vec<Pattern>> {
+        let pattern = |text: &String| {
+            Pattern::try_from(text.clone()).map_err(|error| Error::new(ErrorKind::Usage, "--redact", error))
+        };
+        self.redact.iter().map(pattern).collect()
+    }
+}
+
+/// The active environment's interpreter, or the first `python3` on the path.
+fn default_python(environment: &[(String, String)]) -> Option<PathBuf> {
+    let variable = |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let active =
+        ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable).map(|root| PathBuf::from(root).join("bin"));
+    let path = std::env::split_paths(variable("PATH").unwrap_or_default());
+    active.chain(path).map(|folder| folder.join("python3")).find(|python| python.is_file())
+}

@@ -1,0 +1,69 @@
+//! The commands about training curves: `loss`, `noise`, `selftest`.
+
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::gate::{self, Request};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::report::messages::short;
+use precision_gate::verdict::CheckId;
+use serde::Serialize;
+
+use super::{LossArgs, NoiseArgs, SelftestArgs, judge, show};
+
+/// `precision-gate loss`
+pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
+    let common = &args.pair.common;
+    let mut policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
+    policy.loss.mode = args.mode.unwrap_or(policy.loss.mode);
+    policy.loss.preset = args.preset.or(policy.loss.preset);
+    if !args.noise.is_empty() {
+        policy.loss.noise.0.clone_from(&args.noise);
+    }
+    let request = Request {
+        baseline: args.pair.baseline.clone(),
+        candidate: args.pair.candidate.clone(),
+        checks: vec![CheckId::Loss],
+        policy,
+        matching: Matching::default(),
+    };
+    judge::judge(common, &request)
+}
+
+/// `precision-gate noise`
+pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
+    let policy = judge::policy(args.config.as_deref(), None)?;
+    let band = gate::loss::record(&args.runs, &policy.loss)?;
+    let name = args.output.display().to_string();
+    std::fs::write(&args.output, json(&band)?).map_err(|error| Error::io(&name, &error))?;
+    for (metric, noise) in &band.metrics {
+        let (head, mean) = (short(noise.head), short(noise.mean));
+        show::say(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
+    }
+    show::say(&format!("written to {name}\n"))?;
+    Ok(exit::PASS)
+}
+
+/// `precision-gate selftest`
+pub(crate) fn selftest(args: &SelftestArgs) -> Result<u8> {
+    let found = gate::selftest::run(&judge::policy(args.config.as_deref(), None)?)?;
+    if args.json {
+        show::say(&json(&found)?)?;
+    } else {
+        for case in &found.cases {
+            let mark = if case.ok { "ok   " } else { "WRONG" };
+            let kind = if case.is_defect { "defect " } else { "healthy" };
+            show::say(&format!("{mark} {kind} {:<24} {:<10} {}\n", case.name, case.verdict.as_str(), case.what))?;
+        }
+        show::say(if found.ok {
+            "the limits do what they should\n"
+        } else {
+            "the limits do not do what they should\n"
+        })?;
+    }
+    Ok(if found.ok { exit::PASS } else { exit::FAIL })
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
+    Ok(text + "\n")
+}

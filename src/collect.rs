@@ -1,0 +1,150 @@
+//! Collecting a config pack on this machine, without Python.
+//!
+//! The layout is msprobe's, so that packs of either maker compare with each other: environment, installed
+//! packages and settings. One member more, `digests.json`, holds content digests of data and weight files, which
+//! statistics cannot replace. What only a running job knows (inputs, weights, random calls) stays msprobe's part.
+
+mod digests;
+mod packages;
+mod settings;
+mod shell;
+
+use std::io::{Cursor, Write};
+use std::path::PathBuf;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::value::Pattern;
+use crate::read::json::{self, Json};
+use crate::read::pack::{DIGESTS, Settings};
+use crate::redact::{REDACTED, Redactor};
+
+/// What to collect.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Environment variables.
+    pub environment: Vec<(String, String)>,
+    /// Python interpreter whose packages are listed.
+    pub python: Option<PathBuf>,
+    /// Folders with installed packages, in place of an interpreter's.
+    pub site_packages: Vec<PathBuf>,
+    /// Launch scripts, YAML and JSON files with settings.
+    pub settings: Vec<PathBuf>,
+    /// Data set files and folders to record digests of.
+    pub data: Vec<PathBuf>,
+    /// Weight files and folders to record digests of.
+    pub weights: Vec<PathBuf>,
+    /// What is kept out of the pack.
+    pub redaction: Redaction,
+}
+
+/// What is kept out of a pack.
+#[derive(Clone, Debug)]
+pub enum Redaction {
+    /// Nothing: every value goes into the pack.
+    Off,
+    /// Values whose names look secret, or fit one of these patterns.
+    On(Vec<Pattern>),
+}
+
+impl Default for Redaction {
+    fn default() -> Self {
+        Self::On(Vec::new())
+    }
+}
+
+/// A pack and what is to be said of it.
+#[derive(Debug)]
+pub struct Collected {
+    /// The zip archive.
+    pub bytes: Vec<u8>,
+    /// Its members, with how much each holds: `pip (79 packages)`.
+    pub members: Vec<String>,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Collects a pack. The same machine gives the same bytes.
+pub fn collect(request: &Request) -> Result<Collected> {
+    let mut notes = Vec::new();
+    let packages = packages::installed(request, &mut notes)?;
+    let settings = settings::read_all(&request.settings, &mut notes)?;
+    let digests = digests::of(request, &mut notes)?;
+    let environment: Settings =
+        request.environment.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone()))).collect();
+    let hidden = Hidden::new(&request.redaction, &environment, &settings);
+    let mut archive = Archive::new();
+    let count = environment.len();
+    archive.add("env", format!("{count} variables"), &json::to_indented_text(&hidden.all(environment)))?;
+    if let Some(packages) = packages {
+        archive.add("pip", format!("{} packages", packages.len()), &(packages.join("\n") + "\n"))?;
+    }
+    if !settings.is_empty() {
+        let count = settings.len();
+        let text = json::to_indented_text(&hidden.all(settings));
+        archive.add("hyperparameters/hyperparameters_static.json", format!("{count} settings"), &text)?;
+    }
+    if !digests.is_empty() {
+        let count = digests.len();
+        let files = digests.into_iter().map(|(file, digest)| (file, Json::Text(digest))).collect();
+        let document = vec![("algorithm".into(), Json::Text("sha256".into())), ("files".into(), Json::Object(files))];
+        archive.add(DIGESTS, format!("{count} files"), &json::to_indented_text(&Json::Object(document)))?;
+    }
+    Ok(Collected { bytes: archive.finish()?, members: archive.members, notes })
+}
+
+/// Values that stay out of the pack.
+struct Hidden<'a> {
+    redaction: &'a Redaction,
+    redactor: Redactor,
+}
+
+impl<'a> Hidden<'a> {
+    fn new(redaction: &'a Redaction, environment: &Settings, settings: &Settings) -> Self {
+        let named = environment.iter().chain(settings).map(|(name, value)| (name.as_str(), value));
+        Self { redaction, redactor: Redactor::new(named) }
+    }
+
+    fn all(&self, settings: Settings) -> Json {
+        let Redaction::On(patterns) = self.redaction else { return Json::Object(settings) };
+        let entry = |(name, value): (String, Json)| {
+            let listed = patterns.iter().any(|pattern| pattern.matches(&name));
+            let value = if listed { Json::Text(REDACTED.into()) } else { self.redactor.value(&name, &value) };
+            (name, value)
+        };
+        Json::Object(settings.into_iter().map(entry).collect())
+    }
+}
+
+/// The archive while it is written: deflated members, all of 1980-01-01, as msprobe writes them.
+struct Archive {
+    writer: ZipWriter<Cursor<Vec<u8>>>,
+    members: Vec<String>,
+}
+
+impl Archive {
+    fn new() -> Self {
+        Self { writer: ZipWriter::new(Cursor::new(Vec::new())), members: Vec::new() }
+    }
+
+    fn add(&mut self, name: &str, holds: String, text: &str) -> Result<()> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .last_modified_time(DateTime::default());
+        self.writer.start_file(name, options).map_err(|error| internal(&error))?;
+        self.writer.write_all(text.as_bytes()).map_err(|error| internal(&error))?;
+        self.members.push(format!("{name} ({holds})"));
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Vec<u8>> {
+        let writer = std::mem::replace(&mut self.writer, ZipWriter::new(Cursor::new(Vec::new())));
+        writer.finish().map(Cursor::into_inner).map_err(|error| internal(&error))
+    }
+}
+
+fn internal(error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, "config pack", error)
+}

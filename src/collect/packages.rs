@@ -1,0 +1,91 @@
+//! Installed Python packages, from the metadata beside them.
+//!
+//! Every installed distribution has a folder `*.dist-info` with `METADATA` (PEP 376), older ones `*.egg-info`
+//! with `PKG-INFO`; both start with `Name:` and `Version:` lines. No Python is run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Request;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Most of a metadata file that is read: names and versions stand in its first lines.
+const HEAD: usize = 64 * 1024;
+
+/// `Name=version` of every distribution, sorted by name; `None` where no interpreter and no folder was given.
+pub(super) fn installed(request: &Request, notes: &mut Vec<String>) -> Result<Option<Vec<String>>> {
+    let folders = match (&request.python, request.site_packages.as_slice()) {
+        (None, []) => return Ok(None),
+        (Some(python), []) => site_packages_of(python)?,
+        (_, given) => given.to_vec(),
+    };
+    let mut packages = Vec::new();
+    for folder in &folders {
+        let name = folder.display().to_string();
+        for entry in fs::read_dir(folder).map_err(|error| Error::io(&name, &error))? {
+            let path = entry.map_err(|error| Error::io(&name, &error))?.path();
+            let Some(metadata) = metadata_of(&path) else { continue };
+            match name_and_version(&metadata) {
+                Some(line) => packages.push(line),
+                None => notes.push(format!("{}: holds no name and version", metadata.display())),
+            }
+        }
+    }
+    packages.sort_by_key(|line| (line.to_lowercase(), line.clone()));
+    packages.dedup();
+    Ok(Some(packages))
+}
+
+/// The file with the metadata of one entry of a package folder.
+fn metadata_of(path: &Path) -> Option<PathBuf> {
+    match path.extension()?.to_str()? {
+        "dist-info" => Some(path.join("METADATA")),
+        "egg-info" if path.is_dir() => Some(path.join("PKG-INFO")),
+        "egg-info" => Some(path.to_owned()),
+        _ => None,
+    }
+}
+
+fn name_and_version(metadata: &Path) -> Option<String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    fs::File::open(metadata).ok()?.take(HEAD as u64).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let headers = || text.lines().take_while(|line| !line.trim().is_empty());
+    let field =
+        |name: &str| headers().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned()));
+    Some(format!("{}={}", field("Name")?, field("Version")?))
+}
+
+/// The package folders of an interpreter: `lib/python3.*/site-packages` beside its `bin`.
+///
+/// A virtual environment's interpreter is a link; its own folder comes first, and where that has no packages the
+/// one behind the link.
+fn site_packages_of(python: &Path) -> Result<Vec<PathBuf>> {
+    let name = python.display().to_string();
+    let real = python.canonicalize().map_err(|error| {
+        Error::io(&name, &error).with_help("give the interpreter of the job with --python, or --site-packages")
+    })?;
+    let found = [python.to_owned(), real].iter().map(|python| below_prefix(python)).find(|found| !found.is_empty());
+    found.ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, name, "no site-packages folder beside this interpreter")
+            .with_help("give the folder itself with --site-packages")
+    })
+}
+
+fn below_prefix(python: &Path) -> Vec<PathBuf> {
+    let Some(prefix) = python.parent().and_then(Path::parent) else { return Vec::new() };
+    let mut found = Vec::new();
+    for lib in ["lib", "lib64", "local/lib"] {
+        let versions = fs::read_dir(prefix.join(lib)).into_iter().flatten().flatten();
+        let versions = versions.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
+        for version in versions {
+            let folders = ["site-packages", "dist-packages"].map(|name| version.path().join(name));
+            found.extend(folders.into_iter().filter(|folder| folder.is_dir()));
+        }
+    }
+    // lib64 is a link to lib in most environments.
+    found.sort();
+    found.dedup_by_key(|folder| folder.canonicalize().ok());
+    found
+}
