@@ -118,6 +118,9 @@ pub(crate) struct DocumentArgs {
     /// Folder with templates in place of the shipped ones (docs/templates.md)
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
+    /// Folder of the checked-out repository: findings point at its lines where a recorded call is found there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source_root: Option<PathBuf>,
     /// Colour on the terminal
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,

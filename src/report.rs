@@ -3,15 +3,22 @@
 //! [`GateResult`] is the one model of a run. Every document is made from it, and from `operations.jsonl`,
 //! alone; [`messages`] holds what people read, one folder per language.
 
+pub mod annotations;
+pub mod code_quality;
 pub mod curve;
 pub mod escape;
 pub mod frame;
+pub mod issue;
+pub mod junit;
 pub mod load;
 pub mod mermaid;
 pub mod messages;
+pub mod metrics;
 pub mod page;
 pub mod phrases;
 pub mod plot;
+pub mod sarif;
+pub mod source;
 pub mod summary;
 pub mod templates;
 pub mod terminal;

@@ -88,6 +88,7 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
         out: &common.out,
         language: common.documents.lang,
         templates: &templates,
+        source_root: common.documents.source_root.as_deref(),
         xlsx: common.xlsx,
     };
     report::write::all(&mut outcome, &options)?;

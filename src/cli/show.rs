@@ -44,7 +44,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let out = args.out.as_deref().or(beside).unwrap_or_else(|| Path::new("."));
     let templates = templates(&args.documents)?;
-    let options = write::Options { out, language: args.documents.lang, templates: &templates, xlsx: false };
+    let options = write::Options {
+        out,
+        language: args.documents.lang,
+        templates: &templates,
+        source_root: args.documents.source_root.as_deref(),
+        xlsx: false,
+    };
     write::documents(&result, &operations, &options)?;
     summary(&result, out, &args.documents)?;
     Ok(exit::PASS)

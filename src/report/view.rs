@@ -275,7 +275,7 @@ impl Builder<'_> {
 }
 
 /// Whether a finding is the one a culprit was named by.
-fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
+pub(super) fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
     let unit = unit_place(culprit.step, culprit.rank);
     let same_unit = match finding.facts.get("unit") {
         Some(Fact::Text(text)) => *text == unit,
@@ -321,7 +321,7 @@ fn counts(check: &Check) -> Value {
 }
 
 /// Every rule of every unit, the worst first, then in the order of reports.
-fn rules(result: &GateResult) -> Vec<RuleRow> {
+pub(super) fn rules(result: &GateResult) -> Vec<RuleRow> {
     let mut rows = Vec::new();
     for check in &result.checks {
         for unit in &check.units {

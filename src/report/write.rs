@@ -7,10 +7,11 @@ use std::path::Path;
 use super::messages::{self, Language};
 use super::templates::Templates;
 use super::{GateResult, Outcome};
-use super::{page, plot, summary};
+use super::{code_quality, issue, junit, metrics, page, plot, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Cell, Table};
+use crate::verdict::CheckId;
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub struct Options<'a> {
     pub language: Language,
     /// Templates of documents.
     pub templates: &'a Templates,
+    /// Folder of the checked-out repository, where recorded calls are looked for.
+    pub source_root: Option<&'a Path>,
     /// Whether tables are written as workbooks too.
     pub xlsx: bool,
 }
@@ -51,23 +54,26 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
 /// Writes every document that is made from a result and its operations alone.
 pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
-    let summary = summary::Options {
-        language: options.language,
-        limit: summary::COMMENT_LIMIT,
-        pictures: &[],
-        templates: options.templates,
-    };
+    let (language, templates) = (options.language, options.templates);
+    let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], templates };
     file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
-    let page = page::Options { language: options.language, templates: options.templates };
-    file(options.out, "report.html", page::render(result, operations, &page)?.as_bytes())?;
-    for (name, picture) in
-        [("loss.png", plot::loss::loss_png(result)?), ("divergence.png", plot::divergence::divergence_png(result)?)]
-    {
+    let page = page::render(result, operations, &page::Options { language, templates })?;
+    file(options.out, "report.html", page.as_bytes())?;
+    let mut attached = Vec::new();
+    for (check, name, picture) in [
+        (CheckId::Loss, "loss.png", plot::loss::loss_png(result)?),
+        (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result)?),
+    ] {
         if let Some(png) = picture {
             file(options.out, name, &png)?;
+            attached.push(junit::Picture { check, path: options.out.join(name).display().to_string() });
         }
     }
-    Ok(())
+    let issues = issue::all(result, &issue::Options { language, source_root: options.source_root })?;
+    file(options.out, "junit.xml", junit::render(result, &issues, &attached)?.as_bytes())?;
+    file(options.out, "sarif.json", sarif::render(result, &issues)?.as_bytes())?;
+    file(options.out, "gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
+    file(options.out, "metrics.txt", metrics::render(result).as_bytes())
 }
 
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.

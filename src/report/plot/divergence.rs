@@ -161,11 +161,17 @@ fn placed(size: f64, range: &Range<f64>) -> f64 {
 }
 
 fn limits(chart: &mut Chart<'_, '_>, unit: &DumpUnit, orders: &Range<f64>, range: &Range<f64>) -> Result<()> {
-    let mut steps: Vec<(f64, f64)> = Vec::with_capacity(unit.profile.len() * 2 + 1);
+    let mut steps: Vec<(f64, f64)> = Vec::new();
     for point in &unit.profile {
         let limit = placed(point.limit.0, range);
-        let at = if steps.is_empty() { orders.start } else { position(point) };
-        steps.extend([(at, steps.last().map_or(limit, |last| last.1)), (at, limit)]);
+        match steps.last().copied() {
+            None => steps.push((orders.start, limit)),
+            // Only where it changes: a thick line has ugly joints where points coincide.
+            Some((_, before)) if before.total_cmp(&limit).is_ne() => {
+                steps.extend([(position(point), before), (position(point), limit)]);
+            }
+            Some(_) => {}
+        }
     }
     steps.extend(steps.last().map(|last| (orders.end, last.1)));
     chart.draw_series(LineSeries::new(steps, CANDIDATE.stroke_width(3))).map_err(internal).map(drop)

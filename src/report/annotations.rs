@@ -1,0 +1,77 @@
+//! Annotations for GitHub Actions: workflow commands on standard output.
+//!
+//! A step may write ten of each kind: the verdict comes first, then the worst findings, then how many more there are.
+
+use minijinja::context;
+
+use super::GateResult;
+use super::escape::{Target, cleaned};
+use super::issue::Issue;
+use super::messages::Language;
+use super::view::View;
+use super::writer::Writer;
+use crate::error::Result;
+use crate::verdict::{Severity, Verdict};
+
+/// Commands of one kind that a step may write.
+const MOST: usize = 10;
+
+/// The lines to print, without line breaks.
+pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> Result<Vec<String>> {
+    let writer = Writer::new(language, Target::Plain);
+    let view = View::new(result, &writer)?;
+    let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
+    let title = format!("precision-gate: {verdict}");
+    let mut lines = vec![command(kind_of_verdict(result.verdict), &[("title", &title)], &view.reason.to_string())];
+    let counting = |severity: Severity| {
+        issues.iter().filter(move |issue| issue.waived.is_none() && issue.finding.severity == severity)
+    };
+    let worst: Vec<&Issue<'_>> =
+        [Severity::Fail, Severity::Incomplete, Severity::Warn].into_iter().flat_map(counting).collect();
+    // One of the ten is the verdict, one says how many more there are.
+    let shown = if worst.len() < MOST { worst.len() } else { MOST - 2 };
+    for issue in worst.iter().take(shown) {
+        let line = issue.line.as_ref().map(|line| (line.path.as_str(), line.line.to_string()));
+        let mut properties = vec![("title", issue.finding.code.as_str())];
+        properties.extend(line.iter().flat_map(|(path, line)| [("file", *path), ("line", line.as_str())]));
+        lines.push(command(kind(issue.finding.severity), &properties, &issue.message));
+    }
+    if worst.len() > shown {
+        let count = worst.len() - shown;
+        lines.push(command("notice", &[], &writer.phrase("more", &context! { count })?));
+    }
+    Ok(lines)
+}
+
+fn kind_of_verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass | Verdict::Skipped => "notice",
+        Verdict::Warn => "warning",
+        Verdict::Incomplete | Verdict::Fail => "error",
+    }
+}
+
+fn kind(severity: Severity) -> &'static str {
+    kind_of_verdict(severity.verdict())
+}
+
+/// One workflow command: in its text `%`, CR and LF are escaped, in its properties also `:` and `,`.
+pub fn command(name: &str, properties: &[(&str, &str)], message: &str) -> String {
+    let escape = |text: &str| cleaned(text).replace('%', "%25");
+    let property =
+        |(name, value): &(&str, &str)| format!("{name}={}", escape(value).replace(':', "%3A").replace(',', "%2C"));
+    let properties: Vec<String> = properties.iter().map(property).collect();
+    let space = if properties.is_empty() { "" } else { " " };
+    format!("::{name}{space}{}::{}", properties.join(","), escape(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command;
+
+    #[test]
+    fn foreign_text_stays_inside_its_command() {
+        let line = command("error", &[("title", "a:b,c")], "100%\n::add-mask::x\r%0A");
+        assert_eq!(line, "::error title=a%3Ab%2Cc::100%25 ::add-mask::x %250A");
+    }
+}

@@ -1,0 +1,53 @@
+//! `gl-code-quality.json`: GitLab's code quality report.
+//!
+//! An array of issues with the fields that GitLab reads: `description`, `check_name`, `fingerprint`, `severity`,
+//! `location.path`, `location.lines.begin`. No byte order mark.
+
+use serde::Serialize;
+
+use super::issue::{Issue, POLICY_FILE};
+use crate::error::{Error, ErrorKind, Result};
+use crate::verdict::Severity;
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    description: &'a str,
+    check_name: &'a str,
+    fingerprint: &'a str,
+    severity: &'static str,
+    location: Location<'a>,
+}
+
+#[derive(Serialize)]
+struct Location<'a> {
+    path: &'a str,
+    lines: Lines,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    begin: u64,
+}
+
+/// Renders the findings that count.
+pub fn render(issues: &[Issue<'_>]) -> Result<String> {
+    let entries: Vec<Entry<'_>> = issues.iter().filter(|issue| issue.waived.is_none()).map(entry).collect();
+    let json = serde_json::to_string_pretty(&entries);
+    json.map(|json| json + "\n").map_err(|error| Error::new(ErrorKind::Internal, "gl-code-quality.json", error))
+}
+
+fn entry<'a>(issue: &'a Issue<'_>) -> Entry<'a> {
+    let (path, begin) = issue.line.as_ref().map_or((POLICY_FILE, 1), |line| (line.path.as_str(), line.line));
+    Entry {
+        description: &issue.message,
+        check_name: &issue.finding.code,
+        fingerprint: &issue.fingerprint,
+        severity: match issue.finding.severity {
+            Severity::Info => "info",
+            Severity::Warn => "minor",
+            Severity::Incomplete => "major",
+            Severity::Fail => "critical",
+        },
+        location: Location { path, lines: Lines { begin } },
+    }
+}

@@ -1,0 +1,83 @@
+//! Findings as the systems of a forge take them: a message in plain text, a stable fingerprint, a source line.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::GateResult;
+use super::escape::Target;
+use super::messages::Language;
+use super::source::{self, Line};
+use super::view::View;
+use super::writer::Writer;
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+use crate::verdict::Severity;
+
+/// Where an issue points that no source line is known for: the file that decides about it.
+pub const POLICY_FILE: &str = "precision-gate.yml";
+
+/// How issues are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The language.
+    pub language: Language,
+    /// Folder of the checked-out repository, where calls are looked for.
+    pub source_root: Option<&'a Path>,
+}
+
+/// One finding.
+#[derive(Clone, Debug)]
+pub struct Issue<'a> {
+    /// The finding.
+    pub finding: &'a Finding,
+    /// One sentence, with its place.
+    pub message: String,
+    /// The next step; empty where there is none.
+    pub help: String,
+    /// Stays the same while the finding does, whatever its numbers: 32 hexadecimal digits, unique in the result.
+    pub fingerprint: String,
+    /// The source line, where it is known.
+    pub line: Option<Line>,
+    /// Who waived it and why; `None` where it counts.
+    pub waived: Option<String>,
+}
+
+/// Every finding that counts, the worst first, then those that are waived.
+pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
+    let writer = Writer::new(options.language, Target::Plain);
+    let view = View::new(result, &writer)?;
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let counting = result.findings.iter().zip(&view.findings).map(|(finding, row)| (finding, row, None));
+    let waived = result.waived.iter().zip(&view.waived).map(|(waived, row)| {
+        (&waived.finding, &row.finding, Some(format!("{} ({}, {})", row.reason, row.owner, row.expires)))
+    });
+    let issue = |(finding, row, waived): (&'a Finding, &super::view::FindingRow, Option<String>)| Issue {
+        finding,
+        message: row.message.to_string(),
+        help: row.help.to_string(),
+        fingerprint: fingerprint(finding, &mut seen),
+        line: source::line_of(result, finding, options.source_root),
+        waived,
+    };
+    Ok(counting.chain(waived).map(issue).collect())
+}
+
+/// A digest of what a finding is about; the second of two equal ones is told from the first by its number.
+fn fingerprint(finding: &Finding, seen: &mut BTreeMap<String, usize>) -> String {
+    let unit = match finding.facts.get("unit") {
+        Some(Fact::Text(unit)) => unit.as_str(),
+        _ => "",
+    };
+    let about = [finding.check.as_str(), &finding.code, unit, &finding.place].join("\0");
+    let nth = seen.entry(about.clone()).or_default();
+    *nth += 1;
+    let digest = format!("{:x}", Sha256::digest(format!("{about}\0{nth}")));
+    digest.get(..32).unwrap_or(&digest).to_owned()
+}
+
+/// Whether a finding blocks.
+pub fn blocks(finding: &Finding) -> bool {
+    finding.severity >= Severity::Incomplete
+}

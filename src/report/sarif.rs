@@ -1,0 +1,191 @@
+//! `sarif.json`: SARIF 2.1.0 (OASIS standard, March 2020), the subset that code scanning reads.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::GateResult;
+use super::issue::{Issue, POLICY_FILE};
+use crate::error::{Error, ErrorKind, Result};
+use crate::judge::rule;
+use crate::verdict::Severity;
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json";
+
+#[derive(Serialize)]
+struct Log<'a> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    tool: Tool<'a>,
+    results: Vec<Outcome<'a>>,
+    #[serde(rename = "columnKind")]
+    column_kind: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    driver: Driver<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Driver<'a> {
+    name: &'a str,
+    version: &'a str,
+    rules: Vec<Rule<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rule<'a> {
+    id: &'a str,
+    short_description: Text,
+    default_configuration: Configuration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<Text>,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    level: &'static str,
+}
+
+#[derive(Serialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome<'a> {
+    rule_id: &'a str,
+    rule_index: usize,
+    level: &'static str,
+    message: Text,
+    locations: [Location<'a>; 1],
+    partial_fingerprints: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    suppressions: Vec<Suppression<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location<'a> {
+    physical_location: PhysicalLocation,
+    logical_locations: [LogicalLocation<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: ArtifactLocation,
+    region: Region,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactLocation {
+    uri: String,
+    uri_base_id: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LogicalLocation<'a> {
+    fully_qualified_name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Suppression<'a> {
+    kind: &'static str,
+    justification: &'a str,
+}
+
+/// Renders every finding; waived ones are suppressed.
+pub fn render(result: &GateResult, issues: &[Issue<'_>]) -> Result<String> {
+    let mut codes: Vec<&str> = issues.iter().map(|issue| issue.finding.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let rules = codes.iter().map(|code| described(code, issues)).collect();
+    let outcome = |issue| outcome(issue, &codes);
+    let log = Log {
+        schema: SCHEMA,
+        version: "2.1.0",
+        runs: [Run {
+            tool: Tool { driver: Driver { name: &result.tool.name, version: &result.tool.version, rules } },
+            results: issues.iter().map(outcome).collect(),
+            column_kind: "unicodeCodePoints",
+        }],
+    };
+    let json = serde_json::to_string_pretty(&log);
+    json.map(|json| json + "\n").map_err(|error| Error::new(ErrorKind::Internal, "sarif.json", error))
+}
+
+fn described<'a>(code: &'a str, issues: &[Issue<'_>]) -> Rule<'a> {
+    let severity = rule::find(code).map_or(Severity::Warn, |rule| rule.severity);
+    let help = issues.iter().find(|issue| issue.finding.code == code && !issue.help.is_empty());
+    Rule {
+        id: code,
+        short_description: Text { text: code.replace('-', " ") },
+        default_configuration: Configuration { level: level(severity) },
+        help: help.map(|issue| Text { text: issue.help.clone() }),
+    }
+}
+
+fn outcome<'a>(issue: &'a Issue<'a>, codes: &[&str]) -> Outcome<'a> {
+    let (path, start_line) = issue.line.as_ref().map_or((POLICY_FILE, 1), |line| (line.path.as_str(), line.line));
+    let suppression = |justification| Suppression { kind: "external", justification };
+    Outcome {
+        rule_id: &issue.finding.code,
+        rule_index: codes.binary_search(&issue.finding.code.as_str()).unwrap_or(0),
+        level: level(issue.finding.severity),
+        message: Text { text: message(&issue.message) },
+        locations: [Location {
+            physical_location: PhysicalLocation {
+                artifact_location: ArtifactLocation { uri: uri(path), uri_base_id: "%SRCROOT%" },
+                region: Region { start_line },
+            },
+            logical_locations: [LogicalLocation { fully_qualified_name: &issue.finding.place }],
+        }],
+        partial_fingerprints: BTreeMap::from([("precisionGate/v1", issue.fingerprint.as_str())]),
+        suppressions: issue.waived.iter().map(|reason| suppression(reason.as_str())).collect(),
+    }
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Info => "note",
+        Severity::Warn => "warning",
+        Severity::Incomplete | Severity::Fail => "error",
+    }
+}
+
+/// Plain text may embed links (section 3.11.6); here it never does.
+fn message(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]")
+}
+
+/// A relative reference (RFC 3986): everything but letters, digits and a few signs is percent-encoded.
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
