@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::unit::{CurveUnit, Unit};
+use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::GateResult;
@@ -75,7 +76,7 @@ fn judge(case: &Case, policy: Policy) -> Result<GateResult> {
         candidate: case.candidate.display().to_string(),
         checks: vec![CheckId::Loss],
         policy,
-        today: "2026-01-01".into(),
+        matching: Matching::default(),
     };
     run(&request, &Quiet).map(|outcome| outcome.result)
 }
