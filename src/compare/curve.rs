@@ -16,6 +16,9 @@ pub const SMOOTHED_FROM: usize = 200;
 /// Fewer steps say nothing about how two runs move together.
 const CORRELATED_FROM: usize = 20;
 
+/// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
+const LEAST_NOISE: f64 = 1e-7;
+
 /// How differences are measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
@@ -61,6 +64,8 @@ pub struct CurveMeasures {
     pub mean_abs: f64,
     /// Mean of c minus mean of b over the last tenth (5 to 50 steps), over the magnitude of the latter.
     pub tail: f64,
+    /// Standard error of the tail, from the scatter of its steps' signed differences.
+    pub tail_error: f64,
     /// Mean of c minus mean of b over all steps, and the mean of b.
     pub mean_difference: (f64, f64),
     /// Share of the steps on the side (above, below) that has more of them; 0.5 to 1, and 1 where nothing differs.
@@ -96,6 +101,7 @@ pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
         median_rel: robust::median_magnitude(&rel)?,
         mean_abs: mean_of(baseline.iter().zip(&candidate).map(|(b, c)| (c - b).abs())),
         tail: tail(&baseline, &candidate, floor),
+        tail_error: tail_error(&baseline, &candidate),
         mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),
         majority: majority(&baseline, &candidate, floor),
         change_correlation: change_correlation(&baseline, &candidate),
@@ -132,7 +138,19 @@ pub fn tail_len(n: usize) -> usize {
 fn tail(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
     let skip = baseline.len() - tail_len(baseline.len());
     let (b, c) = (mean(baseline.get(skip..).unwrap_or_default()), mean(candidate.get(skip..).unwrap_or_default()));
-    relative(b, c, floor).copysign(c - b)
+    let size = relative(b, c, floor);
+    if c < b && size > 0.0 { -size } else { size }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "at most 50 steps")]
+fn tail_error(baseline: &[f64], candidate: &[f64]) -> f64 {
+    let skip = baseline.len() - tail_len(baseline.len());
+    let level = mean(baseline.get(skip..).unwrap_or_default()).abs();
+    let pairs = baseline.iter().zip(candidate).skip(skip);
+    let differences: Vec<f64> = pairs.map(|(b, c)| c - b).collect();
+    let (n, middle) = (differences.len() as f64, mean(&differences));
+    let variance = differences.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    if level > 0.0 { (variance / n).sqrt() / level } else { 0.0 }
 }
 
 fn majority(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
@@ -168,6 +186,16 @@ impl CurveMeasures {
     pub fn outliers_above(&self, band: f64) -> usize {
         let all = self.rel.iter().filter(|rel| **rel > band).count();
         all.saturating_sub(self.steps_above(band))
+    }
+
+    /// The first step above `band`, and how many times larger it is than anything before it.
+    ///
+    /// Noise grows from step to step; what begins at once has a cause of its own. `None` where nothing lies above
+    /// the band, or fewer than [`HEAD`] steps lie before.
+    pub fn onset(&self, band: f64) -> Option<At> {
+        let index = self.rel.iter().position(|rel| *rel > band).filter(|index| *index >= HEAD)?;
+        let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE, f64::max);
+        Some(At { step: *self.steps.get(index)?, value: self.rel.get(index)? / before })
     }
 
     /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
@@ -226,6 +254,17 @@ mod tests {
         assert_eq!(measures.first_lasting_departure(0.02), Some(60));
         assert_eq!(measures.first_lasting_departure(0.5), None);
         assert_eq!(measures.steps_above(0.02), 62);
+    }
+
+    #[test]
+    fn an_onset_is_told_from_growth() {
+        let baseline = vec![2.0; 60];
+        let growing = (0..60).map(|t| 2.0 * (1.0 + 1e-5 * 1.1_f64.powi(t))).collect();
+        let sudden = (0..60).map(|t| if t < 30 { 2.0 } else { 2.004 }).collect();
+        let of = |candidate| measure(&points(baseline.clone(), candidate), SCALE).expect("finite").onset(2e-4);
+        assert!(of(growing).is_some_and(|at| at.value < 2.0));
+        assert!(of(sudden).is_some_and(|at| at.step == 31 && at.value > 1000.0));
+        assert_eq!(of(baseline.clone()), None);
     }
 
     proptest::proptest! {
