@@ -6,10 +6,10 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::GateResult;
 use super::issue::{Issue, blocks};
-use super::view::unit_place;
+use super::view::unit_name;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
-use crate::judge::unit::{Check, Unit};
+use crate::judge::unit::Check;
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Renders the findings that count; `pictures` are paths below the project's folder.
@@ -72,12 +72,8 @@ fn suite(check: &Check, issues: &[&Issue<'_>], pictures: &[Picture]) -> TestSuit
 /// The check's cases in order: checkers, units, or the check itself where it has neither.
 fn cases(check: &Check) -> Vec<(String, Verdict)> {
     let items = check.items.iter().map(|item| (item.name.clone(), item.verdict));
-    let unit = |unit: &Unit| match unit {
-        Unit::Dump(unit) => (unit_place(unit.step, unit.rank), unit.verdict),
-        Unit::Curve(unit) => (unit.metric.clone(), unit.verdict),
-        Unit::Checkpoint(unit) => (unit.checkpoint.clone(), unit.verdict),
-    };
-    let cases: Vec<(String, Verdict)> = items.chain(check.units.iter().map(unit)).collect();
+    let cases: Vec<(String, Verdict)> =
+        items.chain(check.units.iter().map(|unit| (unit_name(unit), unit.verdict()))).collect();
     if cases.is_empty() { vec![(check.id.as_str().to_owned(), check.verdict)] } else { cases }
 }
 

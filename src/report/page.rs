@@ -77,7 +77,7 @@ fn data(result: &GateResult, operations: &[OperationLine], language: Language) -
         .clone()
         .filter_map(|unit| match unit {
             Unit::Curve(unit) => Some(json!({
-                "metric": unit.metric, "verdict": unit.verdict, "mode": unit.mode, "paired": unit.paired,
+                "metric": unit.metric, "run": unit.run, "verdict": unit.verdict, "mode": unit.mode, "paired": unit.paired,
                 "first_diverging_step": unit.first_diverging_step, "series": unit.series,
             })),
             _ => None,

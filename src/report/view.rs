@@ -289,6 +289,16 @@ pub(super) fn unit_place(step: u64, rank: Option<u64>) -> String {
     rank.map_or_else(|| format!("step {step}"), |rank| format!("step {step} rank {rank}"))
 }
 
+/// What a unit is called: a step and rank, a metric with its run, a checkpoint.
+pub(super) fn unit_name(unit: &Unit) -> String {
+    match unit {
+        Unit::Dump(unit) => unit_place(unit.step, unit.rank),
+        Unit::Curve(unit) if unit.run.is_empty() => unit.metric.clone(),
+        Unit::Curve(unit) => format!("{} ({})", unit.metric, unit.run),
+        Unit::Checkpoint(unit) => unit.checkpoint.clone(),
+    }
+}
+
 /// The culprit's next step, or that of the worst finding that has one.
 fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
     let of_culprit = culprit.map(|view| &view.help).filter(|help| help.as_str() != Some(""));
@@ -325,11 +335,12 @@ pub(super) fn rules(result: &GateResult) -> Vec<RuleRow> {
     let mut rows = Vec::new();
     for check in &result.checks {
         for unit in &check.units {
-            let (name, outcomes) = match unit {
-                Unit::Dump(unit) => (unit_place(unit.step, unit.rank), &unit.rules),
-                Unit::Curve(unit) => (unit.metric.clone(), &unit.rules),
-                Unit::Checkpoint(unit) => (unit.checkpoint.clone(), &unit.rules),
+            let outcomes = match unit {
+                Unit::Dump(unit) => &unit.rules,
+                Unit::Curve(unit) => &unit.rules,
+                Unit::Checkpoint(unit) => &unit.rules,
             };
+            let name = unit_name(unit);
             let row = |outcome: &RuleOutcome| RuleRow { check: check.id, unit: name.clone(), outcome: outcome.clone() };
             rows.extend(outcomes.iter().map(row));
         }

@@ -129,7 +129,7 @@
     });
     const text = (index) => `${word("page_step")} ${step[index]}\n${word("page_baseline")} ${short(baseline[index])}\n`
       + `${word("page_candidate")} ${short(candidate[index])}\n${word("page_difference")} ${short(difference[index])}`;
-    const sync = { key: `curve-${unit.metric}` };
+    const sync = { key: `curve-${unit.run}-${unit.metric}` };
     const options = (width, height, more) => ({
       width, height, legend: { live: false }, cursor: { sync, drag: { x: true, y: false } }, scales: { x: { time: false } },
       axes: [axis(word("page_step")), axis("", { size: 70, values: (_, splits) => splits.map(short) })], ...more,
@@ -139,7 +139,7 @@
     const below = element("div", { class: "chart" });
     host.append(top, below);
     chart(top, (width) => new uPlot(options(width, 280, {
-      title: `${unit.metric} · ${word(`verdict_${unit.verdict}`)}`,
+      title: `${unit.metric}${unit.run === "" ? "" : ` (${unit.run})`} · ${word(`verdict_${unit.verdict}`)}`,
       series: [{ label: word("page_step") }, line(word("page_baseline"), "baseline"), line(word("page_candidate"), "candidate", { dash: [6, 3] })],
       plugins: [tip(text), mark(unit.first_diverging_step, word("page_first_diverging"), "fail")],
     }), [step, finite(left), finite(right)], top));

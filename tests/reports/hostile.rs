@@ -1,0 +1,158 @@
+//! Names that want to be more than names: in every document they are text.
+
+use std::collections::BTreeMap;
+
+use precision_gate::judge::operation::OperationLine;
+use precision_gate::report::messages::Language;
+use precision_gate::report::summary::COMMENT_LIMIT;
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{GateResult, annotations, code_quality, issue, junit, metrics, page, sarif, terminal};
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use serde_json::{Value, json};
+
+use crate::cases;
+use crate::comment::comment;
+
+const NAMES: &[&str] = &[
+    "</details></summary><b>",
+    "@org/team #1 !1 ~label",
+    "![x](http://evil.example/x.png)",
+    "[x](javascript:alert(1))",
+    "<script>alert(1)</script>",
+    "::error::x\n::add-mask::y",
+    "``` ` ``",
+    "`",
+    "a\u{202e}b\u{2066}c\u{200b}",
+    "/merge\n/close",
+    "|a|b|\n|--|--|",
+    "back\\|slash",
+    "##[add-mask]z",
+    "{{ 7 * 7 }}{% raw %}",
+    "[[ATTACHMENT|/etc/passwd]]",
+    "]]></failure><x a=\"",
+    "\u{1b}[31mred\u{7}",
+    "<!-- precision-gate:v1 key=x -->",
+    "www.evil.example https://evil.example",
+    "-->\n# heading\n- item",
+    "\"},\\u003c/script>",
+];
+
+/// Fields that carry words of the gate, not of an artifact.
+const OWN: &[&str] = &[
+    "verdict", "severity", "check", "id", "code", "kind", "side", "status", "profile", "state", "today", "version",
+    "name",
+];
+
+/// A result of a real run, every foreign text in it replaced by hostile ones.
+pub(crate) fn result() -> GateResult {
+    let mut next = (0..).map(|index: usize| format!("{}{}", NAMES[index % NAMES.len()], "x".repeat(index % 7)));
+    let mut made = json!(cases::find("culprit_forward").run().result);
+    let findings = made["findings"].as_array().cloned().unwrap_or_default();
+    let mut many: Vec<Value> = findings.iter().cycle().take(40).cloned().collect();
+    many.extend(cases::find("damaged").run().result.findings.iter().map(|finding| json!(finding)));
+    many.extend(cases::find("operations_missing").run().result.findings.iter().map(|finding| json!(finding)));
+    made["waived"] = json!([{"finding": many[0], "waiver": "v", "reason": "r", "owner": "o", "expires": "e"}]);
+    made["findings"] = json!(many);
+    made["diagnoses"] = json!([{"cause": "c", "where": "w", "evidence": ["e", "f"], "advice": "a"}]);
+    for name in ["curve_divergence", "config_failure"] {
+        let other = json!(cases::find(name).run().result);
+        made["checks"].as_array_mut().expect("checks").extend(other["checks"].as_array().cloned().unwrap_or_default());
+    }
+    poison(&mut made, "", &mut next);
+    serde_json::from_value(made).expect("still a result")
+}
+
+fn poison(value: &mut Value, key: &str, next: &mut impl Iterator<Item = String>) {
+    match value {
+        Value::String(text) if !OWN.contains(&key) && text != "nan" && text != "inf" => {
+            *text = next.next().unwrap_or_default();
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| poison(item, key, next)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, field)| poison(field, key, next)),
+        _ => {}
+    }
+}
+
+fn operations() -> Vec<OperationLine> {
+    let mut next = (0..).map(|index: usize| NAMES[index % NAMES.len()].to_owned());
+    let mut lines = json!(cases::find("culprit_forward").run().operations);
+    poison(&mut lines, "", &mut next);
+    serde_json::from_value(lines).expect("still lines")
+}
+
+#[test]
+fn in_the_comment() {
+    let result = result();
+    for language in Language::ALL {
+        let text = comment(&result, language, COMMENT_LIMIT);
+        for line in text.lines() {
+            let start = line.trim_start();
+            assert!(!start.starts_with(['/', '@']) && !start.starts_with("::"), "{line}");
+        }
+        let mut html: BTreeMap<String, usize> = BTreeMap::new();
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        for event in Parser::new_ext(&text, options) {
+            match event {
+                Event::Start(Tag::Link { .. } | Tag::Image { .. }) => panic!("a link: {event:?}"),
+                Event::Html(tag) | Event::InlineHtml(tag) => {
+                    let tag = tag.trim().chars().take_while(|letter| *letter != '(').collect::<String>();
+                    *html.entry(tag.split("<summary>").next().unwrap_or_default().to_owned()).or_default() += 1;
+                }
+                Event::Text(words) => {
+                    assert!(!words.contains('@') && !words.contains("http") && !words.contains("www."), "{words}");
+                }
+                _ => {}
+            }
+        }
+        let kinds: Vec<&str> = html.keys().map(String::as_str).collect();
+        assert_eq!(kinds, ["</details>", "</sub>", "<details>", "<sub>"]);
+        assert_eq!(html["<details>"], html["</details>"]);
+        assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
+        assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
+    }
+}
+
+#[test]
+fn in_the_page() {
+    let templates = Templates::shipped();
+    for language in Language::ALL {
+        let options = page::Options { language, templates: &templates };
+        let html = page::render(&result(), &operations(), &options).expect("renders");
+        let (document, _) = html.split_once("<script type=\"application/json\"").expect("data");
+        for tag in ["<script", "<b>", "<img", "<x ", "<!-- "] {
+            assert!(!document.contains(tag), "{tag}");
+        }
+        assert_eq!(html.matches("</script>").count(), 3, "data, library, page");
+        assert!(document.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+        assert!(!html.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
+    }
+}
+
+#[test]
+fn on_the_terminal_and_in_workflow_commands() {
+    let result = result();
+    let options = terminal::Options { language: Language::En, colour: false, report: "out" };
+    let shown = terminal::render(&result, &options).expect("renders");
+    assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()));
+    assert!(shown.lines().all(|line| !line.trim_start().starts_with("::")), "{shown}");
+    assert!(!shown.contains("##["));
+    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+    let lines = annotations::render(&result, &issues, Language::En).expect("renders");
+    assert!(lines.len() <= 10);
+    for line in &lines {
+        let command = line.strip_prefix("::").and_then(|rest| rest.split([' ', ':']).next());
+        assert!(command.is_some_and(|name| ["error", "warning", "notice"].contains(&name)), "{line}");
+        assert!(!line.contains(['\n', '\r']));
+    }
+}
+
+#[test]
+fn in_reports_for_systems() {
+    let result = result();
+    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+    crate::formats::check_sarif(&sarif::render(&result, &issues).expect("renders"));
+    crate::formats::check_code_quality(&code_quality::render(&issues).expect("renders"));
+    let xml = junit::render(&result, &issues, &[]).expect("renders");
+    assert!(!xml.contains("[[ATTACHMENT") || xml.matches("<system-out>").count() == 0, "only pictures are attached");
+    crate::formats::check_metrics(&metrics::render(&result));
+}

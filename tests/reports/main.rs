@@ -1,0 +1,7 @@
+//! Documents: what people and systems read of a result.
+
+mod cases;
+mod comment;
+mod formats;
+mod hostile;
+mod rendered;

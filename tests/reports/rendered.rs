@@ -1,0 +1,94 @@
+//! Second stage: documents in the programs that show them.
+//!
+//! `apt-get install chromium cmark-gfm libxml2-utils`, then
+//! `cargo test --test reports -- --ignored`. Pictures of the page are left in `target/tmp/page-*.png`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use precision_gate::report::messages::Language;
+use precision_gate::report::summary::COMMENT_LIMIT;
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{issue, junit, page};
+
+use crate::cases::CASES;
+use crate::comment::comment;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn output(program: &str, arguments: &[&str], about: &Path) -> (String, String) {
+    let ran = Command::new(program).args(arguments).arg(about).output();
+    let ran = ran.unwrap_or_else(|error| panic!("{program}: {error}; the top of this file says how to install it"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(ran.status.success(), "{program}: {}", text(&ran.stderr));
+    (text(&ran.stdout), text(&ran.stderr))
+}
+
+#[test]
+#[ignore = "needs cmark-gfm"]
+fn the_comment_becomes_tables_and_folded_parts() {
+    for case in CASES {
+        let path = folder().join(format!("{}.md", case.name));
+        fs::write(&path, comment(&case.run().result, Language::En, COMMENT_LIMIT)).expect("written");
+        let (html, _) = output("cmark-gfm", &["--unsafe", "-e", "table", "-e", "autolink"], &path);
+        assert!(html.contains("<h2>") && html.contains("<table>"), "{html}");
+        assert_eq!(html.matches("<details>").count(), html.matches("</details>").count());
+        assert!(!html.contains("<a href") && !html.contains("<pre><code>|"), "{html}");
+        assert!(!html.contains("<p>|"), "a table that is none:\n{html}");
+    }
+}
+
+#[test]
+#[ignore = "needs xmllint"]
+fn junit_keeps_its_schema() {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemas/junit-10.xsd").display().to_string();
+    let hostile = crate::hostile::result();
+    let results = CASES.iter().map(|case| case.run().result).chain([hostile]);
+    for (index, result) in results.enumerate() {
+        let options = issue::Options { language: Language::Zh, source_root: None };
+        let issues = issue::all(&result, &options).expect("issues");
+        let path = folder().join(format!("junit-{index}.xml"));
+        fs::write(&path, junit::render(&result, &issues, &[]).expect("renders")).expect("written");
+        output("xmllint", &["--noout", "--schema", &schema], &path);
+    }
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_page_draws_without_errors_in_light_and_dark() {
+    let templates = Templates::shipped();
+    for (name, language) in
+        [("other_rank", Language::En), ("curve_divergence", Language::Zh), ("operations_missing", Language::Zh)]
+    {
+        let outcome = crate::cases::find(name).run();
+        let options = page::Options { language, templates: &templates };
+        let html = page::render(&outcome.result, &outcome.operations, &options).expect("renders");
+        let path = folder().join(format!("{name}.html"));
+        fs::write(&path, html).expect("written");
+        for scheme in ["light", "dark"] {
+            let picture = folder().join(format!("page-{name}-{scheme}.png")).display().to_string();
+            let picture = format!("--screenshot={picture}");
+            let mut arguments = vec![
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--window-size=1366,2200",
+                "--enable-logging=stderr",
+                &picture,
+            ];
+            if scheme == "dark" {
+                arguments.push("--force-dark-mode");
+            }
+            let (_, log) = output("chromium", &arguments, &path);
+            assert!(!log.contains("CONSOLE"), "{log}");
+        }
+        let (document, _) = output("chromium", &["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"], &path);
+        assert!(document.contains("<canvas"), "{name}: nothing was drawn");
+        assert!(
+            outcome.operations.is_empty() || document.contains("class=\"grid-row\" role=\"row\" aria-rowindex=\"1\"")
+        );
+    }
+}
