@@ -67,14 +67,13 @@ impl Policy {
                 refuse(&format!("{name}{place}"), error)
             })?
             .unwrap_or_default();
-        for code in policy.severity.keys().filter(|code| !codes.contains(&code.as_str())) {
+        if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
             return Err(refuse(&locate(name, text, code), format!("severity: there is no finding code `{code}`")));
         }
-        for waiver in &policy.waivers {
-            if !codes.iter().any(|code| waiver.code.matches(code)) {
-                let message = format!("waivers: `{}` matches no finding code", waiver.code.as_str());
-                return Err(refuse(&locate(name, text, waiver.code.as_str()), message));
-            }
+        let idle = |waiver: &&waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
+        if let Some(waiver) = policy.waivers.iter().find(idle) {
+            let message = format!("waivers: `{}` matches no finding code", waiver.code.as_str());
+            return Err(refuse(&locate(name, text, waiver.code.as_str()), message));
         }
         Ok(policy)
     }
