@@ -1,5 +1,6 @@
 //! Documents that are made from the program stay what the program says. `UPDATE_DOCS=1 cargo test --test docs` writes them
 //! again.
+#![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
 use std::fmt::Write;
 use std::fs;
