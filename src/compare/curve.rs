@@ -7,6 +7,8 @@
 pub mod rank;
 pub mod robust;
 
+use std::borrow::Cow;
+
 use crate::pair::curve::align::Aligned;
 
 /// Steps whose largest difference is the head of a curve.
@@ -44,8 +46,6 @@ pub struct CurveMeasures {
     pub steps: Vec<u64>,
     /// r_t, after the floor.
     pub rel: Vec<f64>,
-    /// r_t after a centred rolling median of 11, from [`SMOOTHED_FROM`] steps on.
-    pub smoothed: Option<Vec<f64>>,
     /// The absolute floor that was applied.
     pub floor: f64,
     /// The median of |b_t|.
@@ -79,19 +79,14 @@ pub struct CurveMeasures {
 
 /// Measures a pair of curves; `None` where no step is finite on both sides.
 pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
-    let finite: Vec<(u64, f64, f64)> = points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
-    let steps: Vec<u64> = finite.iter().map(|(step, ..)| *step).collect();
-    let baseline: Vec<f64> = finite.iter().map(|(_, b, _)| *b).collect();
-    let candidate: Vec<f64> = finite.iter().map(|(.., c)| *c).collect();
-    drop(finite);
+    let (steps, baseline, candidate) = finite(points);
     let median = robust::median_magnitude(&baseline)?;
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
-    let rel: Vec<f64> = baseline.iter().zip(&candidate).map(|(b, c)| relative(*b, *c, floor)).collect();
+    let rel: Vec<f64> = baseline.iter().zip(candidate.iter()).map(|(b, c)| relative(*b, *c, floor)).collect();
     let at = |index: usize| Some(At { step: *steps.get(index)?, value: *rel.get(index)? });
     let largest =
         |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
     Some(CurveMeasures {
-        smoothed: (rel.len() >= SMOOTHED_FROM).then(|| robust::rolling_median(&rel)),
         floor,
         median,
         first: at(0),
@@ -99,16 +94,30 @@ pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
         max: largest(rel.len()),
         mean_rel: mean(&rel),
         median_rel: robust::median_magnitude(&rel)?,
-        mean_abs: mean_of(baseline.iter().zip(&candidate).map(|(b, c)| (c - b).abs())),
+        mean_abs: mean_of(baseline.iter().zip(candidate.iter()).map(|(b, c)| (c - b).abs())),
         tail: tail(&baseline, &candidate, floor),
         tail_error: tail_error(&baseline, &candidate),
         mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),
         majority: majority(&baseline, &candidate, floor),
         change_correlation: change_correlation(&baseline, &candidate),
         spikes: (robust::spikes(&baseline), robust::spikes(&candidate)),
-        steps,
+        steps: steps.into_owned(),
         rel,
     })
+}
+
+type Columns<'a> = (Cow<'a, [u64]>, Cow<'a, [f64]>, Cow<'a, [f64]>);
+
+/// The steps at which both sides are finite; borrowed where that is all of them, as in most curves.
+fn finite(points: &Aligned) -> Columns<'_> {
+    let both = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
+    if points.iter().all(|point| both(&point)) {
+        return ((&points.step).into(), (&points.baseline).into(), (&points.candidate).into());
+    }
+    let kept = || points.iter().filter(both);
+    let steps: Vec<u64> = kept().map(|(step, ..)| step).collect();
+    let baseline: Vec<f64> = kept().map(|(_, b, _)| b).collect();
+    (steps.into(), baseline.into(), kept().map(|(.., c)| c).collect::<Vec<f64>>().into())
 }
 
 /// |c - b| / |b|, and 0 where the difference is within `floor`.
@@ -177,9 +186,18 @@ fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
 }
 
 impl CurveMeasures {
+    /// Whether the curve is long enough to tell single outliers from lasting differences.
+    pub fn is_smoothed(&self) -> bool {
+        self.rel.len() >= SMOOTHED_FROM
+    }
+
     /// How many steps lie above `band`, outliers taken out by the rolling median where a curve is long enough.
     pub fn steps_above(&self, band: f64) -> usize {
-        self.smoothed.as_ref().unwrap_or(&self.rel).iter().filter(|rel| **rel > band).count()
+        if self.is_smoothed() {
+            robust::rolling_median(&self.rel).filter(|rel| *rel > band).count()
+        } else {
+            self.rel.iter().filter(|rel| **rel > band).count()
+        }
     }
 
     /// How many single steps lie above `band` that the rolling median takes out.

@@ -122,7 +122,7 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
     ledger.measure(Measured {
         rule: "spread",
         code: &code::SPREAD,
-        formula: if measures.smoothed.is_some() {
+        formula: if measures.is_smoothed() {
             "steps with r_t above the band, after a rolling median of 11; at most one in a hundred"
         } else {
             "steps with r_t above the band; at most one in a hundred, none of fewer than 50"
@@ -132,7 +132,7 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
         step: measures.max.filter(|_| outside > allowed).map(|at| at.step),
         at_worst,
     });
-    if measures.smoothed.is_some() {
+    if measures.is_smoothed() {
         #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
         let (outliers, allowed) = (measures.outliers_above(band) as f64, (n / 20) as f64);
         ledger.measure(Measured {
