@@ -3,6 +3,8 @@
 #![allow(
     clippy::indexing_slicing,
     clippy::cast_precision_loss,
+    clippy::float_cmp,
+    clippy::print_stdout,
     reason = "a test that panics has failed, and element counts are small"
 )]
 
