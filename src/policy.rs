@@ -12,6 +12,7 @@ pub mod value;
 pub mod waiver;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -43,6 +44,10 @@ pub struct Policy {
     pub dump: dump::DumpPolicy,
     /// Checkpoints.
     pub checkpoint: checkpoint::CheckpointPolicy,
+    /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
+    pub templates: Option<PathBuf>,
+    /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
+    pub source_root: Option<PathBuf>,
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
     pub today: value::Date,

@@ -82,17 +82,19 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
-    let templates = show::templates(&common.documents)?;
-    let mut outcome = gate::run(request, progress::of(common.documents.quiet).as_ref())?;
+    let documents = &common.documents;
+    let folder = documents.templates.as_deref().or(request.policy.templates.as_deref());
+    let templates = show::templates(folder)?;
+    let mut outcome = gate::run(request, progress::of(documents.quiet).as_ref())?;
     let options = report::write::Options {
         out: &common.out,
-        language: common.documents.lang,
+        language: documents.lang,
         templates: &templates,
-        source_root: common.documents.source_root.as_deref(),
+        source_root: documents.source_root.as_deref().or(request.policy.source_root.as_deref()),
         xlsx: common.xlsx,
     };
     report::write::all(&mut outcome, &options)?;
-    show::summary(&outcome.result, &common.out, &common.documents)?;
+    show::summary(&outcome.result, &common.out, documents)?;
     if outcome.required_unread {
         return Ok(exit::USAGE);
     }

@@ -10,9 +10,9 @@ use precision_gate::report::{GateResult, load, terminal, write};
 
 use crate::cli::{DocumentArgs, ReportArgs};
 
-/// The templates that documents are rendered with.
-pub(crate) fn templates(documents: &DocumentArgs) -> Result<Templates> {
-    documents.templates.as_deref().map_or_else(|| Ok(Templates::shipped()), Templates::with_folder)
+/// The templates that documents are rendered with: the shipped ones, or those of `folder` in their place.
+pub(crate) fn templates(folder: Option<&Path>) -> Result<Templates> {
+    folder.map_or_else(|| Ok(Templates::shipped()), Templates::with_folder)
 }
 
 /// Prints the summary of a result whose documents lie in `out`.
@@ -43,7 +43,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let operations = load::operations_beside(&args.result)?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let out = args.out.as_deref().or(beside).unwrap_or_else(|| Path::new("."));
-    let templates = templates(&args.documents)?;
+    let templates = templates(args.documents.templates.as_deref())?;
     let options = write::Options {
         out,
         language: args.documents.lang,

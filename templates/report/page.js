@@ -158,8 +158,10 @@
 
   // ---- operations: one array per row, indexes into one list of strings ---------------------------------------------
 
-  const { strings, rows, metrics, total } = data.operations;
+  const { strings, sides, rows, metrics, total } = data.operations;
   const [STEP, RANK, ORDER, OP, MODULE, TENSOR, KIND, STATE, REASON, ERROR, LIMIT, LEFT, RIGHT, METRICS] = Array(14).keys();
+  // A side: its own row name (null where it is the row's), element type, shape, then max, min, mean, norm or a value.
+  const [SIDE_TENSOR, SIDE_TYPE, SIDE_SHAPE, SIDE_VALUES] = Array(4).keys();
   const unitName = (row) => (row[RANK] === null ? `step ${row[STEP]}` : `step ${row[STEP]} rank ${row[RANK]}`);
   let chosenUnit = 0;
   let chosenModule = null;
@@ -311,9 +313,9 @@
   let chosenRow = -1;
   let sorting = { column: "order", down: false };
 
-  const both = (row, pick) => [row[LEFT], row[RIGHT]].map((side) => (side === null ? "" : pick(side)));
+  const both = (row, pick) => [row[LEFT], row[RIGHT]].map((side) => (side === null ? "" : pick(sides[side])));
   const value = (index) => (side) => {
-    const text = side[3][index];
+    const text = side[SIDE_VALUES + index];
     if (text === undefined) return "";
     return Number.isFinite(Number(strings[text])) && strings[text] !== "" ? short(Number(strings[text])) : strings[text];
   };
@@ -329,7 +331,7 @@
     { name: "state", of: (row) => row[STATE] },
     { name: "error", of: size },
     { name: "limit", of: (row) => number(row[LIMIT]) ?? -1 },
-    { name: "type", of: (row) => both(row, (side) => strings[side[1]]).join() },
+    { name: "type", of: (row) => both(row, (side) => strings[side[SIDE_TYPE]]).join() },
     ...["max", "min", "mean", "norm"].map((name, index) => ({ name, of: (row) => Number(both(row, value(index))[1]) || 0 })),
   ];
 
@@ -341,7 +343,7 @@
       case "state": return element("div", { role: "cell", class: `s-${row[STATE]}` }, word(`state_${row[STATE]}`));
       case "error": return element("div", { role: "cell", class: "mono" }, short(row[ERROR]));
       case "limit": return element("div", { role: "cell", class: "mono" }, short(row[LIMIT]));
-      case "type": return two(both(row, (side) => `${strings[side[1]]} ${side[2].length > 0 ? `[${side[2].join(", ")}]` : ""}`));
+      case "type": return two(both(row, (side) => `${strings[side[SIDE_TYPE]]} ${strings[side[SIDE_SHAPE]]}`));
       default: return two(both(row, value(["max", "min", "mean", "norm"].indexOf(name))));
     }
   }
@@ -423,9 +425,12 @@
       line(word("page_module").replace(/[:：]$/, ""), strings[row[MODULE]]),
       line(word("page_state"), `${word(`state_${row[STATE]}`)} ${strings[row[REASON]]}`),
       line(word("page_error"), `${short(row[ERROR])} / ${short(row[LIMIT])}`),
-      ...metrics.map((name, index) => (row[METRICS][index] === null ? null : line(name, short(row[METRICS][index]))))));
-    const side = (which) => (which === null ? ["", "", ""] : [strings[which[0]], `${strings[which[1]]} [${which[2].join(", ")}]`, which[3].map((text) => strings[text]).join(", ")]);
-    const [left, right] = [side(row[LEFT]), side(row[RIGHT])];
+      ...metrics.map((name, index) => (row[METRICS + index] === null ? null : line(name, short(row[METRICS + index]))))));
+    const told = (side) => [
+      strings[side[SIDE_TENSOR] ?? row[TENSOR]], `${strings[side[SIDE_TYPE]]} ${strings[side[SIDE_SHAPE]]}`,
+      side.slice(SIDE_VALUES).map((text) => strings[text]).join(", "),
+    ];
+    const [left, right] = both(row, told).map((side) => side || ["", "", ""]);
     const sides = element("table", {},
       element("thead", {}, element("tr", {}, element("th"), element("th", {}, word("page_baseline")), element("th", {}, word("page_candidate")))),
       element("tbody", {}, ...["page_tensor", "page_type", "page_values"].map((key, index) => line(word(key), left[index], right[index]))));

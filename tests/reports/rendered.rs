@@ -56,6 +56,29 @@ fn junit_keeps_its_schema() {
     }
 }
 
+/// What a reader does: choose rows by key, search, sort, open a module. A failed claim is an error on the console.
+const USE: &str = r##"<script>
+const claim = (holds, what) => { if (!holds) throw new Error(what); };
+const rows = () => document.querySelectorAll(".grid-body .grid-row");
+if (!document.getElementById("operations").hidden) {
+  const [body, search] = [document.getElementById("grid-body"), document.getElementById("search")];
+  body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
+  claim(document.querySelectorAll("[aria-selected=true]").length === 1, "a row is chosen");
+  claim(document.querySelectorAll("#detail tr").length > 5, "its detail is shown");
+  document.querySelectorAll("#grid-head button")[3].click();
+  claim(document.querySelector("[aria-sort=descending]"), "sorted by error");
+  const module = document.querySelectorAll("#tree button")[1];
+  if (module) {
+    module.click();
+    claim(!document.getElementById("chosen-module").hidden, "a module is chosen");
+    document.querySelector("#tree button").click();
+  }
+  search.value = "no such tensor";
+  search.dispatchEvent(new Event("input"));
+  setTimeout(() => claim(rows().length === 0, "nothing is found"), 300);
+}
+</script></body>"##;
+
 #[test]
 #[ignore = "needs chromium"]
 fn the_page_draws_without_errors_in_light_and_dark() {
@@ -66,6 +89,18 @@ fn the_page_draws_without_errors_in_light_and_dark() {
         let outcome = crate::cases::find(name).run();
         let options = page::Options { language, templates: &templates };
         let html = page::render(&outcome.result, &outcome.operations, &options).expect("renders");
+        let used = folder().join(format!("{name}-used.html"));
+        fs::write(&used, html.replace("</body>", USE)).expect("written");
+        let quietly = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--enable-logging=stderr",
+            "--virtual-time-budget=3000",
+            "--dump-dom",
+        ];
+        let (_, log) = output("chromium", &quietly, &used);
+        assert!(!log.contains("CONSOLE"), "{log}");
         let path = folder().join(format!("{name}.html"));
         fs::write(&path, html).expect("written");
         for scheme in ["light", "dark"] {

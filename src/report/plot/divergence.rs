@@ -126,7 +126,8 @@ fn profile(area: &Area<'_>, unit: &DumpUnit) -> Result<()> {
     points(&mut chart, unit, &range)?;
     let name = format!("{}: {}", unit_place(unit.step, unit.rank), unit.verdict.as_str());
     text(area, &name, (pixel(LABELS) + 4, 18), 28, INK)?;
-    culprit(area, &mut chart, unit, &range)
+    let (width, _) = area.estimate_text_size(&name, &style(28, INK)).map_err(internal)?;
+    culprit(area, &mut chart, unit, pixel(LABELS + width) + 40)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a position in a picture")]
@@ -187,20 +188,19 @@ fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Res
     chart.draw_series(dots).map_err(internal).map(drop)
 }
 
-/// A dashed line at the culprit, its name above the panel.
-fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Result<()> {
+/// A dashed line at the culprit, its name above the panel, right of `from`.
+fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, from: i32) -> Result<()> {
     let Some(culprit) = &unit.culprit else { return Ok(()) };
     let Some(point) = unit.profile.iter().find(|point| point.op == culprit.op) else { return Ok(()) };
+    let range = decades(&unit.profile);
     let ends = [(position(point), range.start), (position(point), range.end)];
     chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
-    let at = (position(point), placed(point.error.0, range));
+    let at = (position(point), placed(point.error.0, &range));
     chart.draw_series([Circle::new(at, 13, ALARM.stroke_width(4))]).map_err(internal)?;
     let name = drawable(&culprit.op, 70);
     let (width, _) = area.estimate_text_size(&name, &style(26, ALARM)).map_err(internal)?;
+    // As near the line as the unit's name and the picture's edge allow.
     let (x, _) = chart.backend_coord(&at);
-    let (left, _) = area.get_pixel_range();
-    // Right of the unit's name, inside the picture, as near the line as that allows.
-    let x = (x - left.start - pixel(width) / 2)
-        .clamp(pixel(LABELS) + 330, (pixel(WIDTH) - pixel(width) - 40).max(pixel(LABELS) + 330));
+    let x = (x - pixel(width) / 2).min(pixel(WIDTH) - pixel(width) - 40).max(from);
     text(area, &name, (x, 20), 26, ALARM)
 }
