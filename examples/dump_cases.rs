@@ -3,6 +3,11 @@
 //! ```sh
 //! cargo run --example dump_cases -- tests/fixtures/dumps > docs/dump-cases.md
 //! ```
+#![allow(
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a table on standard output, from files of a known shape"
+)]
 
 use std::fs;
 use std::path::Path;

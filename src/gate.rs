@@ -3,6 +3,7 @@
 //! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
+pub mod checkpoint;
 pub mod config;
 pub mod discover;
 pub mod dump;
@@ -17,7 +18,7 @@ use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
-use crate::judge::unit::Check;
+use crate::judge::unit::{Check, Unit};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
@@ -42,7 +43,9 @@ pub struct Request {
 
 impl Request {
     /// Every check, in the order of reports.
-    pub const ALL_CHECKS: [CheckId; 3] = [CheckId::Config, CheckId::Loss, CheckId::Dump];
+    pub const ALL_CHECKS: [CheckId; 4] = [CheckId::Config, CheckId::Loss, CheckId::Dump, CheckId::Checkpoint];
+    /// The checks of two dumps or two checkpoints.
+    pub const COMPARE_CHECKS: [CheckId; 2] = [CheckId::Dump, CheckId::Checkpoint];
 }
 
 /// Tells a person how far long work is.
@@ -98,12 +101,16 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
     let mut baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
     let mut candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
-    if let [check] = request.checks.as_slice() {
+    if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
     }
-    let mut outcome =
-        Outcome { result: empty_result(request, &baseline, &candidate), operations: vec![], tables: vec![] };
+    let mut outcome = Outcome {
+        result: empty_result(request, &baseline, &candidate),
+        operations: vec![],
+        tables: vec![],
+        required_unread: false,
+    };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
     if general.findings.is_empty() {
@@ -116,7 +123,8 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
-            CheckId::Artifacts | CheckId::Policy | CheckId::Checkpoint => continue,
+            CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, progress),
+            CheckId::Artifacts | CheckId::Policy => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
         verdicts.push(part.check.verdict);
@@ -137,7 +145,21 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     };
     outcome.result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
+    outcome.required_unread = is_unread(&outcome.result, &request.policy, &baseline, &candidate);
     Ok(outcome)
+}
+
+/// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
+fn is_unread(result: &GateResult, policy: &Policy, baseline: &Inventory, candidate: &Inventory) -> bool {
+    policy.required.iter().any(|id| {
+        let there = baseline.has(*id) && candidate.has(*id);
+        let check = result.checks.iter().find(|check| check.id == *id);
+        there
+            && check.is_some_and(|check| {
+                check.items.iter().all(|item| item.verdict == Verdict::Incomplete)
+                    && check.units.iter().all(Unit::is_unread)
+            })
+    })
 }
 
 fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) -> GateResult {

@@ -4,6 +4,7 @@
 //! kind of artifact is judged lives in a file of its own. A judge sees measurements and a policy; it reads no
 //! file and lays out no text.
 
+pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod finding;

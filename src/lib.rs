@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
-//! artifacts) and [`gate`], which runs the stages top to bottom.
+//! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine) and
+//! [`gate`], which runs the stages top to bottom.
 
 pub mod collect;
 pub mod compare;

@@ -2,6 +2,7 @@
 //! steps; values only to choose between calls that are alike in everything else.
 
 pub mod call;
+pub mod checkpoint;
 pub mod curve;
 pub mod dump;
 pub mod parameter;

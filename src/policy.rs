@@ -4,6 +4,7 @@
 //! unknown key is an error with line and column, never a silent pass. Each check has its section in a file of
 //! its own.
 
+pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod loss;
@@ -45,6 +46,8 @@ pub struct Policy {
     pub templates: Option<PathBuf>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
     pub source_root: Option<PathBuf>,
+    /// Checkpoints.
+    pub checkpoint: checkpoint::CheckpointPolicy,
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
     pub today: value::Date,
@@ -69,14 +72,13 @@ impl Policy {
                 refuse(&format!("{name}{place}"), error)
             })?
             .unwrap_or_default();
-        for code in policy.severity.keys().filter(|code| !codes.contains(&code.as_str())) {
+        if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
             return Err(refuse(&locate(name, text, code), format!("severity: there is no finding code `{code}`")));
         }
-        for waiver in &policy.waivers {
-            if !codes.iter().any(|code| waiver.code.matches(code)) {
-                let message = format!("waivers: `{}` matches no finding code", waiver.code.as_str());
-                return Err(refuse(&locate(name, text, waiver.code.as_str()), message));
-            }
+        let idle = |waiver: &&waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
+        if let Some(waiver) = policy.waivers.iter().find(idle) {
+            let message = format!("waivers: `{}` matches no finding code", waiver.code.as_str());
+            return Err(refuse(&locate(name, text, waiver.code.as_str()), message));
         }
         Ok(policy)
     }

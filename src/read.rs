@@ -4,6 +4,7 @@
 //! verdicts. Artifacts are untrusted: every reader has limits and answers damage with one clear error.
 
 pub mod archive;
+pub mod checkpoint;
 pub mod curve;
 pub mod dump;
 pub mod json;

@@ -48,6 +48,8 @@ pub struct Outcome {
     pub operations: Vec<OperationLine>,
     /// Tables as msprobe writes them.
     pub tables: Vec<Table>,
+    /// Whether a check that the policy requires is there, and no unit of it could be read.
+    pub required_unread: bool,
 }
 
 /// Everything a report needs: `result.json`.

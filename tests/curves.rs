@@ -1,4 +1,6 @@
 //! Training curves against cases whose truth is known, and against every way a gate could be blind.
+#![allow(clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
 
@@ -445,7 +447,7 @@ fn other_json_is_no_curve() {
     );
     let result = pair.judge("");
     assert!(
-        result.artifacts.iter().filter(|row| row.path != "a").all(|row| row.status == "ignored"),
+        result.artifacts.iter().filter(|row| row.path != "a").all(|row| row.status == "ignored" || row.kind == "dump"),
         "{:?}",
         result.artifacts
     );

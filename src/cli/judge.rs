@@ -30,7 +30,7 @@ pub(crate) fn run(args: RunArgs) -> Result<u8> {
 
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
-    one_check(args, CheckId::Config, Matching::default())
+    some_checks(args, &[CheckId::Config], Matching::default())
 }
 
 /// `precision-gate compare`
@@ -41,14 +41,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
         modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
     };
-    one_check(&args.pair, CheckId::Dump, matching)
+    some_checks(&args.pair, &Request::COMPARE_CHECKS, matching)
 }
 
-fn one_check(args: &PairArgs, check: CheckId, matching: Matching) -> Result<u8> {
+fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching) -> Result<u8> {
     let request = Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
-        checks: vec![check],
+        checks: checks.to_vec(),
         policy: policy(args.common.config.as_deref(), args.common.today.as_deref())?,
         matching,
     };
@@ -95,5 +95,8 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
     };
     report::write::all(&mut outcome, &options)?;
     show::summary(&outcome.result, &common.out, documents)?;
+    if outcome.required_unread {
+        return Ok(exit::USAGE);
+    }
     Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
 }

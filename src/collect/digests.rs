@@ -3,7 +3,7 @@
 //! Files are named below the path that was given, not by where it lies, so that two machines agree:
 //! `data/corpus/part0.bin` for `part0.bin` in `--data /mnt/x/corpus`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ pub(super) fn of(request: &Request, notes: &mut Vec<String>) -> Result<Vec<(Stri
     Ok(digests)
 }
 
-fn of_path(kind: &str, path: &PathBuf, notes: &mut Vec<String>) -> Result<Vec<(String, String)>> {
+fn of_path(kind: &str, path: &Path, notes: &mut Vec<String>) -> Result<Vec<(String, String)>> {
     let location = path.display().to_string();
     let files = LocalFiles::open(&location)?;
     notes.extend(files.left_out().iter().map(|(name, reason)| format!("{location}/{name}: {reason}")));

@@ -7,6 +7,8 @@
 pub mod rank;
 pub mod robust;
 
+use std::borrow::Cow;
+
 use crate::pair::curve::align::Aligned;
 
 /// Steps whose largest difference is the head of a curve.
@@ -15,6 +17,9 @@ pub const HEAD: usize = 5;
 pub const SMOOTHED_FROM: usize = 200;
 /// Fewer steps say nothing about how two runs move together.
 const CORRELATED_FROM: usize = 20;
+
+/// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
+const LEAST_NOISE: f64 = 1e-7;
 
 /// How differences are measured.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +46,6 @@ pub struct CurveMeasures {
     pub steps: Vec<u64>,
     /// r_t, after the floor.
     pub rel: Vec<f64>,
-    /// r_t after a centred rolling median of 11, from [`SMOOTHED_FROM`] steps on.
-    pub smoothed: Option<Vec<f64>>,
     /// The absolute floor that was applied.
     pub floor: f64,
     /// The median of |b_t|.
@@ -61,6 +64,8 @@ pub struct CurveMeasures {
     pub mean_abs: f64,
     /// Mean of c minus mean of b over the last tenth (5 to 50 steps), over the magnitude of the latter.
     pub tail: f64,
+    /// Standard error of the tail, from the scatter of its steps' signed differences.
+    pub tail_error: f64,
     /// Mean of c minus mean of b over all steps, and the mean of b.
     pub mean_difference: (f64, f64),
     /// Share of the steps on the side (above, below) that has more of them; 0.5 to 1, and 1 where nothing differs.
@@ -74,19 +79,14 @@ pub struct CurveMeasures {
 
 /// Measures a pair of curves; `None` where no step is finite on both sides.
 pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
-    let finite: Vec<(u64, f64, f64)> = points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
-    let steps: Vec<u64> = finite.iter().map(|(step, ..)| *step).collect();
-    let baseline: Vec<f64> = finite.iter().map(|(_, b, _)| *b).collect();
-    let candidate: Vec<f64> = finite.iter().map(|(.., c)| *c).collect();
-    drop(finite);
+    let (steps, baseline, candidate) = finite(points);
     let median = robust::median_magnitude(&baseline)?;
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
-    let rel: Vec<f64> = baseline.iter().zip(&candidate).map(|(b, c)| relative(*b, *c, floor)).collect();
+    let rel: Vec<f64> = baseline.iter().zip(candidate.iter()).map(|(b, c)| relative(*b, *c, floor)).collect();
     let at = |index: usize| Some(At { step: *steps.get(index)?, value: *rel.get(index)? });
     let largest =
         |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
     Some(CurveMeasures {
-        smoothed: (rel.len() >= SMOOTHED_FROM).then(|| robust::rolling_median(&rel)),
         floor,
         median,
         first: at(0),
@@ -94,15 +94,30 @@ pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
         max: largest(rel.len()),
         mean_rel: mean(&rel),
         median_rel: robust::median_magnitude(&rel)?,
-        mean_abs: mean_of(baseline.iter().zip(&candidate).map(|(b, c)| (c - b).abs())),
+        mean_abs: mean_of(baseline.iter().zip(candidate.iter()).map(|(b, c)| (c - b).abs())),
         tail: tail(&baseline, &candidate, floor),
+        tail_error: tail_error(&baseline, &candidate),
         mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),
         majority: majority(&baseline, &candidate, floor),
         change_correlation: change_correlation(&baseline, &candidate),
         spikes: (robust::spikes(&baseline), robust::spikes(&candidate)),
-        steps,
+        steps: steps.into_owned(),
         rel,
     })
+}
+
+type Columns<'a> = (Cow<'a, [u64]>, Cow<'a, [f64]>, Cow<'a, [f64]>);
+
+/// The steps at which both sides are finite; borrowed where that is all of them, as in most curves.
+fn finite(points: &Aligned) -> Columns<'_> {
+    let both = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
+    if points.iter().all(|point| both(&point)) {
+        return ((&points.step).into(), (&points.baseline).into(), (&points.candidate).into());
+    }
+    let kept = || points.iter().filter(both);
+    let steps: Vec<u64> = kept().map(|(step, ..)| step).collect();
+    let baseline: Vec<f64> = kept().map(|(_, b, _)| b).collect();
+    (steps.into(), baseline.into(), kept().map(|(.., c)| c).collect::<Vec<f64>>().into())
 }
 
 /// |c - b| / |b|, and 0 where the difference is within `floor`.
@@ -132,7 +147,19 @@ pub fn tail_len(n: usize) -> usize {
 fn tail(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
     let skip = baseline.len() - tail_len(baseline.len());
     let (b, c) = (mean(baseline.get(skip..).unwrap_or_default()), mean(candidate.get(skip..).unwrap_or_default()));
-    relative(b, c, floor).copysign(c - b)
+    let size = relative(b, c, floor);
+    if c < b && size > 0.0 { -size } else { size }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "at most 50 steps")]
+fn tail_error(baseline: &[f64], candidate: &[f64]) -> f64 {
+    let skip = baseline.len() - tail_len(baseline.len());
+    let level = mean(baseline.get(skip..).unwrap_or_default()).abs();
+    let pairs = baseline.iter().zip(candidate).skip(skip);
+    let differences: Vec<f64> = pairs.map(|(b, c)| c - b).collect();
+    let (n, middle) = (differences.len() as f64, mean(&differences));
+    let variance = differences.iter().map(|value| (value - middle).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    if level > 0.0 { (variance / n).sqrt() / level } else { 0.0 }
 }
 
 fn majority(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
@@ -159,15 +186,34 @@ fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
 }
 
 impl CurveMeasures {
+    /// Whether the curve is long enough to tell single outliers from lasting differences.
+    pub fn is_smoothed(&self) -> bool {
+        self.rel.len() >= SMOOTHED_FROM
+    }
+
     /// How many steps lie above `band`, outliers taken out by the rolling median where a curve is long enough.
     pub fn steps_above(&self, band: f64) -> usize {
-        self.smoothed.as_ref().unwrap_or(&self.rel).iter().filter(|rel| **rel > band).count()
+        if self.is_smoothed() {
+            robust::rolling_median(&self.rel).filter(|rel| *rel > band).count()
+        } else {
+            self.rel.iter().filter(|rel| **rel > band).count()
+        }
     }
 
     /// How many single steps lie above `band` that the rolling median takes out.
     pub fn outliers_above(&self, band: f64) -> usize {
         let all = self.rel.iter().filter(|rel| **rel > band).count();
         all.saturating_sub(self.steps_above(band))
+    }
+
+    /// The first step above `band`, and how many times larger it is than anything before it.
+    ///
+    /// Noise grows from step to step; what begins at once has a cause of its own. `None` where nothing lies above
+    /// the band, or fewer than [`HEAD`] steps lie before.
+    pub fn onset(&self, band: f64) -> Option<At> {
+        let index = self.rel.iter().position(|rel| *rel > band).filter(|index| *index >= HEAD)?;
+        let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE, f64::max);
+        Some(At { step: *self.steps.get(index)?, value: self.rel.get(index)? / before })
     }
 
     /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
@@ -226,6 +272,17 @@ mod tests {
         assert_eq!(measures.first_lasting_departure(0.02), Some(60));
         assert_eq!(measures.first_lasting_departure(0.5), None);
         assert_eq!(measures.steps_above(0.02), 62);
+    }
+
+    #[test]
+    fn an_onset_is_told_from_growth() {
+        let baseline = vec![2.0; 60];
+        let growing = (0..60).map(|t| 2.0 * (1.0 + 1e-5 * 1.1_f64.powi(t))).collect();
+        let sudden = (0..60).map(|t| if t < 30 { 2.0 } else { 2.004 }).collect();
+        let of = |candidate| measure(&points(baseline.clone(), candidate), SCALE).expect("finite").onset(2e-4);
+        assert!(of(growing).is_some_and(|at| at.value < 2.0));
+        assert!(of(sudden).is_some_and(|at| at.step == 31 && at.value > 1000.0));
+        assert_eq!(of(baseline.clone()), None);
     }
 
     proptest::proptest! {

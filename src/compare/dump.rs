@@ -4,6 +4,8 @@
 //! zero moves by 150 % of itself in a healthy run. From data the error is the relative L2 error; from statistics the
 //! largest of |Δmax|, |Δmin| over the largest magnitude, |Δmean| over the root mean square, |Δnorm| over the norm.
 
+use std::cmp::Ordering;
+
 use rayon::prelude::*;
 
 use super::tensor::{self, PairStats};
@@ -116,7 +118,7 @@ fn plain(baseline: &Json, candidate: &Json) -> Measurement {
 /// Equal values; NaN equals NaN, `1` equals `1.0`, and a device or backend equals its counterpart.
 fn same_plain(baseline: &Json, candidate: &Json) -> bool {
     match (baseline, candidate) {
-        (Json::Float(a), Json::Float(b)) => a.to_bits() == b.to_bits() || a == b || (a.is_nan() && b.is_nan()),
+        (Json::Float(a), Json::Float(b)) => a.partial_cmp(b) == Some(Ordering::Equal) || (a.is_nan() && b.is_nan()),
         (Json::Int(_), Json::Float(_)) | (Json::Float(_), Json::Int(_)) => baseline.as_f64() == candidate.as_f64(),
         (Json::Text(a), Json::Text(b)) => a == b || neutral_device(a) == neutral_device(b),
         (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_plain(a, b)),
@@ -258,7 +260,7 @@ fn non_finite_differs(pair: (Option<f64>, Option<f64>)) -> bool {
     let (Some(left), Some(right)) = pair else { return false };
     let same =
         left.is_nan() && right.is_nan() || left.is_infinite() && right.is_infinite() && (left > 0.0) == (right > 0.0);
-    !(left.is_finite() && right.is_finite()) && !same
+    !(same || left.is_finite() && right.is_finite())
 }
 
 /// `difference / scale`; 0 where nothing differs, infinite where the scale is 0.

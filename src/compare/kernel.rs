@@ -2,8 +2,8 @@
 //!
 //! Lane arrays instead of intrinsics: the compiler turns them into whatever vector unit `pulp` finds at run time.
 //! There is no fused multiply-add and no order that depends on the machine, so every machine gives the same bits:
-//! element `i` always goes to lane `i mod N`, and lanes are folded in order. A strip with values that are not finite
-//! takes the same loops with masks: a place where either side is NaN or infinite counts as (0, 0) here and is looked
+//! element `i` always goes to lane `i mod N`, and lanes are folded in order. What a strip does not hold costs nothing:
+//! zeros are looked for once a strip, and one with values that are not finite takes the same loops with masks: a place where either side is NaN or infinite counts as (0, 0) here and is looked
 //! at by [`detail`](super::detail).
 
 use std::ops::{Add, Div, Sub};
@@ -184,12 +184,14 @@ impl<T: Real, const N: usize> Order<T, N> {
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn step<const MASKED: bool>(&mut self, baseline: &[T; N], candidate: &[T; N]) {
+    fn step<const ZEROS: bool, const MASKED: bool>(&mut self, baseline: &[T; N], candidate: &[T; N]) {
         for i in 0..N {
             let (mut b, mut c) = (baseline[i], candidate[i]);
             let (mut kept_b, mut kept_c) = (b, c);
-            self.zeros_baseline[i] += u32::from(b == T::ZERO);
-            self.zeros_candidate[i] += u32::from(c == T::ZERO);
+            if ZEROS {
+                self.zeros_baseline[i] += u32::from(b == T::ZERO);
+                self.zeros_candidate[i] += u32::from(c == T::ZERO);
+            }
             if MASKED {
                 let (finite_b, finite_c) = (b.magnitude() < T::INFINITY, c.magnitude() < T::INFINITY);
                 (kept_b, kept_c) = (choose(finite_b, b, T::NAN), choose(finite_c, c, T::NAN));
@@ -201,26 +203,29 @@ impl<T: Real, const N: usize> Order<T, N> {
             self.min_candidate[i] = least(kept_c, self.min_candidate[i]);
             self.max_candidate[i] = greatest(kept_c, self.max_candidate[i]);
             self.unequal[i] += u32::from(b != c);
-            let shift = choose(b == T::ZERO, T::EPSILON, T::ZERO);
-            let relative = (((c + shift) - (b + shift)) / (b + shift)).magnitude();
+            if ZEROS {
+                let shift = choose(b == T::ZERO, T::EPSILON, T::ZERO);
+                (b, c) = (b + shift, c + shift);
+            }
+            let relative = ((c - b) / b).magnitude();
             self.max_relative[i] = greatest(relative, self.max_relative[i]);
             self.beyond_thousandth[i] += u32::from(relative >= T::THOUSANDTH);
             self.beyond_five_thousandths[i] += u32::from(relative >= T::FIVE_THOUSANDTHS);
         }
     }
 
-    /// The loop over one strip; `MASKED` where a place is not finite.
+    /// The loop over one strip; `ZEROS` where a value is zero, `MASKED` where one is not finite.
     #[inline(always)]
-    fn take<const MASKED: bool>(&mut self, baseline: &[T], candidate: &[T]) {
+    fn take<const ZEROS: bool, const MASKED: bool>(&mut self, baseline: &[T], candidate: &[T]) {
         // A copy on the stack of this function can live in registers.
         let mut lanes = *self;
         let (baseline, baseline_rest) = baseline.as_chunks::<N>();
         let (candidate, candidate_rest) = candidate.as_chunks::<N>();
         for (b, c) in baseline.iter().zip(candidate) {
-            lanes.step::<MASKED>(b, c);
+            lanes.step::<ZEROS, MASKED>(b, c);
         }
         if !baseline_rest.is_empty() {
-            lanes.step::<true>(&padded(baseline_rest), &padded(candidate_rest));
+            lanes.step::<true, true>(&padded(baseline_rest), &padded(candidate_rest));
         }
         *self = lanes;
     }
@@ -317,12 +322,16 @@ impl<T: Real, const N: usize> WithSimd for Take<'_, T, N> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> bool {
         let Self { baseline, candidate, lanes } = self;
-        let finite = all_finite(baseline) & all_finite(candidate);
+        let finite = all(baseline, is_finite) & all(candidate, is_finite);
+        let nonzero = all(baseline, is_nonzero) & all(candidate, is_nonzero);
+        match (finite, nonzero) {
+            (true, true) => lanes.order.take::<false, false>(baseline, candidate),
+            (true, false) => lanes.order.take::<true, false>(baseline, candidate),
+            (false, _) => lanes.order.take::<true, true>(baseline, candidate),
+        }
         if finite {
-            lanes.order.take::<false>(baseline, candidate);
             lanes.products.take::<false, T>(baseline, candidate);
         } else {
-            lanes.order.take::<true>(baseline, candidate);
             lanes.products.take::<true, T>(baseline, candidate);
         }
         finite
@@ -330,6 +339,16 @@ impl<T: Real, const N: usize> WithSimd for Take<'_, T, N> {
 }
 
 #[inline(always)]
-fn all_finite<T: Real>(values: &[T]) -> bool {
-    values.iter().fold(true, |all, value| all & (value.magnitude() < T::INFINITY))
+fn all<T: Real>(values: &[T], test: impl Fn(T) -> bool) -> bool {
+    values.iter().fold(true, |all, value| all & test(*value))
+}
+
+#[inline(always)]
+fn is_finite<T: Real>(value: T) -> bool {
+    value.magnitude() < T::INFINITY
+}
+
+#[inline(always)]
+fn is_nonzero<T: Real>(value: T) -> bool {
+    value != T::ZERO
 }

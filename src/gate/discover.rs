@@ -3,11 +3,13 @@
 //! A file's first bytes say which reader it belongs to; its name never does. What is not recognised is listed
 //! with the reason, and what is recognised and cannot be read is damage, not absence.
 
+mod digest;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use digest::Extent;
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{FileEntry, Files, Source};
@@ -15,6 +17,7 @@ use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
+use crate::read::checkpoint::{self, CheckpointPlace};
 use crate::read::curve::log::LogPattern;
 use crate::read::curve::{self, CurveFile};
 use crate::read::dump::{self, DumpFolder};
@@ -37,6 +40,8 @@ pub struct Inventory {
     pub curves: Vec<CurveFile>,
     /// Dump folders, one per step and rank.
     pub dumps: Vec<DumpFolder>,
+    /// Checkpoints, one per file or index.
+    pub checkpoints: Vec<CheckpointPlace>,
     seen: Vec<Seen>,
 }
 
@@ -58,7 +63,14 @@ enum Outcome {
 ///
 /// `pattern` says how the user's own log lines look, which no content tells.
 pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn Progress) -> Result<Inventory> {
-    let mut inventory = Inventory { files: files.clone(), packs: vec![], curves: vec![], dumps: vec![], seen: vec![] };
+    let mut inventory = Inventory {
+        files: files.clone(),
+        packs: vec![],
+        curves: vec![],
+        dumps: vec![],
+        checkpoints: vec![],
+        seen: vec![],
+    };
     for (path, reason) in files.left_out() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
     }
@@ -77,6 +89,7 @@ pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn 
     for (entry, recognised) in entries.into_iter().zip(recognised) {
         inventory.take(entry.path.clone(), recognised);
     }
+    inventory.checkpoints = checkpoint::without_shards(std::mem::take(&mut inventory.checkpoints));
     Ok(inventory)
 }
 
@@ -92,6 +105,7 @@ enum Recognised {
     Curve(Result<CurveFile>),
     Dump(Box<DumpFolder>),
     DumpPart,
+    Checkpoint(Result<checkpoint::Recognised>),
     Ignored(String),
     Unreadable(Error),
 }
@@ -122,10 +136,14 @@ fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) 
     if head.is_empty() {
         return Recognised::Ignored("empty file".into());
     }
+    if head.starts_with(b"PK") && crate::read::pack::recognise(&source) {
+        return Recognised::Pack(crate::read::pack::read(source).map(Box::new));
+    }
+    if let Some(recognised) = checkpoint::recognise(head, &source) {
+        return Recognised::Checkpoint(recognised);
+    }
     if head.starts_with(b"PK") {
-        return if crate::read::pack::recognise(&source) {
-            Recognised::Pack(crate::read::pack::read(source).map(Box::new))
-        } else if let Err(error) = Archive::open(source, Limits { members: usize::MAX, total_bytes: u64::MAX }) {
+        return if let Err(error) = Archive::open(source, Limits { members: usize::MAX, total_bytes: u64::MAX }) {
             Recognised::Unreadable(error)
         } else {
             Recognised::Ignored(OTHER_ARCHIVE.into())
@@ -160,6 +178,7 @@ impl Inventory {
             Recognised::DumpPart => {
                 self.note(path, Some(CheckId::Dump), "dump", Outcome::Read("part of the dump beside it".into()))
             }
+            Recognised::Checkpoint(recognised) => self.take_checkpoint(path, recognised),
             Recognised::Pack(Err(error)) => {
                 self.note(path, Some(CheckId::Config), "config pack", Outcome::Damaged(error))
             }
@@ -169,6 +188,24 @@ impl Inventory {
             Recognised::Unreadable(error) => self.note(path, None, "", Outcome::Damaged(error)),
             Recognised::Ignored(reason) => self.note(path, None, "", Outcome::Ignored(reason)),
         }
+    }
+
+    fn take_checkpoint(&mut self, path: String, recognised: Result<checkpoint::Recognised>) {
+        let place = match recognised {
+            Ok(checkpoint::Recognised::File) => CheckpointPlace::file(path.clone()),
+            Ok(checkpoint::Recognised::Index(shards)) => CheckpointPlace::sharded(path.clone(), shards),
+            Ok(checkpoint::Recognised::Other(reason)) => {
+                return self.note(path, None, "", Outcome::Ignored(reason));
+            }
+            Err(error) => return self.note(path, Some(CheckId::Checkpoint), "checkpoint", Outcome::Damaged(error)),
+        };
+        self.note(path, Some(CheckId::Checkpoint), "checkpoint", Outcome::Read(String::new()));
+        self.checkpoints.push(place);
+    }
+
+    /// The side's files.
+    pub fn all_files(&self) -> &dyn Files {
+        self.files.as_ref()
     }
 
     /// A single file that was given for one check belongs to it: nothing the gate knows is damage then.
@@ -210,15 +247,21 @@ impl Inventory {
         self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
     }
 
-    /// Digest of the side: every file's path and length, and the content of small text files.
+    /// Digest of what was judged.
     pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        for entry in self.files.list() {
-            hash.update(entry.path.as_bytes());
-            hash.update([0]);
-            hash.update(entry.len.to_le_bytes());
-        }
-        format!("sha256:{:x}", hash.finalize())
+        let content: BTreeSet<&str> = self
+            .seen
+            .iter()
+            .filter(|seen| matches!(seen.check, Some(CheckId::Config | CheckId::Loss | CheckId::Dump)))
+            .map(|seen| seen.path.as_str())
+            .collect();
+        let ignored: BTreeSet<&str> =
+            self.seen.iter().filter(|seen| seen.check.is_none()).map(|seen| seen.path.as_str()).collect();
+        digest::of(self.files.as_ref(), |entry| match entry.path.as_str() {
+            path if content.contains(path) => Extent::Content,
+            path if ignored.contains(path) => Extent::Name,
+            _ => Extent::Directory,
+        })
     }
 
     /// The table of what was found.

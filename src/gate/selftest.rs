@@ -128,7 +128,8 @@ mod tests {
     use super::*;
 
     fn selftest(yaml: &str) -> Selftest {
-        run(&Policy::parse("policy.yml", yaml, &[]).expect("sound")).expect("runs")
+        let codes: Vec<&str> = crate::judge::rule::all().map(|rule| rule.code).collect();
+        run(&Policy::parse("policy.yml", yaml, &codes).expect("sound")).expect("runs")
     }
 
     fn wrong(selftest: &Selftest) -> Vec<&str> {

@@ -9,4 +9,5 @@ pub mod flow;
 pub mod limits;
 pub mod lines;
 pub mod rules;
+pub mod suspicion;
 pub mod unit;

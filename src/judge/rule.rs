@@ -62,10 +62,17 @@ pub mod policy {
 
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [artifacts::RULES, policy::RULES, super::config::rules::RULES, super::loss::code::RULES, super::dump::rules::RULES]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        artifacts::RULES,
+        policy::RULES,
+        super::config::rules::RULES,
+        super::loss::code::RULES,
+        super::dump::rules::RULES,
+        super::checkpoint::rules::RULES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 /// The rule with this code.

@@ -46,6 +46,15 @@ impl Unit {
             Self::Checkpoint(unit) => unit.verdict,
         }
     }
+
+    /// Whether nothing of the unit could be read.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            Self::Dump(unit) => unit.data.is_empty(),
+            Self::Curve(unit) => unit.series.step.is_empty(),
+            Self::Checkpoint(unit) => unit.compared + unit.not_compared == 0,
+        }
+    }
 }
 
 /// One checker of the config check.
@@ -245,4 +254,19 @@ pub struct CheckpointUnit {
     /// Rules as applied, worst values first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleOutcome>,
+}
+
+impl CheckpointUnit {
+    /// A checkpoint of which nothing was compared yet.
+    pub fn empty(name: &str) -> Self {
+        Self {
+            checkpoint: name.to_owned(),
+            verdict: Verdict::Skipped,
+            compared: 0,
+            unmatched_candidate: 0,
+            unmatched_baseline: 0,
+            not_compared: 0,
+            rules: Vec::new(),
+        }
+    }
 }

@@ -40,7 +40,7 @@ pub fn pair<'a>(
 }
 
 /// The name with the longest prefix that fits replaced, once.
-fn rewritten(name: &str, prefixes: &BTreeMap<String, String>) -> String {
+pub(super) fn rewritten(name: &str, prefixes: &BTreeMap<String, String>) -> String {
     let longest =
         prefixes.iter().filter(|(from, _)| name.starts_with(from.as_str())).max_by_key(|(from, _)| from.len());
     match longest.and_then(|(from, to)| Some((name.strip_prefix(from.as_str())?, to))) {
@@ -57,7 +57,7 @@ impl Parameters<'_> {
     }
 }
 
-fn prefix_of(long: &[&str], short: &[&str]) -> Option<String> {
+pub(super) fn prefix_of(long: &[&str], short: &[&str]) -> Option<String> {
     let first = short.first()?;
     let prefixes = long.iter().filter_map(|name| name.strip_suffix(first)).filter(|prefix| prefix.ends_with('.'));
     let known: std::collections::HashSet<&str> = long.iter().copied().collect();

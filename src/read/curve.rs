@@ -185,3 +185,92 @@ pub fn read(source: Source, format: Format) -> Result<CurveFile> {
         Format::Pattern(pattern) => log::read_with(bytes, pattern),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn recognised(text: &str) -> Option<&'static str> {
+        let source = Memory::new("file", text.as_bytes().to_vec());
+        recognise(text.as_bytes(), &source).map(|format| format.name())
+    }
+
+    #[test]
+    fn formats_are_told_by_content() {
+        for (text, format) in [
+            ("{\n \"log_history\": [\n", "HF trainer_state.json"),
+            ("{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"loss\": 1}\n", "JSON lines"),
+            ("{\"loss\": 2}\n{\"loss\": 1}\n", "JSON lines"),
+            ("{\"current_steps\": 5, \"total_steps\": 9, \"loss\": 2}\n", "JSON lines"),
+            ("{\n \"step\": 1,\n \"loss\": 2\n}", "JSON lines"),
+            ("[{\"step\": 1, \"loss\": 2}, {\"step\"", "JSON records"),
+            ("1 8.04\n2 7.7\n", "torchtitan loss list"),
+            ("{\"lm loss\": {\"start_step\": 1, \"values\": {\"1\": 2", "Megatron golden JSON"),
+            ("{\"lm loss\": [\"nan\", 2.5", "MindSpeed baseline JSON"),
+            ("\u{feff}step,loss\r\n1,2.5\r\n", "CSV table"),
+            (" iteration        1/    5000 | lm loss: 1.2E+00 |\n", "training log"),
+        ] {
+            assert_eq!(recognised(text), Some(format), "{text}");
+        }
+        for text in [
+            "",
+            "hello",
+            "{}",
+            "[]",
+            "[1, 2]",
+            "{\"task\": \"statistics\", \"data\": {\"a\": {\"input_args\": [1]}}}",
+            "{\"loss\": [\"a\"]}",
+            "{\"precision_gate_noise\": 1, \"metrics\": {\"loss\": {\"head\": 1}}}",
+            "{\"learning_rate\": 0.1, \"train_loss\": 2.0, \"train_runtime\": 1}",
+            "a,b\n1,2\n",
+        ] {
+            assert_eq!(recognised(text), None, "{text}");
+        }
+    }
+
+    /// Text that looks like what trainers write, with damage in it.
+    fn nearly() -> impl proptest::strategy::Strategy<Value = String> {
+        let pieces = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\n",
+            "\"step\"",
+            "\"loss\"",
+            "\"values\"",
+            "\"log_history\"",
+            "1",
+            "2.5",
+            "nan",
+            "\"nan\"",
+            "step,loss",
+            " iteration 1/ 9 | lm loss: ",
+            "{'loss': ",
+            "é",
+            "\0",
+        ];
+        use proptest::strategy::Strategy;
+        proptest::collection::vec(proptest::sample::select(pieces.to_vec()), 0..24).prop_map(|parts| parts.concat())
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_a_file_holds_readers_answer(text in nearly()) {
+            let formats = [
+                Format::TrainerState, Format::JsonLines, Format::JsonRecords, Format::StepLoss, Format::Megatron,
+                Format::MindSpeed, Format::TensorBoard, Format::Table, Format::Log,
+            ];
+            let _recognised = recognised(&text);
+            for format in formats {
+                let source: Source = Arc::new(Memory::new("file", text.as_bytes().to_vec()));
+                let _outcome = read(source, format);
+            }
+        }
+    }
+}

@@ -109,6 +109,20 @@ pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
     }
 }
 
+/// Whether the file that starts with `head` is of a format that holds named tensors. A zip archive is looked into:
+/// many formats are one.
+pub fn holds_names(head: &[u8], source: &Source) -> bool {
+    if head.starts_with(b"PK") {
+        return torch::holds_storages(source).is_some();
+    }
+    torch::recognise(head) || safetensors::recognise(head, source.len())
+}
+
+/// Whether a torch archive holds no tensor at all: arguments, a scheduler's state.
+pub fn is_without_storages(source: &Source) -> bool {
+    torch::holds_storages(source) == Some(false)
+}
+
 fn fetch_small(source: Source) -> Result<Source> {
     if source.len() > SMALL_FILE {
         return Ok(source);

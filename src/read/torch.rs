@@ -16,7 +16,7 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
-pub(crate) use container::recognise;
+pub(crate) use container::{holds_storages, recognise};
 
 /// Deepest nesting of dictionaries and lists that is followed, for names as in nested optimizer states.
 const MAX_DEPTH: usize = 64;

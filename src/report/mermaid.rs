@@ -1,7 +1,5 @@
 //! Diagrams as text, for comments that draw Mermaid.
 
-use std::fmt::Write;
-
 use super::GateResult;
 use super::curve::{self, Shown, smooth};
 use super::messages::short;
@@ -32,14 +30,16 @@ pub fn loss_chart(result: &GateResult) -> Option<String> {
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
     let room = ((high - low) * 0.05).max(high.abs() * 1e-3).max(1e-9);
     let list = |values: &[f64]| values.iter().map(|value| plain(*value)).collect::<Vec<_>>().join(", ");
-    let mut text = String::from("xychart-beta\n");
-    // Writing to a string cannot fail.
-    let _written = writeln!(text, "  title \"loss: line 1 baseline, line 2 candidate\"");
-    let _written = writeln!(text, "  x-axis \"step\" {} --> {}", plain(first), plain(last.max(first + 1.0)));
-    let _written = writeln!(text, "  y-axis {} --> {}", plain(low - room), plain(high + room));
-    let _written = writeln!(text, "  line [{}]", list(&baseline));
-    let _written = writeln!(text, "  line [{}]", list(&candidate));
-    Some(text)
+    Some(format!(
+        "xychart-beta\n  title \"loss: line 1 baseline, line 2 candidate\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  \
+         line [{}]\n  line [{}]\n",
+        plain(first),
+        plain(last.max(first + 1.0)),
+        plain(low - room),
+        plain(high + room),
+        list(&baseline),
+        list(&candidate),
+    ))
 }
 
 /// At most [`POINTS`] of the values, first and last kept.

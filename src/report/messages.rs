@@ -44,8 +44,8 @@ macro_rules! catalogue {
     };
 }
 
-static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "policy", "config", "loss", "dump");
-static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "policy", "config", "loss", "dump");
+static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint");
+static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint");
 
 impl Language {
     /// All of them.
@@ -77,6 +77,11 @@ impl Catalogue {
         }
         Self(entries)
     }
+}
+
+/// The message and help templates of a code, as the catalogue holds them.
+pub fn texts(code: &str, language: Language) -> Option<(&'static str, &'static str)> {
+    Catalogue::of(language).0.get(code).map(|entry| (entry.message.as_str(), entry.help.as_str()))
 }
 
 /// Writes `message` and `help` of every finding in `language`, as plain text.

@@ -26,7 +26,7 @@ pub(super) const CANDIDATE: RGBColor = RGBColor(234, 88, 12);
 pub(super) const ALARM: RGBColor = RGBColor(185, 28, 28);
 
 /// Makes the embedded font known; without it, drawing any text is an error.
-pub(super) fn prepare_font() {
+pub fn prepare_font() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Refused only where the bytes are no font, which a test would have seen.

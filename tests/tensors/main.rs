@@ -7,5 +7,6 @@
     reason = "a test that panics has failed, and exact numbers are what is tested"
 )]
 
+mod checkpoints;
 mod files;
 mod msprobe_cells;

@@ -224,8 +224,8 @@ impl Run {
                 Defect::Window { size, from, to } if (from..=to).contains(&step) => size,
                 Defect::Drift { size } => size * step as f64 / n,
                 Defect::Spike { size, at } if step >= at => size * (-((step - at) as f64) / 5.0).exp(),
-                Defect::EveryTenth { size } if step % 20 == 0 => size,
-                Defect::EveryTenth { size } if step % 10 == 0 => -size,
+                Defect::EveryTenth { size } if step.is_multiple_of(20) => size,
+                Defect::EveryTenth { size } if step.is_multiple_of(10) => -size,
                 _ => 0.0,
             };
             *value *= 1.0 + factor;

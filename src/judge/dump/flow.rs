@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::rules;
+use super::suspicion::{self, Suspicion, culprit};
 use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, OperationComparison, UnitComparison};
 use crate::dtype::Dtype;
-use crate::judge::rule::Rule;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
@@ -35,17 +35,6 @@ pub struct LeafFlow {
     pub differs: bool,
     /// Why it is suspected of being where an error starts.
     pub suspicion: Option<Suspicion>,
-}
-
-/// A rule that a value breaks by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Suspicion {
-    /// The rule.
-    pub rule: &'static Rule,
-    /// How bad it is here.
-    pub severity: Severity,
-    /// Whether an operation or value can be blamed for it.
-    pub is_culprit: bool,
 }
 
 /// What a unit knows from outside: other ranks and earlier steps.
@@ -85,9 +74,9 @@ pub fn follow(
 
 /// What is known of values that were seen before.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    error: f64,
-    identical: bool,
+pub(super) struct Seen {
+    pub(super) error: f64,
+    pub(super) identical: bool,
     loosest: Option<Dtype>,
 }
 
@@ -126,9 +115,9 @@ struct Walk<'a> {
 }
 
 /// One value of an operation with its records.
-struct Item<'a> {
+pub(super) struct Item<'a> {
     comparison: &'a LeafComparison,
-    kind: TensorKind,
+    pub(super) kind: TensorKind,
     baseline: Option<&'a Leaf>,
     candidate: Option<&'a Leaf>,
 }
@@ -141,11 +130,11 @@ impl Item<'_> {
         })
     }
 
-    fn measured(&self) -> Option<&Measurement> {
+    pub(super) fn measured(&self) -> Option<&Measurement> {
         self.comparison.measured.as_ref()
     }
 
-    fn dtype(&self) -> Option<Dtype> {
+    pub(super) fn dtype(&self) -> Option<Dtype> {
         let float = |record: Option<&TensorRecord>| {
             record.and_then(|record| Dtype::parse(&record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
         };
@@ -268,10 +257,10 @@ impl<'a> Walk<'a> {
         flow.suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
             None
         } else if let Some(exact) = measured.exact {
-            suspect_received_exact(exact, measured, before, limits, items, op)
+            suspicion::of_received(exact, measured, before, limits, items, op)
         } else if (before.identical && self.is_leaf(item, measured, direction)) || measured.error > limit {
             let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
-            Some(Suspicion { rule: &rules::INPUT_DIFFERS, severity, is_culprit: true })
+            culprit(&rules::INPUT_DIFFERS, severity)
         } else {
             None
         };
@@ -341,13 +330,11 @@ impl<'a> Walk<'a> {
             return flow;
         }
         flow.suspicion = match measured.exact {
-            Some(exact) => suspect_made_exact(exact, measured, &received, limits, items),
+            Some(exact) => suspicion::of_made(exact, measured, &received, limits, items),
             None if measured.error > limits.wrong + inherited + allowance => {
-                Some(Suspicion { rule: &rules::OUTPUT_DIVERGES, severity: Severity::Fail, is_culprit: true })
+                culprit(&rules::OUTPUT_DIVERGES, Severity::Fail)
             }
-            None if measured.error > limit => {
-                Some(Suspicion { rule: &rules::OTHER_PRECISION, severity: Severity::Warn, is_culprit: true })
-            }
+            None if measured.error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
             None => None,
         };
         flow
@@ -378,7 +365,7 @@ impl<'a> Walk<'a> {
         if name.direction == Some(Direction::Forward) {
             self.forward.insert((name.base.clone(), name.call), all);
         }
-        if !is_in_place_artefact(items, full_name) {
+        if !suspicion::is_in_place_artefact(items, full_name) {
             self.before.add(Seen { loosest: made.loosest, ..all });
         }
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
@@ -420,7 +407,8 @@ fn item<'a>(comparison: &'a LeafComparison, baseline: &'a Operation, candidate: 
     Item { comparison, kind, baseline: left, candidate: right }
 }
 
-fn is_received(kind: TensorKind) -> bool {
+/// Whether a value is something the operation was given.
+pub(super) fn is_received(kind: TensorKind) -> bool {
     matches!(kind, TensorKind::Input | TensorKind::Parameter)
 }
 
@@ -447,120 +435,6 @@ fn differs(measured: &Measurement, limits: Band) -> bool {
 /// Whether what was seen before is as bad as what is seen now, so that nothing was added in between.
 fn explains(origin: &Seen, measured: &Measurement) -> bool {
     !origin.identical && (origin.error >= 0.99 * measured.error || measured.error <= AMPLIFICATION * origin.error)
-}
-
-fn suspect_received_exact(
-    exact: ExactDifference,
-    measured: &Measurement,
-    before: Seen,
-    limits: Band,
-    items: &[Item<'_>],
-    op: &str,
-) -> Option<Suspicion> {
-    let culprit = |rule: &'static Rule, severity| Some(Suspicion { rule, severity, is_culprit: true });
-    let explained = before.error > limits.noise;
-    match exact {
-        ExactDifference::Checksum if !before.identical => None,
-        ExactDifference::Checksum if is_in_place_artefact(items, op) => {
-            Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
-        }
-        ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
-        ExactDifference::Integer if explained => None,
-        ExactDifference::Integer if before.error > 0.0 => culprit(&rules::NEAR_TIE, Severity::Warn),
-        ExactDifference::Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
-        ExactDifference::NonFinite if before.error.is_infinite() => None,
-        ExactDifference::NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
-        ExactDifference::Argument
-            if measured.error <= AMPLIFICATION.mul_add(before.error, limits.noise) && before.error > 0.0 =>
-        {
-            None
-        }
-        ExactDifference::Argument => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
-        ExactDifference::Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
-        ExactDifference::Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
-        ExactDifference::RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
-        ExactDifference::Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
-    }
-}
-
-fn suspect_made_exact(
-    exact: ExactDifference,
-    measured: &Measurement,
-    received: &Seen,
-    limits: Band,
-    items: &[Item<'_>],
-) -> Option<Suspicion> {
-    let culprit = |rule: &'static Rule, severity| Some(Suspicion { rule, severity, is_culprit: true });
-    let received_exact = |wanted: &[ExactDifference]| {
-        items
-            .iter()
-            .filter(|item| is_received(item.kind))
-            .filter_map(|item| item.measured()?.exact)
-            .any(|exact| wanted.contains(&exact))
-    };
-    use ExactDifference::{Argument, Checksum, Dtype, Integer, Kind, NonFinite, RequiresGrad, Shape};
-    match exact {
-        Checksum if !received.identical => None,
-        Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
-        Integer if received.error > limits.noise => None,
-        Integer if ties(received, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
-        Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
-        NonFinite if received.error.is_infinite() => None,
-        NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
-        Dtype if received_exact(&[Dtype, Argument, Kind]) => None,
-        Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
-        Shape if received_exact(&[Shape, Argument, Integer, Kind]) || received.error.is_infinite() => None,
-        Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
-        RequiresGrad if received_exact(&[RequiresGrad]) => None,
-        RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
-        Argument | Kind if received.error > limits.noise => None,
-        Argument | Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
-    }
-}
-
-/// Whether an integer result may differ because its inputs tie: they carry noise, or the values it selects (beside
-/// the indices) agree.
-fn ties(received: &Seen, items: &[Item<'_>], limits: Band) -> bool {
-    let selected = || {
-        let mut values = items.iter().filter(|item| !is_received(item.kind) && item.dtype().is_some()).peekable();
-        values.peek().is_some()
-            && values.all(|item| {
-                item.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limits.noise)
-            })
-    };
-    received.error > 0.0 || selected()
-}
-
-/// Statistics beside a checksum say that the difference is noise; without them nothing does.
-fn checksum_severity(measured: &Measurement, limits: Band) -> Severity {
-    if measured.basis == Basis::Statistics && measured.error <= limits.noise { Severity::Warn } else { Severity::Fail }
-}
-
-/// Arguments whose checksum was taken while the call was already writing to them: the call may write in place, and
-/// every output is the same.
-fn is_in_place_artefact(items: &[Item<'_>], op: &str) -> bool {
-    let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
-    let only_checksums = items
-        .iter()
-        .filter_map(Item::measured)
-        .all(|measured| measured.identical || measured.exact == Some(ExactDifference::Checksum));
-    may_write_in_place(op)
-        && only_checksums
-        && outputs.peek().is_some()
-        && outputs.all(|item| item.measured().is_some_and(|measured| measured.identical))
-}
-
-/// PyTorch's in-place calls: names that end in one underscore, the `__i…__` operators, `__setitem__`, and
-/// normalisations that update running statistics.
-fn may_write_in_place(op: &str) -> bool {
-    let base = OpName::parse(op).base;
-    let api = base.rsplit('.').next().unwrap_or_default();
-    let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");
-    (api.ends_with('_') && !api.ends_with("__"))
-        || in_place_operator
-        || api == "__setitem__"
-        || api.contains("_norm")
-        || api.contains("BatchNorm")
 }
 
 /// A gradient or mean that sums many terms may be zero in mathematics; its error is then that of the terms: one

@@ -1,8 +1,9 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
-use super::flow::{self, Context, LeafFlow, OperationFlow, Suspicion};
+use super::flow::{self, Context, LeafFlow, OperationFlow};
 use super::lines;
 use super::rules;
+use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;

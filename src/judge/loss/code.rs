@@ -41,6 +41,8 @@ pub const SPREAD: Rule = rule("curve-spread", Severity::Fail);
 pub const SPIKES: Rule = rule("curve-spikes", Severity::Warn);
 /// The two runs do not change together from step to step.
 pub const ORDER: Rule = rule("curve-data-order", Severity::Warn);
+/// The difference begins at once instead of growing.
+pub const ONSET: Rule = rule("curve-abrupt-onset", Severity::Warn);
 /// Differences that look like randomness left in (dropout).
 pub const RANDOMNESS: Rule = rule("curve-randomness", Severity::Warn);
 /// Gradient norms differ on average.
@@ -91,6 +93,7 @@ pub const RULES: &[&Rule] = &[
     &SPREAD,
     &SPIKES,
     &ORDER,
+    &ONSET,
     &RANDOMNESS,
     &GRAD_NORM,
     &WORSE,

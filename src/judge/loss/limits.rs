@@ -52,7 +52,7 @@ pub struct CurveLimits {
 }
 
 impl CurveLimits {
-    /// Ours, fixed before any case was judged by them: `docs/loss.md` says where each number comes from.
+    /// Ours; `docs/loss.md` says where each number comes from.
     fn of_mode(weights: Weights) -> Self {
         match weights {
             Weights::Same => Self {

@@ -8,6 +8,7 @@
 //! They are applied to the raw values: no absolute floor, no smoothing.
 
 use crate::pair::curve::CurvePair;
+use crate::pair::curve::align::PairedBy;
 use crate::policy::loss::preset::Preset;
 
 /// What a published rule says of a pair.
@@ -41,7 +42,11 @@ impl<'a> View<'a> {
         let finite: Vec<_> = pair.points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
         let count = |values: &[f64]| values.iter().filter(|value| value.is_finite()).count();
         let (b, c) = (count(&pair.baseline.series.values), count(&pair.candidate.series.values));
-        let unmatched = b.saturating_sub(finite.len()) + c.saturating_sub(finite.len());
+        // Joined windows leave no single steps over; what they lack, the coverage rule counts.
+        let unmatched = match pair.points.by {
+            PairedBy::Window => 0,
+            PairedBy::Step | PairedBy::Position => b.saturating_sub(finite.len()) + c.saturating_sub(finite.len()),
+        };
         Self { listed: pair.baseline.series.listed, unmatched, finite, pair }
     }
 

@@ -60,55 +60,36 @@ fn file(name: &str, bench: &Settings, cmp: &Settings, redactor: &Redactor) -> Re
     let candidates: Vec<Candidate<'_>> = cmp_names.iter().map(|(short, full)| Candidate::new(short, full)).collect();
     let mut left: Vec<&(String, Json)> = cmp.iter().collect();
     let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let shown = |name: &str, value: &Json| cell(&redactor.value(name, value));
     for (short, full) in &bench_names {
-        let value = value_of(bench, full);
+        let value = as_text(value_of(bench, full));
         let partner = matching(short, &candidates).filter(|(full, _)| !full.is_empty());
         let Some((partner, matched_with)) = partner else {
-            let cell = cell(&redactor.value(full, &as_text(value)));
-            rows.push(vec![
-                name.into(),
-                (*full).into(),
-                "Only in benchmark".into(),
-                cell,
-                Cell::Empty,
-                Cell::Empty,
-                "warning".into(),
-            ]);
+            rows.push(row(name, [full, "Only in benchmark"], [shown(full, &value), Cell::Empty], None));
             continue;
         };
         // A partner is taken once; the names msprobe searches still hold it, and it dies at the second use.
         let position = left.iter().position(|(name, _)| name == partner).ok_or(Exception::Key)?;
-        let (_, other) = left.remove(position);
-        let (value, other) = (as_text(value), as_text(other));
+        let other = as_text(&left.remove(position).1);
         if !equal(&value, &other, false) {
-            let cells = [cell(&redactor.value(full, &value)), cell(&redactor.value(partner, &other))];
-            let [bench_value, cmp_value] = cells;
-            rows.push(vec![
-                name.into(),
-                (*full).into(),
-                partner.into(),
-                bench_value,
-                cmp_value,
-                matched_with.into(),
-                "error".into(),
-            ]);
+            let values = [shown(full, &value), shown(partner, &other)];
+            rows.push(row(name, [full, partner], values, Some(matched_with)));
         }
     }
     for (full, value) in left {
-        let cell = cell(&redactor.value(full, value));
-        rows.push(vec![
-            name.into(),
-            "Only in comparison".into(),
-            full.as_str().into(),
-            Cell::Empty,
-            cell,
-            Cell::Empty,
-            "warning".into(),
-        ]);
+        rows.push(row(name, ["Only in comparison", full], [Cell::Empty, shown(full, value)], None));
     }
     // Python sorts rows as lists; the first three texts of a row are unique.
     rows.sort_by_key(|row| row.iter().take(3).map(Cell::text).collect::<Vec<_>>());
     Ok(rows)
+}
+
+/// A row: an error where partners differ, a warning where there is no partner.
+fn row(file: &str, names: [&str; 2], values: [Cell; 2], matched_with: Option<String>) -> Vec<Cell> {
+    let level = if matched_with.is_some() { "error" } else { "warning" };
+    let matched_with = matched_with.map_or(Cell::Empty, Cell::Text);
+    let cells = std::iter::once(file.into()).chain(names.map(Cell::from)).chain(values);
+    cells.chain([matched_with, level.into()]).collect()
 }
 
 fn value_of<'a>(settings: &'a Settings, name: &str) -> &'a Json {

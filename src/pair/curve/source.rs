@@ -182,7 +182,7 @@ fn agree(a: &Source<'_>, b: &Source<'_>) -> bool {
         let points = align::align(&as_windows(a, averaged), &as_windows(b, averaged), averaged);
         let by_position_differs = !points.is_numbered() && a.series.steps.len() != b.series.steps.len();
         !by_position_differs
-            && points.len() > 0
+            && !points.is_empty()
             && points.iter().all(|(_, a, b)| {
                 !a.is_finite() || !b.is_finite() || (a - b).abs() <= SAME_VALUE * a.abs().max(b.abs()) + tolerance
             })

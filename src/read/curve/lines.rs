@@ -33,9 +33,7 @@ impl<'a> Lines<'a> {
         loop {
             let Some(range) = self.next_range()? else { return Ok(None) };
             self.number += 1;
-            let line = self.buffer.get(range.clone()).unwrap_or_default().trim_ascii();
-            if !line.is_empty() {
-                // Looked up a second time because the borrow of the first must end before the loop goes on.
+            if !self.buffer.get(range.clone()).unwrap_or_default().trim_ascii_start().is_empty() {
                 return Ok(self.buffer.get(range).map(<[u8]>::trim_ascii));
             }
         }
@@ -79,6 +77,11 @@ impl<'a> Lines<'a> {
 
 /// A number as logs write it: `nan`, `inf` and `Infinity` are numbers too, and a figure may be grouped by commas.
 pub(super) fn number(text: &str) -> Option<f64> {
+    // Plain numbers, nearly all of them, take the short way.
+    text.parse().ok().or_else(|| decorated_number(text))
+}
+
+fn decorated_number(text: &str) -> Option<f64> {
     let text = text.trim().trim_matches(['\'', '"']);
     let start = text.bytes().find(|byte| !matches!(byte, b'+' | b'-'))?;
     if !(start.is_ascii_digit() || matches!(start, b'.' | b'n' | b'N' | b'i' | b'I')) {
@@ -89,6 +92,10 @@ pub(super) fn number(text: &str) -> Option<f64> {
 
 /// A step number: `12`, `12.0`, and `12/500` of progress counters.
 pub(super) fn step(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| decorated_step(text))
+}
+
+fn decorated_step(text: &str) -> Option<u64> {
     let text = text.trim().trim_matches(['\'', '"']);
     let text = text.split_once('/').map_or(text, |(step, _)| step.trim_end());
     text.parse().ok().or_else(|| whole(text.parse().ok()?))

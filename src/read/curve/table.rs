@@ -126,13 +126,10 @@ impl<'a> Rows<'a> {
             if self.step_column == Some(column) {
                 step = text(cell).and_then(lines::step);
             } else if let Some(place) = self.places.get(column).copied().flatten() {
-                match text(cell).map(str::trim) {
-                    Some("") => {}
-                    Some(text) => match lines::number(text) {
-                        Some(value) => self.values.push((place, value)),
-                        None => sound = false,
-                    },
-                    None => sound = false,
+                match text(cell).map(|text| (lines::number(text), text)) {
+                    Some((Some(value), _)) => self.values.push((place, value)),
+                    Some((None, text)) if text.trim().is_empty() => {}
+                    _ => sound = false,
                 }
             }
         }

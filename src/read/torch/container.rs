@@ -24,6 +24,13 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
     head.starts_with(ZIP) || head.starts_with(LEGACY)
 }
 
+/// Whether `source` is a zip archive of torch, and whether it holds storages; `None` where it is none.
+pub(crate) fn holds_storages(source: &Source) -> Option<bool> {
+    let archive = ZipArchive::new(Sequential::new(source)).ok()?;
+    let inner = |name: &str| archive.file_names().flatten().any(|member| member.contains(name));
+    inner("/data.pkl").then(|| inner("/data/"))
+}
+
 /// Reads the container of `source`.
 pub(super) fn open(source: &Source) -> Result<Content> {
     let mut head = [0; 4];

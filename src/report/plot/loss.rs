@@ -284,6 +284,7 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         .axis_desc_style(style(26, INK))
         .draw()
         .map_err(internal)?;
+    recorded(&mut chart, shown, &range)?;
     let few = shown.step.len() <= FEW;
     for stretch in shown.rel_stretches() {
         let points: Vec<(f64, f64)> =
@@ -299,6 +300,15 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         "relative difference |c - b| / |b|"
     };
     text(area, name, (152, 8), 26, FAINT)
+}
+
+/// The recorded noise, as an area from below.
+fn recorded(chart: &mut LogChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    if shown.band.is_empty() {
+        return Ok(());
+    }
+    let top = shown.step.iter().zip(&shown.band).map(|(step, band)| (*step, band.clamp(range.start, range.end)));
+    chart.draw_series(AreaSeries::new(top, range.start, BASELINE.mix(0.18))).map_err(internal).map(drop)
 }
 
 /// Whole decades around the differences and the limit.

@@ -1,0 +1,65 @@
+//! Two checkpoints to numbers, parameter by parameter, in parallel.
+
+use rayon::prelude::*;
+
+use super::tensor::{PairStats, compare};
+use crate::dtype::Dtype;
+use crate::pair::checkpoint::ParameterPairs;
+use crate::read::checkpoint::Parameter;
+use crate::read::tensor::TensorData;
+use crate::verdict::Side;
+
+/// One parameter of both sides.
+#[derive(Debug)]
+pub struct ParameterComparison<'a> {
+    /// Its name on the candidate's side.
+    pub name: &'a str,
+    /// What came of it.
+    pub outcome: ParameterOutcome,
+}
+
+/// What came of comparing a parameter.
+#[derive(Debug)]
+pub enum ParameterOutcome {
+    /// It was compared.
+    Compared {
+        /// Element types of baseline and candidate.
+        dtypes: (Dtype, Dtype),
+        /// The numbers.
+        stats: Box<PairStats>,
+    },
+    /// Shapes differ: baseline, candidate.
+    ShapesDiffer(Vec<u64>, Vec<u64>),
+    /// A side cannot be read; why.
+    Unread(Side, String),
+}
+
+/// Compares every pair; the order is that of `pairs`, whatever the thread count. `done` is called after each.
+pub fn parameters<'a>(pairs: &ParameterPairs<'a>, done: &(dyn Fn() + Sync)) -> Vec<ParameterComparison<'a>> {
+    pairs
+        .matched
+        .par_iter()
+        .map(|(name, baseline, candidate)| {
+            let outcome = match (baseline, candidate) {
+                (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => tensors(baseline, candidate),
+                (Parameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
+                (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
+            };
+            done();
+            ParameterComparison { name, outcome }
+        })
+        .collect()
+}
+
+fn tensors(baseline: &TensorData, candidate: &TensorData) -> ParameterOutcome {
+    if baseline.shape != candidate.shape {
+        return ParameterOutcome::ShapesDiffer(baseline.shape.clone(), candidate.shape.clone());
+    }
+    match compare(baseline, candidate) {
+        Ok(stats) => ParameterOutcome::Compared { dtypes: (baseline.dtype, candidate.dtype), stats: Box::new(stats) },
+        Err(error) => {
+            let side = if error.subject() == baseline.name() { Side::Baseline } else { Side::Candidate };
+            ParameterOutcome::Unread(side, error.to_string())
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The checkpoint check: checkpoints of both sides to a verdict each.
+
+use super::discover::Inventory;
+use super::{CheckOutcome, Progress};
+use crate::compare::checkpoint as compare;
+use crate::error::{Error, ErrorKind, Result};
+use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, rules};
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::{artifacts, policy as policy_rules};
+use crate::judge::settle::settle;
+use crate::judge::unit::{CheckpointUnit, Unit};
+use crate::pair::checkpoint as pair;
+use crate::policy::Policy;
+use crate::read::checkpoint::{Checkpoint, CheckpointPlace};
+use crate::verdict::{CheckId, Side, Verdict};
+
+/// Judges the checkpoints of both sides.
+pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(CheckId::Checkpoint);
+    let paired = pair::checkpoints(&baseline.checkpoints, &candidate.checkpoints);
+    let mut used = vec![false; policy.checkpoint.limits.len()];
+    for (b, c) in &paired.matched {
+        let judged = unit((baseline, b), (candidate, c), policy, progress, &mut used);
+        let settled = settle(judged.findings, policy);
+        let verdict = verdict_of(&settled.findings);
+        outcome.check.units.push(Unit::Checkpoint(Box::new(CheckpointUnit { verdict, ..judged.unit })));
+        outcome.findings.extend(settled.findings);
+        outcome.waived.extend(settled.waived);
+    }
+    let mut findings: Vec<Finding> = paired
+        .missing
+        .iter()
+        .map(|(place, side)| Finding::new(&rules::UNPAIRED, &place.path).with("side", side.as_str()))
+        .collect();
+    if !paired.matched.is_empty() {
+        let unused = policy.checkpoint.limits.iter().zip(&used).filter(|(_, used)| !**used);
+        findings.extend(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
+    }
+    let settled = settle(findings, policy);
+    let rest = (!settled.findings.is_empty()).then(|| verdict_of(&settled.findings));
+    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(Unit::verdict).chain(rest));
+    outcome.findings.extend(settled.findings);
+    outcome.waived.extend(settled.waived);
+    outcome
+}
+
+/// One checkpoint of both sides, opened, compared and judged.
+fn unit(
+    (baseline, b): (&Inventory, &CheckpointPlace),
+    (candidate, c): (&Inventory, &CheckpointPlace),
+    policy: &Policy,
+    progress: &dyn Progress,
+    used: &mut [bool],
+) -> JudgedCheckpoint {
+    let name = c.path.as_str();
+    let section = &policy.checkpoint;
+    let open = |inventory: &Inventory, place: &CheckpointPlace| -> Result<Checkpoint> {
+        let mut checkpoint = place.open(inventory.all_files())?;
+        checkpoint.parameters.retain(|name, _| !section.ignore.iter().any(|pattern| pattern.matches(name)));
+        Ok(checkpoint)
+    };
+    match (open(baseline, b), open(candidate, c)) {
+        (Ok(b), Ok(c)) => {
+            let pairs = pair::parameters(&b, &c, &section.prefixes);
+            progress.begin("comparing checkpoints", pairs.matched.len() as u64);
+            let comparisons = compare::parameters(&pairs, &|| progress.advance(1));
+            judge(name, &pairs, &comparisons, Settings { policy: section, profile: policy.profile }, used)
+        }
+        (b, c) => {
+            let sides = [(Side::Baseline, b.err()), (Side::Candidate, c.err())];
+            let findings = sides.into_iter().filter_map(|(side, error)| Some(damaged(name, side, &error?))).collect();
+            JudgedCheckpoint { unit: CheckpointUnit::empty(name), findings }
+        }
+    }
+}
+
+fn damaged(name: &str, side: Side, error: &Error) -> Finding {
+    let rule = if error.kind() == ErrorKind::Unsupported { &artifacts::UNSUPPORTED } else { &artifacts::DAMAGED };
+    Finding::new(rule, name)
+        .of_check(CheckId::Checkpoint)
+        .with("side", side.as_str())
+        .with("reason", error.message())
+        .with("help", error.help().unwrap_or_default())
+}

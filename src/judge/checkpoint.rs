@@ -1,0 +1,278 @@
+//! Judging checkpoints, parameter by parameter.
+//!
+//! A parameter's error is ‖c−b‖₂/‖b‖₂ over its finite elements. Two bands as for tensors of a dump: up to the noise of
+//! its element type it agrees; up to what another precision or algorithm makes it drifts (`warn`); above it is wrong
+//! (`fail`). Integers, shapes, and the places and signs of NaN and infinity are exact.
+
+use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome};
+use crate::compare::tensor::PairStats;
+use crate::dtype::Dtype;
+use crate::judge::dump::limits::{Band, band, looser};
+use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
+use crate::judge::number::Number;
+use crate::judge::unit::CheckpointUnit;
+use crate::pair::checkpoint::ParameterPairs;
+use crate::policy::checkpoint::{CheckpointPolicy, ParameterRule};
+use crate::verdict::{Profile, Severity, Side};
+
+/// Rules a unit shows; a model has hundreds of parameters, and only the worst tell something.
+const SHOWN: usize = 20;
+
+/// The rules of the checkpoint check.
+pub mod rules {
+    use crate::judge::rule::Rule;
+    use crate::verdict::{CheckId, Severity};
+
+    const fn rule(code: &'static str, severity: Severity) -> Rule {
+        Rule::new(CheckId::Checkpoint, code, severity)
+    }
+
+    /// A parameter differs by more than another precision explains.
+    pub const DIVERGES: Rule = rule("parameter-diverges", Severity::Fail);
+    /// A parameter differs by more than noise, as much as another precision or algorithm makes.
+    pub const DRIFTS: Rule = rule("parameter-drifts", Severity::Warn);
+    /// A parameter differs at all, under the profile that allows no difference.
+    pub const NOT_BIT_EXACT: Rule = rule("parameter-not-bit-exact", Severity::Fail);
+    /// An integer or boolean tensor differs.
+    pub const INTEGER_DIFFERS: Rule = rule("parameter-integer-differs", Severity::Fail);
+    /// Places or signs of NaN and infinity differ.
+    pub const NON_FINITE_DIFFERS: Rule = rule("parameter-non-finite-differs", Severity::Fail);
+    /// NaN or infinity at the same places on both sides.
+    pub const NON_FINITE: Rule = rule("parameter-non-finite", Severity::Warn);
+    /// Shapes differ.
+    pub const SHAPE_DIFFERS: Rule = rule("parameter-shape-differs", Severity::Fail);
+    /// Element types differ; between floating-point types it is a warning.
+    pub const DTYPE_DIFFERS: Rule = rule("parameter-dtype-differs", Severity::Fail);
+    /// A parameter is there on one side only.
+    pub const MISSING: Rule = rule("parameter-missing", Severity::Incomplete);
+    /// A prefix of all names is there on one side only.
+    pub const PREFIX_DIFFERS: Rule = rule("parameter-prefix-differs", Severity::Incomplete);
+    /// A parameter cannot be read.
+    pub const UNREAD: Rule = rule("parameter-unread", Severity::Incomplete);
+    /// Nothing could be compared.
+    pub const NOTHING_COMPARED: Rule = rule("checkpoint-not-compared", Severity::Incomplete);
+    /// A checkpoint is there on one side only.
+    pub const UNPAIRED: Rule = rule("checkpoint-missing", Severity::Incomplete);
+
+    /// All of them.
+    pub const RULES: &[&Rule] = &[
+        &DIVERGES,
+        &DRIFTS,
+        &NOT_BIT_EXACT,
+        &INTEGER_DIFFERS,
+        &NON_FINITE_DIFFERS,
+        &NON_FINITE,
+        &SHAPE_DIFFERS,
+        &DTYPE_DIFFERS,
+        &MISSING,
+        &PREFIX_DIFFERS,
+        &UNREAD,
+        &NOTHING_COMPARED,
+        &UNPAIRED,
+    ];
+}
+
+/// One judged checkpoint; its verdict follows from the findings once the policy has settled them.
+#[derive(Debug)]
+pub struct JudgedCheckpoint {
+    /// The unit, without a verdict.
+    pub unit: CheckpointUnit,
+    /// What is said of it.
+    pub findings: Vec<Finding>,
+}
+
+/// Judges the comparison of checkpoint `name`. `used` notes which of the policy's limits fitted a parameter.
+pub fn judge(
+    name: &str,
+    pairs: &ParameterPairs<'_>,
+    comparisons: &[ParameterComparison<'_>],
+    settings: Settings<'_>,
+    used: &mut [bool],
+) -> JudgedCheckpoint {
+    let mut judge = Judge { name, settings, findings: Vec::new(), outcomes: Vec::new() };
+    let (mut compared, mut not_compared) = (0, 0);
+    for comparison in comparisons {
+        match &comparison.outcome {
+            ParameterOutcome::Compared { dtypes, stats } => {
+                compared += 1;
+                judge.compared(comparison.name, *dtypes, stats, used);
+            }
+            ParameterOutcome::ShapesDiffer(baseline, candidate) => {
+                not_compared += 1;
+                judge.exact(
+                    &rules::SHAPE_DIFFERS,
+                    comparison.name,
+                    &format!("{baseline:?}"),
+                    &format!("{candidate:?}"),
+                );
+            }
+            ParameterOutcome::Unread(side, reason) => {
+                not_compared += 1;
+                let finding = Finding::new(&rules::UNREAD, comparison.name).with("side", side.as_str());
+                judge.say(finding.with("reason", reason.as_str()));
+            }
+        }
+    }
+    judge.missing(pairs);
+    if compared == 0 {
+        judge.say(Finding::new(&rules::NOTHING_COMPARED, name));
+    }
+    let unit = CheckpointUnit {
+        compared,
+        unmatched_candidate: pairs.only_candidate.len() as u64,
+        unmatched_baseline: pairs.only_baseline.len() as u64,
+        not_compared,
+        rules: worst(judge.outcomes),
+        ..CheckpointUnit::empty(name)
+    };
+    JudgedCheckpoint { unit, findings: judge.findings }
+}
+
+/// What checkpoints are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// The section of the policy.
+    pub policy: &'a CheckpointPolicy,
+    /// How severe the gate is as a whole.
+    pub profile: Profile,
+}
+
+/// The worst outcomes, by verdict, then by how much of the limit they use.
+fn worst(mut outcomes: Vec<RuleOutcome>) -> Vec<RuleOutcome> {
+    let margin = |outcome: &RuleOutcome| outcome.margin.map_or(f64::NEG_INFINITY, |margin| margin.0);
+    outcomes.sort_by(|a, b| b.verdict.cmp(&a.verdict).then(margin(a).total_cmp(&margin(b))));
+    outcomes.truncate(SHOWN);
+    outcomes
+}
+
+struct Judge<'a> {
+    name: &'a str,
+    settings: Settings<'a>,
+    findings: Vec<Finding>,
+    outcomes: Vec<RuleOutcome>,
+}
+
+impl Judge<'_> {
+    fn say(&mut self, finding: Finding) {
+        self.findings.push(finding.with("checkpoint", self.name));
+    }
+
+    /// A property that has to be the same and is not.
+    fn exact(&mut self, rule: &crate::judge::rule::Rule, parameter: &str, baseline: &str, candidate: &str) {
+        self.say(Finding::new(rule, parameter).with("baseline", baseline).with("candidate", candidate));
+    }
+
+    fn compared(&mut self, parameter: &str, dtypes: (Dtype, Dtype), stats: &PairStats, used: &mut [bool]) {
+        if dtypes.0 != dtypes.1 {
+            self.dtypes_differ(parameter, dtypes);
+        }
+        self.non_finite(parameter, stats);
+        let counts = |stats: &PairStats, finding: Finding| {
+            finding.with("unequal", stats.unequal).with("elements", stats.elements)
+        };
+        if dtypes.0.unit_roundoff() <= 0.0 && dtypes.1.unit_roundoff() <= 0.0 {
+            if stats.unequal > 0 {
+                self.say(counts(stats, Finding::new(&rules::INTEGER_DIFFERS, parameter)));
+            }
+            return;
+        }
+        if self.settings.profile == Profile::BitExact && stats.unequal > 0 {
+            self.say(counts(stats, Finding::new(&rules::NOT_BIT_EXACT, parameter)));
+        }
+        let dtype = looser(Some(dtypes.0), Some(dtypes.1)).unwrap_or(dtypes.0);
+        let rule = self.rule(parameter, dtype, used);
+        self.measured(parameter, relative_l2(stats, rule), band_of(dtype, rule));
+    }
+
+    fn dtypes_differ(&mut self, parameter: &str, (baseline, candidate): (Dtype, Dtype)) {
+        let both_float = baseline.unit_roundoff() > 0.0 && candidate.unit_roundoff() > 0.0;
+        let same_kind = both_float && baseline.is_complex() == candidate.is_complex();
+        let severity =
+            if same_kind && self.settings.profile != Profile::BitExact { Severity::Warn } else { Severity::Fail };
+        let finding = Finding::new(&rules::DTYPE_DIFFERS, parameter).weighing(severity);
+        self.say(finding.with("baseline", baseline.to_string()).with("candidate", candidate.to_string()));
+    }
+
+    fn non_finite(&mut self, parameter: &str, stats: &PairStats) {
+        let (nan, inf) = ((stats.nan_baseline, stats.nan_candidate), (stats.inf_baseline, stats.inf_candidate));
+        let rule = match stats.nonfinite_mismatches {
+            0 if nan.0 + inf.0 == 0 => return,
+            0 => &rules::NON_FINITE,
+            _ => &rules::NON_FINITE_DIFFERS,
+        };
+        let finding = Finding::new(rule, parameter)
+            .with("nan_baseline", nan.0)
+            .with("nan_candidate", nan.1)
+            .with("inf_baseline", inf.0)
+            .with("inf_candidate", inf.1)
+            .with("elements", stats.elements);
+        self.say(finding);
+    }
+
+    fn rule(&self, parameter: &str, dtype: Dtype, used: &mut [bool]) -> Option<&ParameterRule> {
+        let mut rules = self.settings.policy.limits.iter().zip(used);
+        let (rule, used) = rules.find(|(rule, _)| rule.fits(parameter, dtype))?;
+        *used = true;
+        Some(rule)
+    }
+
+    fn measured(&mut self, parameter: &str, error: f64, band: Band) {
+        let finding = if error > band.wrong {
+            Some(Finding::new(&rules::DIVERGES, parameter).with("limit", band.wrong))
+        } else if error > band.noise {
+            let strict = self.settings.profile == Profile::Strict;
+            let severity = if strict { Severity::Fail } else { Severity::Warn };
+            Some(Finding::new(&rules::DRIFTS, parameter).weighing(severity).with("limit", band.noise))
+        } else {
+            None
+        };
+        let limit = if error > band.noise { band.wrong } else { band.noise };
+        self.outcomes.push(RuleOutcome {
+            rule: "relative-l2".into(),
+            formula: "‖c−b‖₂ / ‖b‖₂".into(),
+            value: Some(Number(error)),
+            warn: Some(Number(band.noise)),
+            fail: Some(Number(band.wrong)),
+            margin: (limit > 0.0).then(|| Number(1.0 - error / limit)),
+            verdict: verdict_of(&finding),
+            note: parameter.to_owned(),
+        });
+        if let Some(finding) = finding {
+            self.say(finding.with("error", error));
+        }
+    }
+
+    fn missing(&mut self, pairs: &ParameterPairs<'_>) {
+        if let Some(prefix) = pairs.common_prefix() {
+            let count = pairs.only_candidate.len();
+            let finding = Finding::new(&rules::PREFIX_DIFFERS, self.name).with("prefix", prefix).with("count", count);
+            return self.say(finding);
+        }
+        for (names, side) in [(&pairs.only_baseline, Side::Candidate), (&pairs.only_candidate, Side::Baseline)] {
+            for name in names {
+                self.say(Finding::new(&rules::MISSING, *name).with("side", side.as_str()));
+            }
+        }
+    }
+}
+
+/// ‖c−b‖₂/‖b‖₂: 0 where nothing differs, infinite where only the baseline is all zero. 0 too where no element differs
+/// by more than the rule's absolute tolerance.
+fn relative_l2(stats: &PairStats, rule: Option<&ParameterRule>) -> f64 {
+    let absolute = rule.and_then(|rule| rule.absolute).map_or(0.0, |tolerance| tolerance.get());
+    if stats.max_abs_diff <= absolute {
+        return 0.0;
+    }
+    // Roots before the ratio: squares of small numbers may have vanished.
+    match (stats.sum_sq_diff.sqrt(), stats.sum_sq_baseline.sqrt()) {
+        (diff, norm) if norm > 0.0 => diff / norm,
+        _ => f64::INFINITY,
+    }
+}
+
+fn band_of(dtype: Dtype, rule: Option<&ParameterRule>) -> Band {
+    let Band { noise, wrong } = band(Some(dtype));
+    let noise = rule.and_then(|rule| rule.noise).map_or(noise, |tolerance| tolerance.get());
+    let wrong = rule.and_then(|rule| rule.wrong).map_or(wrong.max(noise), |tolerance| tolerance.get());
+    Band { noise: noise.min(wrong), wrong }
+}

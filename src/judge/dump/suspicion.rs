@@ -1,0 +1,153 @@
+//! What an exact difference leads to: the rule it breaks, or the earlier difference that explains it.
+
+use super::flow::{Item, Seen, is_received};
+use super::limits::{AMPLIFICATION, Band};
+use super::rules;
+use crate::compare::dump::{Basis, ExactDifference, Measurement};
+use crate::judge::rule::Rule;
+use crate::read::dump::TensorKind;
+use crate::read::dump::name::OpName;
+use crate::verdict::Severity;
+
+/// A rule that a value breaks by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How bad it is here.
+    pub severity: Severity,
+    /// Whether an operation or value can be blamed for it.
+    pub is_culprit: bool,
+}
+
+/// A suspicion that makes its operation or value a culprit.
+pub(super) fn culprit(rule: &'static Rule, severity: Severity) -> Option<Suspicion> {
+    Some(Suspicion { rule, severity, is_culprit: true })
+}
+
+/// What an exact difference of a received value leads to.
+pub(super) fn of_received(
+    exact: ExactDifference,
+    measured: &Measurement,
+    before: Seen,
+    limits: Band,
+    items: &[Item<'_>],
+    op: &str,
+) -> Option<Suspicion> {
+    let explained = before.error > limits.noise;
+    match exact {
+        ExactDifference::Checksum if !before.identical => None,
+        ExactDifference::Checksum if is_in_place_artefact(items, op) => {
+            Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
+        }
+        ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        ExactDifference::Integer if explained => None,
+        ExactDifference::Integer if before.error > 0.0 && is_tie_sized(measured) => {
+            culprit(&rules::NEAR_TIE, Severity::Warn)
+        }
+        ExactDifference::Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
+        // Another choice before it, of an expert or a branch, explains any shape and argument after it.
+        ExactDifference::NonFinite | ExactDifference::Shape | ExactDifference::Argument | ExactDifference::Kind
+            if before.error.is_infinite() =>
+        {
+            None
+        }
+        ExactDifference::NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
+        ExactDifference::Argument
+            if measured.error <= AMPLIFICATION.mul_add(before.error, limits.noise) && before.error > 0.0 =>
+        {
+            None
+        }
+        ExactDifference::Argument => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+        ExactDifference::Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
+        ExactDifference::Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
+        ExactDifference::RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
+        ExactDifference::Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+    }
+}
+
+/// What an exact difference of a made value leads to.
+pub(super) fn of_made(
+    exact: ExactDifference,
+    measured: &Measurement,
+    received: &Seen,
+    limits: Band,
+    items: &[Item<'_>],
+) -> Option<Suspicion> {
+    let received_exact = |wanted: &[ExactDifference]| {
+        items
+            .iter()
+            .filter(|item| is_received(item.kind))
+            .filter_map(|item| item.measured()?.exact)
+            .any(|exact| wanted.contains(&exact))
+    };
+    use ExactDifference::{Argument, Checksum, Dtype, Integer, Kind, NonFinite, RequiresGrad, Shape};
+    match exact {
+        Checksum if !received.identical => None,
+        Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        Integer if received.error > limits.noise => None,
+        Integer if is_tie_sized(measured) && ties(received, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
+        Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
+        NonFinite if received.error.is_infinite() => None,
+        NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
+        Dtype if received_exact(&[Dtype, Argument, Kind]) => None,
+        Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
+        Shape if received_exact(&[Shape, Argument, Integer, Kind]) || received.error.is_infinite() => None,
+        Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
+        RequiresGrad if received_exact(&[RequiresGrad]) => None,
+        RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
+        Argument | Kind if received.error > limits.noise => None,
+        Argument | Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
+    }
+}
+
+/// Whether an integer result may differ because its inputs tie: they carry noise, or the values it selects (beside
+/// the indices) agree.
+fn ties(received: &Seen, items: &[Item<'_>], limits: Band) -> bool {
+    let selected = || {
+        let mut values = items.iter().filter(|item| !is_received(item.kind) && item.dtype().is_some()).peekable();
+        values.peek().is_some()
+            && values.all(|item| {
+                item.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limits.noise)
+            })
+    };
+    received.error > 0.0 || selected()
+}
+
+/// Ties are rare: where more than half of the places differ, something else chose them.
+fn is_tie_sized(measured: &Measurement) -> bool {
+    let share = measured.metrics.iter().find(|(name, _)| *name == "unequal_share");
+    share.is_none_or(|(_, share)| *share <= 0.5)
+}
+
+/// Statistics beside a checksum say that the difference is noise; without them nothing does.
+fn checksum_severity(measured: &Measurement, limits: Band) -> Severity {
+    if measured.basis == Basis::Statistics && measured.error <= limits.noise { Severity::Warn } else { Severity::Fail }
+}
+
+/// Arguments whose checksum was taken while the call was already writing to them: the call may write in place, and
+/// every output is the same.
+pub(super) fn is_in_place_artefact(items: &[Item<'_>], op: &str) -> bool {
+    let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
+    let only_checksums = items
+        .iter()
+        .filter_map(Item::measured)
+        .all(|measured| measured.identical || measured.exact == Some(ExactDifference::Checksum));
+    may_write_in_place(op)
+        && only_checksums
+        && outputs.peek().is_some()
+        && outputs.all(|item| item.measured().is_some_and(|measured| measured.identical))
+}
+
+/// PyTorch's in-place calls: names that end in one underscore, the `__i…__` operators, `__setitem__`, and
+/// normalisations that update running statistics.
+fn may_write_in_place(op: &str) -> bool {
+    let base = OpName::parse(op).base;
+    let api = base.rsplit('.').next().unwrap_or_default();
+    let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");
+    (api.ends_with('_') && !api.ends_with("__"))
+        || in_place_operator
+        || api == "__setitem__"
+        || api.contains("_norm")
+        || api.contains("BatchNorm")
+}

@@ -1,0 +1,139 @@
+//! Pairing of checkpoints by place, and of their parameters by name.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::parameter::{prefix_of, rewritten};
+use crate::read::checkpoint::{Checkpoint, CheckpointPlace, Parameter};
+use crate::verdict::Side;
+
+/// Checkpoints of both sides, paired.
+#[derive(Debug, Default)]
+pub struct Checkpoints<'a> {
+    /// Baseline and candidate.
+    pub matched: Vec<(&'a CheckpointPlace, &'a CheckpointPlace)>,
+    /// Those without a partner, with the side that has none.
+    pub missing: Vec<(&'a CheckpointPlace, Side)>,
+}
+
+/// Pairs checkpoints: a single one on each side whatever it is called; else by path without what only tells the
+/// format; else by folder, where each side has one left there.
+pub fn checkpoints<'a>(baseline: &'a [CheckpointPlace], candidate: &'a [CheckpointPlace]) -> Checkpoints<'a> {
+    if let ([b], [c]) = (baseline, candidate) {
+        return Checkpoints { matched: vec![(b, c)], missing: Vec::new() };
+    }
+    let (mut left, mut right): (Vec<_>, Vec<_>) = (baseline.iter().collect(), candidate.iter().collect());
+    let mut matched = take_pairs(&mut left, &mut right, stem);
+    matched.extend(take_pairs(&mut left, &mut right, folder));
+    let missing = left.into_iter().map(|place| (place, Side::Candidate));
+    let missing = missing.chain(right.into_iter().map(|place| (place, Side::Baseline))).collect();
+    Checkpoints { matched, missing }
+}
+
+/// Pairs what has a key that is unique on both sides, and takes it out.
+fn take_pairs<'a>(
+    left: &mut Vec<&'a CheckpointPlace>,
+    right: &mut Vec<&'a CheckpointPlace>,
+    key: fn(&str) -> &str,
+) -> Vec<(&'a CheckpointPlace, &'a CheckpointPlace)> {
+    let unique = |places: &[&'a CheckpointPlace]| {
+        let mut by_key: BTreeMap<&str, Vec<&'a CheckpointPlace>> = BTreeMap::new();
+        places.iter().for_each(|place| by_key.entry(key(&place.path)).or_default().push(place));
+        by_key
+    };
+    let theirs = unique(right);
+    let mut pairs = Vec::new();
+    for (key, ours) in unique(left) {
+        if let ([b], Some([c])) = (ours.as_slice(), theirs.get(key).map(Vec::as_slice)) {
+            pairs.push((*b, *c));
+        }
+    }
+    left.retain(|place| !pairs.iter().any(|(b, _)| b.path == place.path));
+    right.retain(|place| !pairs.iter().any(|(_, c)| c.path == place.path));
+    pairs
+}
+
+/// The path without the endings that only tell the format.
+fn stem(path: &str) -> &str {
+    let path = path.strip_suffix(".index.json").unwrap_or(path);
+    let endings = [".safetensors", ".pt", ".pth", ".bin", ".ckpt"];
+    endings.iter().find_map(|ending| path.strip_suffix(ending)).unwrap_or(path)
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Parameters of two checkpoints, paired.
+#[derive(Debug, Default)]
+pub struct ParameterPairs<'a> {
+    /// The candidate's name with baseline and candidate, in order of the baseline's names.
+    pub matched: Vec<(&'a str, &'a Parameter, &'a Parameter)>,
+    /// Names that only the baseline has.
+    pub only_baseline: Vec<&'a str>,
+    /// Names that only the candidate has.
+    pub only_candidate: Vec<&'a str>,
+}
+
+/// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
+pub fn parameters<'a>(
+    baseline: &'a Checkpoint,
+    candidate: &'a Checkpoint,
+    prefixes: &BTreeMap<String, String>,
+) -> ParameterPairs<'a> {
+    let mut theirs: BTreeMap<String, &str> = BTreeMap::new();
+    for name in candidate.parameters.keys() {
+        theirs.entry(rewritten(name, prefixes)).or_insert(name);
+    }
+    let mut pairs = ParameterPairs::default();
+    for (name, parameter) in &baseline.parameters {
+        let partner = theirs.remove(&rewritten(name, prefixes));
+        match partner.and_then(|partner| Some((partner, candidate.parameters.get(partner)?))) {
+            Some((partner, theirs)) => pairs.matched.push((partner, parameter, theirs)),
+            None => pairs.only_baseline.push(name),
+        }
+    }
+    let matched: HashSet<&str> = pairs.matched.iter().map(|(name, ..)| *name).collect();
+    pairs.only_candidate =
+        candidate.parameters.keys().map(String::as_str).filter(|name| !matched.contains(name)).collect();
+    pairs
+}
+
+impl ParameterPairs<'_> {
+    /// A prefix that one side's left-over names carry and the other's do not, if it explains all of them.
+    pub fn common_prefix(&self) -> Option<String> {
+        prefix_of(&self.only_candidate, &self.only_baseline)
+            .or_else(|| prefix_of(&self.only_baseline, &self.only_candidate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(paths: &[&str]) -> Vec<CheckpointPlace> {
+        paths.iter().map(|path| CheckpointPlace::file((*path).to_owned())).collect()
+    }
+
+    #[test]
+    fn places_pair_by_name_without_format_then_by_folder() {
+        let baseline = places(&["a/model.safetensors", "b/pytorch_model.bin", "c/model.pt", "lost/x.pt"]);
+        let candidate =
+            places(&["a/model.safetensors.index.json", "b/model.safetensors", "c/model.pt", "c/optimizer.pt"]);
+        let paired = checkpoints(&baseline, &candidate);
+        let paths: Vec<(&str, &str)> = paired.matched.iter().map(|(b, c)| (b.path.as_str(), c.path.as_str())).collect();
+        let expected = [
+            ("a/model.safetensors", "a/model.safetensors.index.json"),
+            ("c/model.pt", "c/model.pt"),
+            ("b/pytorch_model.bin", "b/model.safetensors"),
+        ];
+        assert_eq!(paths, expected);
+        let missing: Vec<(&str, Side)> =
+            paired.missing.iter().map(|(place, side)| (place.path.as_str(), *side)).collect();
+        assert_eq!(missing, [("lost/x.pt", Side::Candidate), ("c/optimizer.pt", Side::Baseline)]);
+    }
+
+    #[test]
+    fn one_on_each_side_is_a_pair_whatever_it_is_called() {
+        assert_eq!(checkpoints(&places(&["x.pt"]), &places(&["deep/y.safetensors"])).matched.len(), 1);
+    }
+}

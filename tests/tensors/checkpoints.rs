@@ -1,0 +1,99 @@
+//! Checkpoints through the whole gate; see `tests/fixtures/checkpoints/make.py`.
+
+use std::path::{Path, PathBuf};
+
+use precision_gate::gate::{Quiet, Request, run};
+use precision_gate::judge::rule;
+use precision_gate::judge::unit::Unit;
+use precision_gate::policy::Policy;
+use precision_gate::report::GateResult;
+use precision_gate::report::messages::{self, Language};
+use precision_gate::verdict::{CheckId, Verdict};
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoints")
+}
+
+fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
+    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let request = Request {
+        baseline: baseline.display().to_string(),
+        candidate: candidate.display().to_string(),
+        checks: Request::COMPARE_CHECKS.to_vec(),
+        policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
+        matching: precision_gate::msprobe::dump::Matching::default(),
+    };
+    run(&request, &Quiet).expect("both paths are there").result
+}
+
+fn codes(result: &GateResult) -> Vec<&str> {
+    let mut codes: Vec<&str> = result.findings.iter().map(|finding| finding.code.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+#[test]
+fn every_case_gets_its_verdict_and_its_findings() {
+    let mut cases = 0;
+    for case in std::fs::read_dir(root()).expect("fixtures").flatten().filter(|case| case.path().is_dir()) {
+        let truth: Value =
+            serde_json::from_slice(&std::fs::read(case.path().join("case.json")).expect("case.json")).expect("JSON");
+        let policy = truth["policy"].as_str().unwrap_or_default();
+        let mut result = judged(&case.path().join("gpu"), &case.path().join("npu"), policy);
+        let name = case.file_name();
+        assert_eq!(truth["verdict"].as_str(), Some(result.verdict.as_str()), "{name:?}: {:?}", result.findings);
+        let expected: Vec<&str> = truth["codes"].as_array().expect("codes").iter().filter_map(Value::as_str).collect();
+        assert_eq!(codes(&result), expected, "{name:?}");
+        for language in [Language::En, Language::Zh] {
+            messages::fill(&mut result.findings, language).expect("every finding has its text");
+        }
+        cases += 1;
+    }
+    assert!(cases > 15, "only {cases} cases");
+}
+
+#[test]
+fn the_worst_parameter_stands_first_with_its_numbers() {
+    let case = root().join("one_parameter_wrong");
+    let result = judged(&case.join("gpu"), &case.join("npu"), "");
+    let check = result.checks.iter().find(|check| check.id == CheckId::Checkpoint).expect("the check");
+    let Some(Unit::Checkpoint(unit)) = check.units.first() else { panic!("no unit") };
+    assert_eq!((unit.compared, unit.not_compared, unit.verdict), (6, 0, Verdict::Fail));
+    let worst = unit.rules.first().expect("rules");
+    assert_eq!((worst.note.as_str(), worst.verdict), ("layers.0.attn.q.bias", Verdict::Fail));
+    assert!((worst.value.expect("measured").0 - 0.01).abs() < 1e-6);
+    assert_eq!(result.findings.first().map(|finding| finding.place.as_str()), Some("layers.0.attn.q.bias"));
+}
+
+#[test]
+fn profiles_decide_about_small_differences() {
+    let case = |name: &str, profile: &str| {
+        let case = root().join(name);
+        judged(&case.join("gpu"), &case.join("npu"), &format!("profile: {profile}")).verdict
+    };
+    assert_eq!(case("drift", "strict"), Verdict::Fail);
+    assert_eq!(case("rounding", "strict"), Verdict::Pass);
+    assert_eq!(case("rounding", "bit-exact"), Verdict::Fail);
+    assert_eq!(case("sharded", "bit-exact"), Verdict::Pass);
+}
+
+#[test]
+fn two_files_are_a_pair_and_one_alone_is_none() {
+    let (sound, other) = (root().join("identical/gpu/model.safetensors"), root().join("legacy_container/gpu/model.pt"));
+    assert_eq!(judged(&sound, &other, "").verdict, Verdict::Pass);
+    let alone = judged(&sound, &root().join("identical/case.json"), "");
+    assert_eq!(alone.verdict, Verdict::Incomplete);
+}
+
+#[test]
+fn a_file_that_is_cut_short_is_incomplete() {
+    let folder = tempfile::tempdir().expect("folder");
+    let bytes = std::fs::read(root().join("identical/gpu/model.safetensors")).expect("fixture");
+    let cut = folder.path().join("model.safetensors");
+    std::fs::write(&cut, &bytes[..bytes.len() - 8]).expect("written");
+    let result = judged(&root().join("identical/gpu"), folder.path(), "");
+    assert_eq!(result.verdict, Verdict::Incomplete);
+    assert!(codes(&result).contains(&"artifact-damaged"), "{:?}", codes(&result));
+}
