@@ -12,8 +12,13 @@ use precision_gate::report::messages::{self, Language};
 use precision_gate::verdict::Verdict;
 
 fn folders(root: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> =
-        fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    let mut found: Vec<PathBuf> = fs::read_dir(root)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
     found.sort();
     found
 }
@@ -36,7 +41,11 @@ fn against_itself(location: &Path) -> Option<String> {
     if result.verdict == Verdict::Fail {
         return Some(format!("{location} fails against itself: {:?}", result.findings));
     }
-    result.findings.iter().any(|finding| finding.message.is_empty()).then(|| format!("{location}: a finding without a word"))
+    result
+        .findings
+        .iter()
+        .any(|finding| finding.message.is_empty())
+        .then(|| format!("{location}: a finding without a word"))
 }
 
 #[test]

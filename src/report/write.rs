@@ -66,7 +66,10 @@ pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Op
     ] {
         if let Some(png) = picture {
             file(options.out, name, &png)?;
-            attached.push(junit::Picture { check, path: options.out.join(name).display().to_string() });
+            // GitLab looks below the project's folder; a path of this machine would only tell its name.
+            if options.out.is_relative() {
+                attached.push(junit::Picture { check, path: options.out.join(name).display().to_string() });
+            }
         }
     }
     let issues = issue::all(result, &issue::Options { language, source_root: options.source_root })?;
