@@ -104,6 +104,29 @@ fn limits_by_selector_decide_and_an_idle_selector_is_told() {
 }
 
 #[test]
+fn a_preset_decides_and_the_gates_own_judgement_stands_beside_it() {
+    let verdict = |name: &str, preset: &str| case(name, &format!("dump: {{ preset: {preset} }}")).verdict;
+    for preset in ["torch-assert-close", "numpy", "polygraphy", "pcc-0.99", "cann-mixed", "cann-double-1e-3", "msprobe"]
+    {
+        assert_eq!(verdict("identical_glm_tensor_mix", preset), Verdict::Pass, "{preset}");
+    }
+    // fp16 operands in one linear layer: 3e-4 of the scale.
+    for (preset, wanted) in [
+        ("torch-assert-close", Verdict::Fail),
+        ("numpy", Verdict::Fail),
+        ("pcc-0.99", Verdict::Pass),
+        ("msprobe", Verdict::Pass),
+    ] {
+        assert_eq!(verdict("cnn_tensor_l1_fp16_linear", preset), wanted, "{preset}");
+    }
+    let shown = case("cnn_tensor_l1_fp16_linear", "dump: { preset: msprobe }");
+    assert!(
+        shown.findings.iter().any(|finding| finding.code == "other-precision" && finding.severity == Severity::Info)
+    );
+    assert_eq!(verdict("benign_glm_stats_mix", "numpy"), Verdict::Incomplete, "statistics hold no elements");
+}
+
+#[test]
 fn a_waiver_covers_until_it_expires() {
     let name = "cnn_tensor_l1_fp16_linear";
     let waiver = |place: &str, expires: &str| {

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::closeness::{Closeness, ElementTolerance, closeness};
 use super::tensor::{self, PairStats};
 use crate::dtype::Dtype;
 use crate::error::Result;
@@ -293,6 +294,8 @@ pub struct LeafComparison {
     pub measured: Option<Measurement>,
     /// What one pass over the data found, where there is data.
     pub stats: Option<Box<PairStats>>,
+    /// Elements counted by a tolerance, where that was asked for.
+    pub closeness: Option<Closeness>,
     /// Why the data could not be compared, where it should have been.
     pub unreadable: Option<String>,
 }
@@ -304,6 +307,8 @@ pub struct Folders<'a> {
     pub baseline: &'a DumpFolder,
     /// The candidate's.
     pub candidate: &'a DumpFolder,
+    /// The tolerance that elements of two types are counted by, where they are to be counted.
+    pub tolerance: Option<&'a (dyn Fn(Dtype, Dtype) -> Option<ElementTolerance> + Sync)>,
 }
 
 /// Compares every paired operation of a unit, in parallel over operations.
@@ -325,36 +330,46 @@ fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>)
         let left = pair.baseline.and_then(|index| baseline.leaves.get(index));
         let right = pair.candidate.and_then(|index| candidate.leaves.get(index));
         let (Some(left), Some(right)) = (left, right) else {
-            return LeafComparison { pair, measured: None, stats: None, unreadable: None };
+            return LeafComparison { pair, measured: None, stats: None, closeness: None, unreadable: None };
         };
         let recorded = recorded(&left.value, &right.value);
         match data(&left.value, &right.value, folders) {
-            None => LeafComparison { pair, measured: Some(recorded), stats: None, unreadable: None },
-            Some(Ok(stats)) => {
+            None => LeafComparison { pair, measured: Some(recorded), stats: None, closeness: None, unreadable: None },
+            Some(Ok((stats, closeness))) => {
                 let measured = Some(measured(
                     &recorded,
                     &stats,
                     matches!(&left.value, Value::Tensor(record) if is_exact_type(record)),
                 ));
-                LeafComparison { pair, measured, stats: Some(Box::new(stats)), unreadable: None }
+                LeafComparison { pair, measured, stats: Some(Box::new(stats)), closeness, unreadable: None }
             }
-            Some(Err(error)) => {
-                LeafComparison { pair, measured: Some(recorded), stats: None, unreadable: Some(error.to_string()) }
-            }
+            Some(Err(error)) => LeafComparison {
+                pair,
+                measured: Some(recorded),
+                stats: None,
+                closeness: None,
+                unreadable: Some(error.to_string()),
+            },
         }
     };
     crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect()
 }
 
 /// Compares the saved data of two tensors of one shape; `None` where one side saved none.
-fn data(baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<Result<PairStats>> {
+fn data(baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<Result<(PairStats, Option<Closeness>)>> {
     let (Value::Tensor(baseline), Value::Tensor(candidate)) = (baseline, candidate) else { return None };
     let (left, right) = (baseline.data_name.as_ref()?, candidate.data_name.as_ref()?);
     if baseline.shape != candidate.shape {
         return None;
     }
     let open = |folder: &DumpFolder, name: &str| crate::read::tensor::open(folder.open_tensor(name)?);
-    Some(open(folders.baseline, left).and_then(|left| tensor::compare(&left, &open(folders.candidate, right)?)))
+    let compare = || {
+        let (left, right) = (open(folders.baseline, left)?, open(folders.candidate, right)?);
+        let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
+        let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
+        Ok((tensor::compare(&left, &right)?, counted))
+    };
+    Some(compare())
 }
 
 /// What data says, beside the exact properties the records say.

@@ -10,8 +10,8 @@ use super::{CheckOutcome, Progress, Request};
 use crate::compare::dump::{self as compare, UnitComparison};
 use crate::error::Error;
 use crate::judge::dump::flow::Context;
-use crate::judge::dump::rules;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
+use crate::judge::dump::{preset, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::settle::settle;
@@ -79,7 +79,7 @@ fn step(
     let policy = &request.policy;
     let mut compared = Vec::new();
     for pair in pairs {
-        match read_and_compare(pair) {
+        match read_and_compare(pair, policy) {
             Ok(unit) => compared.push(unit),
             Err(errors) => unreadable(pair, &errors, policy, outcome),
         }
@@ -132,12 +132,15 @@ impl Compared<'_> {
     }
 }
 
-fn read_and_compare<'a>(pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Vec<(Side, Error)>> {
+fn read_and_compare<'a>(pair: &'a UnitPair<'a>, policy: &Policy) -> Result<Compared<'a>, Vec<(Side, Error)>> {
     let (baseline, candidate) = rayon::join(|| pair.baseline.read(), || pair.candidate.read());
     match (baseline, candidate) {
         (Ok(baseline), Ok(candidate)) => {
             let pairs = crate::pair::dump::operations(&baseline, &candidate);
-            let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate };
+            let preset = policy.dump.preset;
+            let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
+            let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
+            let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, tolerance };
             let comparison = compare::unit(&baseline, &candidate, &pairs, &folders);
             Ok(Compared { pair, baseline, candidate, comparison })
         }

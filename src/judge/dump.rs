@@ -8,6 +8,7 @@
 pub mod flow;
 pub mod limits;
 pub mod lines;
+pub mod preset;
 pub mod rules;
 pub mod suspicion;
 pub mod unit;

@@ -12,8 +12,47 @@ use crate::dtype::Dtype;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct DumpPolicy {
+    /// A published rule that decides about numbers in place of the gate's own, which is shown beside it.
+    pub preset: Option<TensorPreset>,
     /// Limits of some operations in place of the built-in ones; the first that fits decides.
     pub limits: Vec<LimitRule>,
+}
+
+/// A published rule for tensors; needs their data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TensorPreset {
+    /// `torch.testing.assert_close` with its defaults.
+    TorchAssertClose,
+    /// `numpy.allclose` with its defaults.
+    Numpy,
+    /// Polygraphy's `CompareFunc.simple` with its defaults.
+    Polygraphy,
+    /// A correlation of 0.99.
+    #[serde(rename = "pcc-0.99")]
+    Pcc,
+    /// CANN's mixed tolerance.
+    CannMixed,
+    /// Double one-thousandth.
+    #[serde(rename = "cann-double-1e-3")]
+    CannDouble,
+    /// msprobe's old "Accuracy Reached or Not".
+    Msprobe,
+}
+
+impl TensorPreset {
+    /// The name as a policy writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TorchAssertClose => "torch-assert-close",
+            Self::Numpy => "numpy",
+            Self::Polygraphy => "polygraphy",
+            Self::Pcc => "pcc-0.99",
+            Self::CannMixed => "cann-mixed",
+            Self::CannDouble => "cann-double-1e-3",
+            Self::Msprobe => "msprobe",
+        }
+    }
 }
 
 /// Limits for the operations a selector fits.

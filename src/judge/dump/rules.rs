@@ -35,6 +35,10 @@ pub const IN_PLACE_ARGUMENT: Rule = rule("in-place-argument", Severity::Warn);
 pub const ERROR_ACCUMULATES: Rule = rule("error-accumulates", Severity::Warn);
 /// A value differs at all, under the profile that allows no difference.
 pub const NOT_BIT_EXACT: Rule = rule("not-bit-exact", Severity::Fail);
+/// A tensor does not meet the published rule that the policy chose.
+pub const PRESET_NOT_MET: Rule = rule("preset-not-met", Severity::Fail);
+/// The chosen rule needs tensor data, and the dump holds none.
+pub const PRESET_NEEDS_DATA: Rule = rule("preset-needs-data", Severity::Incomplete);
 /// Operations of one side have no partner.
 pub const OPERATIONS_MISSING: Rule = rule("operations-missing", Severity::Incomplete);
 /// A value of a paired operation is there on one side only.
@@ -66,6 +70,8 @@ pub const RULES: &[&Rule] = &[
     &IN_PLACE_ARGUMENT,
     &ERROR_ACCUMULATES,
     &NOT_BIT_EXACT,
+    &PRESET_NOT_MET,
+    &PRESET_NEEDS_DATA,
     &OPERATIONS_MISSING,
     &VALUE_MISSING,
     &TENSOR_UNREADABLE,

@@ -2,18 +2,20 @@
 
 use super::flow::{self, Context, LeafFlow, OperationFlow};
 use super::lines;
+use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
-use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
+use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
 use crate::judge::operation::OperationLine;
 use crate::judge::settle::settle;
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint};
 use crate::policy::Policy;
+use crate::policy::dump::TensorPreset;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
-use crate::verdict::{Profile, Severity};
+use crate::verdict::{Profile, Severity, Verdict};
 
 /// Suspects that become findings of their own; the rest are counted.
 const MOST_FINDINGS: usize = 20;
@@ -62,6 +64,10 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy.profile).collect();
     let mut findings = view.suspect_findings(&suspects);
+    if let Some(preset) = policy.dump.preset {
+        show_only(&mut findings);
+        findings.extend(view.preset_findings(preset));
+    }
     findings.extend(view.missing_findings());
     findings.extend(view.unreadable_findings());
     findings.extend(view.task_finding());
@@ -82,6 +88,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         culprits.find(|other| !same_operation(unit.culprit.as_ref(), other)).map(|suspect| view.culprit(suspect));
     unit.verdict = verdict_of(&settled.findings);
     unit.profile = view.profile();
+    unit.rules = policy.dump.preset.and_then(|preset| view.preset_outcome(preset)).into_iter().collect();
     JudgedUnit {
         unit,
         findings: settled.findings,
@@ -90,6 +97,14 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         largest_error: view.largest_error(),
         limits_used,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
+    }
+}
+
+/// A chosen preset decides about numbers; what the gate itself thinks of them is shown and does not count.
+fn show_only(findings: &mut [Finding]) {
+    let numeric = [&rules::OUTPUT_DIVERGES, &rules::OTHER_PRECISION, &rules::INPUT_DIFFERS];
+    for finding in findings.iter_mut().filter(|finding| numeric.iter().any(|rule| rule.code == finding.code)) {
+        finding.severity = Severity::Info;
     }
 }
 
@@ -299,6 +314,55 @@ impl<'a> View<'a> {
                 .with("unit", self.place())
                 .with("count", count),
         )
+    }
+
+    /// What a preset says of every tensor whose data was compared.
+    fn preset_outcomes(
+        &self,
+        preset: TensorPreset,
+    ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, PresetOutcome)> {
+        self.leaf_comparisons().filter_map(move |(operation, leaf)| {
+            let outcome = preset::apply(preset, leaf.stats.as_deref()?, leaf.closeness.as_ref())?;
+            Some((operation, leaf, outcome))
+        })
+    }
+
+    fn preset_findings(&self, preset: TensorPreset) -> Vec<Finding> {
+        let mut outcomes = self.preset_outcomes(preset).peekable();
+        if outcomes.peek().is_none() {
+            return vec![Finding::new(&rules::PRESET_NEEDS_DATA, self.place()).with("preset", preset.as_str())];
+        }
+        let unmet = outcomes.filter(|(_, _, outcome)| !outcome.is_met).take(MOST_FINDINGS);
+        let finding = |(operation, leaf, outcome): (&OperationComparison, &LeafComparison, PresetOutcome)| {
+            let op = self.candidate_operation(operation).map_or("", |operation| &operation.name);
+            Finding::new(&rules::PRESET_NOT_MET, self.row(operation, leaf).unwrap_or_default())
+                .with("unit", self.place())
+                .with("op", op)
+                .with("preset", preset.as_str())
+                .with("value", outcome.value)
+                .with("limit", outcome.limit)
+        };
+        unmet.map(finding).collect()
+    }
+
+    /// The preset as a rule of the unit, with its worst value.
+    fn preset_outcome(&self, preset: TensorPreset) -> Option<RuleOutcome> {
+        let distance = |outcome: &PresetOutcome| (!outcome.is_met, (outcome.value - outcome.limit).abs());
+        let worst = self.preset_outcomes(preset).max_by(|(_, _, a), (_, _, b)| {
+            let (a, b) = (distance(a), distance(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let (operation, leaf, outcome) = worst?;
+        Some(RuleOutcome {
+            rule: preset.as_str().to_owned(),
+            formula: preset::formula(preset).to_owned(),
+            value: Some(Number(outcome.value)),
+            warn: None,
+            fail: Some(Number(outcome.limit)),
+            margin: None,
+            verdict: if outcome.is_met { Verdict::Pass } else { Verdict::Fail },
+            note: self.row(operation, leaf).unwrap_or_default().to_owned(),
+        })
     }
 
     fn counts(&self) -> DumpUnit {

@@ -1,0 +1,101 @@
+//! How many elements lie within a tolerance, for rules that count elements; read only where such a rule is asked for.
+
+use pulp::Arch;
+
+use super::convert;
+use crate::error::Result;
+use crate::read::tensor::TensorData;
+
+/// Elements converted at once.
+const BLOCK: u64 = 64 * 1024;
+
+/// A tolerance per element: `|c − b| <= absolute + relative · |b|`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ElementTolerance {
+    /// Relative to the baseline's element.
+    pub relative: f64,
+    /// Absolute.
+    pub absolute: f64,
+}
+
+/// What counting found. Equal infinities are close, NaN never is, as in `torch.testing.assert_close`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Closeness {
+    /// Elements of each side.
+    pub elements: u64,
+    /// Elements within the tolerance.
+    pub within: u64,
+    /// Elements beyond the absolute part and beyond the relative part alone.
+    pub beyond_both: u64,
+    sum_baseline: f64,
+    sum_candidate: f64,
+    sum_sq_baseline: f64,
+    sum_sq_candidate: f64,
+    sum_product: f64,
+}
+
+impl Closeness {
+    /// Share of elements within the tolerance; 1 for empty tensors.
+    #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+    pub fn share(&self) -> f64 {
+        if self.elements == 0 { 1.0 } else { self.within as f64 / self.elements as f64 }
+    }
+
+    /// Pearson's correlation of both sides; `None` where a side is constant or not finite, for which it is undefined.
+    #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+    pub fn pearson(&self) -> Option<f64> {
+        let count = self.elements as f64;
+        let covariance = self.sum_product - self.sum_baseline * self.sum_candidate / count;
+        let spread = |squares: f64, sum: f64| squares - sum * sum / count;
+        let product =
+            spread(self.sum_sq_baseline, self.sum_baseline) * spread(self.sum_sq_candidate, self.sum_candidate);
+        (product > 0.0 && product.is_finite()).then(|| covariance / product.sqrt())
+    }
+
+    fn take(&mut self, baseline: f64, candidate: f64, tolerance: ElementTolerance) {
+        let difference = (candidate - baseline).abs();
+        let equal = baseline.to_bits() == candidate.to_bits();
+        self.elements += 1;
+        if equal && !baseline.is_nan() || difference <= tolerance.absolute + tolerance.relative * baseline.abs() {
+            self.within += 1;
+        }
+        let beyond = |limit: f64| difference.is_nan() || difference > limit;
+        if !equal && beyond(tolerance.absolute) && beyond(tolerance.relative * baseline.abs()) {
+            self.beyond_both += 1;
+        }
+        self.sum_baseline += baseline;
+        self.sum_candidate += candidate;
+        self.sum_sq_baseline += baseline * baseline;
+        self.sum_sq_candidate += candidate * candidate;
+        self.sum_product += baseline * candidate;
+    }
+}
+
+/// Counts over two tensors of equal element count, in row-major order; complex numbers count with their real parts.
+pub fn closeness(baseline: &TensorData, candidate: &TensorData, tolerance: ElementTolerance) -> Result<Closeness> {
+    let arch = Arch::new();
+    let mut found = Closeness::default();
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let elements = baseline.elements().min(candidate.elements());
+    for start in (0..elements).step_by(usize::try_from(BLOCK).unwrap_or(usize::MAX)) {
+        let count = BLOCK.min(elements - start);
+        block(arch, baseline, start, count, &mut left)?;
+        block(arch, candidate, start, count, &mut right)?;
+        left.iter().zip(&right).for_each(|(baseline, candidate)| found.take(*baseline, *candidate, tolerance));
+    }
+    Ok(found)
+}
+
+fn block(arch: Arch, tensor: &TensorData, start: u64, count: u64, out: &mut Vec<f64>) -> Result<()> {
+    let mut bytes = vec![0; usize::try_from(count).unwrap_or(0) * tensor.dtype.size()];
+    tensor.read_block(start, &mut bytes)?;
+    if convert::fits_f32(tensor.dtype) {
+        let mut narrow = Vec::new();
+        convert::to_f32(arch, tensor.dtype, &bytes, &mut narrow);
+        out.clear();
+        out.extend(narrow.into_iter().map(f64::from));
+    } else {
+        convert::to_f64(arch, tensor.dtype, &bytes, false, out);
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Published rules for tensors (`standards.md` sections 2 and 5), for teams that keep their number.
+
+use crate::compare::closeness::{Closeness, ElementTolerance};
+use crate::compare::tensor::PairStats;
+use crate::dtype::Dtype;
+use crate::policy::dump::TensorPreset;
+
+/// What a preset says of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PresetOutcome {
+    /// The value measured.
+    pub value: f64,
+    /// Its limit.
+    pub limit: f64,
+    /// Whether the rule is met.
+    pub is_met: bool,
+}
+
+/// The rule in plain mathematical text.
+pub fn formula(preset: TensorPreset) -> &'static str {
+    match preset {
+        TensorPreset::TorchAssertClose => "share of |c - b| <= atol + rtol |b| is 1, rtol and atol by dtype",
+        TensorPreset::Numpy => "share of |c - b| <= 1e-8 + 1e-5 |b| is 1",
+        TensorPreset::Polygraphy => "no element has |c - b| > 1e-5 and |c - b| > 1e-5 |b|",
+        TensorPreset::Pcc => "Pearson's correlation >= 0.99",
+        TensorPreset::CannMixed => "share of |c - b| <= atol + rtol |b| >= 0.99, rtol and atol by dtype",
+        TensorPreset::CannDouble => "share of elements with a relative error of 1e-3 or more <= 1e-3",
+        TensorPreset::Msprobe => "not (cosine < 0.99 and max |c - b| > 0.001), cosine >= 0.9, max |c - b| <= 1",
+    }
+}
+
+/// The tolerance a preset counts elements by; `None` for those that count none.
+pub fn tolerance(preset: TensorPreset, baseline: Dtype, candidate: Dtype) -> Option<ElementTolerance> {
+    let of = |relative, absolute| ElementTolerance { relative, absolute };
+    match preset {
+        TensorPreset::TorchAssertClose => {
+            // With two types the looser pair applies.
+            let (left, right) = (torch(baseline), torch(candidate));
+            Some(of(left.relative.max(right.relative), left.absolute.max(right.absolute)))
+        }
+        TensorPreset::Numpy => Some(of(1e-5, 1e-8)),
+        TensorPreset::Polygraphy => Some(of(1e-5, 1e-5)),
+        TensorPreset::Pcc => Some(of(0.0, 0.0)),
+        TensorPreset::CannMixed => Some(cann(baseline)),
+        TensorPreset::CannDouble | TensorPreset::Msprobe => None,
+    }
+}
+
+/// `torch.testing.assert_close`, defaults.
+fn torch(dtype: Dtype) -> ElementTolerance {
+    let (relative, absolute) = match dtype {
+        Dtype::F16 => (1e-3, 1e-5),
+        Dtype::BF16 => (1.6e-2, 1e-5),
+        Dtype::F32 | Dtype::C64 => (1.3e-6, 1e-5),
+        Dtype::F64 | Dtype::C128 => (1e-7, 1e-7),
+        _ => (0.0, 0.0),
+    };
+    ElementTolerance { relative, absolute }
+}
+
+/// CANN's mixed tolerance.
+fn cann(dtype: Dtype) -> ElementTolerance {
+    let (relative, absolute) = match dtype {
+        Dtype::F16 => (2f64.powi(-9), 2f64.powi(-9)),
+        Dtype::BF16 => (2f64.powi(-6), 2f64.powi(-6)),
+        Dtype::F8E4M3 | Dtype::F8E5M2 => (0.25, 0.0625),
+        Dtype::F32 | Dtype::F64 | Dtype::C64 | Dtype::C128 => (2f64.powi(-10), 2f64.powi(-16)),
+        _ => (0.0, 0.0),
+    };
+    ElementTolerance { relative, absolute }
+}
+
+/// Applies a preset to what was measured; `None` where it says nothing (a correlation of constants).
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+pub fn apply(preset: TensorPreset, stats: &PairStats, closeness: Option<&Closeness>) -> Option<PresetOutcome> {
+    let at_least = |value: f64, limit: f64| PresetOutcome { value, limit, is_met: value >= limit };
+    let at_most = |value: f64, limit: f64| PresetOutcome { value, limit, is_met: value <= limit };
+    match preset {
+        TensorPreset::TorchAssertClose | TensorPreset::Numpy => Some(at_least(closeness?.share(), 1.0)),
+        TensorPreset::CannMixed => Some(at_least(closeness?.share(), 0.99)),
+        TensorPreset::Polygraphy => Some(at_most(closeness?.beyond_both as f64, 0.0)),
+        TensorPreset::Pcc if stats.unequal == 0 => Some(at_least(1.0, 0.99)),
+        TensorPreset::Pcc => Some(at_least(closeness?.pearson()?, 0.99)),
+        TensorPreset::CannDouble => {
+            let beyond = stats.elements.saturating_sub(stats.msprobe.below_thousandth);
+            let non_finite = stats.nonfinite_mismatches > 0;
+            let share = if stats.elements == 0 { 0.0 } else { beyond as f64 / stats.elements as f64 };
+            Some(PresetOutcome { is_met: share <= 1e-3 && !non_finite, ..at_most(share, 1e-3) })
+        }
+        TensorPreset::Msprobe => Some(msprobe(stats)),
+    }
+}
+
+/// msprobe's old column "Accuracy Reached or Not".
+fn msprobe(stats: &PairStats) -> PresetOutcome {
+    let norms = (stats.sum_sq_baseline * stats.sum_sq_candidate).sqrt();
+    let cosine = if norms > 0.0 { stats.dot / norms } else { 1.0 };
+    let largest = stats.max_abs_diff;
+    let is_met =
+        stats.nonfinite_mismatches == 0 && !(cosine < 0.99 && largest > 0.001 || cosine < 0.9 || largest > 1.0);
+    PresetOutcome { value: cosine, limit: 0.99, is_met }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerances_are_the_published_ones() {
+        let torch = tolerance(TensorPreset::TorchAssertClose, Dtype::F32, Dtype::BF16).expect("counts elements");
+        assert_eq!((torch.relative, torch.absolute), (1.6e-2, 1e-5));
+        let cann = tolerance(TensorPreset::CannMixed, Dtype::F16, Dtype::F16).expect("counts elements");
+        assert_eq!((cann.relative, cann.absolute), (0.001_953_125, 0.001_953_125));
+        assert_eq!(tolerance(TensorPreset::Msprobe, Dtype::F32, Dtype::F32), None);
+    }
+}
