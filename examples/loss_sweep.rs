@@ -9,7 +9,7 @@
 #![allow(clippy::print_stdout, reason = "an example that prints tables")]
 
 use plotters::prelude::{
-    BitMapBackend, ChartBuilder, Circle, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, WHITE,
+    BitMapBackend, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE,
 };
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
@@ -40,8 +40,9 @@ fn judges() -> Vec<Judge> {
         Judge { name: "ours, inferred", mode: Mode::Auto, preset: None, colour: ours },
         Judge { name: "ours, same-weights", mode: Mode::SameWeights, preset: None, colour: RGBColor(234, 88, 12) },
     ];
-    let greys = (0_u8..).map(|index| RGBColor(60 + 18 * index, 90 + 15 * index, 140 + 10 * index));
-    judges.extend(Preset::ALL.into_iter().zip(greys).map(|(preset, colour)| Judge {
+    let colours = [(37, 99, 235), (8, 145, 178), (22, 163, 74), (107, 114, 128), (147, 51, 234), (202, 138, 4)];
+    let colours = colours.into_iter().chain([(219, 39, 119), (68, 64, 60)]).map(|(r, g, b)| RGBColor(r, g, b));
+    judges.extend(Preset::ALL.into_iter().zip(colours).map(|(preset, colour)| Judge {
         name: preset.as_str(),
         mode: Mode::Auto,
         preset: Some(preset),
@@ -150,51 +151,43 @@ fn false_alarms() -> Result<()> {
     Ok(())
 }
 
-/// Detection against size, for a level that is off from the second step on.
+/// Detection against size, for a level that is off from the second step on; the legend stands beside it.
 fn draw(path: &str, lines: &[(Judge, Vec<(f64, f64)>)]) -> Result<()> {
-    let internal = |error: String| Error::new(ErrorKind::Internal, "picture", error);
-    let text = |error: &dyn std::fmt::Display| internal(error.to_string());
     precision_gate::report::plot::prepare_font();
-    let root = BitMapBackend::new(path, (1600, 900)).into_drawing_area();
-    root.fill(&WHITE).map_err(|error| text(&error))?;
-    let mut chart = ChartBuilder::on(&root)
+    let root = BitMapBackend::new(path, (1600, 800)).into_drawing_area();
+    root.fill(&WHITE).map_err(picture)?;
+    let (left, legend) = root.split_horizontally(1230);
+    let mut chart = ChartBuilder::on(&left)
         .margin(24)
-        .margin_right(64)
+        .margin_right(40)
         .caption("share of runs blocked, level off from step 2 on (dense model)", ("sans-serif", 36))
         .x_label_area_size(80)
         .y_label_area_size(110)
-        .build_cartesian_2d((0.0005..0.1).log_scale(), -0.02..1.05)
-        .map_err(|error| text(&error))?;
+        .build_cartesian_2d((0.00045..0.11).log_scale(), -0.03..1.06)
+        .map_err(picture)?;
     chart
         .configure_mesh()
         .x_label_formatter(&|size| format!("{} %", precision_gate::report::messages::short(size * 100.0)))
-        .y_label_formatter(&|rate| if *rate > 1.01 || *rate < 0.0 { String::new() } else { percent(*rate) })
+        .y_label_formatter(&|rate| if (0.0..=1.01).contains(rate) { percent(*rate) } else { String::new() })
         .x_desc("size of the defect")
         .label_style(("sans-serif", 26))
         .light_line_style(WHITE)
         .draw()
-        .map_err(|error| text(&error))?;
-    for (index, (judge, points)) in lines.iter().enumerate() {
-        let colour = judge.colour;
-        let width = if judge.preset.is_none() { 7 } else { 3 };
-        // Curves that coincide would hide each other.
-        let nudged: Vec<(f64, f64)> = points.iter().map(|(size, rate)| (*size, rate + 0.004 * index as f64)).collect();
-        chart
-            .draw_series(LineSeries::new(nudged.iter().copied(), colour.stroke_width(width)))
-            .map_err(|error| text(&error))?
-            .label(judge.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 36, y)], colour.stroke_width(width)));
-        chart
-            .draw_series(nudged.iter().map(|point| Circle::new(*point, 5, colour.filled())))
-            .map_err(|error| text(&error))?;
+        .map_err(picture)?;
+    // Later lines are drawn over earlier ones, ours last; rules that coincide stay visible by their width.
+    for (index, (judge, points)) in lines.iter().enumerate().rev() {
+        let width = u32::try_from(3 + 2 * index).unwrap_or(3);
+        let style = judge.colour.stroke_width(if judge.preset.is_none() { 6 } else { width });
+        chart.draw_series(LineSeries::new(points.iter().copied(), style)).map_err(picture)?;
     }
-    chart
-        .configure_series_labels()
-        .position(plotters::chart::SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.9))
-        .border_style(RGBColor(229, 231, 235))
-        .label_font(("sans-serif", 26))
-        .draw()
-        .map_err(|error| text(&error))?;
-    root.present().map_err(|error| text(&error))
+    for (row, (judge, _)) in (0_i32..).zip(lines) {
+        let y = 120 + row * 48;
+        legend.draw(&PathElement::new([(0, y), (44, y)], judge.colour.stroke_width(8))).map_err(picture)?;
+        legend.draw(&Text::new(judge.name, (60, y - 14), ("sans-serif", 28))).map_err(picture)?;
+    }
+    root.present().map_err(picture)
+}
+
+fn picture(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, "picture", error)
 }
