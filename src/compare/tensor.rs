@@ -1,6 +1,6 @@
 //! Two tensors to numbers, in one pass over both.
 //!
-//! Elements are read in blocks of 256 KiB a side and compared by the [`kernel`](super::kernel). Large tensors are cut
+//! Elements are read in blocks of 256 KiB a side and compared by the kernel beside it. Large tensors are cut
 //! at fixed element counts and compared in parallel; chunks are folded in order, so the numbers are the same bits
 //! whatever the thread count.
 //!

@@ -1,6 +1,6 @@
 //! Tensors on disk: element type, shape, and where the elements lie; read block by block.
 //!
-//! A file is recognised by its first bytes ([`torch`], [`npy`], [`safetensors`]), never by its name. No element is
+//! A file is recognised by its first bytes (`torch`, `npy`, `safetensors`), never by its name. No element is
 //! read on opening. Reads are positioned and copy into the caller's buffer: for data that is read once this is
 //! faster than a memory map, and a file truncated meanwhile is an error instead of a crash.
 
