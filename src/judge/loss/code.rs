@@ -37,6 +37,8 @@ pub const MEAN: Rule = rule("curve-mean", Severity::Fail);
 pub const TAIL: Rule = rule("curve-tail", Severity::Fail);
 /// Too many single steps differ.
 pub const SPREAD: Rule = rule("curve-spread", Severity::Fail);
+/// A single step differs by much.
+pub const PEAK: Rule = rule("curve-peak", Severity::Warn);
 /// The candidate spikes more often than the baseline.
 pub const SPIKES: Rule = rule("curve-spikes", Severity::Warn);
 /// The two runs do not change together from step to step.
@@ -91,6 +93,7 @@ pub const RULES: &[&Rule] = &[
     &MEAN,
     &TAIL,
     &SPREAD,
+    &PEAK,
     &SPIKES,
     &ORDER,
     &ONSET,

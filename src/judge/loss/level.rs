@@ -80,6 +80,7 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut 
     let formula = "(mean c - mean b) / |mean b| over the last tenth of the paired steps (5 to 50)";
     ledger.measure(rule("tail_signed_rel", &code::TAIL, formula, measures.tail, limits.tail, None, at_worst_tail));
     spread(measures, limits.spread, at_worst, ledger);
+    peak(measures, context, ledger);
     spikes(measures, ledger);
     onset(measures, context, ledger);
     together(measures, context, random, ledger);
@@ -145,6 +146,21 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
             at_worst,
         });
     }
+}
+
+/// With the same weights no step strays far by itself, not even once; own weights spike in good health.
+fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledger) {
+    let Some(peak) = measures.max else { return };
+    let warn = Some(context.limits.spread).filter(|_| context.mode.weights == Weights::Same);
+    ledger.measure(Measured {
+        rule: "max_rel",
+        code: &code::PEAK,
+        formula: "largest r_t",
+        value: peak.value,
+        limits: Limits { warn, fail: None },
+        step: Some(peak.step),
+        at_worst: Verdict::Warn,
+    });
 }
 
 /// With the same weights differences grow; one that is there at once is a change of what is trained.
