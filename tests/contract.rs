@@ -108,7 +108,8 @@ fn the_readme_names_the_commands_that_work() {
 fn every_rule_can_be_weighed_by_a_policy() {
     let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
     for code in &codes {
-        let policy = precision_gate::policy::Policy::parse("policy.yml", &format!("severity: {{ {code}: info }}"), &codes);
+        let policy =
+            precision_gate::policy::Policy::parse("policy.yml", &format!("severity: {{ {code}: info }}"), &codes);
         assert!(policy.is_ok_and(|policy| policy.severity.contains_key(*code)), "{code}");
     }
 }
