@@ -5,7 +5,7 @@
 //! without it a small one is made.
 //!
 //! ```text
-//! PRECISION_GATE_BENCH=/tmp/big cargo bench --bench read
+//! PRECISION_GATE_BENCH=FOLDER cargo bench --bench read
 //! ```
 #![allow(clippy::print_stdout, reason = "a benchmark speaks to the terminal")]
 #![allow(

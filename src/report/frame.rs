@@ -53,11 +53,11 @@ mod tests {
     fn the_innermost_own_frame_is_found() {
         let stack = [
             "File /venv/lib/python3.11/site-packages/torch/nn/functional.py, line 217, in layer_norm, \n return torch.layer_norm(".to_owned(),
-            "File /work/my torch model/gpt.py, line 46, in forward, \n x = self.ln_1(x)".to_owned(),
+            "File /workspace/my torch model/gpt.py, line 46, in forward, \n x = self.ln_1(x)".to_owned(),
             "File train.py, line 9, in <module>, \n main()".to_owned(),
         ];
         let frame = innermost_own(&stack).expect("there is one");
-        assert_eq!((frame.file.as_str(), frame.line), ("/work/my torch model/gpt.py", 46));
+        assert_eq!((frame.file.as_str(), frame.line), ("/workspace/my torch model/gpt.py", 46));
         assert_eq!((frame.function.as_str(), frame.code.as_str()), ("forward", "x = self.ln_1(x)"));
     }
 
