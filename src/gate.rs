@@ -99,8 +99,10 @@ impl CheckOutcome {
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
-    let mut baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
-    let mut candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
+    progress.begin("looking for artifacts", 0);
+    let look = |location: &str| discover::look(fetch::open(location)?, pattern.as_ref(), progress);
+    let (baseline, candidate) = rayon::join(|| look(&request.baseline), || look(&request.candidate));
+    let (mut baseline, mut candidate) = (baseline?, candidate?);
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
@@ -164,11 +166,12 @@ fn is_unread(result: &GateResult, policy: &Policy, baseline: &Inventory, candida
 
 fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) -> GateResult {
     let policy = &request.policy;
-    let run = |inventory: &Inventory, label: &str, fallback: &str| Run {
+    let run = |inventory: &Inventory, label: &str, fallback: &str, digest: String| Run {
         label: if label.is_empty() { fallback } else { label }.to_owned(),
         location: inventory.location().to_owned(),
-        digest: inventory.digest(),
+        digest,
     };
+    let (baseline_digest, candidate_digest) = rayon::join(|| baseline.digest(), || candidate.digest());
     let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
     artifacts.extend(candidate.rows(Side::Candidate));
     GateResult {
@@ -177,8 +180,8 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,
-        baseline: run(baseline, &policy.baseline.label, "baseline"),
-        candidate: run(candidate, &policy.candidate.label, "candidate"),
+        baseline: run(baseline, &policy.baseline.label, "baseline", baseline_digest),
+        candidate: run(candidate, &policy.candidate.label, "candidate", candidate_digest),
         culprit: None,
         checks: Vec::new(),
         findings: Vec::new(),

@@ -10,6 +10,7 @@ pub mod robust;
 use std::borrow::Cow;
 
 use crate::pair::curve::align::Aligned;
+use crate::read::curve::series::Steps;
 
 /// Steps whose largest difference is the head of a curve.
 pub const HEAD: usize = 5;
@@ -43,7 +44,7 @@ pub struct At {
 #[derive(Clone, Debug)]
 pub struct CurveMeasures {
     /// Steps at which both sides are finite.
-    pub steps: Vec<u64>,
+    pub steps: Steps,
     /// r_t, after the floor.
     pub rel: Vec<f64>,
     /// The absolute floor that was applied.
@@ -78,12 +79,16 @@ pub struct CurveMeasures {
 }
 
 /// Measures a pair of curves; `None` where no step is finite on both sides.
-pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
+pub fn measure(points: &Aligned<'_>, scale: Scale) -> Option<CurveMeasures> {
     let (steps, baseline, candidate) = finite(points);
     let median = robust::median_magnitude(&baseline)?;
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
     let rel: Vec<f64> = baseline.iter().zip(candidate.iter()).map(|(b, c)| relative(*b, *c, floor)).collect();
-    let at = |index: usize| Some(At { step: *steps.get(index)?, value: *rel.get(index)? });
+    let ((spikes_b, spikes_c), change_correlation) = rayon::join(
+        || rayon::join(|| robust::spikes(&baseline), || robust::spikes(&candidate)),
+        || change_correlation(&baseline, &candidate),
+    );
+    let at = |index: usize| Some(At { step: steps.get(index)?, value: *rel.get(index)? });
     let largest =
         |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
     Some(CurveMeasures {
@@ -99,25 +104,27 @@ pub fn measure(points: &Aligned, scale: Scale) -> Option<CurveMeasures> {
         tail_error: tail_error(&baseline, &candidate),
         mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),
         majority: majority(&baseline, &candidate, floor),
-        change_correlation: change_correlation(&baseline, &candidate),
-        spikes: (robust::spikes(&baseline), robust::spikes(&candidate)),
+        change_correlation,
+        spikes: (spikes_b, spikes_c),
         steps: steps.into_owned(),
         rel,
     })
 }
 
-type Columns<'a> = (Cow<'a, [u64]>, Cow<'a, [f64]>, Cow<'a, [f64]>);
+type Columns<'a> = (Cow<'a, Steps>, Cow<'a, [f64]>, Cow<'a, [f64]>);
 
 /// The steps at which both sides are finite; borrowed where that is all of them, as in most curves.
-fn finite(points: &Aligned) -> Columns<'_> {
+fn finite<'a>(points: &'a Aligned<'_>) -> Columns<'a> {
     let both = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
     if points.iter().all(|point| both(&point)) {
-        return ((&points.step).into(), (&points.baseline).into(), (&points.candidate).into());
+        let (baseline, candidate) = (Cow::Borrowed(&*points.baseline), Cow::Borrowed(&*points.candidate));
+        return (Cow::Borrowed(&points.steps), baseline, candidate);
     }
     let kept = || points.iter().filter(both);
-    let steps: Vec<u64> = kept().map(|(step, ..)| step).collect();
+    let mut steps = Steps::numbered();
+    kept().for_each(|(step, ..)| steps.push(step));
     let baseline: Vec<f64> = kept().map(|(_, b, _)| b).collect();
-    (steps.into(), baseline.into(), kept().map(|(.., c)| c).collect::<Vec<f64>>().into())
+    (Cow::Owned(steps), baseline.into(), kept().map(|(.., c)| c).collect::<Vec<f64>>().into())
 }
 
 /// |c - b| / |b|, and 0 where the difference is within `floor`.
@@ -194,7 +201,7 @@ impl CurveMeasures {
     /// How many steps lie above `band`, outliers taken out by the rolling median where a curve is long enough.
     pub fn steps_above(&self, band: f64) -> usize {
         if self.is_smoothed() {
-            robust::rolling_median(&self.rel).filter(|rel| *rel > band).count()
+            robust::medians_above(&self.rel, band)
         } else {
             self.rel.iter().filter(|rel| **rel > band).count()
         }
@@ -213,7 +220,7 @@ impl CurveMeasures {
     pub fn onset(&self, band: f64) -> Option<At> {
         let index = self.rel.iter().position(|rel| *rel > band).filter(|index| *index >= HEAD)?;
         let before = self.rel.get(..index)?.iter().copied().fold(LEAST_NOISE, f64::max);
-        Some(At { step: *self.steps.get(index)?, value: self.rel.get(index)? / before })
+        Some(At { step: self.steps.get(index)?, value: self.rel.get(index)? / before })
     }
 
     /// The first step above `band` after which the difference, averaged over a few steps, never returns into it.
@@ -233,7 +240,7 @@ impl CurveMeasures {
         }
         let from = if sum <= limit { start + 1 } else { start };
         let index = (from..n).find(|index| self.rel.get(*index).is_some_and(|rel| *rel > band))?;
-        self.steps.get(index).copied()
+        self.steps.get(index)
     }
 }
 
@@ -242,9 +249,10 @@ mod tests {
     use super::*;
     use crate::pair::curve::align::{Coverage, PairedBy};
 
-    fn points(baseline: Vec<f64>, candidate: Vec<f64>) -> Aligned {
-        let step = (1..=baseline.len() as u64).collect();
-        Aligned { by: PairedBy::Step, step, baseline, candidate, coverage: Coverage::default() }
+    fn points(baseline: Vec<f64>, candidate: Vec<f64>) -> Aligned<'static> {
+        let steps = Steps::Positions(baseline.len());
+        let (baseline, candidate) = (baseline.into(), candidate.into());
+        Aligned { by: PairedBy::Step, steps, baseline, candidate, coverage: Coverage::default() }
     }
 
     const SCALE: Scale = Scale { floor: 1e-5, resolution: 0.0 };

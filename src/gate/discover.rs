@@ -77,7 +77,6 @@ pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn 
     let data_folders = dump::data_folders(files.as_ref());
     let entries: Vec<&FileEntry> =
         files.list().iter().filter(|entry| !is_tensor_data(&entry.path, &data_folders)).collect();
-    progress.begin("looking for artifacts", entries.len() as u64);
     let recognised: Vec<Recognised> = entries
         .par_iter()
         .map(|entry| {

@@ -30,7 +30,7 @@ pub struct CurvePair<'a> {
     /// Other files of either side that say the same.
     pub duplicates: Vec<(Side, String)>,
     /// The values, step by step.
-    pub points: Aligned,
+    pub points: Aligned<'a>,
 }
 
 /// A metric that could not be paired.

@@ -20,7 +20,7 @@ const SCORE: Limits = Limits::new(0.02, 0.04);
 const WARM_UP: usize = 5;
 
 /// The largest difference of two schedules, relative to the rate; near zero, to a hundredth of the peak.
-pub fn schedule_difference(points: &Aligned) -> Option<At> {
+pub fn schedule_difference(points: &Aligned<'_>) -> Option<At> {
     let finite = || points.iter().filter(|(_, b, c)| b.is_finite() && c.is_finite());
     let peak = finite().map(|(_, b, c)| b.abs().max(c.abs())).fold(0.0, f64::max);
     let of = |(step, b, c): (u64, f64, f64)| {

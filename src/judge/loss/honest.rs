@@ -11,6 +11,7 @@ use crate::judge::finding::RuleOutcome;
 use crate::judge::number::Number;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
+use crate::read::curve::series::Steps;
 use crate::read::metric::Role;
 use crate::verdict::{Severity, Verdict};
 
@@ -95,15 +96,15 @@ fn ranges(missing: &[(u64, u64)]) -> Vec<String> {
 }
 
 /// Steps at which one side only is not finite.
-pub fn one_sided_non_finite(points: &Aligned) -> impl Iterator<Item = u64> + '_ {
+pub fn one_sided_non_finite<'a>(points: &'a Aligned<'a>) -> impl Iterator<Item = u64> + 'a {
     points.iter().filter(|(_, b, c)| b.is_finite() != c.is_finite()).map(|(step, ..)| step)
 }
 
 /// The first step from which on the candidate is not finite to the end, while the baseline is.
-pub fn lasting_failure(points: &Aligned) -> Option<u64> {
-    let values = points.baseline.iter().zip(&points.candidate).rev();
+pub fn lasting_failure(points: &Aligned<'_>) -> Option<u64> {
+    let values = points.baseline.iter().zip(points.candidate.iter()).rev();
     let broken = values.take_while(|(b, c)| b.is_finite() && !c.is_finite()).count();
-    if broken == 0 { None } else { points.step.get(points.len() - broken).copied() }
+    if broken == 0 { None } else { points.steps.get(points.len() - broken) }
 }
 
 fn non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
@@ -155,8 +156,8 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledge
         let all = gradients.map(|gradients| &gradients.points).into_iter().flat_map(Aligned::iter);
         all.filter(|point| !of(point).is_finite() || of(point) == 0.0).map(|(step, ..)| step).collect()
     };
-    let candidate = frozen(&pair.points.step, &pair.points.candidate, &bad(|(.., c)| *c));
-    let baseline = frozen(&pair.points.step, &pair.points.baseline, &bad(|(_, b, _)| *b));
+    let candidate = frozen(&pair.points.steps, &pair.points.candidate, &bad(|(.., c)| *c));
+    let baseline = frozen(&pair.points.steps, &pair.points.baseline, &bad(|(_, b, _)| *b));
     let alone: Vec<u64> = candidate.difference(&baseline).copied().collect();
     let (steps, side, severity) = match (alone.is_empty(), baseline.is_empty(), candidate.is_empty()) {
         (false, ..) => (alone, "candidate", Severity::Fail),
@@ -189,12 +190,12 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledge
 }
 
 /// Steps of a loss that is 0.0 or has stood still, among those whose gradient norm is bad.
-fn frozen(steps: &[u64], values: &[f64], bad: &BTreeSet<u64>) -> BTreeSet<u64> {
+fn frozen(steps: &Steps, values: &[f64], bad: &BTreeSet<u64>) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     if bad.is_empty() {
         return found;
     }
-    let points: Vec<(u64, f64)> = steps.iter().copied().zip(values.iter().copied()).collect();
+    let points: Vec<(u64, f64)> = steps.iter().zip(values.iter().copied()).collect();
     for equal in points.chunk_by(|a, b| a.1.to_bits() == b.1.to_bits()) {
         let zero = equal.first().is_some_and(|(_, value)| *value == 0.0);
         if zero || equal.len() >= FROZEN {

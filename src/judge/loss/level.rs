@@ -244,7 +244,7 @@ pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut L
         step: None,
         at_worst: Verdict::Fail,
     });
-    let last = measures.rel.last().copied().zip(measures.steps.last().copied());
+    let last = measures.rel.last().copied().zip(measures.steps.get(measures.rel.len().saturating_sub(1)));
     if let Some((value, step)) = last {
         ledger.measure(Measured {
             rule: "last_rel",

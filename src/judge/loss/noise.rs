@@ -73,8 +73,10 @@ impl MetricNoise {
         self.tail = self.tail.max(measures.tail.abs());
         self.max = self.max.max(measures.max.map_or(0.0, |at| at.value));
         let size = measures.steps.len().div_ceil(ENVELOPE).max(1);
-        let blocks = measures.steps.chunks(size).zip(measures.rel.chunks(size));
-        let found = blocks.filter_map(|(steps, rel)| Some((*steps.last()?, rel.iter().copied().fold(0.0, f64::max))));
+        let found = measures.rel.chunks(size).enumerate().filter_map(|(block, rel)| {
+            let last = block * size + rel.len() - 1;
+            Some((measures.steps.get(last)?, rel.iter().copied().fold(0.0, f64::max)))
+        });
         for (step, value) in found {
             match self.envelope.iter_mut().find(|(known, _)| *known == step) {
                 Some((_, known)) => *known = known.max(value),

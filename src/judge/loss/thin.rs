@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::noise::MetricNoise;
 use crate::judge::number::Number;
 use crate::judge::unit::CurveSeries;
@@ -36,7 +38,7 @@ pub fn thin(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
         let points = &pair.points;
         thinned(points.len(), |index| {
             Some(Point {
-                step: *points.step.get(index)?,
+                step: points.steps.get(index)?,
                 baseline: points.baseline.get(index).copied(),
                 candidate: points.candidate.get(index).copied(),
             })
@@ -69,13 +71,13 @@ fn union(pair: &CurvePair<'_>) -> Vec<Point> {
     points
 }
 
-fn thinned(len: usize, at: impl Fn(usize) -> Option<Point>) -> Vec<Point> {
+fn thinned(len: usize, at: impl Fn(usize) -> Option<Point> + Sync) -> Vec<Point> {
     if len <= POINTS {
         return (0..len).filter_map(at).collect();
     }
     let size = len.div_ceil(POINTS / KEPT - 1);
-    let blocks = (0..len).step_by(size).map(|start| start..(start + size).min(len));
-    let mut kept: Vec<usize> = blocks.flat_map(|block| extremes(block, &at)).collect();
+    let blocks: Vec<Range<usize>> = (0..len).step_by(size).map(|start| start..(start + size).min(len)).collect();
+    let mut kept: Vec<usize> = blocks.into_par_iter().flat_map_iter(|block| extremes(block, &at)).collect();
     kept.push(len - 1);
     kept.dedup();
     kept.into_iter().filter_map(at).collect()

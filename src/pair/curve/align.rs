@@ -4,8 +4,11 @@
 //! different intervals, equal step numbers mean different windows; then neighbouring windows are joined until
 //! both sides cover the same steps. Coverage counts steps, not log lines.
 
+use std::borrow::Cow;
+
 use super::source::Source;
 use crate::read::curve::Logged;
+use crate::read::curve::series::{Series, Steps};
 
 /// What paired the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +33,18 @@ impl PairedBy {
 }
 
 /// Values of both sides at the same steps, rising. NaN and the infinities are values.
+///
+/// Two files that log the same steps, as most do, lend their values: curves of ten million points are not copied.
 #[derive(Clone, Debug)]
-pub struct Aligned {
+pub struct Aligned<'a> {
     /// What paired them.
     pub by: PairedBy,
     /// Steps; the last step of a window.
-    pub step: Vec<u64>,
+    pub steps: Steps,
     /// Baseline values.
-    pub baseline: Vec<f64>,
+    pub baseline: Cow<'a, [f64]>,
     /// Candidate values.
-    pub candidate: Vec<f64>,
+    pub candidate: Cow<'a, [f64]>,
     /// Which steps are covered.
     pub coverage: Coverage,
 }
@@ -68,19 +73,29 @@ impl Coverage {
     }
 }
 
-impl Aligned {
+impl<'a> Aligned<'a> {
     fn new(by: PairedBy) -> Self {
-        Self { by, step: Vec::new(), baseline: Vec::new(), candidate: Vec::new(), coverage: Coverage::default() }
+        let (baseline, candidate) = (Cow::Owned(Vec::new()), Cow::Owned(Vec::new()));
+        Self { by, steps: Steps::numbered(), baseline, candidate, coverage: Coverage::default() }
+    }
+
+    /// All values of two series with the same steps.
+    fn whole(by: PairedBy, steps: Steps, baseline: &Cow<'a, Series>, candidate: &Cow<'a, Series>) -> Self {
+        let lent = |series: &Cow<'a, Series>| match series {
+            Cow::Borrowed(series) => Cow::Borrowed(series.values.as_slice()),
+            Cow::Owned(series) => Cow::Owned(series.values.clone()),
+        };
+        Self { by, steps, baseline: lent(baseline), candidate: lent(candidate), coverage: Coverage::default() }
     }
 
     /// How many values were paired, non-finite ones included.
     pub fn len(&self) -> usize {
-        self.step.len()
+        self.steps.len()
     }
 
     /// Whether nothing was paired.
     pub fn is_empty(&self) -> bool {
-        self.step.is_empty()
+        self.steps.is_empty()
     }
 
     /// Whether the steps are step numbers.
@@ -90,19 +105,19 @@ impl Aligned {
 
     /// Step, baseline value, candidate value.
     pub fn iter(&self) -> impl Iterator<Item = (u64, f64, f64)> + '_ {
-        let values = self.baseline.iter().zip(&self.candidate);
-        self.step.iter().zip(values).map(|(step, (baseline, candidate))| (*step, *baseline, *candidate))
+        let values = self.baseline.iter().zip(self.candidate.iter());
+        self.steps.iter().zip(values).map(|(step, (baseline, candidate))| (step, *baseline, *candidate))
     }
 
     fn push(&mut self, step: u64, baseline: f64, candidate: f64) {
-        self.step.push(step);
-        self.baseline.push(baseline);
-        self.candidate.push(candidate);
+        self.steps.push(step);
+        self.baseline.to_mut().push(baseline);
+        self.candidate.to_mut().push(candidate);
     }
 }
 
 /// Pairs the values of two sources; `averaged` says that the metric is logged as a mean over its window.
-pub fn align(baseline: &Source<'_>, candidate: &Source<'_>, averaged: bool) -> Aligned {
+pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, averaged: bool) -> Aligned<'a> {
     let numbered = baseline.series.steps.is_numbered() && candidate.series.steps.is_numbered();
     if !numbered {
         return by_position(baseline, candidate);
@@ -121,7 +136,7 @@ pub fn align(baseline: &Source<'_>, candidate: &Source<'_>, averaged: bool) -> A
     aligned
 }
 
-fn by_position(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
+fn by_position<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
     let mut aligned = Aligned::new(PairedBy::Position);
     for (position, (b, c)) in (1..).zip(baseline.series.values.iter().zip(&candidate.series.values)) {
         aligned.push(position, *b, *c);
@@ -133,7 +148,11 @@ fn by_position(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
     aligned
 }
 
-fn by_step(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
+fn by_step<'a>(baseline: &Source<'a>, candidate: &Source<'a>) -> Aligned<'a> {
+    if baseline.series.steps == candidate.series.steps {
+        let steps = baseline.series.steps.clone();
+        return Aligned::whole(PairedBy::Step, steps, &baseline.series, &candidate.series);
+    }
     let mut aligned = Aligned::new(PairedBy::Step);
     let mut candidate = candidate.series.points().peekable();
     for (step, value) in baseline.series.points() {
@@ -180,7 +199,7 @@ fn windows<'s>(source: &'s Source<'_>) -> impl Iterator<Item = Window> + 's {
     })
 }
 
-fn by_window(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned {
+fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
     let mut aligned = Aligned::new(PairedBy::Window);
     let mut both = 0;
     let (mut baselines, mut candidates) = (windows(baseline).peekable(), windows(candidate).peekable());
@@ -295,7 +314,7 @@ mod tests {
         for (b, c) in [(&fine, &coarse), (&coarse, &fine)] {
             let aligned = align(b, c, true);
             assert_eq!(aligned.by, PairedBy::Window);
-            assert_eq!(aligned.step, [10, 20, 30, 40]);
+            assert_eq!(aligned.steps.iter().collect::<Vec<_>>(), [10, 20, 30, 40]);
             assert_eq!(aligned.baseline, aligned.candidate);
             assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (40, 40));
         }
@@ -306,7 +325,7 @@ mod tests {
         let fine = source(Logged::Windows, [1, 2, 3, 5, 6, 7, 8, 9].map(|step| (step, step as f64)));
         let coarse = source(Logged::Windows, [(3, 2.0), (6, 5.0), (9, 8.0)]);
         let aligned = align(&coarse, &fine, true);
-        assert_eq!(aligned.step, [3, 9]);
+        assert_eq!(aligned.steps.iter().collect::<Vec<_>>(), [3, 9]);
         assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (6, 9));
         assert_eq!(aligned.coverage.missing, [(4, 4)]);
     }
@@ -350,7 +369,7 @@ mod tests {
             proptest::prop_assert_eq!(aligned.coverage.both, b.intersection(&c).count() as u64);
             proptest::prop_assert_eq!(aligned.coverage.baseline, b.len() as u64);
             proptest::prop_assert_eq!(aligned.coverage.candidate_only, c.difference(&b).count() as u64);
-            proptest::prop_assert_eq!(aligned.step, b.intersection(&c).copied().collect::<Vec<_>>());
+            proptest::prop_assert_eq!(aligned.steps.iter().collect::<Vec<_>>(), b.intersection(&c).copied().collect::<Vec<_>>());
         }
     }
 }

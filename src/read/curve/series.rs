@@ -86,7 +86,13 @@ impl Steps {
         }
     }
 
-    fn push(&mut self, step: u64) {
+    /// No steps yet, to be filled by [`Steps::push`].
+    pub fn numbered() -> Self {
+        Self::Regular { first: 0, interval: 1, len: 0 }
+    }
+
+    /// Adds a step behind the others.
+    pub fn push(&mut self, step: u64) {
         match self {
             Self::Positions(len) => *len += 1,
             Self::Regular { len: len @ 0, first, .. } => (*first, *len) = (step, 1),
@@ -156,7 +162,7 @@ struct SeriesBuilder {
 
 impl SeriesBuilder {
     fn new(numbered: bool) -> Self {
-        let steps = if numbered { Steps::Regular { first: 0, interval: 1, len: 0 } } else { Steps::Positions(0) };
+        let steps = if numbered { Steps::numbered() } else { Steps::Positions(0) };
         Self { steps, values: Vec::new(), last: None, sorted: true }
     }
 

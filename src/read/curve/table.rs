@@ -124,8 +124,12 @@ impl<'a> Rows<'a> {
         self.values.clear();
         for (column, cell) in cells.enumerate() {
             if self.step_column == Some(column) {
-                step = text(cell).and_then(lines::step);
+                step = lines::plain_step(cell).or_else(|| text(cell).and_then(lines::step));
             } else if let Some(place) = self.places.get(column).copied().flatten() {
+                if let Some(value) = lines::plain_number(cell) {
+                    self.values.push((place, value));
+                    continue;
+                }
                 match text(cell).map(|text| (lines::number(text), text)) {
                     Some((Some(value), _)) => self.values.push((place, value)),
                     Some((None, text)) if text.trim().is_empty() => {}
