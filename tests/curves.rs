@@ -9,6 +9,7 @@ use precision_gate::judge::rule;
 use precision_gate::judge::unit::{CurveUnit, Unit};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::report::messages::Language;
 use precision_gate::report::{GateResult, Outcome, mermaid, messages, plot};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
@@ -23,7 +24,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
         matching: Matching::default(),
     };
     let Outcome { mut result, .. } = run(&request, &Quiet).expect("judged");
-    for language in [messages::Language::Zh, messages::Language::En] {
+    for language in [Language::Zh, Language::En] {
         messages::fill(&mut result.findings, language).expect("every finding has its text");
     }
     result
@@ -189,11 +190,11 @@ fn pictures_and_diagrams_come_from_the_result_alone() {
         let result = judge(&case.join("gpu"), &case.join("npu"), "");
         let text = serde_json::to_string(&result).expect("JSON");
         let again: GateResult = serde_json::from_str(&text).expect("what was written can be read");
-        let (first, second) = (plot::loss::loss_png(&result), plot::loss::loss_png(&again));
+        let (first, second) = (plot::loss::loss_png(&result, Language::Zh), plot::loss::loss_png(&again, Language::Zh));
         let picture = first.expect("drawn").expect("there is a curve");
         assert_eq!(Some(&picture), second.expect("drawn").as_ref(), "{}", case.display());
         assert!(picture.starts_with(b"\x89PNG"));
-        let diagram = mermaid::loss_chart(&result).expect("there is a curve");
+        let diagram = mermaid::loss_chart(&result, Language::En).expect("there is a curve");
         assert!(diagram.starts_with("xychart-beta\n"));
         assert!(
             diagram.lines().filter(|line| line.trim().starts_with("line [")).all(|line| line.matches(',').count() < 60)

@@ -2,7 +2,8 @@
 
 use super::GateResult;
 use super::curve::{self, Shown, smooth};
-use super::messages::short;
+use super::messages::{Language, short};
+use super::phrases;
 
 /// Points per line of a diagram.
 const POINTS: usize = 60;
@@ -10,8 +11,9 @@ const POINTS: usize = 60;
 /// The curve a report shows first, as an `xychart-beta`; `None` where there is none to show.
 ///
 /// Steps at which a side has no finite value are left out, as the format knows no gaps.
-pub fn loss_chart(result: &GateResult) -> Option<String> {
+pub fn loss_chart(result: &GateResult, language: Language) -> Option<String> {
     let shown = Shown::of(curve::leading(result)?);
+    let title = phrases::find("picture_diagram", language)?;
     let both: Vec<(f64, f64, f64)> = shown
         .step
         .iter()
@@ -31,7 +33,7 @@ pub fn loss_chart(result: &GateResult) -> Option<String> {
     let room = ((high - low) * 0.05).max(high.abs() * 1e-3).max(1e-9);
     let list = |values: &[f64]| values.iter().map(|value| plain(*value)).collect::<Vec<_>>().join(", ");
     Some(format!(
-        "xychart-beta\n  title \"loss: line 1 baseline, line 2 candidate\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  \
+        "xychart-beta\n  title \"{title}\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  \
          line [{}]\n  line [{}]\n",
         plain(first),
         plain(last.max(first + 1.0)),

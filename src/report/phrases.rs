@@ -28,6 +28,17 @@ pub fn find(key: &str, language: Language) -> Option<&'static str> {
     all(language).get(key).map(String::as_str)
 }
 
+/// Formulas of rules, from the English words a result carries.
+static FORMULAS: LazyLock<Phrases> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/formulas.yaml")));
+
+/// A rule's formula in `language`; one that this version does not know (a result of a later version) stays.
+pub fn formula(text: &str, language: Language) -> &str {
+    match language {
+        Language::En => text,
+        Language::Zh => FORMULAS.get(text).map_or(text, String::as_str),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +49,33 @@ mod tests {
         assert_eq!(keys(Language::En), keys(Language::Zh));
     }
 
+    /// Where rules are written: every formula there has a translation, and every translation a rule.
+    #[test]
+    fn every_formula_is_translated() {
+        let sources = [
+            include_str!("../judge/loss/level.rs"),
+            include_str!("../judge/loss/beside.rs"),
+            include_str!("../judge/loss/honest.rs"),
+            include_str!("../judge/loss/preset.rs"),
+            include_str!("../judge/dump/preset.rs"),
+            include_str!("../judge/checkpoint.rs"),
+        ];
+        let all = sources.concat();
+        for formula in FORMULAS.keys() {
+            assert!(all.contains(&format!("\"{formula}\"")), "no rule says `{formula}`");
+        }
+        // A formula is a literal with the signs of one.
+        let literal = regex::Regex::new(r#""([^"\\\n]+)""#).expect("a pattern");
+        let is_formula = |text: &str| {
+            ["|c", "r_t", "steps ", "mean of", "Pearson", "cosine <", "‖"].iter().any(|sign| text.contains(sign))
+                && !text.contains('{')
+        };
+        let code = all.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        for (_, [text]) in literal.captures_iter(&code).map(|found| found.extract()) {
+            assert!(!is_formula(text) || FORMULAS.contains_key(text), "`{text}` has no translation in formulas.yaml");
+        }
+    }
+
     /// Keys that are written out in templates and code; keys put together at run time have a common start.
     #[test]
     fn every_key_is_used() {
@@ -45,10 +83,12 @@ mod tests {
             include_str!("../../templates/report/summary.md.j2"),
             include_str!("view.rs"),
             include_str!("terminal.rs"),
+            include_str!("mermaid.rs"),
         ];
         let composed = [
             "compared_",
             "picture_",
+            "plot_",
             "unit_",
             "verdict_",
             "icon_",

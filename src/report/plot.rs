@@ -11,11 +11,15 @@ use std::sync::Once;
 use plotters::style::{FontStyle, RGBColor, register_font};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::report::escape::Target;
+use crate::report::messages::Language;
+use crate::report::writer::Writer;
+use crate::verdict::Verdict;
 
 /// Font family the embedded font is registered under.
 pub(super) const FONT: &str = "sans-serif";
 /// The embedded font; see `templates/fonts/README.md`.
-static FONT_BYTES: &[u8] = include_bytes!("../../templates/fonts/Roboto-Regular-subset.ttf");
+static FONT_BYTES: &[u8] = include_bytes!("../../templates/fonts/NotoSansSC-Regular-subset.otf");
 
 pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
 pub(super) const INK: RGBColor = RGBColor(31, 41, 55);
@@ -45,6 +49,15 @@ pub(super) fn drawable(text: &str, longest: usize) -> String {
     shown
 }
 
+/// The words of a picture.
+fn words(language: Language) -> Writer {
+    Writer::new(language, Target::Plain)
+}
+
+fn verdict(verdict: Verdict, words: &Writer) -> Result<String> {
+    words.word(&format!("verdict_{}", verdict.as_str()))
+}
+
 /// A defect of the drawing itself.
 pub(super) fn internal(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, "picture", error)
@@ -60,4 +73,27 @@ pub(super) fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>> 
     writer.write_image_data(pixels).map_err(internal)?;
     writer.finish().map_err(internal)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use ab_glyph::{Font, FontRef};
+
+    use super::*;
+    use crate::report::phrases;
+
+    #[test]
+    fn the_embedded_font_holds_every_word_of_the_pictures() {
+        let font = FontRef::try_from_slice(FONT_BYTES).expect("a font");
+        for language in Language::ALL {
+            let words = phrases::all(language)
+                .iter()
+                .filter(|(key, _)| ["plot_", "verdict_", "side_"].iter().any(|start| key.starts_with(start)));
+            for (key, word) in words {
+                for character in word.chars() {
+                    assert_ne!(font.glyph_id(character).0, 0, "{character} of {key}; see templates/fonts/README.md");
+                }
+            }
+        }
+    }
 }

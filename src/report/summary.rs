@@ -105,7 +105,7 @@ fn once(
         room,
         left_out => names?,
         pictures,
-        mermaid => mermaid::loss_chart(result).map(|chart| safe(format!("```mermaid\n{chart}```"))),
+        mermaid => mermaid::loss_chart(result, options.language).map(|chart| safe(format!("```mermaid\n{chart}```"))),
         artifacts => Value::from(Serde(super::view::telling_artifacts(result))),
     };
     let context = context! { ..more, ..super::view::context(result, view) };

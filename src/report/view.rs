@@ -8,6 +8,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::frame::{self, Frame};
+use super::phrases;
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult};
 use crate::error::Result;
@@ -137,7 +138,7 @@ impl View {
             next: next(culprit.as_ref(), &findings),
             culprit,
             findings,
-            rules: rules(result),
+            rules: build.rules(),
             waived: build.waived()?,
         })
     }
@@ -146,6 +147,17 @@ impl View {
 struct Builder<'a> {
     result: &'a GateResult,
     writer: &'a Writer,
+}
+
+impl Builder<'_> {
+    /// The rules, with their formulas in the writer's language.
+    fn rules(&self) -> Vec<RuleRow> {
+        let mut rows = rules(self.result);
+        for row in &mut rows {
+            row.outcome.formula = phrases::formula(&row.outcome.formula, self.writer.language()).to_owned();
+        }
+        rows
+    }
 }
 
 impl Builder<'_> {

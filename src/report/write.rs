@@ -61,8 +61,8 @@ pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Op
     file(options.out, "report.html", page.as_bytes())?;
     let mut attached = Vec::new();
     for (check, name, picture) in [
-        (CheckId::Loss, "loss.png", plot::loss::loss_png(result)?),
-        (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result)?),
+        (CheckId::Loss, "loss.png", plot::loss::loss_png(result, language)?),
+        (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result, language)?),
     ] {
         if let Some(png) = picture {
             file(options.out, name, &png)?;

@@ -95,6 +95,7 @@ impl Writer {
         match fact {
             Fact::Count(count) => (*count).into(),
             Fact::Number(value) => value.0.into(),
+            Fact::Text(text) if name == "formula" => phrases::formula(text, self.language).to_owned().into(),
             Fact::Text(text) => self.own_word(name, text).unwrap_or_else(|| text.clone().into()),
             Fact::List(items) => items.clone().into(),
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use minijinja::context;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
@@ -11,12 +12,15 @@ use plotters::prelude::{
 use plotters::style::Color;
 
 use super::loss::{style, text};
-use super::{ALARM, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, encode, internal, prepare_font};
+use super::{
+    ALARM, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, encode, internal, prepare_font, verdict, words,
+};
 use crate::error::Result;
 use crate::judge::unit::{DumpUnit, ProfilePoint, Unit};
 use crate::report::GateResult;
-use crate::report::messages::short;
+use crate::report::messages::{Language, short};
 use crate::report::view::unit_place;
+use crate::report::writer::Writer;
 use crate::verdict::Verdict;
 
 const WIDTH: u32 = 1600;
@@ -37,7 +41,8 @@ type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
 /// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
-pub fn divergence_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
+pub fn divergence_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+    let words = words(language);
     let units = units(result);
     if units.is_empty() {
         return Ok(None);
@@ -53,9 +58,9 @@ pub fn divergence_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
         let (right, bottom) = (pixel(WIDTH) - 1, pixel(height) - 1);
         root.draw(&Rectangle::new([(0, 0), (right, bottom)], GRID.stroke_width(2))).map_err(internal)?;
         let (head, panels) = root.split_vertically(TITLE);
-        title(&head, result, units.len() - shown)?;
+        title(&head, result, units.len() - shown, &words)?;
         for (area, unit) in panels.split_evenly((shown, 1)).iter().zip(&units) {
-            profile(area, unit)?;
+            profile(area, unit, &words)?;
         }
         root.present().map_err(internal)?;
     }
@@ -84,12 +89,13 @@ fn units(result: &GateResult) -> Vec<&DumpUnit> {
     if failed.is_empty() { drawable.into_iter().take(1).collect() } else { failed }
 }
 
-fn title(area: &Area<'_>, result: &GateResult, more: usize) -> Result<()> {
-    let more = if more > 0 { format!(" ({more} more not shown)") } else { String::new() };
-    let name = format!("Error against execution order: {}{more}", result.verdict.as_str());
+fn title(area: &Area<'_>, result: &GateResult, more: usize, words: &Writer) -> Result<()> {
+    let more = if more > 0 { words.phrase("plot_more", &context! { more })? } else { String::new() };
+    let name = format!("{}: {}{more}", words.word("plot_profile")?, verdict(result.verdict, words)?);
     text(area, &name, (40, 24), 40, INK)?;
     let mut x = 44;
-    for (label, colour) in [("within noise", BASELINE), ("beyond noise", ALARM), ("noise limit", CANDIDATE)] {
+    for (label, colour) in [("plot_within", BASELINE), ("plot_beyond", ALARM), ("plot_limit", CANDIDATE)] {
+        let label = &words.word(label)?;
         area.draw(&Circle::new((x + 10, 98), 9, colour.filled())).map_err(internal)?;
         text(area, label, (x + 32, 86), 26, INK)?;
         let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
@@ -98,7 +104,7 @@ fn title(area: &Area<'_>, result: &GateResult, more: usize) -> Result<()> {
     Ok(())
 }
 
-fn profile(area: &Area<'_>, unit: &DumpUnit) -> Result<()> {
+fn profile(area: &Area<'_>, unit: &DumpUnit, words: &Writer) -> Result<()> {
     let (orders, range) = (orders(&unit.profile), decades(&unit.profile));
     let mut chart = ChartBuilder::on(area)
         .margin_right(56)
@@ -118,13 +124,13 @@ fn profile(area: &Area<'_>, unit: &DumpUnit) -> Result<()> {
         .bold_line_style(GRID)
         .axis_style(FAINT)
         .label_style(style(24, INK))
-        .x_desc("execution order")
+        .x_desc(words.word("plot_order")?)
         .axis_desc_style(style(26, INK))
         .draw()
         .map_err(internal)?;
     limits(&mut chart, unit, &orders, &range)?;
     points(&mut chart, unit, &range)?;
-    let name = format!("{}: {}", unit_place(unit.step, unit.rank), unit.verdict.as_str());
+    let name = format!("{}: {}", unit_place(unit.step, unit.rank), verdict(unit.verdict, words)?);
     text(area, &name, (pixel(LABELS) + 4, 18), 28, INK)?;
     let (width, _) = area.estimate_text_size(&name, &style(28, INK)).map_err(internal)?;
     culprit(area, &mut chart, unit, pixel(LABELS + width) + 40)

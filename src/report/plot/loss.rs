@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use minijinja::context;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
@@ -10,12 +11,16 @@ use plotters::prelude::{
 };
 use plotters::style::{Color, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
 
-use super::{ALARM, BASELINE, CANDIDATE, FAINT, FONT, GRID, INK, PAPER, drawable, encode, internal, prepare_font};
+use super::{
+    ALARM, BASELINE, CANDIDATE, FAINT, FONT, GRID, INK, PAPER, drawable, encode, internal, prepare_font, verdict, words,
+};
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
 use crate::report::GateResult;
 use crate::report::curve::{self, Shown};
-use crate::report::messages::short;
+use crate::report::messages::{Language, short};
+use crate::report::writer::Writer;
+use crate::verdict::Side;
 
 const WIDTH: u32 = 1600;
 const HEIGHT: u32 = 1060;
@@ -32,7 +37,8 @@ const LOWEST: f64 = 1e-9;
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
-pub fn loss_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
+pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+    let words = words(language);
     let Some(unit) = curve::leading(result) else { return Ok(None) };
     let shown = Shown::of(unit);
     if shown.step.is_empty() {
@@ -46,10 +52,10 @@ pub fn loss_png(result: &GateResult) -> Result<Option<Vec<u8>>> {
         root.draw(&Rectangle::new([(0, 0), (WIDTH as i32 - 1, HEIGHT as i32 - 1)], GRID.stroke_width(2)))
             .map_err(internal)?;
         let (head, panels) = root.split_vertically(TITLE);
-        title(&head, result, unit, &shown)?;
+        title(&head, result, unit, &shown, &words)?;
         let (upper, lower) = panels.split_vertically(UPPER);
         curves(&upper, unit, &shown)?;
-        differences(&lower, unit, &shown)?;
+        differences(&lower, unit, &shown, &words)?;
         root.present().map_err(internal)?;
     }
     encode(&pixels, WIDTH, HEIGHT).map(Some)
@@ -64,12 +70,12 @@ pub(super) fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colou
 }
 
 /// The name of the curve and its verdict, then the legend.
-fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown) -> Result<()> {
+fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
     let run = if unit.run.is_empty() { String::new() } else { format!(" ({})", unit.run) };
-    let name = format!("{}{run}: {}", unit.metric, unit.verdict.as_str());
-    text(area, &drawable(&name, 60), (40, 24), 40, INK)?;
+    let name = drawable(&format!("{}{run}", unit.metric), 48);
+    text(area, &format!("{name}: {}", verdict(unit.verdict, words)?), (40, 24), 40, INK)?;
     let mut x = 44;
-    for (label, colour, filled) in legend(result, unit, shown) {
+    for (label, colour, filled) in legend(result, unit, shown, words)? {
         let swatch = if filled { colour.mix(0.25).filled() } else { colour.stroke_width(6) };
         let line = [(x, 98), (x + 44, 98)];
         if filled {
@@ -77,7 +83,6 @@ fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown) 
         } else {
             area.draw(&PathElement::new(line, swatch)).map_err(internal)?;
         }
-        let label = drawable(&label, 34);
         text(area, &label, (x + 56, 86), 26, INK)?;
         let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
         x += 56 + i32::try_from(width).unwrap_or_default() + 48;
@@ -85,24 +90,31 @@ fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown) 
     Ok(())
 }
 
-fn legend(result: &GateResult, unit: &CurveUnit, shown: &Shown) -> Vec<(String, RGBColor, bool)> {
-    let label = |label: &str, role: &str| {
-        if label == role { role.to_owned() } else { format!("{role} {label}") }
+fn legend(
+    result: &GateResult,
+    unit: &CurveUnit,
+    shown: &Shown,
+    words: &Writer,
+) -> Result<Vec<(String, RGBColor, bool)>> {
+    let label = |label: &str, side: Side| -> Result<String> {
+        let role = words.word(&format!("side_{}", side.as_str()))?;
+        // A run without a name of its own is called by its side.
+        Ok(if label == side.as_str() { role } else { format!("{role} {}", drawable(label, 24)) })
     };
     let mut entries = vec![
-        (label(&result.baseline.label, "baseline"), BASELINE, false),
-        (label(&result.candidate.label, "candidate"), CANDIDATE, false),
+        (label(&result.baseline.label, Side::Baseline)?, BASELINE, false),
+        (label(&result.candidate.label, Side::Candidate)?, CANDIDATE, false),
     ];
     if !unit.series.band.is_empty() {
-        entries.push(("recorded noise".into(), BASELINE, true));
+        entries.push((words.word("plot_noise")?, BASELINE, true));
     }
     if let Some(step) = unit.first_diverging_step {
-        entries.push((format!("diverges from step {step}"), ALARM, false));
+        entries.push((words.phrase("plot_diverges", &context! { step })?, ALARM, false));
     }
     if !shown.broken.is_empty() {
-        entries.push(("not finite on one side".into(), ALARM, true));
+        entries.push((words.word("plot_not_finite")?, ALARM, true));
     }
-    entries
+    Ok(entries)
 }
 
 /// The range of steps with a little room; one step gets room on both sides.
@@ -259,7 +271,7 @@ fn marker(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, range: &Range<f64>)
     chart.draw_series(dashed).map_err(internal).map(drop)
 }
 
-fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
+fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
     let limit = curve::limit(unit);
     let range = decades(shown, limit);
     let mut chart = ChartBuilder::on(area)
@@ -280,7 +292,7 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         .bold_line_style(GRID)
         .axis_style(FAINT)
         .label_style(style(24, INK))
-        .x_desc("step")
+        .x_desc(words.word("plot_step")?)
         .axis_desc_style(style(26, INK))
         .draw()
         .map_err(internal)?;
@@ -294,12 +306,8 @@ fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         chart.draw_series(dots).map_err(internal)?;
     }
     limits(&mut chart, unit, limit, &range, &steps(shown))?;
-    let name = if limit.is_some() {
-        "relative difference |c - b| / |b|, and its mean's limit"
-    } else {
-        "relative difference |c - b| / |b|"
-    };
-    text(area, name, (152, 8), 26, FAINT)
+    let name = words.word(if limit.is_some() { "plot_difference_and_limit" } else { "plot_difference" })?;
+    text(area, &name, (152, 8), 26, FAINT)
 }
 
 /// The recorded noise, as an area from below.
