@@ -97,7 +97,7 @@ fn title(area: &Area<'_>, result: &GateResult, more: usize, words: &Writer) -> R
     for (label, colour) in [("plot_within", BASELINE), ("plot_beyond", ALARM), ("plot_limit", CANDIDATE)] {
         let label = &words.word(label)?;
         area.draw(&Circle::new((x + 10, 98), 9, colour.filled())).map_err(internal)?;
-        text(area, label, (x + 32, 86), 26, INK)?;
+        text(area, label, (x + 32, 92), 26, INK)?;
         let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
         x += 32 + pixel(width) + 56;
     }

@@ -83,7 +83,7 @@ fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown, 
         } else {
             area.draw(&PathElement::new(line, swatch)).map_err(internal)?;
         }
-        text(area, &label, (x + 56, 86), 26, INK)?;
+        text(area, &label, (x + 56, 92), 26, INK)?;
         let (width, _) = area.estimate_text_size(&label, &style(26, INK)).map_err(internal)?;
         x += 56 + i32::try_from(width).unwrap_or_default() + 48;
     }
