@@ -38,7 +38,7 @@ const WIDE: usize = 8;
 /// What two tensors of equal element count have to do with each other.
 ///
 /// Sums are taken in `f64` over the places that are finite on both sides; complex numbers count with both parts.
-/// Differences are candidate minus baseline. An empty pair has zero sums and no least and greatest values.
+/// Differences are candidate minus baseline. An empty pair has zero sums.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairStats {
     /// Elements of each side.
@@ -53,24 +53,8 @@ pub struct PairStats {
     pub sum_sq_diff: f64,
     /// Σ (c−b), signed.
     pub sum_diff: f64,
-    /// Σ |b|
-    pub sum_abs_baseline: f64,
     /// Largest |c−b|, of either part for complex numbers.
     pub max_abs_diff: f64,
-    /// Least finite value of the baseline; of either part for complex numbers.
-    pub min_baseline: Option<f64>,
-    /// Greatest finite value of the baseline.
-    pub max_baseline: Option<f64>,
-    /// Least finite value of the candidate.
-    pub min_candidate: Option<f64>,
-    /// Greatest finite value of the candidate.
-    pub max_candidate: Option<f64>,
-    /// Largest finite magnitude of the baseline; 0 where there is none.
-    pub max_abs_baseline: f64,
-    /// Elements of the baseline that are zero.
-    pub zeros_baseline: u64,
-    /// Elements of the candidate that are zero.
-    pub zeros_candidate: u64,
     /// NaN elements of the baseline.
     pub nan_baseline: u64,
     /// NaN elements of the candidate.
@@ -90,8 +74,6 @@ pub struct PairStats {
     pub saturated_candidate: u64,
     /// Unequal places, exactly: 64-bit integers as integers, imaginary parts too. −0 equals 0, NaN equals NaN.
     pub unequal: u64,
-    /// The first such place, counted in row-major order.
-    pub first_unequal: Option<u64>,
     /// What msprobe measures.
     pub msprobe: MsprobeStats,
 }
@@ -127,12 +109,17 @@ pub struct MsprobeStats {
 /// # Errors
 /// `Internal` where the element counts differ; otherwise what reading either side gives.
 pub fn compare(baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
+    compare_on(Arch::new(), baseline, candidate)
+}
+
+/// [`compare`] on a given instruction set.
+fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
     let elements = baseline.elements();
     if candidate.elements() != elements {
         let message = format!("{} elements against {elements} of the baseline", candidate.elements());
         return Err(Error::new(ErrorKind::Internal, candidate.name(), message));
     }
-    let pair = Pair { baseline, candidate, arch: Arch::new() };
+    let pair = Pair { baseline, candidate, arch };
     let chunks = elements.div_ceil(CHUNK);
     let parts = if chunks <= 1 {
         vec![pair.chunk(0, elements)]
@@ -259,9 +246,7 @@ impl Scheme for Narrow {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c] = &mut *room.narrow;
         let (b, c) = (narrow_values(arch, strip.baseline, b), narrow_values(arch, strip.candidate, c));
-        let before = self.0.unequal();
-        let finite = self.0.take(arch, b, c);
-        if !finite || (detail.first_unequal.is_none() && self.0.unequal() > before) {
+        if !self.0.take(arch, b, c) {
             detail.look(start, b, c, strip.largest());
         }
     }
@@ -298,14 +283,13 @@ impl Scheme for Wide {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c, ..] = &mut *room.wide;
         let (b, c) = (wide_values(arch, strip.baseline, b), wide_values(arch, strip.candidate, c));
-        let before = self.lanes.unequal();
-        let finite = self.lanes.take(arch, b, c);
+        let is_finite = self.lanes.take(arch, b, c);
         self.has_long =
             [strip.baseline.0, strip.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64));
         if self.has_long {
-            detail.count_unequal_integers(start, strip.baseline, strip.candidate);
+            detail.count_unequal_integers(strip.baseline, strip.candidate);
         }
-        if !finite || (detail.first_unequal.is_none() && self.lanes.unequal() > before) {
+        if !is_finite {
             detail.look(start, b, c, strip.largest());
         }
     }
@@ -332,12 +316,11 @@ fn wide_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut 
 struct Complex {
     real: Lanes<f64, WIDE>,
     imaginary: Lanes<f64, WIDE>,
-    zeros: (u64, u64),
 }
 
 impl Scheme for Complex {
     fn new() -> Self {
-        Self { real: Lanes::new(), imaginary: Lanes::new(), zeros: (0, 0) }
+        Self { real: Lanes::new(), imaginary: Lanes::new() }
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
@@ -348,10 +331,6 @@ impl Scheme for Complex {
         }
         self.real.take(arch, b_re, c_re);
         self.imaginary.take(arch, b_im, c_im);
-        let zeros =
-            |re: &[f64], im: &[f64]| re.iter().zip(im).filter(|(re, im)| re.abs() + im.abs() <= 0.0).count() as u64;
-        self.zeros.0 += zeros(b_re, b_im);
-        self.zeros.1 += zeros(c_re, c_im);
         detail.look_complex(start, [b_re, b_im], [c_re, c_im], strip.largest());
     }
 
@@ -360,14 +339,12 @@ impl Scheme for Complex {
         let mut stats = PairStats::new(elements, &real, detail, detail.unequal);
         let both = PairStats::new(elements, &imaginary, &Detail::default(), 0);
         stats.add_sums(&both);
-        (stats.zeros_baseline, stats.zeros_candidate) = self.zeros;
         stats
     }
 }
 
 impl PairStats {
     fn new(elements: u64, sums: &Sums, detail: &Detail, unequal: u64) -> Self {
-        let finite = |value: f64| value.is_finite().then_some(value);
         Self {
             elements,
             dot: sums.dot,
@@ -375,15 +352,7 @@ impl PairStats {
             sum_sq_candidate: sums.sum_sq_candidate,
             sum_sq_diff: sums.sum_sq_diff,
             sum_diff: sums.sum_diff,
-            sum_abs_baseline: sums.sum_abs_baseline,
             max_abs_diff: sums.max_abs_diff,
-            min_baseline: finite(sums.min_baseline),
-            max_baseline: finite(sums.max_baseline),
-            min_candidate: finite(sums.min_candidate),
-            max_candidate: finite(sums.max_candidate),
-            max_abs_baseline: magnitude(finite(sums.min_baseline), finite(sums.max_baseline)),
-            zeros_baseline: sums.zeros_baseline,
-            zeros_candidate: sums.zeros_candidate,
             nan_baseline: detail.nan_baseline,
             nan_candidate: detail.nan_candidate,
             inf_baseline: detail.inf_baseline,
@@ -393,7 +362,6 @@ impl PairStats {
             saturated_baseline: detail.saturated_baseline,
             saturated_candidate: detail.saturated_candidate,
             unequal,
-            first_unequal: detail.first_unequal,
             msprobe: MsprobeStats {
                 dot: sums.dot,
                 sum_sq_baseline: sums.sum_sq_baseline,
@@ -415,21 +383,13 @@ impl PairStats {
         self.sum_sq_candidate += other.sum_sq_candidate;
         self.sum_sq_diff += other.sum_sq_diff;
         self.sum_diff += other.sum_diff;
-        self.sum_abs_baseline += other.sum_abs_baseline;
         self.max_abs_diff = self.max_abs_diff.max(other.max_abs_diff);
-        self.min_baseline = merge(self.min_baseline, other.min_baseline, f64::min);
-        self.max_baseline = merge(self.max_baseline, other.max_baseline, f64::max);
-        self.min_candidate = merge(self.min_candidate, other.min_candidate, f64::min);
-        self.max_candidate = merge(self.max_candidate, other.max_candidate, f64::max);
-        self.max_abs_baseline = self.max_abs_baseline.max(other.max_abs_baseline);
     }
 
     /// This chunk and the one after it.
     fn followed_by(mut self, next: &Self) -> Self {
         self.add_sums(next);
         self.elements += next.elements;
-        self.zeros_baseline += next.zeros_baseline;
-        self.zeros_candidate += next.zeros_candidate;
         self.nan_baseline += next.nan_baseline;
         self.nan_candidate += next.nan_candidate;
         self.inf_baseline += next.inf_baseline;
@@ -439,7 +399,6 @@ impl PairStats {
         self.saturated_baseline += next.saturated_baseline;
         self.saturated_candidate += next.saturated_candidate;
         self.unequal += next.unequal;
-        self.first_unequal = self.first_unequal.or(next.first_unequal);
         self.msprobe.add(&next.msprobe);
         self
     }
@@ -457,15 +416,4 @@ impl MsprobeStats {
         self.below_five_thousandths += next.below_five_thousandths;
         self.nonfinite_positions_differ |= next.nonfinite_positions_differ;
     }
-}
-
-fn merge(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(choose(a, b)),
-        (a, b) => a.or(b),
-    }
-}
-
-fn magnitude(min: Option<f64>, max: Option<f64>) -> f64 {
-    [min, max].into_iter().flatten().fold(0.0, |most, value| value.abs().max(most))
 }
