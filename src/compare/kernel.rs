@@ -224,11 +224,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn sum<const MASKED: bool, const FUSED: bool>(
-        &mut self,
-        baseline: &[T; SUM_LANES],
-        candidate: &[T; SUM_LANES],
-    ) {
+    fn sum<const MASKED: bool, const FUSED: bool>(&mut self, baseline: &[T; SUM_LANES], candidate: &[T; SUM_LANES]) {
         for i in 0..SUM_LANES {
             let (mut b, mut c) = (baseline[i].wide(), candidate[i].wide());
             if MASKED {
@@ -237,9 +233,9 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             }
             let diff = c - b;
             let square = diff * diff;
-            self.dot[i] = self::sum::<T, FUSED>(b, c, self.dot[i]);
-            self.sum_sq_baseline[i] = self::sum::<T, FUSED>(b, b, self.sum_sq_baseline[i]);
-            self.sum_sq_candidate[i] = self::sum::<T, FUSED>(c, c, self.sum_sq_candidate[i]);
+            self.dot[i] = multiply_add::<T, FUSED>(b, c, self.dot[i]);
+            self.sum_sq_baseline[i] = multiply_add::<T, FUSED>(b, b, self.sum_sq_baseline[i]);
+            self.sum_sq_candidate[i] = multiply_add::<T, FUSED>(c, c, self.sum_sq_candidate[i]);
             self.sum_sq_diff[i] += square;
             self.sum_diff[i] += diff;
             self.max_diff[i] = greatest(if T::IS_EXACT_IN_PRODUCTS { square } else { diff.abs() }, self.max_diff[i]);
@@ -249,7 +245,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
 
 /// `a·b + sum`, rounded once where the product is exact and the machine has an instruction for it: the same bits.
 #[inline(always)]
-fn sum<T: Real, const FUSED: bool>(a: f64, b: f64, sum: f64) -> f64 {
+fn multiply_add<T: Real, const FUSED: bool>(a: f64, b: f64, sum: f64) -> f64 {
     if FUSED && T::IS_EXACT_IN_PRODUCTS { a.mul_add(b, sum) } else { sum + a * b }
 }
 

@@ -12,10 +12,12 @@ use std::cell::RefCell;
 
 use pulp::Arch;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::convert;
 use super::detail::{Detail, Largest};
 use super::kernel::{Lanes, Sums};
+use super::sample::{Runs, Sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::tensor::TensorData;
@@ -39,21 +41,27 @@ const WIDE: usize = 8;
 ///
 /// Sums are taken in `f64` over the places that are finite on both sides; complex numbers count with both parts.
 /// Differences are candidate minus baseline. An empty pair has zero sums.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairStats {
-    /// Elements of each side.
+    /// Elements of each side that were looked at: all, but in a sample.
     pub elements: u64,
     /// Σ b·c
+    #[serde(with = "super::exact")]
     pub dot: f64,
     /// Σ b²
+    #[serde(with = "super::exact")]
     pub sum_sq_baseline: f64,
     /// Σ c²
+    #[serde(with = "super::exact")]
     pub sum_sq_candidate: f64,
     /// Σ (c−b)²
+    #[serde(with = "super::exact")]
     pub sum_sq_diff: f64,
     /// Σ (c−b), signed.
+    #[serde(with = "super::exact")]
     pub sum_diff: f64,
     /// Largest |c−b|, of either part for complex numbers.
+    #[serde(with = "super::exact")]
     pub max_abs_diff: f64,
     /// NaN elements of the baseline.
     pub nan_baseline: u64,
@@ -80,20 +88,26 @@ pub struct PairStats {
 
 /// What msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite count as
 /// (0, 0).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MsprobeStats {
     /// Σ b·c
+    #[serde(with = "super::exact")]
     pub dot: f64,
     /// Σ b²
+    #[serde(with = "super::exact")]
     pub sum_sq_baseline: f64,
     /// Σ c²
+    #[serde(with = "super::exact")]
     pub sum_sq_candidate: f64,
     /// Σ (c−b)²
+    #[serde(with = "super::exact")]
     pub sum_sq_diff: f64,
     /// Largest |c−b|.
+    #[serde(with = "super::exact")]
     pub max_abs_diff: f64,
     /// Largest relative error, taken in `f32` where both types fit it and in `f64` otherwise; where the baseline is
     /// zero that type's epsilon is added to both sides. May be infinite.
+    #[serde(with = "super::exact")]
     pub max_relative: f64,
     /// Elements whose relative error is below 1/1000.
     pub below_thousandth: u64,
@@ -112,23 +126,51 @@ pub fn compare(baseline: &TensorData, candidate: &TensorData) -> Result<PairStat
     compare_on(Arch::new(), baseline, candidate)
 }
 
+/// [`compare`] over a sample of the elements, or over all of them.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_some(baseline: &TensorData, candidate: &TensorData, sample: Option<&Sample>) -> Result<PairStats> {
+    let Some(sample) = sample else { return compare(baseline, candidate) };
+    let pair = Pair::new(Arch::new(), baseline, candidate)?;
+    let runs = sample.runs(candidate.name(), baseline.elements());
+    let piece = CHUNK / super::sample::RUN;
+    pair.pieces(runs.count.div_ceil(piece), |index| Ranges::Runs {
+        runs,
+        next: index * piece,
+        end: runs.count.min((index + 1) * piece),
+    })
+}
+
 /// [`compare`] on a given instruction set.
 fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
     let elements = baseline.elements();
-    if candidate.elements() != elements {
-        let message = format!("{} elements against {elements} of the baseline", candidate.elements());
-        return Err(Error::new(ErrorKind::Internal, candidate.name(), message));
+    Pair::new(arch, baseline, candidate)?.pieces(elements.div_ceil(CHUNK), |index| {
+        Ranges::Whole(Some((index * CHUNK, elements.min((index + 1) * CHUNK))))
+    })
+}
+
+/// What a piece of a comparison looks at, in order.
+enum Ranges {
+    /// One range.
+    Whole(Option<(u64, u64)>),
+    /// Runs of a sample.
+    Runs { runs: Runs, next: u64, end: u64 },
+}
+
+impl Iterator for Ranges {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        match self {
+            Self::Whole(range) => range.take(),
+            Self::Runs { runs, next, end } => {
+                let index = *next;
+                *next += 1;
+                (index < *end).then(|| runs.get(index))
+            }
+        }
     }
-    let pair = Pair { baseline, candidate, arch };
-    let chunks = elements.div_ceil(CHUNK);
-    let parts = if chunks <= 1 {
-        vec![pair.chunk(0, elements)]
-    } else {
-        (0..chunks).into_par_iter().map(|chunk| pair.chunk(chunk * CHUNK, elements.min((chunk + 1) * CHUNK))).collect()
-    };
-    let mut parts = parts.into_iter();
-    let first = parts.next().unwrap_or_else(|| pair.chunk(0, 0))?;
-    parts.try_fold(first, |total, part| Ok(total.followed_by(&part?)))
 }
 
 /// Both sides of a comparison.
@@ -151,36 +193,74 @@ thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
-impl Pair<'_> {
-    fn chunk(&self, start: u64, end: u64) -> Result<PairStats> {
+impl<'a> Pair<'a> {
+    fn new(arch: Arch, baseline: &'a TensorData, candidate: &'a TensorData) -> Result<Self> {
+        let elements = baseline.elements();
+        if candidate.elements() != elements {
+            let message = format!("{} elements against {elements} of the baseline", candidate.elements());
+            return Err(Error::new(ErrorKind::Internal, candidate.name(), message));
+        }
+        Ok(Self { baseline, candidate, arch })
+    }
+
+    /// Compares pieces in parallel and folds what they give in order.
+    fn pieces(&self, count: u64, ranges: impl Fn(u64) -> Ranges + Sync) -> Result<PairStats> {
+        let parts: Vec<Result<PairStats>> = if count <= 1 {
+            vec![self.piece(if count == 0 { Ranges::Whole(None) } else { ranges(0) })]
+        } else {
+            (0..count).into_par_iter().map(|index| self.piece(ranges(index))).collect()
+        };
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or_else(|| self.piece(Ranges::Whole(None)))?;
+        parts.try_fold(first, |total, part| Ok(total.followed_by(&part?)))
+    }
+
+    fn piece(&self, ranges: Ranges) -> Result<PairStats> {
         match (self.baseline.dtype, self.candidate.dtype) {
-            (b, c) if b.is_complex() || c.is_complex() => self.run::<Complex>(start, end),
-            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<Narrow>(start, end),
-            _ => self.run::<Wide>(start, end),
+            (b, c) if b.is_complex() || c.is_complex() => self.run::<Complex>(ranges),
+            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<Narrow>(ranges),
+            _ => self.run::<Wide>(ranges),
         }
     }
 
-    fn run<S: Scheme>(&self, start: u64, end: u64) -> Result<PairStats> {
+    fn run<S: Scheme>(&self, ranges: Ranges) -> Result<PairStats> {
         BUFFERS.with_borrow_mut(|buffers| {
             let mut scheme = S::new();
             let mut detail = Detail::default();
-            let block = BLOCK_BYTES / self.baseline.dtype.size().max(self.candidate.dtype.size());
-            let mut at = start;
-            while at < end {
-                let count = usize::try_from(end - at).unwrap_or(block).min(block);
-                let Buffers { baseline, candidate, narrow, wide } = &mut *buffers;
-                let strips = Strips {
-                    baseline: (self.baseline.dtype, block_of(self.baseline, at, count, baseline)?),
-                    candidate: (self.candidate.dtype, block_of(self.candidate, at, count, candidate)?),
-                };
-                let mut room = Room { narrow, wide };
-                for (index, strip) in strips.iter().enumerate() {
-                    scheme.take(self.arch, at + (index * STRIP) as u64, strip, &mut room, &mut detail);
-                }
-                at += count as u64;
+            let mut elements = 0;
+            for (start, end) in ranges {
+                self.range(start, end, &mut scheme, &mut detail, buffers)?;
+                elements += end - start;
             }
-            Ok(scheme.finish(end - start, &detail))
+            Ok(scheme.finish(elements, &detail))
         })
+    }
+
+    /// Takes the elements from `start` to `end` in, block by block.
+    fn range(
+        &self,
+        start: u64,
+        end: u64,
+        scheme: &mut impl Scheme,
+        detail: &mut Detail,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let block = BLOCK_BYTES / self.baseline.dtype.size().max(self.candidate.dtype.size());
+        let mut at = start;
+        while at < end {
+            let count = usize::try_from(end - at).unwrap_or(block).min(block);
+            let Buffers { baseline, candidate, narrow, wide } = &mut *buffers;
+            let strips = Strips {
+                baseline: (self.baseline.dtype, block_of(self.baseline, at, count, baseline)?),
+                candidate: (self.candidate.dtype, block_of(self.candidate, at, count, candidate)?),
+            };
+            let mut room = Room { narrow, wide };
+            for (index, strip) in strips.iter().enumerate() {
+                scheme.take(self.arch, at + (index * STRIP) as u64, strip, &mut room, detail);
+            }
+            at += count as u64;
+        }
+        Ok(())
     }
 }
 

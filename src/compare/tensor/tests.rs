@@ -342,7 +342,8 @@ fn plain_strips_change_no_bit_between_instruction_sets() {
     let elements = 4 * super::STRIP + 5;
     let b: Vec<f32> = (0..elements).map(|i| ((i * 7919 % 10_007) as f32 - 5003.5) * 1.1e-3).collect();
     let c: Vec<f32> = b.iter().map(|value| value * 1.001_3 + 1e-7).collect();
-    let all = instruction_sets().into_iter().map(|arch| bits(&compare_on(arch, &f32s(&b), &f32s(&c)).expect("readable")));
+    let all =
+        instruction_sets().into_iter().map(|arch| bits(&compare_on(arch, &f32s(&b), &f32s(&c)).expect("readable")));
     let all: std::collections::BTreeSet<String> = all.collect();
     assert_eq!(all.len(), 1, "{all:?}");
 }
