@@ -9,6 +9,7 @@
 //! (`dump-compare.md` section 4.4): real parts only, everything through `f64`.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pulp::Arch;
 use rayon::prelude::*;
@@ -208,7 +209,7 @@ impl<'a> Pair<'a> {
         let parts: Vec<Result<PairStats>> = if count <= 1 {
             vec![self.piece(if count == 0 { Ranges::Whole(None) } else { ranges(0) })]
         } else {
-            (0..count).into_par_iter().map(|index| self.piece(ranges(index))).collect()
+            in_turn(count, |index| self.piece(ranges(index)))
         };
         let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_else(|| self.piece(Ranges::Whole(None)))?;
@@ -262,6 +263,20 @@ impl<'a> Pair<'a> {
         }
         Ok(())
     }
+}
+
+/// What `work` makes of each index, in order of index. Indexes are handed out one after the other, whichever worker is
+/// free: a file is read from front to back by all of them together.
+fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicU64::new(0);
+    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count);
+    let mut done: Vec<(u64, T)> = (0..rayon::current_num_threads())
+        .into_par_iter()
+        .with_max_len(1)
+        .flat_map_iter(|_| std::iter::from_fn(take).map(|index| (index, work(index))))
+        .collect();
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// The bytes of `count` elements: in place where they lie in memory and are aligned, else read into `buffer`.
