@@ -97,12 +97,7 @@ impl QuickArgs {
     /// Which part of how many to measure, where only a part is wanted.
     pub(crate) fn part(&self) -> Result<Option<(u64, u64)>> {
         let Some(text) = self.shard.as_deref() else { return Ok(None) };
-        let part = match text.split_once('/') {
-            Some(("auto", count)) => of_environment(number(count)),
-            None if text == "auto" => of_environment(None),
-            Some((part, count)) => number(part).zip(number(count)),
-            None => None,
-        };
+        let part = part_of(text, &|name| std::env::var(name).ok());
         part.filter(|(part, count)| (1..=*count).contains(part)).map(Some).ok_or_else(|| {
             let message = format!("`{text}` does not say which part of how many");
             Error::new(ErrorKind::Usage, "--shard", message).with_help(
@@ -113,9 +108,19 @@ impl QuickArgs {
     }
 }
 
+/// Part and count as `text` says them.
+fn part_of(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Option<(u64, u64)> {
+    match text.split_once('/') {
+        Some(("auto", count)) => of_environment(Some(number(count)?), environment),
+        None if text == "auto" => of_environment(None, environment),
+        Some((part, count)) => number(part).zip(number(count)),
+        None => None,
+    }
+}
+
 /// Part and count from the first job runner that is recognised; `count` where the user gave it.
-fn of_environment(count: Option<u64>) -> Option<(u64, u64)> {
-    let variable = |name: &str| number(&std::env::var(name).ok()?);
+fn of_environment(count: Option<u64>, environment: &dyn Fn(&str) -> Option<String>) -> Option<(u64, u64)> {
+    let variable = |name: &str| number(&environment(name)?);
     RUNNERS.iter().find_map(|runner| {
         let index = variable(runner.index)?;
         let first = match runner.first {
@@ -176,4 +181,40 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
     request.baseline = args.baseline.unwrap_or(request.baseline);
     request.candidate = args.candidate.unwrap_or(request.candidate);
     judge::judge_by(&args.common, &request, |progress| parts.judge(&request, progress))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(text: &str, variables: &[(&str, &str)]) -> Option<(u64, u64)> {
+        let environment =
+            |wanted: &str| variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned());
+        part_of(text, &environment)
+    }
+
+    #[test]
+    fn job_runners_say_which_part_this_is() {
+        assert_eq!(part("auto", &[("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "5")]), Some((2, 5)));
+        let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "4"), ("SLURM_ARRAY_TASK_COUNT", "8")];
+        assert_eq!(part("auto", &slurm), Some((4, 8)));
+        assert_eq!(part("auto/8", &[("JOB_COMPLETION_INDEX", "0")]), Some((1, 8)));
+        assert_eq!(part("3/4", &[("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "5")]), Some((3, 4)));
+    }
+
+    #[test]
+    fn what_says_no_part_is_none() {
+        for text in ["auto", "auto/x", "auto/4", "2", "a/b", ""] {
+            assert_eq!(part(text, &[]), None, "{text}");
+        }
+        assert_eq!(part("auto", &[("JOB_COMPLETION_INDEX", "0")]), None);
+    }
+
+    #[test]
+    fn shares_and_times_are_read_as_people_write_them() {
+        assert_eq!((ratio("1%"), ratio("0.25")), (Ok(0.01), Ok(0.25)));
+        assert!(["0", "-1%", "200%", "nan", ""].iter().all(|text| ratio(text).is_err()));
+        assert_eq!((duration("90s"), duration("2m")), (Ok(Duration::from_secs(90)), Ok(Duration::from_secs(120))));
+        assert!(["", "m", "1d", "-3s"].iter().all(|text| duration(text).is_err()));
+    }
 }

@@ -144,6 +144,12 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         arch.dispatch(Take { baseline, candidate, lanes: self })
     }
 
+    /// Takes a strip in that is the same on both sides, to the bit; a length that is no multiple of `N` may only come
+    /// last. `false` where a value may not be finite: the strip then has to be [taken](Self::take) as any other.
+    pub(crate) fn take_equal(&mut self, arch: Arch, values: &[T]) -> bool {
+        arch.dispatch(TakeEqual { values, lanes: self })
+    }
+
     /// Folds the lanes in order.
     pub(crate) fn fold(&self) -> Sums {
         let sum = |lanes: &[f64; SUM_LANES]| lanes.iter().sum();
@@ -275,6 +281,45 @@ fn is_finite<T: Real>(value: T) -> bool {
 
 fn count<const N: usize>(lanes: &[u32; N]) -> u64 {
     lanes.iter().map(|lane| u64::from(*lane)).sum()
+}
+
+/// One strip that is the same on both sides: nothing but squares to sum up, the same for all three products.
+struct TakeEqual<'a, T: Real, const N: usize> {
+    values: &'a [T],
+    lanes: &'a mut Lanes<T, N>,
+}
+
+impl<T: Real, const N: usize> TakeEqual<'_, T, N> {
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
+    fn run<const FUSED: bool>(self) -> bool {
+        let Lanes { mut dot, mut sum_sq_baseline, mut sum_sq_candidate, .. } = *self.lanes;
+        let (whole, rest) = self.values.as_chunks::<SUM_LANES>();
+        let mut last = [T::ZERO; SUM_LANES];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        for values in whole.iter().chain(std::iter::once(&last)) {
+            for i in 0..SUM_LANES {
+                let value = values[i].wide();
+                dot[i] = multiply_add::<T, FUSED>(value, value, dot[i]);
+                sum_sq_baseline[i] = multiply_add::<T, FUSED>(value, value, sum_sq_baseline[i]);
+                sum_sq_candidate[i] = multiply_add::<T, FUSED>(value, value, sum_sq_candidate[i]);
+            }
+        }
+        let are_finite = dot.iter().all(|sum| sum.is_finite());
+        if are_finite {
+            *self.lanes = Lanes { dot, sum_sq_baseline, sum_sq_candidate, ..*self.lanes };
+        }
+        are_finite
+    }
+}
+
+impl<T: Real, const N: usize> WithSimd for TakeEqual<'_, T, N> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        if S::IS_SCALAR { self.run::<false>() } else { self.run::<true>() }
+    }
 }
 
 /// One strip, compiled once per instruction set.

@@ -309,6 +309,11 @@ impl<'a> Strips<'a> {
         pieces(self.baseline).zip(pieces(self.candidate)).map(|(baseline, candidate)| Self { baseline, candidate })
     }
 
+    /// Whether both sides hold the same bits of one type.
+    fn are_equal(&self) -> bool {
+        self.baseline == self.candidate
+    }
+
     fn largest(&self) -> Largest {
         Largest {
             baseline: convert::largest_finite(self.baseline.0),
@@ -340,7 +345,11 @@ impl Scheme for Narrow {
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c] = &mut *room.narrow;
-        let (b, c) = (narrow_values(arch, strip.baseline, b), narrow_values(arch, strip.candidate, c));
+        let b = narrow_values(arch, strip.baseline, b);
+        if strip.are_equal() && self.0.take_equal(arch, b) {
+            return;
+        }
+        let c = narrow_values(arch, strip.candidate, c);
         if !self.0.take(arch, b, c) {
             detail.look(start, b, c, strip.largest());
         }
@@ -377,10 +386,14 @@ impl Scheme for Wide {
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c, ..] = &mut *room.wide;
-        let (b, c) = (wide_values(arch, strip.baseline, b), wide_values(arch, strip.candidate, c));
-        let is_finite = self.lanes.take(arch, b, c);
+        let b = wide_values(arch, strip.baseline, b);
         self.has_long =
             [strip.baseline.0, strip.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64));
+        if strip.are_equal() && self.lanes.take_equal(arch, b) {
+            return;
+        }
+        let c = wide_values(arch, strip.candidate, c);
+        let is_finite = self.lanes.take(arch, b, c);
         if self.has_long {
             detail.count_unequal_integers(strip.baseline, strip.candidate);
         }

@@ -349,6 +349,18 @@ fn plain_strips_change_no_bit_between_instruction_sets() {
 }
 
 #[test]
+fn a_strip_that_is_the_same_gives_the_bits_of_any_other() {
+    let elements = 3 * super::STRIP + 13;
+    let values: Vec<f32> = (0..elements).map(|i| (i * 7919 % 2003) as f32 - 1001.0).collect();
+    // In another type the same values are other bytes, which hides that they are the same.
+    let (narrow, b) = (f16s(&values), f32s(&values));
+    assert_eq!(bits(&compare(&b, &b).expect("readable")), bits(&compare(&narrow, &b).expect("readable")));
+    let wide: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
+    let wide = tensor(Dtype::F64, bytemuck::cast_slice(&wide));
+    assert_eq!(bits(&compare(&wide, &wide).expect("readable")), bits(&compare(&wide, &b).expect("readable")));
+}
+
+#[test]
 fn nan_agrees_with_nan_by_place_and_infinities_by_sign() {
     let nan = f32::NAN;
     let inf = f32::INFINITY;
