@@ -4,6 +4,7 @@ pub(crate) mod config_pack;
 pub(crate) mod curves;
 pub(crate) mod judge;
 mod progress;
+pub(crate) mod quick;
 pub(crate) mod show;
 pub(crate) mod tools;
 
@@ -15,6 +16,7 @@ use config_pack::ConfigPackArgs;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
+use quick::{MergeArgs, QuickArgs};
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
 #[derive(Debug, Parser)]
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     /// Judge two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(LossArgs),
+    /// Judge the parts of a run that was spread over several machines with --shard
+    #[command(after_help = "Example:\n  precision-gate merge part-*.jsonl")]
+    Merge(MergeArgs),
     /// Record how far a case moves by itself, from repeats of the baseline
     #[command(after_help = "Example:\n  precision-gate noise runs/gpu-1 runs/gpu-2 runs/gpu-3 --output noise.json")]
     Noise(NoiseArgs),
@@ -139,6 +144,8 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "INPUT_CANDIDATE", hide_env = true)]
     pub(crate) candidate: Option<String>,
     #[command(flatten)]
+    pub(crate) quick: QuickArgs,
+    #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
 
@@ -158,6 +165,8 @@ pub(crate) struct PairArgs {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) pair: PairArgs,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
     /// Compare tables: pair calls in order of appearance, whatever their numbers
     #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"])]
     pub(crate) fuzzy: bool,

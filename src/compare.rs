@@ -1,5 +1,6 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
 
+pub mod book;
 pub mod checkpoint;
 pub mod closeness;
 pub mod config;
@@ -7,6 +8,8 @@ mod convert;
 pub mod curve;
 mod detail;
 pub mod dump;
+pub(crate) mod exact;
 mod kernel;
+pub mod sample;
 mod scalar;
 pub mod tensor;

@@ -10,11 +10,14 @@ pub mod dump;
 pub mod dump_tables;
 pub mod init;
 pub mod loss;
+pub mod parts;
 pub mod selftest;
 
+use crate::compare::book::Book;
 use crate::error::Result;
 use crate::fetch;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
+use crate::judge::left_out;
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
@@ -98,6 +101,14 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+    run_by(request, &Book::default(), progress)
+}
+
+/// [`run`], with `book` to say which tensors are measured and what is known of them.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_by(request: &Request, book: &Book, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
     progress.begin("looking for artifacts", 0);
     let look = |location: &str| discover::look(fetch::open(location)?, pattern.as_ref(), progress);
@@ -124,11 +135,13 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
         let mut part = match id {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
-            CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
-            CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, progress),
+            CheckId::Dump => dump::check(&baseline, &candidate, request, book, progress),
+            CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
             CheckId::Artifacts | CheckId::Policy => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
+        let left_out = left_out::findings(*id, &book.left_out(), book.sample(), book.ops());
+        add_findings(&mut part, left_out, &request.policy);
         verdicts.push(part.check.verdict);
         outcome.result.checks.push(part.check);
         outcome.result.findings.extend(part.findings);
@@ -224,7 +237,12 @@ fn block_one_sided(part: &mut CheckOutcome, baseline: &Inventory, candidate: &In
         .of_check(id)
         .with("check", id.as_str())
         .with("side", side.as_str());
-    let settled = settle(vec![finding], policy);
+    add_findings(part, vec![finding], policy);
+}
+
+/// Adds findings about a check as a whole.
+fn add_findings(part: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
+    let settled = settle(findings, policy);
     part.check.verdict = part.check.verdict.max(verdict_of(&settled.findings));
     part.findings.extend(settled.findings);
     part.waived.extend(settled.waived);

@@ -9,7 +9,7 @@ use clap::Parser;
 use precision_gate::error::Result;
 use precision_gate::exit;
 
-use cli::{Cli, Command, config_pack, curves, judge, show, tools};
+use cli::{Cli, Command, config_pack, curves, judge, quick, show, tools};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -39,6 +39,7 @@ fn command(command: Command) -> Result<u8> {
         Command::ConfigPack(args) => config_pack::run(&args),
         Command::Compare(args) => judge::compare(&args),
         Command::Loss(args) => curves::loss(&args),
+        Command::Merge(args) => quick::merge(args),
         Command::Noise(args) => curves::noise(&args),
         Command::Selftest(args) => curves::selftest(&args),
         Command::Report(args) => show::report(&args),

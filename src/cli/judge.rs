@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use precision_gate::compare::book::{Book, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::gate::{self, Request};
+use precision_gate::gate::{self, Progress, Request};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
+use precision_gate::report::Outcome;
 use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
 
+use super::quick::{self, QuickArgs};
 use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, progress, show, tools};
 
 /// Policy file that is read without being named.
@@ -25,12 +28,12 @@ pub(crate) fn run(args: RunArgs) -> Result<u8> {
         policy,
         matching: Matching::default(),
     };
-    judge(&args.common, &request)
+    look(&args.common, &request, &args.quick)
 }
 
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
-    some_checks(args, &[CheckId::Config], Matching::default())
+    some_checks(args, &[CheckId::Config], Matching::default(), &QuickArgs::default())
 }
 
 /// `precision-gate compare`
@@ -41,10 +44,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
         modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
     };
-    some_checks(&args.pair, &Request::COMPARE_CHECKS, matching)
+    some_checks(&args.pair, &Request::COMPARE_CHECKS, matching, &args.quick)
 }
 
-fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching) -> Result<u8> {
+fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
     let request = Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
@@ -52,7 +55,19 @@ fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching) -> Resul
         policy: policy(args.common.config.as_deref(), args.common.today.as_deref())?,
         matching,
     };
-    judge(&args.common, &request)
+    look(&args.common, &request, quick)
+}
+
+/// Judges what the arguments select, or measures a part of it.
+fn look(common: &CommonArgs, request: &Request, quick: &QuickArgs) -> Result<u8> {
+    let selection = quick.selection()?;
+    match quick.part()? {
+        Some(part) => {
+            prepare(common, request)?;
+            quick::measure(common, request, selection, part)
+        }
+        None => judge_selected(common, request, selection),
+    }
 }
 
 /// The policy of `config`, or of the default file where there is one, as of `today`.
@@ -74,6 +89,16 @@ fn read(path: &Path) -> Result<String> {
 
 /// Runs the gate and writes, shows and answers what it found.
 pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
+    judge_selected(common, request, Selection::default())
+}
+
+fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) -> Result<u8> {
+    let book = Book::new(selection);
+    judge_by(common, request, |progress| gate::run_by(request, &book, progress))
+}
+
+/// Sees to both sides and the threads.
+fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
     if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
@@ -82,10 +107,20 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
+    Ok(())
+}
+
+/// Writes, shows and answers what `run` finds.
+pub(crate) fn judge_by(
+    common: &CommonArgs,
+    request: &Request,
+    run: impl FnOnce(&dyn Progress) -> Result<Outcome>,
+) -> Result<u8> {
+    prepare(common, request)?;
     let documents = &common.documents;
     let folder = documents.templates.as_deref().or(request.policy.templates.as_deref());
     let templates = show::templates(folder)?;
-    let mut outcome = gate::run(request, progress::of(documents.quiet).as_ref())?;
+    let mut outcome = run(progress::of(documents.quiet).as_ref())?;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,

@@ -1,8 +1,10 @@
 //! Two checkpoints to numbers, parameter by parameter, in parallel.
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::tensor::{PairStats, compare};
+use super::book::{Book, PairName};
+use super::tensor::{PairStats, compare_some};
 use crate::dtype::Dtype;
 use crate::pair::checkpoint::ParameterPairs;
 use crate::read::checkpoint::Parameter;
@@ -19,7 +21,7 @@ pub struct ParameterComparison<'a> {
 }
 
 /// What came of comparing a parameter.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum ParameterOutcome {
     /// It was compared.
     Compared {
@@ -32,16 +34,22 @@ pub enum ParameterOutcome {
     ShapesDiffer(Vec<u64>, Vec<u64>),
     /// A side cannot be read; why.
     Unread(Side, String),
+    /// A quick look left it out.
+    LeftOut,
 }
 
 /// Compares every pair; the order is that of `pairs`, whatever the thread count. `done` is called after each.
-pub fn parameters<'a>(pairs: &ParameterPairs<'a>, done: &(dyn Fn() + Sync)) -> Vec<ParameterComparison<'a>> {
+pub fn parameters<'a>(
+    pairs: &ParameterPairs<'a>,
+    book: &Book,
+    done: &(dyn Fn() + Sync),
+) -> Vec<ParameterComparison<'a>> {
     pairs
         .matched
         .par_iter()
         .map(|(name, baseline, candidate)| {
             let outcome = match (baseline, candidate) {
-                (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => tensors(baseline, candidate),
+                (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => tensors(name, baseline, candidate, book),
                 (Parameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
                 (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
             };
@@ -51,15 +59,27 @@ pub fn parameters<'a>(pairs: &ParameterPairs<'a>, done: &(dyn Fn() + Sync)) -> V
         .collect()
 }
 
-fn tensors(baseline: &TensorData, candidate: &TensorData) -> ParameterOutcome {
+fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, book: &Book) -> ParameterOutcome {
     if baseline.shape != candidate.shape {
         return ParameterOutcome::ShapesDiffer(baseline.shape.clone(), candidate.shape.clone());
     }
-    match compare(baseline, candidate) {
+    let pair = PairName {
+        question: "parameter",
+        op: None,
+        baseline: baseline.name(),
+        candidate: candidate.name(),
+        member: name,
+        offset: candidate.offset(),
+    };
+    let outcome = book.ask(&pair, || match compare_some(baseline, candidate, book.sample()) {
         Ok(stats) => ParameterOutcome::Compared { dtypes: (baseline.dtype, candidate.dtype), stats: Box::new(stats) },
         Err(error) => {
             let side = if error.subject() == baseline.name() { Side::Baseline } else { Side::Candidate };
             ParameterOutcome::Unread(side, error.to_string())
         }
+    });
+    if let Some(ParameterOutcome::Compared { stats, .. }) = &outcome {
+        book.count(stats.elements, candidate.elements());
     }
+    outcome.unwrap_or(ParameterOutcome::LeftOut)
 }

@@ -1,6 +1,7 @@
 //! How many elements lie within a tolerance, for rules that count elements; read only where such a rule is asked for.
 
 use pulp::Arch;
+use serde::{Deserialize, Serialize};
 
 use super::convert;
 use crate::error::Result;
@@ -19,7 +20,7 @@ pub struct ElementTolerance {
 }
 
 /// What counting found. Equal infinities are close, NaN never is, as in `torch.testing.assert_close`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Closeness {
     /// Elements of each side.
     pub elements: u64,
@@ -27,10 +28,15 @@ pub struct Closeness {
     pub within: u64,
     /// Elements beyond the absolute part and beyond the relative part alone.
     pub beyond_both: u64,
+    #[serde(with = "super::exact")]
     sum_baseline: f64,
+    #[serde(with = "super::exact")]
     sum_candidate: f64,
+    #[serde(with = "super::exact")]
     sum_sq_baseline: f64,
+    #[serde(with = "super::exact")]
     sum_sq_candidate: f64,
+    #[serde(with = "super::exact")]
     sum_product: f64,
 }
 

@@ -53,8 +53,14 @@ fn each<const SIZE: usize, T: Copy + Default>(
 fn halves(arch: Arch, bytes: &[u8], out: &mut Vec<f32>) {
     out.resize(bytes.len() / 2, 0.0);
     let done = hardware_halves(arch, bytes, out);
-    let rest: Vec<f16> = bytes.as_chunks().0.iter().skip(done).map(|raw| f16::from_le_bytes(*raw)).collect();
-    rest.convert_to_f32_slice(out.get_mut(done..).unwrap_or_default());
+    let (rest, out) = (bytes.get(done * 2..).unwrap_or_default(), out.get_mut(done..).unwrap_or_default());
+    match bytemuck::try_cast_slice::<u8, f16>(rest) {
+        Ok(aligned) => aligned.convert_to_f32_slice(out),
+        Err(_) => {
+            let values = rest.as_chunks().0.iter().map(|raw| f16::from_le_bytes(*raw).to_f32());
+            out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
+        }
+    }
 }
 
 /// Converts whole registers of `float16`s where the widest vector unit is there, and says how many elements it did.

@@ -1,4 +1,4 @@
-//! What the inner loop leaves out: places that are not finite, first places, and equality that `f64` cannot tell.
+//! What the inner loop leaves out: places that are not finite, and equality that `f64` cannot tell.
 
 use super::convert::integer;
 use super::kernel::Real;
@@ -19,7 +19,6 @@ pub(crate) struct Detail {
     pub(crate) kinds_differ: u64,
     /// Unequal places that the kernel does not count.
     pub(crate) unequal: u64,
-    pub(crate) first_unequal: Option<u64>,
 }
 
 /// The largest finite values of both sides' types.
@@ -34,11 +33,7 @@ impl Detail {
     pub(crate) fn look<T: Real>(&mut self, start: u64, baseline: &[T], candidate: &[T], largest: Largest) {
         for (place, (b, c)) in (start..).zip(baseline.iter().zip(candidate)) {
             let (b, c) = (b.wide(), c.wide());
-            if b.is_finite() && c.is_finite() {
-                if !same(b, c) {
-                    self.note_first_unequal(place);
-                }
-            } else {
+            if !b.is_finite() || !c.is_finite() {
                 self.count_sides(b.is_nan(), b.is_infinite(), c.is_nan(), c.is_infinite());
                 self.compare_specials(place, b, c);
                 self.saturated_baseline += u64::from(is_saturated(b, c, largest.baseline));
@@ -59,17 +54,8 @@ impl Detail {
         if !same(b, c) {
             self.mismatches += 1;
             self.first_mismatch.get_or_insert(place);
-            self.note_unequal(place);
+            self.unequal += 1;
         }
-    }
-
-    fn note_unequal(&mut self, place: u64) {
-        self.unequal += 1;
-        self.note_first_unequal(place);
-    }
-
-    fn note_first_unequal(&mut self, place: u64) {
-        self.first_unequal = Some(self.first_unequal.map_or(place, |first| first.min(place)));
     }
 
     /// Looks at every pair of complex numbers, given as `[real, imaginary]` parts. A number is NaN if a part is,
@@ -83,9 +69,7 @@ impl Detail {
             let (inf_b, inf_c) = (b_re.is_infinite() || b_im.is_infinite(), c_re.is_infinite() || c_im.is_infinite());
             self.count_sides(nan_b, inf_b && !nan_b, nan_c, inf_c && !nan_c);
             let equal = (nan_b && nan_c) || (same(*b_re, *c_re) && same(*b_im, *c_im));
-            if !equal {
-                self.note_unequal(place);
-            }
+            self.unequal += u64::from(!equal);
             if !equal && (nan_b || nan_c || inf_b || inf_c) {
                 self.mismatches += 1;
                 self.first_mismatch.get_or_insert(place);
@@ -102,29 +86,22 @@ impl Detail {
 
     /// Counts unequal pairs where a side is a 64-bit integer: integers as they are, floats by their exact value.
     /// Floats that are not finite are left to [`look`](Self::look).
-    pub(crate) fn count_unequal_integers(&mut self, start: u64, baseline: (Dtype, &[u8]), candidate: (Dtype, &[u8])) {
+    pub(crate) fn count_unequal_integers(&mut self, baseline: (Dtype, &[u8]), candidate: (Dtype, &[u8])) {
         let ((b_type, b_bytes), (c_type, c_bytes)) = (baseline, candidate);
         if b_type == c_type {
             let pairs = b_bytes.as_chunks::<8>().0.iter().zip(c_bytes.as_chunks::<8>().0);
-            let unequal = pairs.clone().filter(|(b, c)| b != c).count() as u64;
-            if unequal > 0 {
-                self.unequal += unequal;
-                let first = (start..).zip(pairs).find(|(_, (b, c))| b != c);
-                first.into_iter().for_each(|(place, _)| self.note_first_unequal(place));
-            }
+            self.unequal += pairs.filter(|(b, c)| b != c).count() as u64;
             return;
         }
         let pairs = b_bytes.chunks_exact(b_type.size()).zip(c_bytes.chunks_exact(c_type.size()));
-        for (place, (b, c)) in (start..).zip(pairs) {
+        for (b, c) in pairs {
             let equal = match (integer(b_type, b), integer(c_type, c)) {
                 (Some(b), Some(c)) => b == c,
                 (Some(b), None) => is_integer(real(c_type, c), b),
                 (None, Some(c)) => is_integer(real(b_type, b), c),
                 (None, None) => true,
             };
-            if !equal {
-                self.note_unequal(place);
-            }
+            self.unequal += u64::from(!equal);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::book::{Book, PairName};
 use super::closeness::{Closeness, ElementTolerance, closeness};
 use super::tensor::{self, PairStats};
 use crate::dtype::Dtype;
@@ -307,6 +308,8 @@ pub struct Folders<'a> {
     pub baseline: &'a DumpFolder,
     /// The candidate's.
     pub candidate: &'a DumpFolder,
+    /// Which pairs are measured, and what is known of them.
+    pub book: &'a Book,
     /// The tolerance that elements of two types are counted by, where they are to be counted.
     pub tolerance: Option<&'a (dyn Fn(Dtype, Dtype) -> Option<ElementTolerance> + Sync)>,
 }
@@ -333,7 +336,7 @@ fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>)
             return LeafComparison { pair, measured: None, stats: None, closeness: None, unreadable: None };
         };
         let recorded = recorded(&left.value, &right.value);
-        match data(&left.value, &right.value, folders) {
+        match data(&candidate.name, &left.value, &right.value, folders) {
             None => LeafComparison { pair, measured: Some(recorded), stats: None, closeness: None, unreadable: None },
             Some(Ok((stats, closeness))) => {
                 let measured = Some(measured(
@@ -343,33 +346,45 @@ fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>)
                 ));
                 LeafComparison { pair, measured, stats: Some(Box::new(stats)), closeness, unreadable: None }
             }
-            Some(Err(error)) => LeafComparison {
+            Some(Err(reason)) => LeafComparison {
                 pair,
                 measured: Some(recorded),
                 stats: None,
                 closeness: None,
-                unreadable: Some(error.to_string()),
+                unreadable: Some(reason),
             },
         }
     };
     crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect()
 }
 
-/// Compares the saved data of two tensors of one shape; `None` where one side saved none.
-fn data(baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<Result<(PairStats, Option<Closeness>)>> {
+/// What one pass over the data of two tensors gives; or why there is nothing, for people.
+type DataNumbers = std::result::Result<(PairStats, Option<Closeness>), String>;
+
+/// Compares the saved data of two tensors of one shape; `None` where one side saved none or a quick look leaves it
+/// out, so that what was recorded has to do.
+fn data(op: &str, baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<DataNumbers> {
     let (Value::Tensor(baseline), Value::Tensor(candidate)) = (baseline, candidate) else { return None };
     let (left, right) = (baseline.data_name.as_ref()?, candidate.data_name.as_ref()?);
     if baseline.shape != candidate.shape {
         return None;
     }
+    let paths = (folders.baseline.data_path(left), folders.candidate.data_path(right));
+    let pair =
+        PairName { question: "data", op: Some(op), baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
+    let answer = folders.book.ask(&pair, || measure((left, right), folders).map_err(|error| error.to_string()));
+    if let Some(Ok((stats, _))) = &answer {
+        folders.book.count(stats.elements, candidate.shape.iter().fold(1, |all, len| all.saturating_mul(*len)));
+    }
+    answer
+}
+
+fn measure((left, right): (&str, &str), folders: &Folders<'_>) -> Result<(PairStats, Option<Closeness>)> {
     let open = |folder: &DumpFolder, name: &str| crate::read::tensor::open(folder.open_tensor(name)?);
-    let compare = || {
-        let (left, right) = (open(folders.baseline, left)?, open(folders.candidate, right)?);
-        let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
-        let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
-        Ok((tensor::compare(&left, &right)?, counted))
-    };
-    Some(compare())
+    let (left, right) = (open(folders.baseline, left)?, open(folders.candidate, right)?);
+    let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
+    let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
+    Ok((tensor::compare_some(&left, &right, folders.book.sample())?, counted))
 }
 
 /// What data says, beside the exact properties the records say.

@@ -1,49 +1,61 @@
 //! The inner loop: everything a pair of blocks contributes, in one pass.
 //!
 //! Lane arrays instead of intrinsics: the compiler turns them into whatever vector unit `pulp` finds at run time.
-//! There is no fused multiply-add and no order that depends on the machine, so every machine gives the same bits:
-//! element `i` always goes to lane `i mod N`, and lanes are folded in order. What a strip does not hold costs nothing:
-//! zeros are looked for once a strip, and one with values that are not finite takes the same loops with masks: a place where either side is NaN or infinite counts as (0, 0) here and is looked
-//! at by [`detail`](super::detail).
+//! Every machine gives the same bits: element `i` always goes to lane `i mod N`, lanes are folded in order, and a fused
+//! multiply-add is used only where the product is exact in `f64` anyway (two `f32` have 48 bits of product), so that it
+//! rounds just as the two steps it stands for.
+//!
+//! A strip is first taken as if it held nothing but finite numbers and a baseline without zeros. Where that is wrong,
+//! its largest relative error is infinite or NaN, and the strip is taken again, with what it needs: rare cases cost
+//! nothing elsewhere. Under masks a place where either side is NaN or infinite counts as (0, 0) here and is looked at
+//! by [`detail`](super::detail).
 
+use std::fmt::Debug;
 use std::ops::{Add, Div, Sub};
 
 use pulp::{Arch, Simd, WithSimd};
 
 /// A type in which relative errors are taken: `f32` or `f64`.
 pub(crate) trait Real:
-    Copy + PartialEq + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Div<Output = Self> + Send + Sync
+    Copy + Debug + PartialEq + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Div<Output = Self> + Send + Sync
 {
+    /// Bits of a number; those of numbers that are not negative have the numbers' order, with NaN on top.
+    type Bits: Copy + Debug + Ord;
     /// 0
     const ZERO: Self;
     /// Distance from 1 to the next larger number: what msprobe adds to both sides where the baseline is zero.
     const EPSILON: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// Negative infinity.
-    const NEG_INFINITY: Self;
     /// Counts as nothing: not a number.
     const NAN: Self;
     /// 1/1000, rounded to this type.
     const THOUSANDTH: Self;
     /// 5/1000, rounded to this type.
     const FIVE_THOUSANDTHS: Self;
+    /// Whether products of two are exact in `f64`, and neither overflow nor vanish there.
+    const IS_EXACT_IN_PRODUCTS: bool;
     /// Magnitude.
     fn magnitude(self) -> Self;
     /// The same value in 64 bits.
     fn wide(self) -> f64;
+    /// Its bits.
+    fn bits(self) -> Self::Bits;
+    /// The number with these bits.
+    fn from_bits(bits: Self::Bits) -> Self;
 }
 
 macro_rules! real {
-    ($type:ident) => {
+    ($type:ident, $bits:ident, $is_exact:literal) => {
         impl Real for $type {
+            type Bits = $bits;
             const ZERO: Self = 0.0;
             const EPSILON: Self = $type::EPSILON;
             const INFINITY: Self = $type::INFINITY;
-            const NEG_INFINITY: Self = $type::NEG_INFINITY;
             const NAN: Self = $type::NAN;
             const THOUSANDTH: Self = 0.001;
             const FIVE_THOUSANDTHS: Self = 0.005;
+            const IS_EXACT_IN_PRODUCTS: bool = $is_exact;
 
             #[inline(always)]
             fn magnitude(self) -> Self {
@@ -54,49 +66,43 @@ macro_rules! real {
             fn wide(self) -> f64 {
                 f64::from(self)
             }
+
+            #[inline(always)]
+            fn bits(self) -> $bits {
+                self.to_bits()
+            }
+
+            #[inline(always)]
+            fn from_bits(bits: $bits) -> Self {
+                Self::from_bits(bits)
+            }
         }
     };
 }
 
-real!(f32);
-real!(f64);
+real!(f32, u32, true);
+real!(f64, u64, false);
 
 /// Lanes of the sums: one register of the widest vector unit.
 const SUM_LANES: usize = 8;
 
-/// What a run of pairs contributes, kept apart by lane. Two loops over a strip that stays in the first-level cache are
-/// faster than one that needs more registers than there are.
+/// What a run of pairs contributes, kept apart by lane: counts and relative errors in the elements' own width, sums
+/// in 64 bits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lanes<T, const N: usize> {
-    order: Order<T, N>,
-    products: Products,
-}
-
-/// What is taken in the elements' own width: extremes, relative errors, counts.
-#[derive(Clone, Copy, Debug)]
-struct Order<T, const N: usize> {
-    max_relative: [T; N],
-    min_baseline: [T; N],
-    max_baseline: [T; N],
-    min_candidate: [T; N],
-    max_candidate: [T; N],
+pub(crate) struct Lanes<T: Real, const N: usize> {
+    max_relative: [T::Bits; N],
     beyond_thousandth: [u32; N],
     beyond_five_thousandths: [u32; N],
-    zeros_baseline: [u32; N],
-    zeros_candidate: [u32; N],
     unequal: [u32; N],
-}
-
-/// What is summed in 64 bits.
-#[derive(Clone, Copy, Debug)]
-struct Products {
     dot: [f64; SUM_LANES],
     sum_sq_baseline: [f64; SUM_LANES],
     sum_sq_candidate: [f64; SUM_LANES],
     sum_sq_diff: [f64; SUM_LANES],
     sum_diff: [f64; SUM_LANES],
-    sum_abs_baseline: [f64; SUM_LANES],
-    max_abs_diff: [f64; SUM_LANES],
+    /// Of the differences, or of their squares where these lose nothing ([`Real::IS_EXACT_IN_PRODUCTS`]).
+    max_diff: [f64; SUM_LANES],
+    /// Whether the baseline has had zeros, which then are expected.
+    has_zeros: bool,
 }
 
 /// [`Lanes`], folded.
@@ -107,177 +113,146 @@ pub(crate) struct Sums {
     pub(crate) sum_sq_candidate: f64,
     pub(crate) sum_sq_diff: f64,
     pub(crate) sum_diff: f64,
-    pub(crate) sum_abs_baseline: f64,
     pub(crate) max_abs_diff: f64,
     pub(crate) max_relative: f64,
-    pub(crate) min_baseline: f64,
-    pub(crate) max_baseline: f64,
-    pub(crate) min_candidate: f64,
-    pub(crate) max_candidate: f64,
     pub(crate) beyond_thousandth: u64,
     pub(crate) beyond_five_thousandths: u64,
-    pub(crate) zeros_baseline: u64,
-    pub(crate) zeros_candidate: u64,
     pub(crate) unequal: u64,
 }
 
 impl<T: Real, const N: usize> Lanes<T, N> {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
-        Self { order: Order::new(), products: Products::new() }
+        Self {
+            max_relative: [T::ZERO.bits(); N],
+            beyond_thousandth: [0; N],
+            beyond_five_thousandths: [0; N],
+            unequal: [0; N],
+            dot: [0.0; SUM_LANES],
+            sum_sq_baseline: [0.0; SUM_LANES],
+            sum_sq_candidate: [0.0; SUM_LANES],
+            sum_sq_diff: [0.0; SUM_LANES],
+            sum_diff: [0.0; SUM_LANES],
+            max_diff: [0.0; SUM_LANES],
+            has_zeros: false,
+        }
     }
 
     /// Takes a strip of both sides in, element by element; both of one length. A length that is no multiple of `N`
-    /// may only come last. Says whether every value was finite.
+    /// may only come last. `false` where a value may not be finite.
     pub(crate) fn take(&mut self, arch: Arch, baseline: &[T], candidate: &[T]) -> bool {
         arch.dispatch(Take { baseline, candidate, lanes: self })
     }
 
-    /// Unequal places so far, among those finite on both sides.
-    pub(crate) fn unequal(&self) -> u64 {
-        count(&self.order.unequal)
+    /// Takes a strip in that is the same on both sides, to the bit; a length that is no multiple of `N` may only come
+    /// last. `false` where a value may not be finite: the strip then has to be [taken](Self::take) as any other.
+    pub(crate) fn take_equal(&mut self, arch: Arch, values: &[T]) -> bool {
+        arch.dispatch(TakeEqual { values, lanes: self })
     }
 
     /// Folds the lanes in order.
     pub(crate) fn fold(&self) -> Sums {
         let sum = |lanes: &[f64; SUM_LANES]| lanes.iter().sum();
-        let least = |lanes: &[T; N]| lanes.iter().map(|lane| lane.wide()).fold(f64::INFINITY, f64::min);
-        let most = |lanes: &[T; N]| lanes.iter().map(|lane| lane.wide()).fold(f64::NEG_INFINITY, f64::max);
-        let Self { order, products } = self;
+        let max_diff = self.max_diff.iter().copied().fold(0.0, f64::max);
         Sums {
-            dot: sum(&products.dot),
-            sum_sq_baseline: sum(&products.sum_sq_baseline),
-            sum_sq_candidate: sum(&products.sum_sq_candidate),
-            sum_sq_diff: sum(&products.sum_sq_diff),
-            sum_diff: sum(&products.sum_diff),
-            sum_abs_baseline: sum(&products.sum_abs_baseline),
-            max_abs_diff: products.max_abs_diff.iter().copied().fold(0.0, f64::max),
-            max_relative: most(&order.max_relative),
-            min_baseline: least(&order.min_baseline),
-            max_baseline: most(&order.max_baseline),
-            min_candidate: least(&order.min_candidate),
-            max_candidate: most(&order.max_candidate),
-            beyond_thousandth: count(&order.beyond_thousandth),
-            beyond_five_thousandths: count(&order.beyond_five_thousandths),
-            zeros_baseline: count(&order.zeros_baseline),
-            zeros_candidate: count(&order.zeros_candidate),
-            unequal: count(&order.unequal),
+            dot: sum(&self.dot),
+            sum_sq_baseline: sum(&self.sum_sq_baseline),
+            sum_sq_candidate: sum(&self.sum_sq_candidate),
+            sum_sq_diff: sum(&self.sum_sq_diff),
+            sum_diff: sum(&self.sum_diff),
+            // The root of a square, each rounded, is the number itself where the square neither overflows nor vanishes.
+            max_abs_diff: if T::IS_EXACT_IN_PRODUCTS { max_diff.sqrt() } else { max_diff },
+            max_relative: self.max_relative.iter().max().map_or(0.0, |bits| T::from_bits(*bits).wide()),
+            beyond_thousandth: count(&self.beyond_thousandth),
+            beyond_five_thousandths: count(&self.beyond_five_thousandths),
+            unequal: count(&self.unequal),
         }
     }
-}
 
-impl<T: Real, const N: usize> Order<T, N> {
-    fn new() -> Self {
-        Self {
-            max_relative: [T::ZERO; N],
-            min_baseline: [T::INFINITY; N],
-            max_baseline: [T::NEG_INFINITY; N],
-            min_candidate: [T::INFINITY; N],
-            max_candidate: [T::NEG_INFINITY; N],
-            beyond_thousandth: [0; N],
-            beyond_five_thousandths: [0; N],
-            zeros_baseline: [0; N],
-            zeros_candidate: [0; N],
-            unequal: [0; N],
+    /// Takes a strip in, unless its largest relative error says that more than `ZEROS` and `MASKED` is needed.
+    #[inline(always)]
+    fn attempt<const ZEROS: bool, const MASKED: bool, const FUSED: bool>(
+        &mut self,
+        baseline: &[T],
+        candidate: &[T],
+    ) -> bool {
+        // A copy on the stack of this function can live in registers.
+        let mut lanes = Self { max_relative: [T::ZERO.bits(); N], has_zeros: ZEROS, ..*self };
+        let (baseline, baseline_rest) = baseline.as_chunks::<N>();
+        let (candidate, candidate_rest) = candidate.as_chunks::<N>();
+        for (b, c) in baseline.iter().zip(candidate) {
+            lanes.step::<ZEROS, MASKED, FUSED>(b, c);
         }
+        let mut rest = baseline_rest.iter().chain(candidate_rest);
+        let is_sound =
+            lanes.max_relative.iter().all(|most| *most < T::INFINITY.bits()) && rest.all(|value| is_finite(*value));
+        if !MASKED && !is_sound {
+            return false;
+        }
+        if !baseline_rest.is_empty() {
+            lanes.step::<true, true, FUSED>(&padded(baseline_rest), &padded(candidate_rest));
+        }
+        for (most, before) in lanes.max_relative.iter_mut().zip(&self.max_relative) {
+            *most = (*most).max(*before);
+        }
+        *self = lanes;
+        true
     }
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn step<const ZEROS: bool, const MASKED: bool>(&mut self, baseline: &[T; N], candidate: &[T; N]) {
+    fn step<const ZEROS: bool, const MASKED: bool, const FUSED: bool>(
+        &mut self,
+        baseline: &[T; N],
+        candidate: &[T; N],
+    ) {
         for i in 0..N {
             let (mut b, mut c) = (baseline[i], candidate[i]);
-            let (mut kept_b, mut kept_c) = (b, c);
-            if ZEROS {
-                self.zeros_baseline[i] += u32::from(b == T::ZERO);
-                self.zeros_candidate[i] += u32::from(c == T::ZERO);
-            }
             if MASKED {
-                let (finite_b, finite_c) = (b.magnitude() < T::INFINITY, c.magnitude() < T::INFINITY);
-                (kept_b, kept_c) = (choose(finite_b, b, T::NAN), choose(finite_c, c, T::NAN));
-                let both = finite_b & finite_c;
+                let both = is_finite(b) & is_finite(c);
                 (b, c) = (choose(both, b, T::ZERO), choose(both, c, T::ZERO));
             }
-            self.min_baseline[i] = least(kept_b, self.min_baseline[i]);
-            self.max_baseline[i] = greatest(kept_b, self.max_baseline[i]);
-            self.min_candidate[i] = least(kept_c, self.min_candidate[i]);
-            self.max_candidate[i] = greatest(kept_c, self.max_candidate[i]);
             self.unequal[i] += u32::from(b != c);
             if ZEROS {
                 let shift = choose(b == T::ZERO, T::EPSILON, T::ZERO);
                 (b, c) = (b + shift, c + shift);
             }
             let relative = ((c - b) / b).magnitude();
-            self.max_relative[i] = greatest(relative, self.max_relative[i]);
+            self.max_relative[i] = self.max_relative[i].max(relative.bits());
             self.beyond_thousandth[i] += u32::from(relative >= T::THOUSANDTH);
             self.beyond_five_thousandths[i] += u32::from(relative >= T::FIVE_THOUSANDTHS);
         }
-    }
-
-    /// The loop over one strip; `ZEROS` where a value is zero, `MASKED` where one is not finite.
-    #[inline(always)]
-    fn take<const ZEROS: bool, const MASKED: bool>(&mut self, baseline: &[T], candidate: &[T]) {
-        // A copy on the stack of this function can live in registers.
-        let mut lanes = *self;
-        let (baseline, baseline_rest) = baseline.as_chunks::<N>();
-        let (candidate, candidate_rest) = candidate.as_chunks::<N>();
+        let (baseline, candidate) = (baseline.as_chunks().0, candidate.as_chunks().0);
         for (b, c) in baseline.iter().zip(candidate) {
-            lanes.step::<ZEROS, MASKED>(b, c);
-        }
-        if !baseline_rest.is_empty() {
-            lanes.step::<true, true>(&padded(baseline_rest), &padded(candidate_rest));
-        }
-        *self = lanes;
-    }
-}
-
-impl Products {
-    fn new() -> Self {
-        Self {
-            dot: [0.0; SUM_LANES],
-            sum_sq_baseline: [0.0; SUM_LANES],
-            sum_sq_candidate: [0.0; SUM_LANES],
-            sum_sq_diff: [0.0; SUM_LANES],
-            sum_diff: [0.0; SUM_LANES],
-            sum_abs_baseline: [0.0; SUM_LANES],
-            max_abs_diff: [0.0; SUM_LANES],
+            self.sum::<MASKED, FUSED>(b, c);
         }
     }
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn step<const MASKED: bool, T: Real>(&mut self, baseline: &[T; SUM_LANES], candidate: &[T; SUM_LANES]) {
+    fn sum<const MASKED: bool, const FUSED: bool>(&mut self, baseline: &[T; SUM_LANES], candidate: &[T; SUM_LANES]) {
         for i in 0..SUM_LANES {
             let (mut b, mut c) = (baseline[i].wide(), candidate[i].wide());
             if MASKED {
-                let both = (b.abs() < f64::INFINITY) & (c.abs() < f64::INFINITY);
+                let both = is_finite(b) & is_finite(c);
                 (b, c) = (choose(both, b, 0.0), choose(both, c, 0.0));
             }
             let diff = c - b;
-            self.dot[i] += b * c;
-            self.sum_sq_baseline[i] += b * b;
-            self.sum_sq_candidate[i] += c * c;
-            self.sum_sq_diff[i] += diff * diff;
+            let square = diff * diff;
+            self.dot[i] = multiply_add::<T, FUSED>(b, c, self.dot[i]);
+            self.sum_sq_baseline[i] = multiply_add::<T, FUSED>(b, b, self.sum_sq_baseline[i]);
+            self.sum_sq_candidate[i] = multiply_add::<T, FUSED>(c, c, self.sum_sq_candidate[i]);
+            self.sum_sq_diff[i] += square;
             self.sum_diff[i] += diff;
-            self.sum_abs_baseline[i] += b.abs();
-            self.max_abs_diff[i] = greatest(diff.abs(), self.max_abs_diff[i]);
+            self.max_diff[i] = greatest(if T::IS_EXACT_IN_PRODUCTS { square } else { diff.abs() }, self.max_diff[i]);
         }
     }
+}
 
-    /// The loop over one strip; `MASKED` where a place is not finite.
-    #[inline(always)]
-    fn take<const MASKED: bool, T: Real>(&mut self, baseline: &[T], candidate: &[T]) {
-        let mut lanes = *self;
-        let (baseline, baseline_rest) = baseline.as_chunks::<SUM_LANES>();
-        let (candidate, candidate_rest) = candidate.as_chunks::<SUM_LANES>();
-        for (b, c) in baseline.iter().zip(candidate) {
-            lanes.step::<MASKED, T>(b, c);
-        }
-        if !baseline_rest.is_empty() {
-            lanes.step::<true, T>(&padded(baseline_rest), &padded(candidate_rest));
-        }
-        *self = lanes;
-    }
+/// `a·b + sum`, rounded once where the product is exact and the machine has an instruction for it: the same bits.
+#[inline(always)]
+fn multiply_add<T: Real, const FUSED: bool>(a: f64, b: f64, sum: f64) -> f64 {
+    if FUSED && T::IS_EXACT_IN_PRODUCTS { a.mul_add(b, sum) } else { sum + a * b }
 }
 
 /// `rest`, filled up with what is masked everywhere: NaN.
@@ -293,54 +268,10 @@ fn choose<T>(condition: bool, yes: T, no: T) -> T {
     if condition { yes } else { no }
 }
 
-/// The lesser number; `b` where `a` is NaN.
-#[inline(always)]
-fn least<T: Real>(a: T, b: T) -> T {
-    if a < b { a } else { b }
-}
-
 /// The greater number; `b` where `a` is NaN.
 #[inline(always)]
-fn greatest<T: Real>(a: T, b: T) -> T {
+fn greatest(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
-}
-
-fn count<const N: usize>(lanes: &[u32; N]) -> u64 {
-    lanes.iter().map(|lane| u64::from(*lane)).sum()
-}
-
-/// The loops over one strip, compiled once per instruction set.
-struct Take<'a, T, const N: usize> {
-    baseline: &'a [T],
-    candidate: &'a [T],
-    lanes: &'a mut Lanes<T, N>,
-}
-
-impl<T: Real, const N: usize> WithSimd for Take<'_, T, N> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
-        let Self { baseline, candidate, lanes } = self;
-        let finite = all(baseline, is_finite) & all(candidate, is_finite);
-        let nonzero = all(baseline, is_nonzero) & all(candidate, is_nonzero);
-        match (finite, nonzero) {
-            (true, true) => lanes.order.take::<false, false>(baseline, candidate),
-            (true, false) => lanes.order.take::<true, false>(baseline, candidate),
-            (false, _) => lanes.order.take::<true, true>(baseline, candidate),
-        }
-        if finite {
-            lanes.products.take::<false, T>(baseline, candidate);
-        } else {
-            lanes.products.take::<true, T>(baseline, candidate);
-        }
-        finite
-    }
-}
-
-#[inline(always)]
-fn all<T: Real>(values: &[T], test: impl Fn(T) -> bool) -> bool {
-    values.iter().fold(true, |all, value| all & test(*value))
 }
 
 #[inline(always)]
@@ -348,7 +279,76 @@ fn is_finite<T: Real>(value: T) -> bool {
     value.magnitude() < T::INFINITY
 }
 
-#[inline(always)]
-fn is_nonzero<T: Real>(value: T) -> bool {
-    value != T::ZERO
+fn count<const N: usize>(lanes: &[u32; N]) -> u64 {
+    lanes.iter().map(|lane| u64::from(*lane)).sum()
+}
+
+/// One strip that is the same on both sides: nothing but squares to sum up, the same for all three products.
+struct TakeEqual<'a, T: Real, const N: usize> {
+    values: &'a [T],
+    lanes: &'a mut Lanes<T, N>,
+}
+
+impl<T: Real, const N: usize> TakeEqual<'_, T, N> {
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
+    fn run<const FUSED: bool>(self) -> bool {
+        let Lanes { mut dot, mut sum_sq_baseline, mut sum_sq_candidate, .. } = *self.lanes;
+        let (whole, rest) = self.values.as_chunks::<SUM_LANES>();
+        let mut last = [T::ZERO; SUM_LANES];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        for values in whole.iter().chain(std::iter::once(&last)) {
+            for i in 0..SUM_LANES {
+                let value = values[i].wide();
+                dot[i] = multiply_add::<T, FUSED>(value, value, dot[i]);
+                sum_sq_baseline[i] = multiply_add::<T, FUSED>(value, value, sum_sq_baseline[i]);
+                sum_sq_candidate[i] = multiply_add::<T, FUSED>(value, value, sum_sq_candidate[i]);
+            }
+        }
+        let are_finite = dot.iter().all(|sum| sum.is_finite());
+        if are_finite {
+            *self.lanes = Lanes { dot, sum_sq_baseline, sum_sq_candidate, ..*self.lanes };
+        }
+        are_finite
+    }
+}
+
+impl<T: Real, const N: usize> WithSimd for TakeEqual<'_, T, N> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        if S::IS_SCALAR { self.run::<false>() } else { self.run::<true>() }
+    }
+}
+
+/// One strip, compiled once per instruction set.
+struct Take<'a, T: Real, const N: usize> {
+    baseline: &'a [T],
+    candidate: &'a [T],
+    lanes: &'a mut Lanes<T, N>,
+}
+
+impl<T: Real, const N: usize> Take<'_, T, N> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) -> bool {
+        let Self { baseline, candidate, lanes } = self;
+        if !lanes.has_zeros && lanes.attempt::<false, false, FUSED>(baseline, candidate)
+            || lanes.attempt::<true, false, FUSED>(baseline, candidate)
+        {
+            return true;
+        }
+        lanes.attempt::<true, true, FUSED>(baseline, candidate);
+        false
+    }
+}
+
+impl<T: Real, const N: usize> WithSimd for Take<'_, T, N> {
+    type Output = bool;
+
+    /// Every vector unit `pulp` knows of fuses; plain code would call a function for it.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        if S::IS_SCALAR { self.run::<false>() } else { self.run::<true>() }
+    }
 }

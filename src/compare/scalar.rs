@@ -2,6 +2,7 @@
 
 use half::f16;
 use pulp::Arch;
+use serde::{Deserialize, Serialize};
 
 use super::convert::{self, fits_f32};
 use crate::dtype::Dtype;
@@ -9,13 +10,15 @@ use crate::error::Result;
 use crate::read::tensor::TensorData;
 
 /// The two numbers msprobe gives for 0-d tensors (after squeezing).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScalarPair {
     /// |c−b| in the tensors' own type: unsigned integers wrap around, `float16` rounds to `float16`, booleans and
     /// pairs of two types go through `f64`. NaN where a side is.
+    #[serde(with = "super::exact")]
     pub max_abs_diff: f64,
     /// |(c−b)/b| in `f32` for types that fit it and in `f64` otherwise, with that type's epsilon added to both where
     /// the baseline is zero. NaN where a side is.
+    #[serde(with = "super::exact")]
     pub max_relative: f64,
 }
 

@@ -9,13 +9,16 @@
 //! (`dump-compare.md` section 4.4): real parts only, everything through `f64`.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pulp::Arch;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::convert;
 use super::detail::{Detail, Largest};
 use super::kernel::{Lanes, Sums};
+use super::sample::{Runs, Sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::tensor::TensorData;
@@ -38,39 +41,29 @@ const WIDE: usize = 8;
 /// What two tensors of equal element count have to do with each other.
 ///
 /// Sums are taken in `f64` over the places that are finite on both sides; complex numbers count with both parts.
-/// Differences are candidate minus baseline. An empty pair has zero sums and no least and greatest values.
-#[derive(Clone, Debug, PartialEq)]
+/// Differences are candidate minus baseline. An empty pair has zero sums.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairStats {
-    /// Elements of each side.
+    /// Elements of each side that were looked at: all, but in a sample.
     pub elements: u64,
     /// Σ b·c
+    #[serde(with = "super::exact")]
     pub dot: f64,
     /// Σ b²
+    #[serde(with = "super::exact")]
     pub sum_sq_baseline: f64,
     /// Σ c²
+    #[serde(with = "super::exact")]
     pub sum_sq_candidate: f64,
     /// Σ (c−b)²
+    #[serde(with = "super::exact")]
     pub sum_sq_diff: f64,
     /// Σ (c−b), signed.
+    #[serde(with = "super::exact")]
     pub sum_diff: f64,
-    /// Σ |b|
-    pub sum_abs_baseline: f64,
     /// Largest |c−b|, of either part for complex numbers.
+    #[serde(with = "super::exact")]
     pub max_abs_diff: f64,
-    /// Least finite value of the baseline; of either part for complex numbers.
-    pub min_baseline: Option<f64>,
-    /// Greatest finite value of the baseline.
-    pub max_baseline: Option<f64>,
-    /// Least finite value of the candidate.
-    pub min_candidate: Option<f64>,
-    /// Greatest finite value of the candidate.
-    pub max_candidate: Option<f64>,
-    /// Largest finite magnitude of the baseline; 0 where there is none.
-    pub max_abs_baseline: f64,
-    /// Elements of the baseline that are zero.
-    pub zeros_baseline: u64,
-    /// Elements of the candidate that are zero.
-    pub zeros_candidate: u64,
     /// NaN elements of the baseline.
     pub nan_baseline: u64,
     /// NaN elements of the candidate.
@@ -90,28 +83,32 @@ pub struct PairStats {
     pub saturated_candidate: u64,
     /// Unequal places, exactly: 64-bit integers as integers, imaginary parts too. −0 equals 0, NaN equals NaN.
     pub unequal: u64,
-    /// The first such place, counted in row-major order.
-    pub first_unequal: Option<u64>,
     /// What msprobe measures.
     pub msprobe: MsprobeStats,
 }
 
 /// What msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite count as
 /// (0, 0).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MsprobeStats {
     /// Σ b·c
+    #[serde(with = "super::exact")]
     pub dot: f64,
     /// Σ b²
+    #[serde(with = "super::exact")]
     pub sum_sq_baseline: f64,
     /// Σ c²
+    #[serde(with = "super::exact")]
     pub sum_sq_candidate: f64,
     /// Σ (c−b)²
+    #[serde(with = "super::exact")]
     pub sum_sq_diff: f64,
     /// Largest |c−b|.
+    #[serde(with = "super::exact")]
     pub max_abs_diff: f64,
     /// Largest relative error, taken in `f32` where both types fit it and in `f64` otherwise; where the baseline is
     /// zero that type's epsilon is added to both sides. May be infinite.
+    #[serde(with = "super::exact")]
     pub max_relative: f64,
     /// Elements whose relative error is below 1/1000.
     pub below_thousandth: u64,
@@ -127,21 +124,54 @@ pub struct MsprobeStats {
 /// # Errors
 /// `Internal` where the element counts differ; otherwise what reading either side gives.
 pub fn compare(baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
+    compare_on(Arch::new(), baseline, candidate)
+}
+
+/// [`compare`] over a sample of the elements, or over all of them.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_some(baseline: &TensorData, candidate: &TensorData, sample: Option<&Sample>) -> Result<PairStats> {
+    let Some(sample) = sample else { return compare(baseline, candidate) };
+    let pair = Pair::new(Arch::new(), baseline, candidate)?;
+    let runs = sample.runs(candidate.name(), baseline.elements());
+    let piece = CHUNK / super::sample::RUN;
+    pair.pieces(runs.count.div_ceil(piece), |index| Ranges::Runs {
+        runs,
+        next: index * piece,
+        end: runs.count.min((index + 1) * piece),
+    })
+}
+
+/// [`compare`] on a given instruction set.
+fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
     let elements = baseline.elements();
-    if candidate.elements() != elements {
-        let message = format!("{} elements against {elements} of the baseline", candidate.elements());
-        return Err(Error::new(ErrorKind::Internal, candidate.name(), message));
+    Pair::new(arch, baseline, candidate)?.pieces(elements.div_ceil(CHUNK), |index| {
+        Ranges::Whole(Some((index * CHUNK, elements.min((index + 1) * CHUNK))))
+    })
+}
+
+/// What a piece of a comparison looks at, in order.
+enum Ranges {
+    /// One range.
+    Whole(Option<(u64, u64)>),
+    /// Runs of a sample.
+    Runs { runs: Runs, next: u64, end: u64 },
+}
+
+impl Iterator for Ranges {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        match self {
+            Self::Whole(range) => range.take(),
+            Self::Runs { runs, next, end } => {
+                let index = *next;
+                *next += 1;
+                (index < *end).then(|| runs.get(index))
+            }
+        }
     }
-    let pair = Pair { baseline, candidate, arch: Arch::new() };
-    let chunks = elements.div_ceil(CHUNK);
-    let parts = if chunks <= 1 {
-        vec![pair.chunk(0, elements)]
-    } else {
-        (0..chunks).into_par_iter().map(|chunk| pair.chunk(chunk * CHUNK, elements.min((chunk + 1) * CHUNK))).collect()
-    };
-    let mut parts = parts.into_iter();
-    let first = parts.next().unwrap_or_else(|| pair.chunk(0, 0))?;
-    parts.try_fold(first, |total, part| Ok(total.followed_by(&part?)))
 }
 
 /// Both sides of a comparison.
@@ -164,37 +194,89 @@ thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
-impl Pair<'_> {
-    fn chunk(&self, start: u64, end: u64) -> Result<PairStats> {
+impl<'a> Pair<'a> {
+    fn new(arch: Arch, baseline: &'a TensorData, candidate: &'a TensorData) -> Result<Self> {
+        let elements = baseline.elements();
+        if candidate.elements() != elements {
+            let message = format!("{} elements against {elements} of the baseline", candidate.elements());
+            return Err(Error::new(ErrorKind::Internal, candidate.name(), message));
+        }
+        Ok(Self { baseline, candidate, arch })
+    }
+
+    /// Compares pieces in parallel and folds what they give in order.
+    fn pieces(&self, count: u64, ranges: impl Fn(u64) -> Ranges + Sync) -> Result<PairStats> {
+        let parts: Vec<Result<PairStats>> = if count <= 1 {
+            vec![self.piece(if count == 0 { Ranges::Whole(None) } else { ranges(0) })]
+        } else {
+            in_turn(count, |index| self.piece(ranges(index)))
+        };
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or_else(|| self.piece(Ranges::Whole(None)))?;
+        parts.try_fold(first, |total, part| Ok(total.followed_by(&part?)))
+    }
+
+    fn piece(&self, ranges: Ranges) -> Result<PairStats> {
         match (self.baseline.dtype, self.candidate.dtype) {
-            (b, c) if b.is_complex() || c.is_complex() => self.run::<Complex>(start, end),
-            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<Narrow>(start, end),
-            _ => self.run::<Wide>(start, end),
+            (b, c) if b.is_complex() || c.is_complex() => self.run::<Complex>(ranges),
+            (b, c) if convert::fits_f32(b) && convert::fits_f32(c) => self.run::<Narrow>(ranges),
+            _ => self.run::<Wide>(ranges),
         }
     }
 
-    fn run<S: Scheme>(&self, start: u64, end: u64) -> Result<PairStats> {
+    fn run<S: Scheme>(&self, ranges: Ranges) -> Result<PairStats> {
         BUFFERS.with_borrow_mut(|buffers| {
             let mut scheme = S::new();
             let mut detail = Detail::default();
-            let block = BLOCK_BYTES / self.baseline.dtype.size().max(self.candidate.dtype.size());
-            let mut at = start;
-            while at < end {
-                let count = usize::try_from(end - at).unwrap_or(block).min(block);
-                let Buffers { baseline, candidate, narrow, wide } = &mut *buffers;
-                let strips = Strips {
-                    baseline: (self.baseline.dtype, block_of(self.baseline, at, count, baseline)?),
-                    candidate: (self.candidate.dtype, block_of(self.candidate, at, count, candidate)?),
-                };
-                let mut room = Room { narrow, wide };
-                for (index, strip) in strips.iter().enumerate() {
-                    scheme.take(self.arch, at + (index * STRIP) as u64, strip, &mut room, &mut detail);
-                }
-                at += count as u64;
+            let mut elements = 0;
+            for (start, end) in ranges {
+                self.range(start, end, &mut scheme, &mut detail, buffers)?;
+                elements += end - start;
             }
-            Ok(scheme.finish(end - start, &detail))
+            Ok(scheme.finish(elements, &detail))
         })
     }
+
+    /// Takes the elements from `start` to `end` in, block by block.
+    fn range(
+        &self,
+        start: u64,
+        end: u64,
+        scheme: &mut impl Scheme,
+        detail: &mut Detail,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let block = BLOCK_BYTES / self.baseline.dtype.size().max(self.candidate.dtype.size());
+        let mut at = start;
+        while at < end {
+            let count = usize::try_from(end - at).unwrap_or(block).min(block);
+            let Buffers { baseline, candidate, narrow, wide } = &mut *buffers;
+            let strips = Strips {
+                baseline: (self.baseline.dtype, block_of(self.baseline, at, count, baseline)?),
+                candidate: (self.candidate.dtype, block_of(self.candidate, at, count, candidate)?),
+            };
+            let mut room = Room { narrow, wide };
+            for (index, strip) in strips.iter().enumerate() {
+                scheme.take(self.arch, at + (index * STRIP) as u64, strip, &mut room, detail);
+            }
+            at += count as u64;
+        }
+        Ok(())
+    }
+}
+
+/// What `work` makes of each index, in order of index. Indexes are handed out one after the other, whichever worker is
+/// free: a file is read from front to back by all of them together.
+fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let next = AtomicU64::new(0);
+    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count);
+    let mut done: Vec<(u64, T)> = (0..rayon::current_num_threads())
+        .into_par_iter()
+        .with_max_len(1)
+        .flat_map_iter(|_| std::iter::from_fn(take).map(|index| (index, work(index))))
+        .collect();
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// The bytes of `count` elements: in place where they lie in memory and are aligned, else read into `buffer`.
@@ -225,6 +307,11 @@ impl<'a> Strips<'a> {
         let pieces =
             |(dtype, bytes): (Dtype, &'a [u8])| bytes.chunks(STRIP * dtype.size()).map(move |part| (dtype, part));
         pieces(self.baseline).zip(pieces(self.candidate)).map(|(baseline, candidate)| Self { baseline, candidate })
+    }
+
+    /// Whether both sides hold the same bits of one type.
+    fn are_equal(&self) -> bool {
+        self.baseline == self.candidate
     }
 
     fn largest(&self) -> Largest {
@@ -258,10 +345,12 @@ impl Scheme for Narrow {
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c] = &mut *room.narrow;
-        let (b, c) = (narrow_values(arch, strip.baseline, b), narrow_values(arch, strip.candidate, c));
-        let before = self.0.unequal();
-        let finite = self.0.take(arch, b, c);
-        if !finite || (detail.first_unequal.is_none() && self.0.unequal() > before) {
+        let b = narrow_values(arch, strip.baseline, b);
+        if strip.are_equal() && self.0.take_equal(arch, b) {
+            return;
+        }
+        let c = narrow_values(arch, strip.candidate, c);
+        if !self.0.take(arch, b, c) {
             detail.look(start, b, c, strip.largest());
         }
     }
@@ -297,15 +386,18 @@ impl Scheme for Wide {
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [b, c, ..] = &mut *room.wide;
-        let (b, c) = (wide_values(arch, strip.baseline, b), wide_values(arch, strip.candidate, c));
-        let before = self.lanes.unequal();
-        let finite = self.lanes.take(arch, b, c);
+        let b = wide_values(arch, strip.baseline, b);
         self.has_long =
             [strip.baseline.0, strip.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64));
-        if self.has_long {
-            detail.count_unequal_integers(start, strip.baseline, strip.candidate);
+        if strip.are_equal() && self.lanes.take_equal(arch, b) {
+            return;
         }
-        if !finite || (detail.first_unequal.is_none() && self.lanes.unequal() > before) {
+        let c = wide_values(arch, strip.candidate, c);
+        let is_finite = self.lanes.take(arch, b, c);
+        if self.has_long {
+            detail.count_unequal_integers(strip.baseline, strip.candidate);
+        }
+        if !is_finite {
             detail.look(start, b, c, strip.largest());
         }
     }
@@ -332,12 +424,11 @@ fn wide_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut 
 struct Complex {
     real: Lanes<f64, WIDE>,
     imaginary: Lanes<f64, WIDE>,
-    zeros: (u64, u64),
 }
 
 impl Scheme for Complex {
     fn new() -> Self {
-        Self { real: Lanes::new(), imaginary: Lanes::new(), zeros: (0, 0) }
+        Self { real: Lanes::new(), imaginary: Lanes::new() }
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
@@ -348,10 +439,6 @@ impl Scheme for Complex {
         }
         self.real.take(arch, b_re, c_re);
         self.imaginary.take(arch, b_im, c_im);
-        let zeros =
-            |re: &[f64], im: &[f64]| re.iter().zip(im).filter(|(re, im)| re.abs() + im.abs() <= 0.0).count() as u64;
-        self.zeros.0 += zeros(b_re, b_im);
-        self.zeros.1 += zeros(c_re, c_im);
         detail.look_complex(start, [b_re, b_im], [c_re, c_im], strip.largest());
     }
 
@@ -360,14 +447,12 @@ impl Scheme for Complex {
         let mut stats = PairStats::new(elements, &real, detail, detail.unequal);
         let both = PairStats::new(elements, &imaginary, &Detail::default(), 0);
         stats.add_sums(&both);
-        (stats.zeros_baseline, stats.zeros_candidate) = self.zeros;
         stats
     }
 }
 
 impl PairStats {
     fn new(elements: u64, sums: &Sums, detail: &Detail, unequal: u64) -> Self {
-        let finite = |value: f64| value.is_finite().then_some(value);
         Self {
             elements,
             dot: sums.dot,
@@ -375,15 +460,7 @@ impl PairStats {
             sum_sq_candidate: sums.sum_sq_candidate,
             sum_sq_diff: sums.sum_sq_diff,
             sum_diff: sums.sum_diff,
-            sum_abs_baseline: sums.sum_abs_baseline,
             max_abs_diff: sums.max_abs_diff,
-            min_baseline: finite(sums.min_baseline),
-            max_baseline: finite(sums.max_baseline),
-            min_candidate: finite(sums.min_candidate),
-            max_candidate: finite(sums.max_candidate),
-            max_abs_baseline: magnitude(finite(sums.min_baseline), finite(sums.max_baseline)),
-            zeros_baseline: sums.zeros_baseline,
-            zeros_candidate: sums.zeros_candidate,
             nan_baseline: detail.nan_baseline,
             nan_candidate: detail.nan_candidate,
             inf_baseline: detail.inf_baseline,
@@ -393,7 +470,6 @@ impl PairStats {
             saturated_baseline: detail.saturated_baseline,
             saturated_candidate: detail.saturated_candidate,
             unequal,
-            first_unequal: detail.first_unequal,
             msprobe: MsprobeStats {
                 dot: sums.dot,
                 sum_sq_baseline: sums.sum_sq_baseline,
@@ -415,21 +491,13 @@ impl PairStats {
         self.sum_sq_candidate += other.sum_sq_candidate;
         self.sum_sq_diff += other.sum_sq_diff;
         self.sum_diff += other.sum_diff;
-        self.sum_abs_baseline += other.sum_abs_baseline;
         self.max_abs_diff = self.max_abs_diff.max(other.max_abs_diff);
-        self.min_baseline = merge(self.min_baseline, other.min_baseline, f64::min);
-        self.max_baseline = merge(self.max_baseline, other.max_baseline, f64::max);
-        self.min_candidate = merge(self.min_candidate, other.min_candidate, f64::min);
-        self.max_candidate = merge(self.max_candidate, other.max_candidate, f64::max);
-        self.max_abs_baseline = self.max_abs_baseline.max(other.max_abs_baseline);
     }
 
     /// This chunk and the one after it.
     fn followed_by(mut self, next: &Self) -> Self {
         self.add_sums(next);
         self.elements += next.elements;
-        self.zeros_baseline += next.zeros_baseline;
-        self.zeros_candidate += next.zeros_candidate;
         self.nan_baseline += next.nan_baseline;
         self.nan_candidate += next.nan_candidate;
         self.inf_baseline += next.inf_baseline;
@@ -439,7 +507,6 @@ impl PairStats {
         self.saturated_baseline += next.saturated_baseline;
         self.saturated_candidate += next.saturated_candidate;
         self.unequal += next.unequal;
-        self.first_unequal = self.first_unequal.or(next.first_unequal);
         self.msprobe.add(&next.msprobe);
         self
     }
@@ -457,15 +524,4 @@ impl MsprobeStats {
         self.below_five_thousandths += next.below_five_thousandths;
         self.nonfinite_positions_differ |= next.nonfinite_positions_differ;
     }
-}
-
-fn merge(a: Option<f64>, b: Option<f64>, choose: fn(f64, f64) -> f64) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(choose(a, b)),
-        (a, b) => a.or(b),
-    }
-}
-
-fn magnitude(min: Option<f64>, max: Option<f64>) -> f64 {
-    [min, max].into_iter().flatten().fold(0.0, |most, value| value.abs().max(most))
 }

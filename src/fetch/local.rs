@@ -1,9 +1,13 @@
 //! Local files and folders.
 
+mod ahead;
+
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use ahead::ReadAhead;
 
 use super::{ByteSource, FileEntry, Files, Source, past_end};
 use crate::error::{Error, ErrorKind, Result};
@@ -109,6 +113,7 @@ pub struct LocalFile {
     name: String,
     file: File,
     len: u64,
+    ahead: ReadAhead,
 }
 
 impl LocalFile {
@@ -119,7 +124,7 @@ impl LocalFile {
         if metadata.is_dir() {
             return Err(Error::new(ErrorKind::Corrupt, name, "is a folder, expected a file"));
         }
-        Ok(Self { name: name.to_owned(), file, len: metadata.len() })
+        Ok(Self { name: name.to_owned(), file, len: metadata.len(), ahead: ReadAhead::default() })
     }
 }
 
@@ -133,8 +138,7 @@ impl ByteSource for LocalFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        use std::os::unix::fs::FileExt;
-        self.file.read_exact_at(buffer, offset).map_err(|error| match error.kind() {
+        self.ahead.read_exact_at(&self.file, buffer, offset).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => past_end(self, offset, buffer.len()),
             _ => Error::io(&self.name, &error),
         })

@@ -2,6 +2,7 @@
 
 use super::discover::Inventory;
 use super::{CheckOutcome, Progress};
+use crate::compare::book::Book;
 use crate::compare::checkpoint as compare;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, rules};
@@ -11,16 +12,23 @@ use crate::judge::settle::settle;
 use crate::judge::unit::{CheckpointUnit, Unit};
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
+use crate::policy::checkpoint::CheckpointPolicy;
 use crate::read::checkpoint::{Checkpoint, CheckpointPlace};
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// Judges the checkpoints of both sides.
-pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+pub fn check(
+    baseline: &Inventory,
+    candidate: &Inventory,
+    policy: &Policy,
+    book: &Book,
+    progress: &dyn Progress,
+) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(CheckId::Checkpoint);
     let paired = pair::checkpoints(&baseline.checkpoints, &candidate.checkpoints);
     let mut used = vec![false; policy.checkpoint.limits.len()];
     for (b, c) in &paired.matched {
-        let judged = unit((baseline, b), (candidate, c), policy, progress, &mut used);
+        let judged = unit((baseline, b), (candidate, c), (policy, book), progress, &mut used);
         let settled = settle(judged.findings, policy);
         let verdict = verdict_of(&settled.findings);
         outcome.check.units.push(Unit::Checkpoint(Box::new(CheckpointUnit { verdict, ..judged.unit })));
@@ -48,22 +56,17 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
 fn unit(
     (baseline, b): (&Inventory, &CheckpointPlace),
     (candidate, c): (&Inventory, &CheckpointPlace),
-    policy: &Policy,
+    (policy, book): (&Policy, &Book),
     progress: &dyn Progress,
     used: &mut [bool],
 ) -> JudgedCheckpoint {
     let name = c.path.as_str();
     let section = &policy.checkpoint;
-    let open = |inventory: &Inventory, place: &CheckpointPlace| -> Result<Checkpoint> {
-        let mut checkpoint = place.open(inventory.all_files())?;
-        checkpoint.parameters.retain(|name, _| !section.ignore.iter().any(|pattern| pattern.matches(name)));
-        Ok(checkpoint)
-    };
-    match (open(baseline, b), open(candidate, c)) {
+    match (open(baseline, b, section), open(candidate, c, section)) {
         (Ok(b), Ok(c)) => {
             let pairs = pair::parameters(&b, &c, &section.prefixes);
             progress.begin("comparing checkpoints", pairs.matched.len() as u64);
-            let comparisons = compare::parameters(&pairs, &|| progress.advance(1));
+            let comparisons = compare::parameters(&pairs, book, &|| progress.advance(1));
             judge(name, &pairs, &comparisons, Settings { policy: section, profile: policy.profile }, used)
         }
         (b, c) => {
@@ -72,6 +75,13 @@ fn unit(
             JudgedCheckpoint { unit: CheckpointUnit::empty(name), findings }
         }
     }
+}
+
+/// Opens a checkpoint without the parameters the policy leaves out.
+pub(super) fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Checkpoint> {
+    let mut checkpoint = place.open(inventory.all_files())?;
+    checkpoint.parameters.retain(|name, _| !section.ignore.iter().any(|pattern| pattern.matches(name)));
+    Ok(checkpoint)
 }
 
 fn damaged(name: &str, side: Side, error: &Error) -> Finding {

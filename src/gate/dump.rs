@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::discover::Inventory;
 use super::dump_tables::{self, Dumps};
 use super::{CheckOutcome, Progress, Request};
+use crate::compare::book::Book;
 use crate::compare::dump::{self as compare, UnitComparison};
 use crate::error::Error;
 use crate::judge::dump::flow::Context;
@@ -25,7 +26,13 @@ use crate::verdict::{CheckId, Side, Verdict};
 
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
 /// collective carries errors from rank to rank.
-pub fn check(baseline: &Inventory, candidate: &Inventory, request: &Request, progress: &dyn Progress) -> CheckOutcome {
+pub fn check(
+    baseline: &Inventory,
+    candidate: &Inventory,
+    request: &Request,
+    book: &Book,
+    progress: &dyn Progress,
+) -> CheckOutcome {
     let policy = &request.policy;
     let mut outcome = CheckOutcome::new(CheckId::Dump);
     let (pairs, missing) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
@@ -37,7 +44,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, request: &Request, pro
     let mut limits_used = vec![false; policy.dump.limits.len()];
     progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
     for pairs in steps.into_values() {
-        for used in step(&pairs, &mut earlier, request, progress, &mut outcome) {
+        for used in step(&pairs, &mut earlier, (request, book), progress, &mut outcome) {
             limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
         }
     }
@@ -62,7 +69,7 @@ struct Earlier {
 }
 
 /// A unit that was read and compared.
-struct Compared<'a> {
+pub(super) struct Compared<'a> {
     pair: &'a UnitPair<'a>,
     baseline: Dump,
     candidate: Dump,
@@ -72,20 +79,20 @@ struct Compared<'a> {
 fn step(
     pairs: &[UnitPair<'_>],
     earlier: &mut HashMap<Option<u64>, Earlier>,
-    request: &Request,
+    (request, book): (&Request, &Book),
     progress: &dyn Progress,
     outcome: &mut CheckOutcome,
 ) -> Vec<Vec<bool>> {
     let policy = &request.policy;
     let mut compared = Vec::new();
     for pair in pairs {
-        match read_and_compare(pair, policy) {
+        match read_and_compare(pair, policy, book) {
             Ok(unit) => compared.push(unit),
             Err(errors) => unreadable(pair, &errors, policy, outcome),
         }
         progress.advance(1);
     }
-    outcome.tables.extend(compared.iter().filter_map(|unit| unit.table(&request.matching)));
+    outcome.tables.extend(compared.iter().filter_map(|unit| unit.table(&request.matching, book)));
     let collectives = collective_errors(&compared);
     let mut judged: Vec<JudgedUnit> = compared
         .par_iter()
@@ -115,10 +122,10 @@ fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
 
 impl Compared<'_> {
     /// msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
-    fn table(&self, matching: &Matching) -> Option<Table> {
+    pub(super) fn table(&self, matching: &Matching, book: &Book) -> Option<Table> {
         let known = dump_tables::measured(&self.comparison);
         let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
-        dump_tables::table(&dumps, matching, &known)
+        dump_tables::table(&dumps, matching, &known, book)
     }
 
     fn input(&self) -> UnitInput<'_> {
@@ -132,7 +139,12 @@ impl Compared<'_> {
     }
 }
 
-fn read_and_compare<'a>(pair: &'a UnitPair<'a>, policy: &Policy) -> Result<Compared<'a>, Vec<(Side, Error)>> {
+/// Reads both sides of a unit and compares them.
+pub(super) fn read_and_compare<'a>(
+    pair: &'a UnitPair<'a>,
+    policy: &Policy,
+    book: &Book,
+) -> Result<Compared<'a>, Vec<(Side, Error)>> {
     let (baseline, candidate) = rayon::join(|| pair.baseline.read(), || pair.candidate.read());
     match (baseline, candidate) {
         (Ok(baseline), Ok(candidate)) => {
@@ -140,7 +152,7 @@ fn read_and_compare<'a>(pair: &'a UnitPair<'a>, policy: &Policy) -> Result<Compa
             let preset = policy.dump.preset;
             let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
             let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
-            let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, tolerance };
+            let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, book, tolerance };
             let comparison = compare::unit(&baseline, &candidate, &pairs, &folders);
             Ok(Compared { pair, baseline, candidate, comparison })
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use crate::compare::book::{Book, PairName};
 use crate::compare::dump::UnitComparison;
 use crate::compare::tensor::PairStats;
 use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
@@ -26,15 +27,24 @@ pub struct Dumps<'a> {
 /// The table of one unit; `None` where msprobe writes none (`dump-compare.md` section 3.1).
 ///
 /// `known` holds what has been measured of pairs of values already (candidate first); the others are measured here, in
-/// parallel.
-pub fn table(dumps: &Dumps<'_>, matching: &Matching, known: &HashMap<(Place, Place), &PairStats>) -> Option<Table> {
+/// parallel. There is no table of a sample: its cells would not be msprobe's.
+pub fn table(
+    dumps: &Dumps<'_>,
+    matching: &Matching,
+    known: &HashMap<(Place, Place), &PairStats>,
+    book: &Book,
+) -> Option<Table> {
     let candidate = dumps.folders.candidate;
     let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
-    let measured: HashMap<(Place, Place), Measured> = dump::pairs(&pair)
+    let pairs = dump::pairs(&pair);
+    if book.sample().is_some() && !pairs.is_empty() {
+        return None;
+    }
+    let measured: HashMap<(Place, Place), Measured> = pairs
         .into_par_iter()
         .map(|(candidate, baseline)| {
             let known = known.get(&(candidate, baseline)).and_then(|stats| Measured::of_stats(stats));
-            ((candidate, baseline), known.unwrap_or_else(|| measure(dumps, candidate, baseline)))
+            ((candidate, baseline), known.unwrap_or_else(|| measure(dumps, candidate, baseline, book)))
         })
         .collect();
     let lookup = |candidate, baseline| measured.get(&(candidate, baseline)).cloned().unwrap_or(Measured::Unreadable);
@@ -54,15 +64,19 @@ pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairSta
     operations.collect()
 }
 
-fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place) -> Measured {
-    let open =
-        |folder: &DumpFolder, dump: &Dump, place| tensor::open(folder.open_tensor(file(dump, place)?).ok()?).ok();
-    let candidate = open(dumps.folders.candidate, dumps.candidate, candidate);
-    let baseline = open(dumps.folders.baseline, dumps.baseline, baseline);
-    match (candidate, baseline) {
+fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, book: &Book) -> Measured {
+    let files = (file(dumps.baseline, baseline), file(dumps.candidate, candidate));
+    let (Some(left), Some(right)) = files else { return Measured::Unreadable };
+    let UnitPair { baseline: left_folder, candidate: right_folder } = dumps.folders;
+    let paths = (left_folder.data_path(left), right_folder.data_path(right));
+    let op = dumps.candidate.operations.get(candidate.operation).map(|operation| operation.name.as_str());
+    let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
+    let open = |folder: &DumpFolder, name: &str| tensor::open(folder.open_tensor(name).ok()?).ok();
+    let measured = book.ask_again(&pair, || match (open(right_folder, right), open(left_folder, left)) {
         (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
         _ => Measured::Unreadable,
-    }
+    });
+    measured.unwrap_or(Measured::Unreadable)
 }
 
 fn file(dump: &Dump, place: Place) -> Option<&str> {

@@ -106,6 +106,7 @@ pub fn judge(
                     &format!("{candidate:?}"),
                 );
             }
+            ParameterOutcome::LeftOut => not_compared += 1,
             ParameterOutcome::Unread(side, reason) => {
                 not_compared += 1;
                 let finding = Finding::new(&rules::UNREAD, comparison.name).with("side", side.as_str());

@@ -64,6 +64,7 @@ pub mod policy {
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     [
         artifacts::RULES,
+        super::left_out::RULES,
         policy::RULES,
         super::config::rules::RULES,
         super::loss::code::RULES,

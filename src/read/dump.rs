@@ -190,7 +190,8 @@ impl DumpFolder {
         find::layer(&self.path)
     }
 
-    fn data_path(&self, data_name: &str) -> String {
+    /// Path of a saved tensor's file below the side's root.
+    pub fn data_path(&self, data_name: &str) -> String {
         match self.format {
             DumpFormat::Ptdbg => format!("{}/{data_name}", self.records.trim_end_matches(".pkl")),
             _ => format!("{}dump_tensor_data/{data_name}", self.path),

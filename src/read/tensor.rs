@@ -167,6 +167,11 @@ impl TensorData {
         self.elements
     }
 
+    /// Where in its file the first element lies, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.placement.offset
+    }
+
     /// The file's name, for messages.
     pub fn name(&self) -> &str {
         self.source.name()

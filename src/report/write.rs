@@ -1,7 +1,7 @@
 //! The output folder: every document of a run.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::messages::{self, Language};
@@ -34,14 +34,9 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let json = serde_json::to_string_pretty(&outcome.result).map_err(internal)?;
     file(options.out, "result.json", (json + "\n").as_bytes())?;
-    let mut lines = Vec::new();
-    for operation in &outcome.operations {
-        serde_json::to_writer(&mut lines, operation).map_err(internal)?;
-        lines.push(b'\n');
-    }
-    file(options.out, "operations.jsonl", &lines)?;
+    stream(options.out, "operations.jsonl", |out| operations(&outcome.operations, out))?;
     for table in &outcome.tables {
-        file(options.out, &format!("{}.csv", table.name), &csv(table)?)?;
+        stream(options.out, &format!("{}.csv", table.name), |out| csv(table, out))?;
     }
     if options.xlsx {
         for (name, bytes) in super::xlsx::workbooks(&outcome.tables)? {
@@ -82,13 +77,32 @@ pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Op
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
 ///
 /// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
-fn csv(table: &Table) -> Result<Vec<u8>> {
-    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
-    writer.write_record(&table.columns).map_err(internal)?;
+fn csv(table: &Table, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(out);
+    writer.write_record(&table.columns)?;
     for row in &table.rows {
-        writer.write_record(row.iter().map(Cell::guarded_text)).map_err(internal)?;
+        writer.write_record(row.iter().map(Cell::guarded_text))?;
     }
-    writer.into_inner().map_err(internal)
+    writer.flush()
+}
+
+fn operations(lines: &[OperationLine], out: &mut dyn Write) -> std::io::Result<()> {
+    for line in lines {
+        serde_json::to_writer(&mut *out, line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Writes a file piece by piece: what grows with the run is never in memory twice.
+fn stream(folder: &Path, name: &str, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let path = folder.join(name);
+    let all = || {
+        let mut out = BufWriter::new(fs::File::create(&path)?);
+        write(&mut out)?;
+        out.flush()
+    };
+    all().map_err(|error| Error::io(path.display().to_string(), &error))
 }
 
 fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {

@@ -11,5 +11,7 @@
 mod build;
 mod damage;
 mod parity;
+mod parts;
+mod quick;
 mod section7;
 mod support;

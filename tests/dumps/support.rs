@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use precision_gate::compare::book::Book;
 use precision_gate::fetch;
 use precision_gate::gate::Quiet;
 use precision_gate::gate::discover::{self, Inventory};
@@ -30,7 +31,7 @@ pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> 
     let table = |folders: &unit::UnitPair<'_>| {
         let (baseline, candidate) = (folders.baseline.read().ok()?, folders.candidate.read().ok()?);
         let dumps = Dumps { folders: *folders, baseline: &baseline, candidate: &candidate };
-        dump_tables::table(&dumps, matching, &HashMap::new())
+        dump_tables::table(&dumps, matching, &HashMap::new(), &Book::default())
     };
     pairs.iter().filter_map(table).collect()
 }

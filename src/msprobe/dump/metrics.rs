@@ -1,5 +1,7 @@
 //! The six cells of tensor mode (`dump-compare.md` section 4.4).
 
+use serde::{Deserialize, Serialize};
+
 use super::cells::all;
 use crate::compare::tensor::{self, MsprobeStats, PairStats, ScalarPair};
 use crate::error::Result;
@@ -7,7 +9,7 @@ use crate::msprobe::table::Cell;
 use crate::read::tensor::TensorData;
 
 /// What was measured of a pair of tensor files, in the order msprobe tests.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Measured {
     /// A file is missing or cannot be read.
     Unreadable,

@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::cells::Half;
 use super::{Pair, Place, RowPair};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
 
 /// How rows find their partners when names differ.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matching {
     /// Compare calls in order of appearance, whatever their call numbers.
     pub fuzzy: bool,

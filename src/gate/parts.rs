@@ -1,0 +1,260 @@
+//! A run in parts: each part measures its share of the tensors and judges nothing; joined, the parts are judged as one
+//! run, into the same result to the byte.
+//!
+//! A part file is JSON lines: a header that says what was measured, then one measurement per line. Judging opens both
+//! sides again for everything but measurements (records, curves, packs), so that parts stay small and what is judged
+//! is checked against what was measured: the digests of both sides have to be those of the parts.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+
+use globset::Glob;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::discover::{self, Inventory};
+use super::{Progress, Request, dump};
+use crate::compare::book::{Book, Plan, Selection};
+use crate::compare::checkpoint as compare;
+use crate::compare::sample::Sample;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch;
+use crate::msprobe::dump::Matching;
+use crate::pair::checkpoint as pair;
+use crate::policy::Policy;
+use crate::report::{Outcome, Tool};
+use crate::verdict::CheckId;
+
+/// What a part measured, and of how many parts it is one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Header {
+    tool: Tool,
+    part: u64,
+    parts: u64,
+    baseline: Measured,
+    candidate: Measured,
+    checks: Vec<CheckId>,
+    matching: Matching,
+    preset: Option<String>,
+    /// Ratio and seed.
+    sample: Option<(f64, u64)>,
+    ops: Option<String>,
+}
+
+/// One side of what was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Measured {
+    location: String,
+    digest: String,
+}
+
+/// One measurement of a part file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    of: String,
+    found: Value,
+}
+
+/// Measures part `part` (from 1) of `parts` of what `request` would compare, and writes it to `out`.
+///
+/// # Errors
+/// As [`run`](super::run); `Usage` where there is no such part.
+pub fn measure(
+    request: &Request,
+    selection: Selection,
+    (part, parts): (u64, u64),
+    progress: &dyn Progress,
+    out: &mut dyn Write,
+) -> Result<()> {
+    if part == 0 || part > parts {
+        let error = Error::new(ErrorKind::Usage, "--shard", format!("there is no part {part} of {parts}"));
+        return Err(error.with_help("parts count from 1"));
+    }
+    let mut sides = Vec::new();
+    for location in [&request.baseline, &request.candidate] {
+        sides.push(discover::look(fetch::open(location)?, None, progress)?);
+    }
+    let [baseline, candidate] = sides.as_slice() else {
+        return Err(Error::new(ErrorKind::Internal, "", "two sides"));
+    };
+    let of = |inventory: &Inventory| Measured { location: inventory.location().to_owned(), digest: inventory.digest() };
+    let header = Header {
+        tool: Tool::current(),
+        part,
+        parts,
+        baseline: of(baseline),
+        candidate: of(candidate),
+        checks: request.checks.clone(),
+        matching: request.matching.clone(),
+        preset: preset(&request.policy),
+        sample: selection.sample.map(|sample| (sample.ratio(), sample.seed())),
+        ops: selection.ops.as_ref().map(|ops| ops.glob().glob().to_owned()),
+    };
+    let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
+    let book = Book::part(selection, Plan::new(part, parts, files));
+    if request.checks.contains(&CheckId::Dump) {
+        dumps(baseline, candidate, request, &book, progress);
+    }
+    if request.checks.contains(&CheckId::Checkpoint) {
+        checkpoints(baseline, candidate, request, &book, progress);
+    }
+    write_line(out, &header)?;
+    book.into_noted().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
+}
+
+fn preset(policy: &Policy) -> Option<String> {
+    policy.dump.preset.map(|preset| preset.as_str().to_owned())
+}
+
+fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<()> {
+    let mut text = serde_json::to_vec(line).map_err(|error| Error::new(ErrorKind::Internal, "part", error))?;
+    text.push(b'\n');
+    out.write_all(&text).map_err(|error| Error::io("part", &error))
+}
+
+/// Measures every unit; what cannot be read is found again, and said, when the parts are judged.
+fn dumps(baseline: &Inventory, candidate: &Inventory, request: &Request, book: &Book, progress: &dyn Progress) {
+    let (pairs, _) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
+    progress.begin("measuring dumps", pairs.len() as u64);
+    for pair in &pairs {
+        if let Ok(unit) = dump::read_and_compare(pair, &request.policy, book) {
+            unit.table(&request.matching, book);
+        }
+        progress.advance(1);
+    }
+}
+
+fn checkpoints(baseline: &Inventory, candidate: &Inventory, request: &Request, book: &Book, progress: &dyn Progress) {
+    let paired = pair::checkpoints(&baseline.checkpoints, &candidate.checkpoints);
+    progress.begin("measuring checkpoints", paired.matched.len() as u64);
+    for (b, c) in &paired.matched {
+        let section = &request.policy.checkpoint;
+        let open = |inventory: &Inventory, place| super::checkpoint::open(inventory, place, section);
+        if let (Ok(b), Ok(c)) = (open(baseline, b), open(candidate, c)) {
+            compare::parameters(&pair::parameters(&b, &c, &section.prefixes), book, &|| {});
+        }
+        progress.advance(1);
+    }
+}
+
+/// All parts of a run.
+#[derive(Debug)]
+pub struct Parts {
+    header: Header,
+    noted: BTreeMap<String, Value>,
+}
+
+impl Parts {
+    /// Reads part files, each given with the name messages call it.
+    ///
+    /// # Errors
+    /// `Corrupt` where a file is no part, `Usage` where the parts are not those of one run, or not all of them.
+    pub fn read<R: BufRead + Send>(files: Vec<(String, R)>) -> Result<Self> {
+        let parts: Vec<Result<(String, Header, BTreeMap<String, Value>)>> = files
+            .into_par_iter()
+            .map(|(name, file)| read(&name, file).map(|(header, noted)| (name, header, noted)))
+            .collect();
+        let mut parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        parts.sort_by_key(|(_, header, _)| header.part);
+        let usage = |name: &str, message: String| {
+            Error::new(ErrorKind::Usage, name, message).with_help("give the files of all parts of one run, each once")
+        };
+        let header = match parts.first() {
+            Some((_, header, _)) => header.clone(),
+            None => return Err(usage("merge", "no part was given".into())),
+        };
+        let mut noted = BTreeMap::new();
+        let mut expected = 1..=header.parts;
+        for (name, own, found) in parts {
+            if (Header { part: 0, ..own.clone() }) != (Header { part: 0, ..header.clone() }) {
+                return Err(usage(
+                    &name,
+                    "is a part of another run: something else was measured, or in another way".into(),
+                ));
+            }
+            if expected.next() != Some(own.part) {
+                return Err(usage(
+                    &name,
+                    format!("is part {} of {}, and not the one that is missing", own.part, own.parts),
+                ));
+            }
+            noted.extend(found);
+        }
+        if let Some(missing) = expected.next() {
+            return Err(usage("merge", format!("part {missing} of {} is missing", header.parts)));
+        }
+        if header.tool != Tool::current() {
+            let (theirs, ours) = (&header.tool.version, Tool::current().version);
+            return Err(usage("merge", format!("the parts are of version {theirs}, this is version {ours}")));
+        }
+        Ok(Self { header, noted })
+    }
+
+    /// Where the baseline was read from.
+    pub fn baseline(&self) -> &str {
+        &self.header.baseline.location
+    }
+
+    /// Where the candidate was read from.
+    pub fn candidate(&self) -> &str {
+        &self.header.candidate.location
+    }
+
+    /// What the parts were made for, under `policy`, where they were read from.
+    pub fn request(&self, policy: Policy) -> Request {
+        Request {
+            baseline: self.baseline().to_owned(),
+            candidate: self.candidate().to_owned(),
+            checks: self.header.checks.clone(),
+            matching: self.header.matching.clone(),
+            policy,
+        }
+    }
+
+    /// Judges the parts as one run.
+    ///
+    /// # Errors
+    /// As [`run`](super::run); `Usage` where the policy needs other measurements, `Corrupt` where a side is no longer
+    /// what was measured.
+    pub fn judge(self, request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+        if self.header.preset != preset(&request.policy) {
+            let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for another preset");
+            return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
+        }
+        let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));
+        let ops = self.header.ops.as_deref().and_then(|ops| Some(Glob::new(ops).ok()?.compile_matcher()));
+        let book = Book::joined(Selection { sample, ops, stop: None }, self.noted);
+        let outcome = super::run_by(request, &book, progress)?;
+        let result = &outcome.result;
+        let sides = [(&self.header.baseline, &result.baseline), (&self.header.candidate, &result.candidate)];
+        if let Some((_, judged)) = sides.into_iter().find(|(measured, judged)| measured.digest != judged.digest) {
+            let error = Error::corrupt(&judged.location, "is not what the parts were measured on: its digest differs");
+            return Err(error.with_help("measure the parts again, or give back the files they were measured on"));
+        }
+        Ok(outcome)
+    }
+}
+
+fn read(name: &str, mut file: impl BufRead) -> Result<(Header, BTreeMap<String, Value>)> {
+    let mut text = String::new();
+    let mut number = 0;
+    let mut next = |text: &mut String| {
+        text.clear();
+        number += 1;
+        let read = file.read_line(text).map_err(|error| Error::io(name, &error))?;
+        Ok::<_, Error>((read > 0).then_some(number))
+    };
+    let damaged = |line: usize, error: serde_json::Error| {
+        Error::corrupt(name, format!("line {line}: {error}"))
+            .with_help("a part is written by `--shard K/N`; copy it again, or measure it again")
+    };
+    let line = next(&mut text)?.unwrap_or(1);
+    let header: Header = serde_json::from_str(&text).map_err(|error| damaged(line, error))?;
+    let mut noted = BTreeMap::new();
+    while let Some(line) = next(&mut text)? {
+        let Line { of, found } = serde_json::from_str(&text).map_err(|error| damaged(line, error))?;
+        noted.insert(of, found);
+    }
+    Ok((header, noted))
+}

@@ -1,0 +1,92 @@
+//! Quick looks say what they left out, and are at best a warning.
+
+use std::path::Path;
+
+use globset::Glob;
+use precision_gate::compare::book::{Book, Selection};
+use precision_gate::compare::sample::Sample;
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::judge::rule;
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::report::Outcome;
+use precision_gate::report::messages::{self, Language};
+use precision_gate::verdict::{CheckId, Verdict};
+
+use super::support::fixtures;
+
+fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
+    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let request = Request {
+        baseline: root.join("gpu").display().to_string(),
+        candidate: root.join("npu").display().to_string(),
+        checks: vec![CheckId::Dump],
+        policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
+        matching: Matching::default(),
+    };
+    let mut outcome = gate::run_by(&request, &Book::new(selection), &Quiet).expect("both sides are there");
+    for language in Language::ALL {
+        messages::fill(&mut outcome.result.findings, language).expect("a message for every finding");
+    }
+    outcome
+}
+
+fn codes(outcome: &Outcome) -> Vec<&str> {
+    outcome.result.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn an_operation_filter_warns_and_can_be_accepted() {
+    let root = fixtures().join("identical_glm_tensor_mix");
+    let select = || Selection {
+        ops: Some(Glob::new("Functional.linear.*").expect("a pattern").compile_matcher()),
+        ..Selection::default()
+    };
+    let outcome = judged(&root, select(), "");
+    assert_eq!((outcome.result.verdict, codes(&outcome)), (Verdict::Warn, vec!["data-narrowed"]));
+    let accepted = judged(&root, select(), "severity: {data-narrowed: info}");
+    assert_eq!(accepted.result.verdict, Verdict::Pass);
+}
+
+#[test]
+fn what_time_cuts_off_is_judged_by_records_and_warned_about() {
+    let root = fixtures().join("identical_glm_tensor_mix");
+    let stop = || Selection { stop: Some(Box::new(|| true)), ..Selection::default() };
+    let outcome = judged(&root, stop(), "");
+    assert_eq!((outcome.result.verdict, codes(&outcome)), (Verdict::Warn, vec!["data-stopped"]));
+    let wrong = judged(&fixtures().join("zoo_tensor_shape_mismatch"), stop(), "");
+    assert_eq!(wrong.result.verdict, Verdict::Fail, "what was recorded still decides");
+}
+
+#[test]
+fn a_sample_of_large_tensors_says_its_bound_and_writes_no_table() {
+    let root = tempfile::tempdir().expect("a folder");
+    large_pair(root.path());
+    let select = || Selection { sample: Sample::new(0.05, 1), ..Selection::default() };
+    let outcome = judged(root.path(), select(), "");
+    assert_eq!((outcome.result.verdict, codes(&outcome)), (Verdict::Warn, vec!["data-sampled"]));
+    let message = &outcome.result.findings[0].message;
+    assert!(message.contains("1000000"), "{message}");
+    assert!(outcome.tables.is_empty());
+    assert_eq!(judged(root.path(), select(), "severity: {data-sampled: info}").result.verdict, Verdict::Pass);
+    assert_eq!(judged(root.path(), Selection::default(), "").result.verdict, Verdict::Pass);
+}
+
+/// One operation with one tensor of a million elements, the same on both sides.
+fn large_pair(root: &Path) {
+    let records = r#"{"task": "tensor", "level": "L1", "framework": "pytorch", "data": {"Torch.add.0.forward": {
+        "input_args": [], "input_kwargs": {}, "output": [{"type": "torch.Tensor", "dtype": "torch.float32",
+        "shape": [1000000], "Max": 1.0, "Min": 0.0, "Mean": 0.5, "Norm": 577.0, "requires_grad": false,
+        "data_name": "Torch.add.0.forward.output.0.npy"}]}}}"#;
+    let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000,), }".to_owned();
+    header.push_str(&" ".repeat(117 - header.len()));
+    header.push('\n');
+    let mut file = [b"\x93NUMPY\x01\x00".as_slice(), &118u16.to_le_bytes(), header.as_bytes()].concat();
+    file.extend((0..1_000_000u32).flat_map(|i| ((i * 7 % 1000) as f32 / 1000.0).to_le_bytes()));
+    for side in ["gpu", "npu"] {
+        let folder = root.join(side).join("step0/rank0/dump_tensor_data");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("Torch.add.0.forward.output.0.npy"), &file).expect("written");
+        std::fs::write(folder.with_file_name("dump.json"), records).expect("written");
+    }
+}
