@@ -2,8 +2,11 @@
 
 pub(crate) mod config_pack;
 pub(crate) mod curves;
+pub(crate) mod inputs;
 pub(crate) mod judge;
 mod progress;
+pub(crate) mod publish;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod tools;
 
@@ -12,6 +15,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use config_pack::ConfigPackArgs;
+use publish::PublishArgs;
+use run::RunArgs;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
@@ -28,9 +33,9 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The whole gate: look through both folders, check, report
+    /// The whole gate: look through both folders, check, report, publish
     #[command(after_help = "Example:\n  precision-gate run --baseline runs/gpu --candidate runs/npu")]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Judge two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
@@ -54,6 +59,9 @@ pub(crate) enum Command {
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
+    /// Post an earlier result: the second half for pull requests from forks
+    #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
+    Publish(Box<PublishArgs>),
     /// Write a commented policy file from what lies in two folders
     #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
     Init(InitArgs),
@@ -127,19 +135,6 @@ pub(crate) struct DocumentArgs {
     /// Say less: only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// `run`
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    /// The trusted run: a folder or file
-    #[arg(long, env = "INPUT_BASELINE", hide_env = true)]
-    pub(crate) baseline: Option<String>,
-    /// The run to judge: a folder or file
-    #[arg(long, env = "INPUT_CANDIDATE", hide_env = true)]
-    pub(crate) candidate: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: CommonArgs,
 }
 
 /// A command that judges one pair.

@@ -177,6 +177,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,
+        source: None,
         baseline: run(baseline, &policy.baseline.label, "baseline"),
         candidate: run(candidate, &policy.candidate.label, "candidate"),
         culprit: None,

@@ -1,0 +1,141 @@
+//! `publish RESULT.json`: posts what another job judged, or judges its artifacts again.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::gate::Request;
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::publish::comment::Note;
+use precision_gate::publish::forge::Pull;
+use precision_gate::publish::{Settings, Story};
+use precision_gate::report::{GateResult, Source, load};
+
+use super::open::settings;
+use super::{PublishFlags, Publishing, Surroundings, Trust};
+use crate::cli::{CommonArgs, judge};
+
+/// `publish`
+#[derive(Debug, Args)]
+pub(crate) struct PublishArgs {
+    /// The result of another job
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) result: PathBuf,
+    /// Whether its verdict is believed; its numbers are the other job's either way
+    #[arg(long, value_enum, default_value_t = Trust::Result)]
+    pub(crate) trust: Trust,
+    /// The trusted run, to judge again
+    #[arg(long)]
+    pub(crate) baseline: Option<String>,
+    /// The run to judge again
+    #[arg(long)]
+    pub(crate) candidate: Option<String>,
+    #[command(flatten)]
+    pub(crate) publishing: PublishFlags,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `precision-gate publish`: exits 0 where the result was fit to be posted, whatever its verdict.
+pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
+    let common = &args.common;
+    let mut surroundings = Surroundings::of_process().with(&args.publishing);
+    // The job that runs this one has a token; what it posts comes from elsewhere.
+    surroundings.place.read_only = None;
+    let policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
+    let of_policy = (common.documents.lang, common.warn_exit_code);
+    let settings: Settings = settings(&args.publishing, &policy.publish, &surroundings, of_policy);
+    let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
+    match prepare(args, &surroundings, &mut publishing) {
+        Ok((result, notes)) => {
+            let templates = judge::templates(common, &policy)?;
+            let source_root = common.documents.source_root.as_deref();
+            publishing.finish(&Story { result: &result, templates: &templates, notes: &notes, source_root })?;
+            publishing.close(exit::PASS)
+        }
+        Err(error) => {
+            publishing.give_up();
+            publishing.close(exit::PASS)?;
+            Err(error)
+        }
+    }
+}
+
+/// The result, found to be of the head commit, with what a reader has to know about it.
+fn prepare(
+    args: &PublishArgs,
+    surroundings: &Surroundings,
+    publishing: &mut Publishing<'_>,
+) -> Result<(GateResult, Vec<Note>)> {
+    let mut result = load::result(&args.result)?;
+    // What is not read now is not believed later: the lines beside it are checked too.
+    load::operations_beside(&args.result)?;
+    let pull = match publishing.session() {
+        Some(session) => session.head()?,
+        None => None,
+    };
+    check_commit(&args.result, result.source.as_ref(), surroundings, pull.as_ref())?;
+    let mut notes = changed_settings(args, publishing, pull.as_ref())?;
+    if args.trust == Trust::Recompute {
+        let source = result.source.take();
+        result = recompute(args, source)?;
+    } else if surroundings.place.from_fork {
+        notes.push(Note::NumbersOfFork);
+    }
+    Ok((result, notes))
+}
+
+/// Refuses a result of any commit but the head.
+fn check_commit(
+    path: &Path,
+    source: Option<&Source>,
+    surroundings: &Surroundings,
+    pull: Option<&Pull>,
+) -> Result<()> {
+    // The job's commit counts before the pull request's, which may have moved on: then only the comment is left out.
+    let of_job = Some(surroundings.place.commit.as_str()).filter(|commit| !commit.is_empty());
+    let head = of_job.or(pull.map(|pull| pull.head.as_str())).unwrap_or_default();
+    let refuse = |message: String| {
+        let error = Error::new(ErrorKind::Denied, path.display().to_string(), message);
+        Err(error.with_help("publish the result of a run of the newest commit"))
+    };
+    match source {
+        None => refuse("does not say which commit it is of".into()),
+        Some(source) if head.is_empty() || source.commit == head => Ok(()),
+        Some(source) => refuse(format!("is of commit {}, and the head commit is {head}", short(&source.commit))),
+    }
+}
+
+/// The start of what should be a commit, and nothing but its letters and digits.
+fn short(commit: &str) -> String {
+    commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
+}
+
+/// Which files that decide differ between the two ends of the pull request.
+fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: Option<&Pull>) -> Result<Vec<Note>> {
+    let Some((pull, session)) = pull.filter(|pull| !pull.base.is_empty()).zip(publishing.session()) else {
+        return Ok(Vec::new());
+    };
+    let path = judge::policy_path(args.common.config.as_deref());
+    if path.is_absolute() {
+        return Ok(Vec::new());
+    }
+    let changed = session.changed(&[path.display().to_string()], &pull.base, &pull.head)?;
+    Ok(if changed.is_empty() { Vec::new() } else { vec![Note::SettingsChanged(changed)] })
+}
+
+/// Judges the artifacts again, by this job's policy and program.
+fn recompute(args: &PublishArgs, source: Option<Source>) -> Result<GateResult> {
+    let common: &CommonArgs = &args.common;
+    let policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
+    let templates = judge::templates(common, &policy)?;
+    let request = Request {
+        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
+        candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.clone()),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy,
+        matching: Matching::default(),
+    };
+    Ok(judge::evaluate(common, &request, &templates, source)?.result)
+}
