@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use config_pack::ConfigPackArgs;
-use publish::PublishArgs;
-use run::RunArgs;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
+use publish::PublishArgs;
+use run::RunArgs;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
 #[derive(Debug, Parser)]

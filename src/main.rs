@@ -3,6 +3,7 @@
 
 mod cli;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -33,8 +34,10 @@ fn main() -> ExitCode {
 /// The command line, filled up from inputs of an action or a component.
 fn arguments() -> Result<Vec<OsString>> {
     let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-    let inputs = std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with("INPUT_")).collect();
-    inputs::with_inputs(std::env::args_os().collect(), &inputs, &Cli::command())
+    let inputs: BTreeMap<String, String> =
+        std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with("INPUT_")).collect();
+    let arguments = std::env::args_os().collect();
+    if inputs.is_empty() { Ok(arguments) } else { inputs::with_inputs(arguments, &inputs, &Cli::command()) }
 }
 
 fn ended(error: &Error) -> ExitCode {

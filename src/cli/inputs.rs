@@ -37,7 +37,9 @@ fn is_given(arguments: &[OsString], flag: &Arg, name: &str) -> bool {
     let (long, short) = (format!("--{name}"), flag.get_short());
     let fits = |text: &str| {
         let clustered = |letter| text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
-        text == long || text.strip_prefix(&long).is_some_and(|rest| rest.starts_with('=')) || short.is_some_and(clustered)
+        text == long
+            || text.strip_prefix(&long).is_some_and(|rest| rest.starts_with('='))
+            || short.is_some_and(clustered)
     };
     arguments.iter().filter_map(|argument| argument.to_str()).any(fits)
 }
@@ -83,7 +85,11 @@ mod tests {
             ("p run -q", vec![("INPUT_QUIET", "true")], "p run -q"),
             ("p run", vec![("INPUT_NOISE", "a.json\n b.json\n")], "p run --noise=a.json --noise=b.json"),
             ("p run", vec![("INPUT_POST-COMMAND", "-x; y")], "p run --post-command=-x; y"),
-            ("p publish r.json", vec![("INPUT_KEY", "k"), ("INPUT_BASELINE", "b")], "p publish r.json --key=k --baseline=b"),
+            (
+                "p publish r.json",
+                vec![("INPUT_KEY", "k"), ("INPUT_BASELINE", "b")],
+                "p publish r.json --key=k --baseline=b",
+            ),
             ("p publish -- r.json", vec![("INPUT_KEY", "k")], "p publish --key=k -- r.json"),
             ("p schema config", vec![("INPUT_KEY", "k")], "p schema config"),
             ("p", vec![("INPUT_KEY", "k")], "p"),

@@ -7,9 +7,9 @@ use precision_gate::gate::{self, Request};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
-use precision_gate::verdict::CheckId;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{Outcome, Source};
+use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
 
 use super::{CommonArgs, CompareArgs, PairArgs, progress, show, tools};

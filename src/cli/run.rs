@@ -7,8 +7,8 @@ use precision_gate::error::Result;
 use precision_gate::gate::Request;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::publish::event::Place;
 use precision_gate::publish::Story;
+use precision_gate::publish::event::Place;
 use precision_gate::report::{Outcome, Source};
 use precision_gate::verdict::Profile;
 
@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
 /// `precision-gate run`
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let surroundings = Surroundings::of_process().with(&args.publishing);
-    let trusted = publish::trusted(&args.common, &args.publishing, &surroundings);
+    let trusted = publish::trusted(&args.common, &args.publishing, &surroundings, args.publish);
     // A policy that cannot be read is told beside the commit too.
     let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
     let also = (args.common.documents.lang, args.common.warn_exit_code);
@@ -71,8 +71,9 @@ fn judge_and_tell(
     let Outcome { result, .. } = &outcome;
     let source_root: Option<&Path> = judge::source_root(&args.common, &request);
     let (language, out) = (args.common.documents.lang, args.common.out.as_path());
-    tell_runner(&surroundings.environment, &Told { result, language, templates: &templates, source_root, out })?;
-    publishing.finish(&Story { result, templates: &templates, notes: &notes, source_root })?;
+    let (templates, notes) = (&templates, notes.as_slice());
+    tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
+    publishing.finish(&Story { result, templates, notes, source_root })?;
     Ok(judge::exit_code(&args.common, &outcome))
 }
 

@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_key_fits_into_a_marker() {
-        for (text, fits) in [("gpt-7b.nightly_1", true), ("", false), ("a b", false), ("a-->", false), ("模型", false)] {
+        for (text, fits) in [("gpt-7b.nightly_1", true), ("", false), ("a b", false), ("a-->", false), ("模型", false)]
+        {
             assert_eq!(text.parse::<Key>().is_ok(), fits, "{text}");
         }
         assert!("k".repeat(65).parse::<Key>().is_err());

@@ -1,4 +1,5 @@
 //! Requests and answers as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
 use std::collections::BTreeMap;
 
@@ -112,8 +113,10 @@ impl Answer {
     /// What the forge says about it, in one short line.
     pub fn message(&self) -> String {
         let body = self.json();
-        let said = [&body["message"], &body["error"], &body["error_message"]].into_iter().find(|value| !value.is_null());
-        let said = said.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let said =
+            [&body["message"], &body["error"], &body["error_message"]].into_iter().find(|value| !value.is_null());
+        let said =
+            said.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         said.chars().filter(|character| !character.is_control()).take(200).collect()
     }
 }

@@ -92,14 +92,15 @@ impl Client {
 
     /// Sends a request that may be repeated as it is: one that reads, or that says what shall be.
     pub async fn send(&self, call: &Call) -> Result<Answer, Failure> {
-        for tries in 1.. {
+        let mut tries = 0;
+        loop {
+            tries += 1;
             let sent = self.once(call).await;
             match retry::after(sent.as_ref().ok(), tries) {
                 Next::Limited(wait) | Next::Unclear(wait) if self.may_wait(wait) => self.wait(wait).await,
                 _ => return self.settled(call, sent, tries),
             }
         }
-        unreachable!("invariant: tries are numbered without end")
     }
 
     /// Sends a request that creates something. After a failure that may have taken effect, `look` finds what was
@@ -109,7 +110,9 @@ impl Client {
         call: &Call,
         look: impl AsyncFn() -> Result<Option<Value>, Failure>,
     ) -> Result<Value, Failure> {
-        for tries in 1.. {
+        let mut tries = 0;
+        loop {
+            tries += 1;
             let sent = self.once(call).await;
             match retry::after(sent.as_ref().ok(), tries) {
                 Next::Limited(wait) if self.may_wait(wait) => self.wait(wait).await,
@@ -122,7 +125,6 @@ impl Client {
                 _ => return self.settled(call, sent, tries).map(|answer| answer.json()),
             }
         }
-        unreachable!("invariant: tries are numbered without end")
     }
 
     fn settled(&self, call: &Call, sent: Result<Answer, String>, tries: u32) -> Result<Answer, Failure> {
@@ -186,7 +188,8 @@ impl Failure {
             _ => ErrorKind::Unavailable,
         };
         let help = self.status.and_then(|status| forge.help(status, &self));
-        let error = Error::new(kind, format!("could not {}", self.purpose), format!("{} {}", self.request, self.message));
+        let error =
+            Error::new(kind, format!("could not {}", self.purpose), format!("{} {}", self.request, self.message));
         match help {
             Some(help) => error.with_help(help),
             None => error,

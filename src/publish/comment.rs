@@ -72,10 +72,7 @@ pub fn marker(key: &Key) -> String {
 /// Writes the comment.
 pub fn compose(text: &Text<'_>) -> Result<String> {
     let writer = Writer::new(text.language, Target::Markdown);
-    let mut head = format!("{}\n{}\n", marker(text.key), stamp(text));
-    for note in text.notes {
-        head.push_str(&format!("\n> {}\n", note_text(note, &writer)?));
-    }
+    let head = format!("{}\n{}\n{}", marker(text.key), stamp(text), notes(text.notes, text.language)?);
     let foot = footer(text, &writer)?;
     let pictures: Vec<Picture> =
         text.pictures.iter().map(|shown| Picture { name: shown.name, url: shown.url.clone() }).collect();
@@ -89,12 +86,19 @@ pub fn compose(text: &Text<'_>) -> Result<String> {
     Ok(format!("{head}\n{}{foot}", summary::render(text.result, &options)?))
 }
 
-fn note_text(note: &Note, writer: &Writer) -> Result<String> {
-    match note {
-        Note::SettingsChanged(files) => writer.phrase("publish_settings_changed", &context! { files }),
-        Note::SettingsOfBase(files) => writer.phrase("publish_settings_of_base", &context! { files }),
-        Note::NumbersOfFork => writer.word("publish_numbers_of_fork"),
+/// What a reader has to know, each as a quoted paragraph with an empty line before it.
+pub fn notes(notes: &[Note], language: Language) -> Result<String> {
+    let writer = Writer::new(language, Target::Markdown);
+    let mut text = String::new();
+    for note in notes {
+        let said = match note {
+            Note::SettingsChanged(files) => writer.phrase("publish_settings_changed", &context! { files }),
+            Note::SettingsOfBase(files) => writer.phrase("publish_settings_of_base", &context! { files }),
+            Note::NumbersOfFork => writer.word("publish_numbers_of_fork"),
+        };
+        text.push_str(&format!("\n> {}\n", said?));
     }
+    Ok(text)
 }
 
 fn footer(text: &Text<'_>, writer: &Writer) -> Result<String> {
@@ -111,7 +115,8 @@ fn footer(text: &Text<'_>, writer: &Writer) -> Result<String> {
 
 /// What the comment shows, for the next run: the verdict, a digest of the culprit, the pictures.
 fn stamp(text: &Text<'_>) -> String {
-    let culprit = text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
+    let culprit =
+        text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
     let mut stamp = format!("<!-- verdict={} culprit={culprit}", text.result.verdict.as_str());
     for shown in text.pictures {
         stamp.push_str(&format!(" {}={}@{}", shown.name, shown.digest, shown.url));
@@ -174,7 +179,8 @@ pub fn settle(own: &[Comment], body: &str, mode: CommentMode, verdict: Verdict) 
         Some(first) if mode == CommentMode::OnChange && same_state(&first.body, body) => Step::Nothing,
         Some(first) => Step::Update(first.id),
     };
-    let remove = if mode == CommentMode::Never { vec![] } else { own.iter().skip(1).map(|comment| comment.id).collect() };
+    let remove =
+        if mode == CommentMode::Never { vec![] } else { own.iter().skip(1).map(|comment| comment.id).collect() };
     Settlement { step, remove }
 }
 
@@ -186,7 +192,8 @@ pub fn says(comment: &Comment, body: &str) -> bool {
 
 /// Whether two comments show the same verdict and culprit.
 fn same_state(one: &str, other: &str) -> bool {
-    let state = |body: &str| body.lines().nth(1).map(|stamp| stamp.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>());
+    let state =
+        |body: &str| body.lines().nth(1).map(|stamp| stamp.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>());
     state(one) == state(other)
 }
 

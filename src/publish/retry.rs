@@ -51,8 +51,7 @@ pub fn after(answer: Option<&Answer>, tries: u32) -> Next {
 fn is_limit(answer: &Answer) -> bool {
     let spent = answer.header("x-ratelimit-remaining") == Some("0");
     let said = || answer.message().to_ascii_lowercase().contains("rate limit");
-    answer.status == 429
-        || answer.status == 403 && (answer.header("retry-after").is_some() || spent || said())
+    answer.status == 429 || answer.status == 403 && (answer.header("retry-after").is_some() || spent || said())
 }
 
 /// How long the forge asks to wait.

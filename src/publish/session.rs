@@ -281,7 +281,9 @@ impl Desk {
             if other != verdict {
                 // 404: it was not set, which is what is wanted.
                 let removed = self.client.send(&community.remove_label(number, &Community::label(other))).await;
-                removed.map(|_| ()).or_else(|failure| if failure.status == Some(404) { Ok(()) } else { Err(failure) })?;
+                removed
+                    .map(|_| ())
+                    .or_else(|failure| if failure.status == Some(404) { Ok(()) } else { Err(failure) })?;
             }
         }
         self.client.send(&community.add_label(number, &Community::label(verdict))).await.map(|_| ())
@@ -312,4 +314,3 @@ fn annotation(issue: &issue::Issue<'_>) -> Option<Annotation> {
         message: issue.message.chars().take(MOST).collect(),
     })
 }
-

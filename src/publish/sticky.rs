@@ -25,12 +25,16 @@ impl Desk {
             Ok(own) => own,
             Err(failure) => return Ok(Err(failure)),
         };
-        let known = own.first().map_or("", |comment| comment.body.as_str());
-        // Nothing is uploaded for a comment that will not be written.
-        let wanted = settle(&own, "", mode, story.result.verdict).step != Step::Nothing;
-        let pictures = if wanted { self.pictures(story, known).await? } else { Vec::new() };
-        let body = compose(&self.text(story, &pictures))?;
-        let settlement = settle(&own, &body, mode, story.result.verdict);
+        let verdict = story.result.verdict;
+        let mut body = compose(&self.text(story, &[]))?;
+        let mut settlement = settle(&own, &body, mode, verdict);
+        // Pictures are stored only for a comment that will be written.
+        if settlement.step != Step::Nothing {
+            let known = own.first().map_or("", |comment| comment.body.as_str());
+            let pictures = self.pictures(story, known).await?;
+            body = compose(&self.text(story, &pictures))?;
+            settlement = settle(&own, &body, mode, verdict);
+        }
         Ok(self.carry_out(pull.number, &body, settlement).await)
     }
 

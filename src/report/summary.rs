@@ -126,7 +126,8 @@ pub fn headline(result: &GateResult, language: Language) -> Result<String> {
 
 /// A link that neither ends early nor leads elsewhere.
 pub(crate) fn is_link(url: &str) -> bool {
-    (url.starts_with("https://") || url.starts_with("/uploads/")) && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
+    (url.starts_with("https://") || url.starts_with("/uploads/"))
+        && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
 }
 
 /// At most one empty line in a row, one line break at the end.

@@ -167,7 +167,10 @@ impl<B: Brain> Fake<B> {
     /// Every request's body and target, for a search for what must not be there.
     pub(crate) fn everything_said(&self) -> String {
         let record = self.shared.record.lock().expect("no panic");
-        record.iter().map(|(asked, _)| format!("{}\n{}\n", asked.target, String::from_utf8_lossy(&asked.body))).collect()
+        record
+            .iter()
+            .map(|(asked, _)| format!("{}\n{}\n", asked.target, String::from_utf8_lossy(&asked.body)))
+            .collect()
     }
 }
 
@@ -199,9 +202,10 @@ async fn handle<B: Brain>(State(shared): State<Arc<Shared<B>>>, request: Request
 
 impl<B: Brain> Shared<B> {
     fn reply(&self, asked: &Asked) -> (Reply, bool) {
-        let broken = self.contract.as_ref().map(|contract| {
-            contract.check_request(&asked.method, &asked.target, &asked.content_type, &asked.body)
-        });
+        let broken = self
+            .contract
+            .as_ref()
+            .map(|contract| contract.check_request(&asked.method, &asked.target, &asked.content_type, &asked.body));
         if let Some(Err(wrong)) = broken {
             self.violation(wrong);
         }

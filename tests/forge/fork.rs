@@ -97,7 +97,7 @@ fn a_result_can_be_judged_again_from_the_raw_artifacts() {
     let lie = judged(&fake).replace("\"verdict\": \"fail\"", "\"verdict\": \"pass\"");
     let gate = second_half(&fake);
     gate.write("result.json", &lie);
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dumps/gpt_bf16_tensor_layernorm_eps");
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dumps/gpt_bf16_stats_attention_scale");
     let [baseline, candidate] = ["gpu", "npu"].map(|side| format!("{fixtures}/{side}"));
     let again = ["--trust", "recompute", "--baseline", &baseline, "--candidate", &candidate];
     let ended = gate.command(&[&["publish", "result.json"][..], &again[..]].concat());
@@ -110,13 +110,17 @@ fn a_result_can_be_judged_again_from_the_raw_artifacts() {
 #[test]
 fn the_base_commit_decides_about_a_fork() {
     let fake = GitHub::start("");
-    fake.state().files.insert((BASE.into(), "precision-gate.yml".into()), "severity: { output-diverges: fail }\n".into());
+    fake.state()
+        .files
+        .insert((BASE.into(), "precision-gate.yml".into()), "severity: { output-diverges: fail }\n".into());
     let gate = first_half(&fake);
     gate.write("precision-gate.yml", "waivers: damaged\n");
     gate.write("templates/summary.md.j2", "all is well");
     let ended = gate.run(Pair::Fail, &["--templates", "templates"]);
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(!gate.read("precision-gate-out/summary.md").contains("all is well"));
+    let summary = gate.read("step-summary");
+    assert!(summary.contains("It was judged by the target branch's version."), "{summary}");
     let requests = fake.requests();
     assert!(requests.contains(&"GET /repos/org/model/contents/precision-gate.yml -> 200".to_owned()), "{requests:?}");
 }

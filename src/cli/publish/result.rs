@@ -7,9 +7,10 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::Request;
 use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::publish::Story;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
-use precision_gate::publish::{Settings, Story};
 use precision_gate::report::{GateResult, Source, load};
 
 use super::open::settings;
@@ -40,20 +41,15 @@ pub(crate) struct PublishArgs {
 /// `precision-gate publish`: exits 0 where the result was fit to be posted, whatever its verdict.
 pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let common = &args.common;
-    let mut surroundings = Surroundings::of_process().with(&args.publishing);
-    // The job that runs this one has a token; what it posts comes from elsewhere.
-    surroundings.place.read_only = None;
-    let policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
-    let of_policy = (common.documents.lang, common.warn_exit_code);
-    let settings: Settings = settings(&args.publishing, &policy.publish, &surroundings, of_policy);
+    let surroundings = Surroundings::of_process().with(&args.publishing);
+    let policy = judge::policy(common.config.as_deref(), common.today.as_deref());
+    // A policy that cannot be read is told beside the commit too.
+    let of_policy = policy.as_ref().map(|policy| policy.publish.clone()).unwrap_or_default();
+    let also = (common.documents.lang, common.warn_exit_code);
+    let settings = settings(&args.publishing, &of_policy, &surroundings, also);
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
-    match prepare(args, &surroundings, &mut publishing) {
-        Ok((result, notes)) => {
-            let templates = judge::templates(common, &policy)?;
-            let source_root = common.documents.source_root.as_deref();
-            publishing.finish(&Story { result: &result, templates: &templates, notes: &notes, source_root })?;
-            publishing.close(exit::PASS)
-        }
+    match policy.and_then(|policy| post(args, &policy, &surroundings, &mut publishing)) {
+        Ok(()) => publishing.close(exit::PASS),
         Err(error) => {
             publishing.give_up();
             publishing.close(exit::PASS)?;
@@ -62,9 +58,22 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     }
 }
 
+fn post(
+    args: &PublishArgs,
+    policy: &Policy,
+    surroundings: &Surroundings,
+    publishing: &mut Publishing<'_>,
+) -> Result<()> {
+    let (result, notes) = prepare(args, policy, surroundings, publishing)?;
+    let templates = judge::templates(&args.common, policy)?;
+    let source_root = args.common.documents.source_root.as_deref().or(policy.source_root.as_deref());
+    publishing.finish(&Story { result: &result, templates: &templates, notes: &notes, source_root })
+}
+
 /// The result, found to be of the head commit, with what a reader has to know about it.
 fn prepare(
     args: &PublishArgs,
+    policy: &Policy,
     surroundings: &Surroundings,
     publishing: &mut Publishing<'_>,
 ) -> Result<(GateResult, Vec<Note>)> {
@@ -79,7 +88,7 @@ fn prepare(
     let mut notes = changed_settings(args, publishing, pull.as_ref())?;
     if args.trust == Trust::Recompute {
         let source = result.source.take();
-        result = recompute(args, source)?;
+        result = recompute(args, policy, source)?;
     } else if surroundings.place.from_fork {
         notes.push(Note::NumbersOfFork);
     }
@@ -87,12 +96,7 @@ fn prepare(
 }
 
 /// Refuses a result of any commit but the head.
-fn check_commit(
-    path: &Path,
-    source: Option<&Source>,
-    surroundings: &Surroundings,
-    pull: Option<&Pull>,
-) -> Result<()> {
+fn check_commit(path: &Path, source: Option<&Source>, surroundings: &Surroundings, pull: Option<&Pull>) -> Result<()> {
     // The job's commit counts before the pull request's, which may have moved on: then only the comment is left out.
     let of_job = Some(surroundings.place.commit.as_str()).filter(|commit| !commit.is_empty());
     let head = of_job.or(pull.map(|pull| pull.head.as_str())).unwrap_or_default();
@@ -126,16 +130,14 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 }
 
 /// Judges the artifacts again, by this job's policy and program.
-fn recompute(args: &PublishArgs, source: Option<Source>) -> Result<GateResult> {
-    let common: &CommonArgs = &args.common;
-    let policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
-    let templates = judge::templates(common, &policy)?;
+fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Result<GateResult> {
+    let templates = judge::templates(&args.common, policy)?;
     let request = Request {
         baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
         candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.clone()),
         checks: Request::ALL_CHECKS.to_vec(),
-        policy,
+        policy: policy.clone(),
         matching: Matching::default(),
     };
-    Ok(judge::evaluate(common, &request, &templates, source)?.result)
+    Ok(judge::evaluate(&args.common, &request, &templates, source)?.result)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use precision_gate::error::Result;
+use precision_gate::publish::comment::{self, Note};
 use precision_gate::publish::event::{Environment, has_workflow_commands};
 use precision_gate::publish::outputs;
 use precision_gate::report::messages::Language;
@@ -26,6 +27,8 @@ pub(crate) struct Told<'a> {
     pub(crate) templates: &'a Templates,
     /// Folder of the checked-out repository.
     pub(crate) source_root: Option<&'a Path>,
+    /// What a reader has to know.
+    pub(crate) notes: &'a [Note],
     /// The folder of the documents.
     pub(crate) out: &'a Path,
 }
@@ -44,12 +47,13 @@ pub(crate) fn tell_runner(environment: &Environment, told: &Told<'_>) -> Result<
     let given = [("verdict", told.result.verdict.as_str()), ("report", report.as_str()), ("culprit", culprit)];
     outputs::write(environment, &given, nonce())?;
     let Some(room) = outputs::summary_room(environment).filter(|room| *room >= LEAST_ROOM) else { return Ok(()) };
+    let notes = comment::notes(told.notes, told.language)?;
     let options = summary::Options {
         language: told.language,
-        limit: room - 1,
+        limit: room.saturating_sub(notes.len() + 1),
         pictures: &[],
         diagram: true,
         templates: told.templates,
     };
-    outputs::write_summary(environment, &summary::render(told.result, &options)?)
+    outputs::write_summary(environment, &format!("{}{notes}", summary::render(told.result, &options)?))
 }

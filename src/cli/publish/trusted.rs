@@ -30,8 +30,13 @@ pub(crate) struct Trusted {
     pub(crate) notes: Vec<Note>,
 }
 
-/// Reads what decides, given where the gate runs.
-pub(crate) fn trusted(common: &CommonArgs, flags: &PublishFlags, surroundings: &Surroundings) -> Result<Trusted> {
+/// Reads what decides, given where the gate runs. The forge is asked about a fork, and for a note where one is `posted`.
+pub(crate) fn trusted(
+    common: &CommonArgs,
+    flags: &PublishFlags,
+    surroundings: &Surroundings,
+    posted: bool,
+) -> Result<Trusted> {
     let place = &surroundings.place;
     if place.base_commit.is_empty() {
         return if place.from_fork && !place.event.starts_with("workflow_run") {
@@ -41,7 +46,8 @@ pub(crate) fn trusted(common: &CommonArgs, flags: &PublishFlags, surroundings: &
         };
     }
     let root = if place.root.is_empty() { PathBuf::from(".") } else { PathBuf::from(&place.root) };
-    let mut base = Base { commit: &place.base_commit, root: &root, remote: remote(flags, surroundings) };
+    let remote = if (place.from_fork || posted) && !flags.dry_run { remote(flags, surroundings) } else { None };
+    let mut base = Base { commit: &place.base_commit, root: &root, remote };
     if place.from_fork { of_base(common, &mut base) } else { compared(common, &mut base) }
 }
 

@@ -38,7 +38,10 @@ impl Brain for Community {
             ("GET", ["user"]) => Reply::json(200, &json!({ "login": "gate-bot" })),
             ("GET", ["repos", "org", "model", "pulls", "7"]) => {
                 let (head, base) = (super::github::HEAD, super::github::BASE);
-                Reply::json(200, &json!({ "number": 7, "state": "open", "head": { "sha": head }, "base": { "sha": base } }))
+                Reply::json(
+                    200,
+                    &json!({ "number": 7, "state": "open", "head": { "sha": head }, "base": { "sha": base } }),
+                )
             }
             ("GET", ["repos", "org", "model", "pulls", "7", "comments"]) => {
                 let all: Vec<Value> = self.comments.iter().map(|comment| self.comment(comment)).collect();
@@ -57,7 +60,9 @@ impl Brain for Community {
                 if self.gitcode { Reply::empty(204) } else { Reply::json(200, &self.comment(&comment)) }
             }
             ("POST", ["repos", "org", "model", "pulls", "7", "labels"]) => {
-                self.labels.extend(body.as_array().expect("a list").iter().map(|label| label.as_str().expect("text").to_owned()));
+                self.labels.extend(
+                    body.as_array().expect("a list").iter().map(|label| label.as_str().expect("text").to_owned()),
+                );
                 Reply::json(201, &json!([]))
             }
             ("DELETE", ["repos", "org", "model", "pulls", "7", "labels", label]) => {

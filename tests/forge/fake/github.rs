@@ -105,6 +105,8 @@ impl GitHub {
         let (head, base, label) = self.pulls.get(&number)?;
         let mut pull = self.contract.example("pull-request");
         pull["number"] = number.into();
+        // The example's team is older than the description.
+        pull["requested_teams"] = json!([]);
         pull["state"] = "open".into();
         pull["head"]["sha"] = head.as_str().into();
         pull["head"]["label"] = label.as_str().into();
@@ -148,7 +150,8 @@ impl GitHub {
     }
 
     fn list_checks(&self, asked: &Asked, commit: &str) -> Reply {
-        let name = asked.query("check_name").unwrap_or_default().replace("%20", " ").replace("%28", "(").replace("%29", ")");
+        let name =
+            asked.query("check_name").unwrap_or_default().replace("%20", " ").replace("%28", "(").replace("%29", ")");
         let fits = |check: &&Value| check["head_sha"] == commit && check["name"] == name.as_str();
         let found: Vec<Value> = self.checks.iter().filter(fits).map(shown_check).collect();
         Reply::json(200, &json!({ "total_count": found.len(), "check_runs": found }))
@@ -236,6 +239,9 @@ impl GitHub {
         repository["full_name"] = "org/model".into();
         repository["html_url"] = "https://github.com/org/model".into();
         repository["private"] = false.into();
+        // The example is older than the description.
+        repository["language"] = Value::Null;
+        repository.as_object_mut().expect("an object").remove("source");
         Reply::json(200, &repository)
     }
 }
@@ -317,7 +323,7 @@ impl GitHub {
     fn pull_simple(&self, number: u64) -> Option<Value> {
         let whole = self.pull(number)?;
         let mut pull = self.contract.example("pull-request-simple-items")[0].clone();
-        for name in ["number", "state", "head", "base"] {
+        for name in ["number", "state", "head", "base", "requested_teams"] {
             pull[name] = whole[name].clone();
         }
         Some(pull)

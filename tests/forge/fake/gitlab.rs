@@ -69,7 +69,8 @@ impl GitLab {
         let last = self.statuses.iter().rev().find(|status| status["name"] == name && status["sha"] == commit);
         if last.is_some_and(|last| last["status"] == state) {
             let text = state.as_str().unwrap_or_default();
-            let message = format!("Cannot transition status via :run from :{text} (Reason(s): Status cannot transition)");
+            let message =
+                format!("Cannot transition status via :run from :{text} (Reason(s): Status cannot transition)");
             return Reply::json(400, &json!({ "message": message }));
         }
         let status = json!({
