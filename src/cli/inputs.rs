@@ -88,7 +88,7 @@ mod tests {
             (
                 "p publish r.json",
                 vec![("INPUT_KEY", "k"), ("INPUT_BASELINE", "b")],
-                "p publish r.json --key=k --baseline=b",
+                "p publish r.json --baseline=b --key=k",
             ),
             ("p publish -- r.json", vec![("INPUT_KEY", "k")], "p publish --key=k -- r.json"),
             ("p schema config", vec![("INPUT_KEY", "k")], "p schema config"),

@@ -1,7 +1,7 @@
 //! Gitea, Gitee and GitCode, and any other system by a command; and the address given by hand.
 
 use crate::fake::community::Community;
-use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
+use crate::fake::github::{GitHub, HEAD, TOKEN};
 use crate::gate::{Gate, Pair};
 
 #[test]
@@ -25,15 +25,18 @@ fn gitee_and_gitcode_get_a_comment_and_a_label() {
 
 #[test]
 fn gitea_is_spoken_to_as_github_is_but_for_checks() {
-    let fake = GitHub::start("");
+    let fake = GitHub::start_gitea();
     let mut gate = Gate::on_github(&fake.base);
-    fake.state().tokens.insert(TOKEN.into(), Rights { login: "gate-bot", may_ask_who: true, ..Rights::workflow() });
     gate.set(&[("GITEA_ACTIONS", "true")]);
-    let ended = gate.run(Pair::Fail, &["--comment", "never", "--strict-publish"]);
-    assert_eq!(ended.code, 1, "{ended:?}");
-    assert_eq!(fake.state().statuses.len(), 2);
-    assert!(fake.state().checks.is_empty());
-    fake.requests();
+    for (pair, code) in [(Pair::Fail, 1), (Pair::Pass, 0)] {
+        let ended = gate.run(pair, &["--strict-publish"]);
+        assert_eq!(ended.code, code, "{ended:?}");
+    }
+    let state = fake.state();
+    assert!(matches!(state.said()[..], [("gate-bot", body)] if body.contains("verdict=pass")), "{:?}", state.said());
+    let states: Vec<&str> = state.statuses.iter().filter_map(|status| status["state"].as_str()).collect();
+    assert_eq!(states, ["pending", "failure", "pending", "success"]);
+    assert!(state.checks.is_empty());
 }
 
 #[test]

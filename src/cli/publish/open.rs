@@ -91,6 +91,11 @@ impl<'a> Publishing<'a> {
         self.session.as_mut()
     }
 
+    /// Keeps a warning for the end.
+    pub(crate) fn warn(&mut self, warning: Error) {
+        self.warnings.push(warning);
+    }
+
     /// Says that the run has begun.
     pub(crate) fn begin(&mut self) {
         if let Some(session) = &mut self.session {

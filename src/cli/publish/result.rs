@@ -80,12 +80,9 @@ fn prepare(
     let mut result = load::result(&args.result)?;
     // What is not read now is not believed later: the lines beside it are checked too.
     load::operations_beside(&args.result)?;
-    let pull = match publishing.session() {
-        Some(session) => session.head()?,
-        None => None,
-    };
+    let pull = head(surroundings, publishing)?;
     check_commit(&args.result, result.source.as_ref(), surroundings, pull.as_ref())?;
-    let mut notes = changed_settings(args, publishing, pull.as_ref())?;
+    let mut notes = changed_settings(args, publishing, pull.as_ref());
     if args.trust == Trust::Recompute {
         let source = result.source.take();
         result = recompute(args, policy, source)?;
@@ -93,6 +90,18 @@ fn prepare(
         notes.push(Note::NumbersOfFork);
     }
     Ok((result, notes))
+}
+
+/// The pull request. Where it cannot be asked for, the job's own commit will do.
+fn head(surroundings: &Surroundings, publishing: &mut Publishing<'_>) -> Result<Option<Pull>> {
+    let Some(session) = publishing.session() else { return Ok(None) };
+    match session.head() {
+        Err(error) if !surroundings.place.commit.is_empty() => {
+            publishing.warn(error);
+            Ok(None)
+        }
+        found => found,
+    }
 }
 
 /// Refuses a result of any commit but the head.
@@ -117,16 +126,18 @@ fn short(commit: &str) -> String {
 }
 
 /// Which files that decide differ between the two ends of the pull request.
-fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: Option<&Pull>) -> Result<Vec<Note>> {
-    let Some((pull, session)) = pull.filter(|pull| !pull.base.is_empty()).zip(publishing.session()) else {
-        return Ok(Vec::new());
-    };
+fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: Option<&Pull>) -> Vec<Note> {
     let path = judge::policy_path(args.common.config.as_deref());
-    if path.is_absolute() {
-        return Ok(Vec::new());
+    let asked = pull.filter(|pull| !pull.base.is_empty() && path.is_relative()).zip(publishing.session());
+    let Some((pull, session)) = asked else { return Vec::new() };
+    match session.changed(&[path.display().to_string()], &pull.base, &pull.head) {
+        Ok(changed) if changed.is_empty() => Vec::new(),
+        Ok(changed) => vec![Note::SettingsChanged(changed)],
+        Err(error) => {
+            publishing.warn(error);
+            Vec::new()
+        }
     }
-    let changed = session.changed(&[path.display().to_string()], &pull.base, &pull.head)?;
-    Ok(if changed.is_empty() { Vec::new() } else { vec![Note::SettingsChanged(changed)] })
 }
 
 /// Judges the artifacts again, by this job's policy and program.

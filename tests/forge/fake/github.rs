@@ -66,7 +66,18 @@ pub(crate) const TOKEN: &str = "ghs_plantedTokenNobodyMaySee0123456789";
 impl GitHub {
     /// A repository with one pull request, and a workflow's token.
     pub(crate) fn start(prefix: &'static str) -> Fake<Self> {
-        let state = Self {
+        Fake::start(Self::new(), Some(Contract::github()), prefix)
+    }
+
+    /// The same of Gitea, whose token may ask who it is; it publishes no contract that could be held against it.
+    pub(crate) fn start_gitea() -> Fake<Self> {
+        let mut state = Self::new();
+        state.tokens.insert(TOKEN.into(), Rights { login: "gate-bot", may_ask_who: true, ..Rights::workflow() });
+        Fake::start(state, None, "/api/v1")
+    }
+
+    fn new() -> Self {
+        Self {
             contract: Contract::github(),
             tokens: BTreeMap::from([(TOKEN.to_owned(), Rights::workflow())]),
             pulls: BTreeMap::from([(PULL, (HEAD.to_owned(), BASE.to_owned(), "dev:topic".to_owned()))]),
@@ -78,8 +89,7 @@ impl GitHub {
             trees: BTreeMap::new(),
             blobs: 0,
             next: 100,
-        };
-        Fake::start(state, Some(Contract::github()), prefix)
+        }
     }
 
     /// The comments on the pull request: login and body.
@@ -116,7 +126,8 @@ impl GitHub {
 
     fn list_comments(&self, asked: &Asked, number: u64) -> Reply {
         let page: usize = asked.query("page").and_then(|page| page.parse().ok()).unwrap_or(1);
-        let size: usize = asked.query("per_page").and_then(|size| size.parse().ok()).unwrap_or(30);
+        let size = asked.query("per_page").or(asked.query("limit"));
+        let size: usize = size.and_then(|size| size.parse().ok()).unwrap_or(30);
         let all: Vec<Value> =
             self.comments.iter().filter(|comment| comment.1 == number).map(|comment| self.comment(comment)).collect();
         let shown: Vec<Value> = all.iter().skip((page - 1) * size).take(size).cloned().collect();
