@@ -25,6 +25,7 @@ pub mod retry;
 pub mod session;
 pub mod status;
 mod sticky;
+pub mod watch;
 
 pub use session::{Session, Story};
 

@@ -105,8 +105,9 @@ impl Surroundings {
         if let Some(number) = flags.number {
             place.target = event::Target::Pull(number);
         }
-        if let Some(commit) = &flags.sha {
+        if let Some(commit) = flags.sha.as_ref().filter(|commit| **commit != place.commit) {
             place.commit.clone_from(commit);
+            place.pipeline = None;
         }
         self
     }

@@ -187,7 +187,13 @@ impl Failure {
             Some(401 | 403 | 404 | 410 | 422) => ErrorKind::Denied,
             _ => ErrorKind::Unavailable,
         };
-        let help = self.status.and_then(|status| forge.help(status, &self));
+        let help = match self.status {
+            Some(status) => forge.help(status, &self),
+            None if self.message.contains("certificate") => {
+                Some("name the file of the authority that signed the server's certificate in SSL_CERT_FILE".into())
+            }
+            None => None,
+        };
         let error =
             Error::new(kind, format!("could not {}", self.purpose), format!("{} {}", self.request, self.message));
         match help {

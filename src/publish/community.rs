@@ -76,6 +76,7 @@ impl Forge for Community {
             head: text(&answer["head"]["sha"]),
             base: text(&answer["base"]["sha"]),
             open: answer["state"] == "open" || answer["state"] == "opened",
+            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
         })
     }
 

@@ -75,6 +75,8 @@ pub struct Pull {
     pub base: String,
     /// Whether it can still be merged.
     pub open: bool,
+    /// Whether it comes from another repository.
+    pub from_fork: bool,
 }
 
 /// A comment on a pull request.

@@ -156,6 +156,7 @@ impl Forge for GitHub {
             head: text(&answer["head"]["sha"]),
             base: text(&answer["base"]["sha"]),
             open: answer["state"] == "open",
+            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
         })
     }
 
@@ -282,4 +283,47 @@ fn annotations(list: &[Annotation]) -> Value {
         })
     };
     list.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::publish::WarnAs;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_request_carries_fifty_annotations_and_the_next_ones_the_rest() {
+        let one = |line| Annotation {
+            path: "a.py".into(),
+            line,
+            level: "failure",
+            title: "output-diverges".into(),
+            message: "m".into(),
+        };
+        let report = Report {
+            name: "precision-gate".into(),
+            commit: "0123".into(),
+            state: State::Judged(Verdict::Fail),
+            warn: WarnAs::Neutral,
+            title: "fail".into(),
+            summary: "s".into(),
+            annotations: (1..=120).map(one).collect(),
+            url: String::new(),
+            run: "default/1.1".into(),
+            pipeline: None,
+        };
+        let github = GitHub::new(ForgeKind::Github, "o/r");
+        let count = |call: Call| match call.body {
+            super::super::call::Body::Json(body) => body["output"]["annotations"].as_array().map_or(0, Vec::len),
+            _ => 0,
+        };
+        assert_eq!(count(github.create_check(&report)), 50);
+        let rest: Vec<usize> = report
+            .annotations
+            .chunks(MOST_ANNOTATIONS)
+            .skip(1)
+            .map(|more| count(github.add_annotations(1, &report, more)))
+            .collect();
+        assert_eq!(rest, [50, 20]);
+    }
 }

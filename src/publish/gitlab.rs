@@ -70,6 +70,7 @@ impl Forge for GitLab {
             head: text(&answer["sha"]),
             base: text(&answer["diff_refs"]["base_sha"]),
             open: answer["state"] == "opened",
+            from_fork: answer["source_project_id"] != answer["target_project_id"],
         })
     }
 

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use secrecy::SecretString;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::OnceCell;
 
 use super::client::{Client, Failure};
 use super::comment::Note;
@@ -13,6 +12,7 @@ use super::community::Community;
 use super::event::Target;
 use super::forge::{Forge, Pull};
 use super::status::{Annotation, Report, State};
+use super::watch::{End, Watch};
 use super::{Job, dialect};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::publish::{CheckMode, CommentMode, ImageMode};
@@ -43,6 +43,9 @@ pub struct Session {
     runtime: Runtime,
     desk: Desk,
     open: bool,
+    /// Kept for the watch, which has a session of its own.
+    token: Option<SecretString>,
+    watch: Option<Watch>,
 }
 
 /// What the asynchronous parts share.
@@ -55,8 +58,6 @@ pub(super) struct Desk {
     pub(super) check: Option<u64>,
     /// The login of the app that wrote the check run.
     pub(super) app: OnceLock<String>,
-    /// Who the token belongs to.
-    pub(super) me: OnceCell<String>,
     pub(super) warnings: Vec<Error>,
     notices: Vec<String>,
 }
@@ -68,8 +69,8 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?;
-        let client = match token {
-            Some(token) => runtime.block_on(async { Client::new(job.kind, &job.api, token, job.seed) })?,
+        let client = match &token {
+            Some(token) => runtime.block_on(async { Client::new(job.kind, &job.api, token.clone(), job.seed) })?,
             None => Client::dry(&job.api),
         };
         let desk = Desk {
@@ -78,28 +79,48 @@ impl Session {
             job,
             check: None,
             app: OnceLock::new(),
-            me: OnceCell::new(),
             warnings: Vec::new(),
             notices: Vec::new(),
         };
-        Ok(Self { runtime, desk, open: false })
+        Ok(Self { runtime, desk, open: false, token, watch: None })
     }
 
-    /// Says that the run has begun; an older verdict of the same commit gives way.
-    pub fn begin(&mut self) {
+    /// Says that the run has begun; an older verdict of the same commit gives way. Where the process is asked to end
+    /// before the run has, that is said too, and `end` is called.
+    pub fn begin(&mut self, end: End) {
         self.open = true;
         self.runtime.block_on(self.desk.tell(State::Running, "publish_running"));
+        if let Some(token) = self.token.clone().filter(|_| self.desk.job.settings.check != CheckMode::None) {
+            self.watch = Some(Watch::start(self.desk.job.clone(), token, self.desk.check, end));
+        }
+    }
+
+    /// Waits for `event` in the session's own runtime.
+    pub(super) fn wait_for<T>(&self, event: impl Future<Output = T>) -> T {
+        self.runtime.block_on(event)
+    }
+
+    /// Goes on with a check run that another session created.
+    pub(super) fn adopt(&mut self, check: Option<u64>) {
+        self.desk.check = check;
+    }
+
+    fn settle(&mut self) {
+        self.open = false;
+        if let Some(watch) = self.watch.take() {
+            watch.settle();
+        }
     }
 
     /// Publishes the result.
     pub fn finish(&mut self, story: &Story<'_>) -> Result<()> {
-        self.open = false;
+        self.settle();
         self.runtime.block_on(self.desk.finish(story))
     }
 
     /// Says that the run ended without a verdict, or that its result is refused.
     pub fn give_up(&mut self) {
-        self.open = false;
+        self.settle();
         self.runtime.block_on(self.desk.tell(State::Unfinished, "publish_unfinished"));
     }
 
@@ -249,7 +270,8 @@ impl Desk {
         let question = match &self.job.target {
             Target::None => None,
             Target::Pull(number) if self.client.is_dry() => {
-                return Ok(vec![Pull { number: *number, head: commit.into(), base: String::new(), open: true }]);
+                let (number, head) = (*number, commit.to_owned());
+                return Ok(vec![Pull { number, head, base: String::new(), open: true, from_fork: false }]);
             }
             Target::Pull(number) => {
                 let answer = self.client.send(&self.forge.pull(*number)).await?.json();

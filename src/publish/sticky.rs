@@ -21,8 +21,12 @@ impl Desk {
         if mode == CommentMode::Never {
             return Ok(Ok(()));
         }
-        let own = match self.own_comments(pull.number).await {
-            Ok(own) => own,
+        let known = match self.me().await {
+            Ok(me) => self.own_comments(pull.number, &me).await.map(|own| (me, own)),
+            Err(failure) => Err(failure),
+        };
+        let (me, own) = match known {
+            Ok(known) => known,
             Err(failure) => return Ok(Err(failure)),
         };
         let verdict = story.result.verdict;
@@ -35,7 +39,7 @@ impl Desk {
             body = compose(&self.text(story, &pictures))?;
             settlement = settle(&own, &body, mode, verdict);
         }
-        Ok(self.carry_out(pull.number, &body, settlement).await)
+        Ok(self.carry_out((pull.number, &me), &body, settlement).await)
     }
 
     fn text<'a>(&'a self, story: &Story<'a>, pictures: &'a [Shown]) -> Text<'a> {
@@ -54,13 +58,14 @@ impl Desk {
         }
     }
 
-    async fn carry_out(&self, number: u64, body: &str, settlement: Settlement) -> Result<(), Failure> {
+    async fn carry_out(&self, place: (u64, &str), body: &str, settlement: Settlement) -> Result<(), Failure> {
+        let (number, _) = place;
         match settlement.step {
             Step::Nothing => {}
-            Step::Create => return self.create(number, body).await,
+            Step::Create => return self.create(place, body).await,
             Step::Update(id) => match self.client.send(&self.forge.update_comment(number, id, body)).await {
                 // Somebody removed it in between.
-                Err(failure) if failure.status == Some(404) => return self.create(number, body).await,
+                Err(failure) if failure.status == Some(404) => return self.create(place, body).await,
                 updated => updated.map(|_| ())?,
             },
         }
@@ -68,14 +73,17 @@ impl Desk {
     }
 
     /// Writes a first comment. Of several runs that do so at once, each keeps the oldest and removes the others.
-    async fn create(&self, number: u64, body: &str) -> Result<(), Failure> {
+    async fn create(&self, (number, me): (u64, &str), body: &str) -> Result<(), Failure> {
         let look = async || {
-            let own = self.own_comments(number).await?;
+            let own = self.own_comments(number, me).await?;
             Ok(own.iter().find(|comment| comment::says(comment, body)).map(|comment| json!({ "id": comment.id })))
         };
-        self.client.create(&self.forge.create_comment(number, body), look).await?;
-        let own = self.own_comments(number).await?;
-        if let Some(first) = own.first().filter(|first| own.len() > 1 && !comment::says(first, body)) {
+        let created = self.client.create(&self.forge.create_comment(number, body), look).await?;
+        // The answer knows for sure who wrote it: what an assumed name did not find is found now.
+        let author =
+            self.forge.read_comment(&created).map(|comment| comment.author).filter(|author| !author.is_empty());
+        let own = self.own_comments(number, author.as_deref().unwrap_or(me)).await?;
+        if let Some(first) = own.first().filter(|first| !comment::says(first, body)) {
             self.client.send(&self.forge.update_comment(number, first.id, body)).await?;
         }
         let others: Vec<u64> = own.iter().skip(1).map(|comment| comment.id).collect();
@@ -92,8 +100,7 @@ impl Desk {
         Ok(())
     }
 
-    async fn own_comments(&self, number: u64) -> Result<Vec<Comment>, Failure> {
-        let me = self.me.get_or_try_init(|| self.ask_who_i_am()).await?;
+    async fn own_comments(&self, number: u64, me: &str) -> Result<Vec<Comment>, Failure> {
         let mut all = Vec::new();
         for page in 1..=MOST_PAGES {
             let answer = self.client.send(&self.forge.comments(number, page)).await?;
@@ -114,7 +121,7 @@ impl Desk {
     }
 
     /// Whose comments are this token's.
-    async fn ask_who_i_am(&self) -> Result<String, Failure> {
+    async fn me(&self) -> Result<String, Failure> {
         if let Some(author) = &self.job.settings.author {
             return Ok(author.clone());
         }

@@ -147,7 +147,7 @@ impl Gate {
         ended
     }
 
-    fn started(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn started(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_precision-gate"));
         command.args(arguments).current_dir(self.folder.path()).env_clear().envs(&self.environment);
         command.stdin(Stdio::null());

@@ -86,6 +86,30 @@ fn a_run_without_a_verdict_ends_the_check() {
 }
 
 #[test]
+fn a_cancelled_run_ends_its_check() {
+    let (fake, gate) = start();
+    // Enough to be still at it when the signal comes.
+    let line = |step: usize| format!("{{\"step\": {step}, \"loss\": {}}}\n", 2.0 / (step as f64 + 1.0));
+    let text: String = (0..400_000).map(line).collect();
+    gate.write("gpu/loss.jsonl", &text);
+    gate.write("npu/loss.jsonl", &text);
+    let mut child = gate.started(&["run", "--baseline", "gpu", "--candidate", "npu", "-q"]).spawn().expect("runs");
+    while fake.state().checks.is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // The answer has to arrive, and the wait to begin.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let killed = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    assert_eq!(child.wait().expect("ends").code(), Some(143));
+    assert_eq!(
+        fake.writes(),
+        ["POST /repos/org/model/check-runs -> 201", "PATCH /repos/org/model/check-runs/1 -> 200"]
+    );
+    assert_eq!(fake.state().checks[0]["conclusion"], "failure");
+}
+
+#[test]
 fn two_runs_at_once_leave_one_comment() {
     let (fake, gate) = start();
     let mut other = Gate::on_github(&fake.base);
@@ -351,6 +375,49 @@ fn a_dry_run_sends_nothing_and_prints_all() {
     ] {
         assert!(ended.stdout.contains(&line), "{line}: {}", ended.stdout);
     }
+}
+
+#[test]
+fn an_app_is_known_by_its_check_or_by_what_it_wrote() {
+    for more in [&[][..], &["--check", "none"][..]] {
+        let (fake, gate) = start();
+        fake.state().tokens.insert(TOKEN.into(), Rights { login: "my-gate[bot]", ..Rights::workflow() });
+        for pair in [Pair::Fail, Pair::Pass] {
+            gate.run(pair, more);
+            let state = fake.state();
+            assert!(matches!(state.said()[..], [("my-gate[bot]", _)]), "{:?}", state.said());
+        }
+        assert!(fake.state().said()[0].1.contains("verdict=pass"));
+        fake.requests();
+    }
+}
+
+#[test]
+fn a_finding_on_a_line_of_the_repository_is_annotated() {
+    let (fake, gate) = start();
+    gate.write("train/modeling_gpt.py", "");
+    gate.run(Pair::Fail, &["--source-root", "."]);
+    let seen = fake.state().checks[0]["seen_annotations"].clone();
+    assert_eq!(seen[0]["path"], "train/modeling_gpt.py", "{seen}");
+    assert_eq!((&seen[0]["annotation_level"], &seen[0]["title"]), (&"failure".into(), &"output-diverges".into()));
+    fake.requests();
+}
+
+#[test]
+fn flags_go_before_inputs_and_inputs_before_the_policy() {
+    let (fake, mut gate) = start();
+    gate.write("precision-gate.yml", "publish: { key: of-policy, comment: never }\n");
+    let names = |fake: &Fake<GitHub>| {
+        let state = fake.state();
+        (state.checks.last().expect("a check")["name"].as_str().unwrap().to_owned(), state.said().len())
+    };
+    gate.run(Pair::Fail, &[]);
+    assert_eq!(names(&fake), ("precision-gate (of-policy)".into(), 0));
+    gate.set(&[("INPUT_KEY", "of-input"), ("INPUT_COMMENT", "always")]);
+    gate.run(Pair::Fail, &[]);
+    assert_eq!(names(&fake), ("precision-gate (of-input)".into(), 1));
+    gate.run(Pair::Fail, &["--key", "of-flag"]);
+    assert_eq!(names(&fake), ("precision-gate (of-flag)".into(), 2));
 }
 
 #[test]

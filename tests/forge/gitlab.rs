@@ -126,3 +126,25 @@ fn a_merge_request_of_a_fork_is_judged_by_the_base_and_posts_nothing() {
     assert!(ended.stderr.contains("comes from a fork"), "{ended:?}");
     assert_eq!(fake.writes(), [""; 0]);
 }
+
+#[test]
+fn a_member_publishes_the_result_of_a_fork() {
+    let (fake, mut gate) = start();
+    gate.unset("PRECISION_GATE_TOKEN");
+    gate.run(Pair::Fail, &[]);
+    let result = gate.read("precision-gate-out/result.json");
+    let mut job = Gate::on_gitlab(&fake.base);
+    for name in ["CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_PROJECT_ID", "CI_MERGE_REQUEST_SOURCE_PROJECT_ID"] {
+        job.unset(name);
+    }
+    job.set(&[("CI_COMMIT_SHA", BASE), ("CI_COMMIT_BRANCH", "main")]);
+    job.write("result.json", &result);
+    let given = ["publish", "result.json", "--number", "5", "--sha", HEAD, "--check", "status", "--strict-publish"];
+    let ended = job.command(&given);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let state = fake.state();
+    assert!(state.said()[0].1.contains("The numbers come from a run of a fork"), "{:?}", state.said());
+    assert_eq!((&state.statuses[0]["status"], &state.statuses[0]["sha"]), (&"failed".into(), &HEAD.into()));
+    drop(state);
+    fake.requests();
+}

@@ -99,7 +99,7 @@ impl<'a> Publishing<'a> {
     /// Says that the run has begun.
     pub(crate) fn begin(&mut self) {
         if let Some(session) = &mut self.session {
-            session.begin();
+            session.begin(end);
         }
     }
 
@@ -156,6 +156,12 @@ impl<'a> Publishing<'a> {
         let strict = self.flags.strict_publish && !self.warnings.is_empty();
         Ok(if strict { exit::UNAVAILABLE } else { code })
     }
+}
+
+/// Ends the process on a signal, once that was told beside the commit.
+#[allow(clippy::exit, reason = "the thread that waits for a signal has no other way")]
+fn end(code: i32) {
+    std::process::exit(code);
 }
 
 /// One line for a person, and an annotation where a runner reads them.

@@ -86,7 +86,7 @@ fn prepare(
     if args.trust == Trust::Recompute {
         let source = result.source.take();
         result = recompute(args, policy, source)?;
-    } else if surroundings.place.from_fork {
+    } else if surroundings.place.from_fork || pull.is_some_and(|pull| pull.from_fork) {
         notes.push(Note::NumbersOfFork);
     }
     Ok((result, notes))

@@ -10,6 +10,10 @@ pub(super) fn locate(environment: &Environment) -> Place {
     let (project, target) = merge_request(environment, &own);
     let source = get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID");
     let from_fork = !source.is_empty() && source != project;
+    // Filled in merged-results pipelines, where `CI_COMMIT_SHA` is a throw-away merge commit.
+    let head = variable(environment, "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").map(str::to_owned);
+    // A status of another commit than the pipeline's own is refused where it names the pipeline.
+    let pipeline = variable(environment, "CI_PIPELINE_ID").filter(|_| head.is_none());
     Place {
         forge: Some(ForgeKind::Gitlab),
         api: get("CI_API_V4_URL"),
@@ -18,13 +22,11 @@ pub(super) fn locate(environment: &Environment) -> Place {
         repository: project,
         event: get("CI_PIPELINE_SOURCE"),
         target,
-        // Filled in merged-results pipelines, where `CI_COMMIT_SHA` is a throw-away merge commit.
-        commit: variable(environment, "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA")
-            .map_or_else(|| get("CI_COMMIT_SHA"), str::to_owned),
+        pipeline: pipeline.and_then(|id| id.parse().ok()),
+        commit: head.unwrap_or_else(|| get("CI_COMMIT_SHA")),
         base_commit: get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
         run_url: get("CI_JOB_URL"),
         run: get("CI_JOB_ID"),
-        pipeline: variable(environment, "CI_PIPELINE_ID").and_then(|id| id.parse().ok()),
         from_fork,
         root: get("CI_PROJECT_DIR"),
     }

@@ -138,11 +138,11 @@ impl GitHub {
         reply
     }
 
-    fn write_check(&mut self, body: &Value, id: Option<usize>) -> Reply {
+    fn write_check(&mut self, app: &str, body: &Value, id: Option<usize>) -> Reply {
         let index = id.unwrap_or_else(|| {
             let mut check = self.contract.example("check-run-example-of-in-progress-conclusion");
             check["id"] = (self.checks.len() + 1).into();
-            check["app"]["slug"] = "github-actions".into();
+            check["app"]["slug"] = app.into();
             check["conclusion"] = Value::Null;
             check["seen_annotations"] = json!([]);
             self.checks.push(check);
@@ -266,6 +266,7 @@ impl Brain for GitHub {
         let path = asked.path().to_owned();
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let body = asked.json();
+        let app = rights.login.trim_end_matches("[bot]");
         if parts == ["user"] {
             let mut user = self.contract.example("private-user-response-with-public-and-private-profile-information");
             user["login"] = rights.login.into();
@@ -294,9 +295,9 @@ impl Brain for GitHub {
             ("GET", ["commits", commit, "check-runs"]) => self.list_checks(asked, commit),
             ("GET", ["contents", rest @ ..]) => self.contents(asked, &rest.join("/")),
             ("GET", ["issues", number, "comments"]) => self.list_comments(asked, number.parse().expect("a number")),
-            ("POST", ["check-runs"]) if rights.checks => self.write_check(&body, None),
+            ("POST", ["check-runs"]) if rights.checks => self.write_check(app, &body, None),
             ("PATCH", ["check-runs", id]) if rights.checks => {
-                self.write_check(&body, id.parse::<usize>().ok().map(|id| id - 1))
+                self.write_check(app, &body, id.parse::<usize>().ok().map(|id| id - 1))
             }
             ("POST", ["statuses", commit]) if rights.statuses => self.write_status(commit, &body),
             ("POST", ["issues", number, "comments"]) if rights.comments => {

@@ -65,6 +65,9 @@ impl GitLab {
     }
 
     fn set_status(&mut self, commit: &str, body: &Value) -> Reply {
+        if !body["pipeline_id"].is_null() && commit != self.head {
+            return Reply::json(404, &json!({ "message": "404 Pipeline for pipeline_id, sha and ref Not Found" }));
+        }
         let (name, state) = (body["name"].clone(), body["state"].clone());
         let last = self.statuses.iter().rev().find(|status| status["name"] == name && status["sha"] == commit);
         if last.is_some_and(|last| last["status"] == state) {
@@ -87,7 +90,7 @@ impl GitLab {
         json!({
             "id": 900, "iid": MERGE_REQUEST, "project_id": 1, "title": "t", "state": "opened", "target_branch": "main",
             "source_branch": "topic", "author": user(2), "sha": self.head, "web_url": "https://gitlab.example/mr/5",
-            "diff_refs": { "base_sha": BASE, "head_sha": self.head, "start_sha": BASE },
+            "source_project_id": 2, "target_project_id": 1, "diff_refs": { "base_sha": BASE, "head_sha": self.head, "start_sha": BASE },
         })
     }
 }
