@@ -2,9 +2,12 @@
 
 pub(crate) mod config_pack;
 pub(crate) mod curves;
+pub(crate) mod inputs;
 pub(crate) mod judge;
 mod progress;
+pub(crate) mod publish;
 pub(crate) mod quick;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod tools;
 
@@ -16,7 +19,9 @@ use config_pack::ConfigPackArgs;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
+use publish::PublishArgs;
 use quick::{MergeArgs, QuickArgs};
+use run::RunArgs;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
 #[derive(Debug, Parser)]
@@ -30,9 +35,9 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The whole gate: look through both folders, check, report
+    /// The whole gate: look through both folders, check, report, publish
     #[command(after_help = "Example:\n  precision-gate run --baseline runs/gpu --candidate runs/npu")]
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Judge two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
@@ -59,6 +64,9 @@ pub(crate) enum Command {
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
+    /// Post an earlier result: the second half for pull requests from forks
+    #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
+    Publish(Box<PublishArgs>),
     /// Write a commented policy file from what lies in two folders
     #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
     Init(InitArgs),
@@ -132,21 +140,6 @@ pub(crate) struct DocumentArgs {
     /// Say less: only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
-}
-
-/// `run`
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    /// The trusted run: a folder or file
-    #[arg(long, env = "INPUT_BASELINE", hide_env = true)]
-    pub(crate) baseline: Option<String>,
-    /// The run to judge: a folder or file
-    #[arg(long, env = "INPUT_CANDIDATE", hide_env = true)]
-    pub(crate) candidate: Option<String>,
-    #[command(flatten)]
-    pub(crate) quick: QuickArgs,
-    #[command(flatten)]
-    pub(crate) common: CommonArgs,
 }
 
 /// A command that judges one pair.

@@ -193,6 +193,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,
+        source: None,
         baseline: run(baseline, &policy.baseline.label, "baseline", baseline_digest),
         candidate: run(candidate, &policy.candidate.label, "candidate", candidate_digest),
         culprit: None,

@@ -24,6 +24,7 @@ pub mod judge;
 pub mod msprobe;
 pub mod pair;
 pub mod policy;
+pub mod publish;
 pub mod read;
 pub mod redact;
 pub mod report;

@@ -3,26 +3,25 @@
 
 mod cli;
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
-use precision_gate::error::Result;
+use clap::{CommandFactory, Parser};
+use precision_gate::error::{Error, Result};
 use precision_gate::exit;
 
-use cli::{Cli, Command, config_pack, curves, judge, quick, show, tools};
+use cli::{Cli, Command, config_pack, curves, inputs, judge, publish, quick, run, show, tools};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match arguments() {
+        Ok(arguments) => Cli::parse_from(arguments),
+        Err(error) => return ended(&error),
+    };
     // A defect of the gate has an exit code of its own; the panic's message has been printed by then.
     ExitCode::from(match std::panic::catch_unwind(|| command(cli.command)) {
         Ok(Ok(code)) => code,
-        Ok(Err(error)) => {
-            eprintln!("error: {error}");
-            if let Some(help) = error.help() {
-                eprintln!("help: {help}");
-            }
-            exit::of_error(&error)
-        }
+        Ok(Err(error)) => return ended(&error),
         Err(_) => {
             eprintln!(
                 "error: this is a defect of precision-gate; please report it with the command and the message above"
@@ -32,9 +31,26 @@ fn main() -> ExitCode {
     })
 }
 
+/// The command line, filled up from inputs of an action or a component.
+fn arguments() -> Result<Vec<OsString>> {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let inputs: BTreeMap<String, String> =
+        std::env::vars_os().filter_map(text).filter(|(name, _)| name.starts_with("INPUT_")).collect();
+    let arguments = std::env::args_os().collect();
+    if inputs.is_empty() { Ok(arguments) } else { inputs::with_inputs(arguments, &inputs, &Cli::command()) }
+}
+
+fn ended(error: &Error) -> ExitCode {
+    eprintln!("error: {error}");
+    if let Some(help) = error.help() {
+        eprintln!("help: {help}");
+    }
+    ExitCode::from(exit::of_error(error))
+}
+
 fn command(command: Command) -> Result<u8> {
     match command {
-        Command::Run(args) => judge::run(args),
+        Command::Run(args) => run::run(&args),
         Command::ConfigCheck(args) => judge::config_check(&args),
         Command::ConfigPack(args) => config_pack::run(&args),
         Command::Compare(args) => judge::compare(&args),
@@ -43,6 +59,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Noise(args) => curves::noise(&args),
         Command::Selftest(args) => curves::selftest(&args),
         Command::Report(args) => show::report(&args),
+        Command::Publish(args) => publish::publish(&args),
         Command::Init(args) => tools::init(&args),
         Command::Schema { of } => tools::schema(of),
         Command::Completions { shell } => tools::completions(shell),

@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod loss;
+pub mod publish;
 pub mod value;
 pub mod waiver;
 
@@ -44,6 +45,8 @@ pub struct Policy {
     pub dump: dump::DumpPolicy,
     /// Checkpoints.
     pub checkpoint: checkpoint::CheckpointPolicy,
+    /// Publishing.
+    pub publish: publish::PublishPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     pub templates: Option<PathBuf>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.

@@ -65,6 +65,9 @@ pub struct GateResult {
     pub profile: Profile,
     /// The verdict.
     pub verdict: Verdict,
+    /// The commit that is judged, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// The trusted run.
     pub baseline: Run,
     /// The run judged.
@@ -97,6 +100,16 @@ impl Tool {
     pub fn current() -> Self {
         Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
     }
+}
+
+/// What is judged: a commit of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Source {
+    /// The commit.
+    pub commit: String,
+    /// `owner/name`, or a project's number; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub repository: String,
 }
 
 /// One of the two runs.

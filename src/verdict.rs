@@ -64,7 +64,7 @@ impl Severity {
 }
 
 /// How severe the gate is as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// Another precision warns, a wrong number fails.

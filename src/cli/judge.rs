@@ -1,4 +1,4 @@
-//! The commands that judge: `run`, `config-check`, `compare`; and what `loss` shares with them.
+//! The commands that judge one pair: `config-check`, `compare`; and what `run`, `loss` and `publish` share with them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,16 @@ use precision_gate::gate::{self, Progress, Request};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
-use precision_gate::report::Outcome;
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{Outcome, Source};
 use precision_gate::verdict::CheckId;
 use precision_gate::{exit, report};
 
 use super::quick::{self, QuickArgs};
-use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, progress, show, tools};
+use super::{CommonArgs, CompareArgs, PairArgs, progress, show, tools};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
-
-/// `precision-gate run`
-pub(crate) fn run(args: RunArgs) -> Result<u8> {
-    let policy = policy(args.common.config.as_deref(), args.common.today.as_deref())?;
-    let request = Request {
-        baseline: args.baseline.unwrap_or_else(|| policy.baseline.location.clone()),
-        candidate: args.candidate.unwrap_or_else(|| policy.candidate.location.clone()),
-        checks: Request::ALL_CHECKS.to_vec(),
-        policy,
-        matching: Matching::default(),
-    };
-    look(&args.common, &request, &args.quick)
-}
 
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
@@ -72,19 +60,39 @@ fn look(common: &CommonArgs, request: &Request, quick: &QuickArgs) -> Result<u8>
 
 /// The policy of `config`, or of the default file where there is one, as of `today`.
 pub(crate) fn policy(config: Option<&Path>, today: Option<&str>) -> Result<Policy> {
-    let today = tools::today(today)?;
-    let path = match config {
-        Some(path) => path,
-        None if Path::new(DEFAULT_POLICY).exists() => Path::new(DEFAULT_POLICY),
-        None => return Ok(Policy { today, ..Policy::default() }),
+    let path = policy_path(config);
+    let text = match config {
+        None => text_of(&path)?,
+        Some(path) => Some(read(path)?),
     };
+    policy_of_text(&path, text.as_deref(), today)
+}
+
+/// The policy file: the one named, or the default one.
+pub(crate) fn policy_path(config: Option<&Path>) -> PathBuf {
+    config.unwrap_or(Path::new(DEFAULT_POLICY)).to_owned()
+}
+
+/// The policy that `text` of the file `path` says, or the defaults where there is none.
+pub(crate) fn policy_of_text(path: &Path, text: Option<&str>, today: Option<&str>) -> Result<Policy> {
+    let today = tools::today(today)?;
     let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
-    let policy = Policy::parse(&path.display().to_string(), &read(path)?, &codes)?;
-    Ok(Policy { today, ..policy })
+    let policy = text.map(|text| Policy::parse(&path.display().to_string(), text, &codes)).transpose()?;
+    Ok(Policy { today, ..policy.unwrap_or_default() })
+}
+
+/// A file's text; `None` where there is no such file.
+pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
+    if path.exists() { read(path).map(Some) } else { Ok(None) }
 }
 
 fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| Error::io(path.display().to_string(), &error))
+}
+
+/// The templates that flags or the policy name.
+pub(crate) fn templates(common: &CommonArgs, policy: &Policy) -> Result<Templates> {
+    show::templates(common.documents.templates.as_deref().or(policy.templates.as_deref()))
 }
 
 /// Runs the gate and writes, shows and answers what it found.
@@ -98,7 +106,7 @@ fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) 
 }
 
 /// Sees to both sides and the threads.
-fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
+pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
     if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
@@ -116,22 +124,43 @@ pub(crate) fn judge_by(
     request: &Request,
     run: impl FnOnce(&dyn Progress) -> Result<Outcome>,
 ) -> Result<u8> {
+    let templates = templates(common, &request.policy)?;
+    evaluate(common, request, &templates, None, run).map(|outcome| exit_code(common, &outcome))
+}
+
+/// Writes and shows what `run` finds of a commit, where one is known.
+pub(crate) fn evaluate(
+    common: &CommonArgs,
+    request: &Request,
+    templates: &Templates,
+    source: Option<Source>,
+    run: impl FnOnce(&dyn Progress) -> Result<Outcome>,
+) -> Result<Outcome> {
     prepare(common, request)?;
     let documents = &common.documents;
-    let folder = documents.templates.as_deref().or(request.policy.templates.as_deref());
-    let templates = show::templates(folder)?;
     let mut outcome = run(progress::of(documents.quiet).as_ref())?;
+    outcome.result.source = source;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,
-        templates: &templates,
-        source_root: documents.source_root.as_deref().or(request.policy.source_root.as_deref()),
+        templates,
+        source_root: source_root(common, request),
         xlsx: common.xlsx,
     };
     report::write::all(&mut outcome, &options)?;
     show::summary(&outcome.result, &common.out, documents)?;
+    Ok(outcome)
+}
+
+/// The folder whose lines findings point at.
+pub(crate) fn source_root<'a>(common: &'a CommonArgs, request: &'a Request) -> Option<&'a Path> {
+    common.documents.source_root.as_deref().or(request.policy.source_root.as_deref())
+}
+
+/// What the command ends with.
+pub(crate) fn exit_code(common: &CommonArgs, outcome: &Outcome) -> u8 {
     if outcome.required_unread {
-        return Ok(exit::USAGE);
+        return exit::USAGE;
     }
-    Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
+    exit::of_verdict(outcome.result.verdict, common.warn_exit_code)
 }

@@ -1,4 +1,5 @@
-//! The fixed words of documents: `templates/messages/<language>/report.yaml`, flat keys, minijinja texts.
+//! The fixed words of documents: `report.yaml` and `publish.yaml` of `templates/messages/<language>`, flat keys, minijinja
+//! texts.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,11 +9,20 @@ use super::messages::Language;
 /// Words by key.
 type Phrases = BTreeMap<String, String>;
 
-static ENGLISH: LazyLock<Phrases> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/report.yaml")));
-static CHINESE: LazyLock<Phrases> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/report.yaml")));
+macro_rules! phrases {
+    ($language:literal, $($file:literal),+) => {
+        LazyLock::new(|| parse(&[$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+]))
+    };
+}
 
-fn parse(text: &str) -> Phrases {
-    serde_yaml::from_str(text).expect("invariant: shipped phrases are tested")
+static ENGLISH: LazyLock<Phrases> = phrases!("en", "report", "publish");
+static CHINESE: LazyLock<Phrases> = phrases!("zh", "report", "publish");
+/// Formulas of rules, from the English words a result carries.
+static FORMULAS: LazyLock<Phrases> = phrases!("zh", "formulas");
+
+fn parse(files: &[&str]) -> Phrases {
+    let part = |file: &&str| serde_yaml::from_str::<Phrases>(file).expect("invariant: shipped phrases are tested");
+    files.iter().flat_map(part).collect()
 }
 
 /// All phrases of a language.
@@ -27,9 +37,6 @@ pub fn all(language: Language) -> &'static BTreeMap<String, String> {
 pub fn find(key: &str, language: Language) -> Option<&'static str> {
     all(language).get(key).map(String::as_str)
 }
-
-/// Formulas of rules, from the English words a result carries.
-static FORMULAS: LazyLock<Phrases> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/formulas.yaml")));
 
 /// A rule's formula in `language`; one that this version does not know (a result of a later version) stays.
 pub fn formula(text: &str, language: Language) -> &str {
@@ -101,6 +108,7 @@ mod tests {
             "page_",
             "severity_",
             "profile_",
+            "publish_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

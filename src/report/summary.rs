@@ -21,7 +21,7 @@ pub const COMMENT_LIMIT: usize = 65_000;
 pub struct Picture {
     /// `loss` or `divergence`.
     pub name: &'static str,
-    /// Where it can be read; only `https:` is linked.
+    /// Where it can be read; only `https:` and uploads of a GitLab project are linked.
     pub url: String,
 }
 
@@ -34,6 +34,8 @@ pub struct Options<'a> {
     pub limit: usize,
     /// Pictures, where publishing has a place for them.
     pub pictures: &'a [Picture],
+    /// Whether curves are drawn as text where there is no picture of them.
+    pub diagram: bool,
     /// Templates.
     pub templates: &'a Templates,
 }
@@ -100,21 +102,32 @@ fn once(
     let linked = options.pictures.iter().filter(|picture| is_link(&picture.url));
     let pictures: Vec<Value> =
         linked.map(|picture| context! { name => picture.name, url => safe(picture.url.clone()) }).collect();
+    let drawn = options.diagram && !options.pictures.iter().any(|picture| picture.name == "loss");
+    let mermaid = mermaid::loss_chart(result, options.language).filter(|_| drawn);
     let room: std::collections::BTreeMap<&str, usize> = room.iter().copied().collect();
     let more = context! {
         room,
         left_out => names?,
         pictures,
-        mermaid => mermaid::loss_chart(result, options.language).map(|chart| safe(format!("```mermaid\n{chart}```"))),
+        mermaid => mermaid.map(|chart| safe(format!("```mermaid\n{chart}```"))),
         artifacts => Value::from(Serde(super::view::telling_artifacts(result))),
     };
     let context = context! { ..more, ..super::view::context(result, view) };
     writer.document(&options.templates.summary, context).map(|text| tidy(&text))
 }
 
+/// The verdict and why, in one line of plain text.
+pub fn headline(result: &GateResult, language: Language) -> Result<String> {
+    let writer = Writer::new(language, Target::Plain);
+    let view = View::new(result, &writer)?;
+    let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
+    Ok(format!("{verdict}{}{}", writer.word("colon")?, view.reason))
+}
+
 /// A link that neither ends early nor leads elsewhere.
-fn is_link(url: &str) -> bool {
-    url.starts_with("https://") && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
+pub(crate) fn is_link(url: &str) -> bool {
+    (url.starts_with("https://") || url.starts_with("/uploads/"))
+        && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
 }
 
 /// At most one empty line in a row, one line break at the end.

@@ -25,16 +25,25 @@ impl Templates {
         }
     }
 
+    /// The names of all of them.
+    pub const FILES: [&'static str; 2] = ["summary.md.j2", "page.html.j2"];
+
     /// The shipped ones, replaced by files of the same names in `folder`.
     pub fn with_folder(folder: &Path) -> Result<Self> {
         fs::read_dir(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
+        Self::with(folder, |path| match path.exists() {
+            true => fs::read_to_string(path).map(Some).map_err(|error| Error::io(path.display().to_string(), &error)),
+            false => Ok(None),
+        })
+    }
+
+    /// The shipped ones, replaced by what `read` has for files of the same names in `folder`.
+    pub fn with(folder: &Path, mut read: impl FnMut(&Path) -> Result<Option<String>>) -> Result<Self> {
         let mut templates = Self::shipped();
         for template in [&mut templates.summary, &mut templates.page] {
             let path = folder.join(&template.name);
-            let name = path.display().to_string();
-            if path.exists() {
-                let source = fs::read_to_string(&path).map_err(|error| Error::io(&name, &error))?;
-                *template = Template { name, source, given: true };
+            if let Some(source) = read(&path)? {
+                *template = Template { name: path.display().to_string(), source, given: true };
             }
         }
         Ok(templates)

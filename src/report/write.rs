@@ -50,7 +50,7 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
 pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let (language, templates) = (options.language, options.templates);
-    let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], templates };
+    let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
     let page = page::render(result, operations, &page::Options { language, templates })?;
     file(options.out, "report.html", page.as_bytes())?;

@@ -9,7 +9,7 @@ use crate::cases::{self, CASES};
 
 pub(crate) fn comment(result: &GateResult, language: Language, limit: usize) -> String {
     let templates = Templates::shipped();
-    let options = summary::Options { language, limit, pictures: &[], templates: &templates };
+    let options = summary::Options { language, limit, pictures: &[], diagram: true, templates: &templates };
     summary::render(result, &options).expect("the shipped template renders")
 }
 
@@ -49,8 +49,13 @@ fn only_https_pictures_are_linked() {
     let templates = Templates::shipped();
     let picture = |url: &str| Picture { name: "divergence", url: url.to_owned() };
     let pictures = [picture("https://host/a.png"), picture("http://host/b.png"), picture("https://host/c) ![x](d")];
-    let options =
-        summary::Options { language: Language::En, limit: COMMENT_LIMIT, pictures: &pictures, templates: &templates };
+    let options = summary::Options {
+        language: Language::En,
+        limit: COMMENT_LIMIT,
+        pictures: &pictures,
+        diagram: true,
+        templates: &templates,
+    };
     let text = summary::render(&result, &options).expect("renders");
     assert_eq!(text.matches("](https://").count(), 1);
     assert!(text.contains("![Error against execution order. Verdict: fail.](https://host/a.png)"));
@@ -80,8 +85,13 @@ fn a_users_template_takes_the_place_of_a_shipped_one() {
     let render = |text: &str| {
         std::fs::write(folder.path().join("summary.md.j2"), text).expect("written");
         let templates = Templates::with_folder(folder.path()).expect("read");
-        let options =
-            summary::Options { language: Language::Zh, limit: COMMENT_LIMIT, pictures: &[], templates: &templates };
+        let options = summary::Options {
+            language: Language::Zh,
+            limit: COMMENT_LIMIT,
+            pictures: &[],
+            diagram: true,
+            templates: &templates,
+        };
         summary::render(&result, &options)
     };
     let own = "{{ t('verdict_' ~ view.verdict) }} {{ result.baseline.location }}";

@@ -1,0 +1,120 @@
+//! Publishing on the command line: its flags, the `publish` command, and what `run` does before and after judging.
+#![allow(clippy::print_stderr, reason = "what could not be published is told here")]
+
+mod open;
+mod result;
+mod runner;
+mod trusted;
+
+use clap::{Args, ValueEnum};
+use precision_gate::policy::publish::{CheckMode, CommentMode, ImageMode, Key};
+use precision_gate::publish::event::{self, Environment, Place};
+use precision_gate::publish::forge::ForgeKind;
+
+pub(crate) use open::{Publishing, settings};
+pub(crate) use result::{PublishArgs, publish};
+pub(crate) use runner::{Told, tell_runner};
+pub(crate) use trusted::{Trusted, trusted};
+
+/// Where and how to publish. The token comes from the environment only: `INPUT_TOKEN`, `PRECISION_GATE_TOKEN`, or the
+/// forge's own (`GITHUB_TOKEN`, `GITLAB_TOKEN` ...).
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Publishing")]
+pub(crate) struct PublishFlags {
+    /// The forge [default: the one that runs the job]
+    #[arg(long, value_enum)]
+    pub(crate) forge: Option<ForgeKind>,
+    /// Base address of the forge's API [default: as the job says, or the public instance]
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The repository: owner/name, or a GitLab project [default: the job's]
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(crate) repo: Option<String>,
+    /// The pull or merge request [default: the job's]
+    #[arg(long, value_name = "N")]
+    pub(crate) number: Option<u64>,
+    /// The commit that is judged [default: the head of the pull request, or the job's]
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) sha: Option<String>,
+    /// Tells several gates of one repository apart [default: default]
+    #[arg(long)]
+    pub(crate) key: Option<Key>,
+    /// When the comment is written [default: always]
+    #[arg(long, value_enum)]
+    pub(crate) comment: Option<CommentMode>,
+    /// How the verdict stands beside the commit [default: check at GitHub; none in a GitLab job, which is a status itself]
+    #[arg(long, value_enum)]
+    pub(crate) check: Option<CheckMode>,
+    /// How pictures come into the comment [default: auto]
+    #[arg(long, value_enum)]
+    pub(crate) image: Option<ImageMode>,
+    /// The login that the token writes as, where the forge does not tell
+    #[arg(long, value_name = "LOGIN")]
+    pub(crate) author: Option<String>,
+    /// Hand the comment to a shell command, on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) post_command: Option<String>,
+    /// Exit with 3 where something could not be published
+    #[arg(long)]
+    pub(crate) strict_publish: bool,
+    /// Print the requests in place of sending them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Whether a result's own verdict is published, or judged again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Trust {
+    /// As the result says; it is checked and rendered again
+    Result,
+    /// Judge again, from --baseline and --candidate
+    Recompute,
+}
+
+/// What the process is told from outside.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Environment variables.
+    pub(crate) environment: Environment,
+    /// Where the gate runs.
+    pub(crate) place: Place,
+}
+
+impl Surroundings {
+    /// Those of this process. A variable that is no text is left out.
+    pub(crate) fn of_process() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment: Environment = std::env::vars_os().filter_map(text).collect();
+        let event = event::event_file(&environment).and_then(|path| std::fs::read_to_string(path).ok());
+        let place = event::locate(&environment, event.as_deref());
+        Self { environment, place }
+    }
+
+    /// What the flags say goes before what the job says.
+    pub(crate) fn with(mut self, flags: &PublishFlags) -> Self {
+        let place = &mut self.place;
+        place.forge = flags.forge.or(place.forge);
+        if let Some(url) = &flags.url {
+            place.api.clone_from(url);
+        }
+        if let Some(repository) = &flags.repo {
+            place.repository.clone_from(repository);
+        }
+        if let Some(number) = flags.number {
+            place.target = event::Target::Pull(number);
+        }
+        if let Some(commit) = flags.sha.as_ref().filter(|commit| **commit != place.commit) {
+            place.commit.clone_from(commit);
+            place.pipeline = None;
+        }
+        self
+    }
+}
+
+/// A number that nobody outside of this process can know.
+pub(crate) fn nonce() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,212 @@
+//! One run's publishing: opened before judging, closed after it, whatever came of it.
+
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::policy::publish::{CheckMode, PublishPolicy, WarnAs};
+use precision_gate::publish::comment::{self, Text};
+use precision_gate::publish::event::{ReadOnly, has_workflow_commands};
+use precision_gate::publish::forge::ForgeKind;
+use precision_gate::publish::{Job, Session, Settings, Story, command, token};
+use precision_gate::report::annotations;
+use precision_gate::report::escape::Target;
+use precision_gate::report::messages::Language;
+use precision_gate::report::summary::COMMENT_LIMIT;
+use precision_gate::report::writer::Writer;
+
+use super::{PublishFlags, Surroundings, nonce};
+use crate::cli::show;
+
+/// Publishing that was asked for, or its absence.
+#[derive(Debug)]
+pub(crate) struct Publishing<'a> {
+    flags: &'a PublishFlags,
+    surroundings: &'a Surroundings,
+    settings: Settings,
+    session: Option<Session>,
+    warnings: Vec<Error>,
+    notices: Vec<String>,
+}
+
+impl<'a> Publishing<'a> {
+    /// Opens what is `wanted`. Missing rights are a warning or a notice, a missing address is bad usage.
+    pub(crate) fn open(
+        flags: &'a PublishFlags,
+        surroundings: &'a Surroundings,
+        settings: Settings,
+        wanted: bool,
+    ) -> Result<Self> {
+        let mut publishing =
+            Self { flags, surroundings, settings, session: None, warnings: Vec::new(), notices: Vec::new() };
+        if !wanted && !flags.dry_run {
+            return Ok(publishing);
+        }
+        if let Some(why) = surroundings.place.read_only.filter(|_| !flags.dry_run) {
+            let phrase = match why {
+                ReadOnly::Fork => "publish_fork",
+                ReadOnly::Dependabot => "publish_dependabot",
+            };
+            publishing.notices.push(Writer::new(publishing.settings.language, Target::Plain).word(phrase)?);
+            return Ok(publishing);
+        }
+        let job = publishing.job()?;
+        let token = token(job.kind, &surroundings.environment).filter(|_| !flags.dry_run);
+        if token.is_none() && !flags.dry_run {
+            publishing.warnings.push(no_token(job.kind));
+            return Ok(publishing);
+        }
+        match Session::new(job, token) {
+            Ok(session) => publishing.session = Some(session),
+            Err(error) => publishing.warnings.push(error),
+        }
+        Ok(publishing)
+    }
+
+    fn job(&self) -> Result<Job> {
+        let place = &self.surroundings.place;
+        let missing = |what: &str, flag: &str| {
+            Error::new(ErrorKind::Usage, "", format!("publishing needs to know {what}"))
+                .with_help(format!("give {flag}; inside a job of GitHub or GitLab it is known"))
+        };
+        let kind = place.forge.ok_or_else(|| missing("the forge", "--forge"))?;
+        let api = Some(place.api.as_str()).filter(|api| !api.is_empty()).or(kind.public_api());
+        if place.repository.is_empty() {
+            return Err(missing("the repository", "--repo"));
+        }
+        Ok(Job {
+            kind,
+            api: api.ok_or_else(|| missing("the address of its API", "--url"))?.to_owned(),
+            repository: place.repository.clone(),
+            target: place.target.clone(),
+            commit: place.commit.clone(),
+            run_url: place.run_url.clone(),
+            run: place.run.clone(),
+            pipeline: place.pipeline,
+            settings: self.settings.clone(),
+            seed: nonce(),
+        })
+    }
+
+    /// The open session.
+    pub(crate) fn session(&mut self) -> Option<&mut Session> {
+        self.session.as_mut()
+    }
+
+    /// Keeps a warning for the end.
+    pub(crate) fn warn(&mut self, warning: Error) {
+        self.warnings.push(warning);
+    }
+
+    /// Says that the run has begun.
+    pub(crate) fn begin(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.begin(end);
+        }
+    }
+
+    /// Says that there is no verdict.
+    pub(crate) fn give_up(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.give_up();
+        }
+    }
+
+    /// Publishes a result.
+    pub(crate) fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+        if let Some(session) = &mut self.session {
+            session.finish(story)?;
+        }
+        let Some(given) = &self.flags.post_command else { return Ok(()) };
+        let place = &self.surroundings.place;
+        let text = comment::compose(&Text {
+            result: story.result,
+            language: self.settings.language,
+            templates: story.templates,
+            key: &self.settings.key,
+            pictures: &[],
+            diagram: true,
+            notes: story.notes,
+            commit: &place.commit,
+            run_url: &place.run_url,
+            limit: COMMENT_LIMIT,
+        })?;
+        if self.flags.dry_run {
+            return show::say(&format!("COMMAND {given}\n{text}\n"));
+        }
+        self.warnings.extend(command::hand_over(given, &text).err());
+        Ok(())
+    }
+
+    /// Tells what could not be done, prints what a dry run would have sent, and gives the exit code.
+    pub(crate) fn close(mut self, code: u8) -> Result<u8> {
+        if let Some(session) = self.session.take() {
+            self.warnings.extend_from_slice(session.warnings());
+            self.notices.extend_from_slice(session.notices());
+            if self.flags.dry_run {
+                show::say(&session.planned())?;
+            }
+        }
+        let commands = has_workflow_commands(&self.surroundings.environment);
+        for notice in &self.notices {
+            tell("notice", notice, commands)?;
+        }
+        for warning in &self.warnings {
+            let help = warning.help().map_or_else(String::new, |help| format!("; {help}"));
+            tell("warning", &format!("{warning}{help}"), commands)?;
+        }
+        let strict = self.flags.strict_publish && !self.warnings.is_empty();
+        Ok(if strict { exit::UNAVAILABLE } else { code })
+    }
+}
+
+/// Ends the process on a signal, once that was told beside the commit.
+#[allow(clippy::exit, reason = "the thread that waits for a signal has no other way")]
+fn end(code: i32) {
+    std::process::exit(code);
+}
+
+/// One line for a person, and an annotation where a runner reads them.
+fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
+    if commands {
+        return show::say(&(annotations::command(kind, &[("title", "precision-gate")], text) + "\n"));
+    }
+    eprintln!("{kind}: {text}");
+    Ok(())
+}
+
+/// How to publish: flags go before the policy, the policy before defaults.
+pub(crate) fn settings(
+    flags: &PublishFlags,
+    policy: &PublishPolicy,
+    surroundings: &Surroundings,
+    (language, warn_exit_code): (Language, u8),
+) -> Settings {
+    let inside_gitlab = surroundings.environment.contains_key("GITLAB_CI");
+    let check = match surroundings.place.forge {
+        Some(ForgeKind::Gitlab) if inside_gitlab => CheckMode::None,
+        Some(ForgeKind::Github) | None => CheckMode::Check,
+        Some(_) => CheckMode::Status,
+    };
+    // A job that fails on warnings has a check that does.
+    let warn = if warn_exit_code == 0 { WarnAs::Neutral } else { WarnAs::Failure };
+    Settings {
+        key: flags.key.clone().or_else(|| policy.key.clone()).unwrap_or_default(),
+        comment: flags.comment.or(policy.comment).unwrap_or_default(),
+        check: flags.check.or(policy.check).unwrap_or(check),
+        image: flags.image.or(policy.image).unwrap_or_default(),
+        warn: policy.warn.unwrap_or(warn),
+        author: flags.author.clone(),
+        language,
+    }
+}
+
+fn no_token(kind: ForgeKind) -> Error {
+    let names = kind.token_variables().join(", ");
+    let message = format!("no token: none of {names} is set");
+    Error::new(ErrorKind::Denied, "nothing is published", message).with_help(match kind {
+        ForgeKind::Gitlab => {
+            "set PRECISION_GATE_TOKEN to a project access token with the scope `api`; a protected variable is empty on \
+             branches that are not protected"
+        }
+        _ => "hand the job's token over: `token: ${{ github.token }}`, or GITHUB_TOKEN in `env`",
+    })
+}

@@ -1,0 +1,59 @@
+//! What a job of GitHub Actions shows by itself, whether or not anything is published: summary, annotations, outputs.
+
+use std::path::Path;
+
+use precision_gate::error::Result;
+use precision_gate::publish::comment::{self, Note};
+use precision_gate::publish::event::{Environment, has_workflow_commands};
+use precision_gate::publish::outputs;
+use precision_gate::report::messages::Language;
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{GateResult, annotations, issue, summary};
+
+use super::nonce;
+use crate::cli::show;
+
+/// Room that a summary is worth writing for.
+const LEAST_ROOM: usize = 2_000;
+
+/// What a runner is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    /// The result.
+    pub(crate) result: &'a GateResult,
+    /// The language.
+    pub(crate) language: Language,
+    /// Templates.
+    pub(crate) templates: &'a Templates,
+    /// Folder of the checked-out repository.
+    pub(crate) source_root: Option<&'a Path>,
+    /// What a reader has to know.
+    pub(crate) notes: &'a [Note],
+    /// The folder of the documents.
+    pub(crate) out: &'a Path,
+}
+
+/// Tells the runner, where there is one.
+pub(crate) fn tell_runner(environment: &Environment, told: &Told<'_>) -> Result<()> {
+    if !has_workflow_commands(environment) {
+        return Ok(());
+    }
+    let issues = issue::all(told.result, &issue::Options { language: told.language, source_root: told.source_root })?;
+    for line in annotations::render(told.result, &issues, told.language)? {
+        show::say(&(line + "\n"))?;
+    }
+    let culprit = told.result.culprit.as_ref().map_or("", |culprit| culprit.op.as_str());
+    let report = told.out.join("report.html").display().to_string();
+    let given = [("verdict", told.result.verdict.as_str()), ("report", report.as_str()), ("culprit", culprit)];
+    outputs::write(environment, &given, nonce())?;
+    let Some(room) = outputs::summary_room(environment).filter(|room| *room >= LEAST_ROOM) else { return Ok(()) };
+    let notes = comment::notes(told.notes, told.language)?;
+    let options = summary::Options {
+        language: told.language,
+        limit: room.saturating_sub(notes.len() + 1),
+        pictures: &[],
+        diagram: true,
+        templates: told.templates,
+    };
+    outputs::write_summary(environment, &format!("{}{notes}", summary::render(told.result, &options)?))
+}

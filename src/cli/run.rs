@@ -1,0 +1,116 @@
+//! `run`: the whole gate, from what decides about it to the last message.
+
+use std::path::Path;
+
+use clap::Args;
+use precision_gate::compare::book::Book;
+use precision_gate::error::Result;
+use precision_gate::gate::{self, Progress, Request};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::publish::Story;
+use precision_gate::publish::event::Place;
+use precision_gate::report::{Outcome, Source};
+use precision_gate::verdict::Profile;
+
+use super::publish::{self, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
+use super::quick::{self, QuickArgs};
+use super::{CommonArgs, judge};
+
+/// `run`
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The trusted run: a folder or file
+    #[arg(long)]
+    pub(crate) baseline: Option<String>,
+    /// The run to judge: a folder or file
+    #[arg(long)]
+    pub(crate) candidate: Option<String>,
+    /// How severe the gate is [default: as the policy says]
+    #[arg(long, value_enum)]
+    pub(crate) profile: Option<Profile>,
+    /// Repeats of the baseline, or the band recorded from them; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub(crate) noise: Vec<String>,
+    /// Post comment, check and pictures
+    #[arg(long, help_heading = "Publishing")]
+    pub(crate) publish: bool,
+    #[command(flatten)]
+    pub(crate) publishing: PublishFlags,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `precision-gate run`
+pub(crate) fn run(args: &RunArgs) -> Result<u8> {
+    let surroundings = Surroundings::of_process().with(&args.publishing);
+    if let Some(part) = args.quick.part()? {
+        return measure(args, &surroundings, part);
+    }
+    let trusted = publish::trusted(&args.common, &args.publishing, &surroundings, args.publish);
+    // A policy that cannot be read is told beside the commit too.
+    let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
+    let also = (args.common.documents.lang, args.common.warn_exit_code);
+    let settings = publish::settings(&args.publishing, &of_policy, &surroundings, also);
+    let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, args.publish)?;
+    publishing.begin();
+    match trusted.and_then(|trusted| judge_and_tell(args, &surroundings, trusted, &mut publishing)) {
+        Ok(code) => publishing.close(code),
+        Err(error) => {
+            publishing.give_up();
+            publishing.close(0)?;
+            Err(error)
+        }
+    }
+}
+
+/// Measures one part of a run; the job that merges the parts judges and tells.
+fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Result<u8> {
+    let trusted = publish::trusted(&args.common, &args.publishing, surroundings, false)?;
+    let request = request(args, trusted.policy);
+    judge::prepare(&args.common, &request)?;
+    quick::measure(&args.common, &request, args.quick.selection()?, part)
+}
+
+fn judge_and_tell(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    trusted: Trusted,
+    publishing: &mut Publishing<'_>,
+) -> Result<u8> {
+    let Trusted { policy, templates, notes } = trusted;
+    let request = request(args, policy);
+    let book = Book::new(args.quick.selection()?);
+    let look = |progress: &dyn Progress| gate::run_by(&request, &book, progress);
+    let outcome = judge::evaluate(&args.common, &request, &templates, source(&surroundings.place), look)?;
+    let Outcome { result, .. } = &outcome;
+    let source_root: Option<&Path> = judge::source_root(&args.common, &request);
+    let (language, out) = (args.common.documents.lang, args.common.out.as_path());
+    let (templates, notes) = (&templates, notes.as_slice());
+    tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
+    publishing.finish(&Story { result, templates, notes, source_root })?;
+    Ok(judge::exit_code(&args.common, &outcome))
+}
+
+/// What flags say goes before the policy.
+fn request(args: &RunArgs, mut policy: Policy) -> Request {
+    policy.profile = args.profile.unwrap_or(policy.profile);
+    if !args.noise.is_empty() {
+        policy.loss.noise.0.clone_from(&args.noise);
+    }
+    Request {
+        baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
+        candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.clone()),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy,
+        matching: Matching::default(),
+    }
+}
+
+/// The commit that the result is of.
+fn source(place: &Place) -> Option<Source> {
+    let known = !place.commit.is_empty();
+    known.then(|| Source { commit: place.commit.clone(), repository: place.repository.clone() })
+}

@@ -1,0 +1,150 @@
+//! Publishing: where and how a verdict is shown beside a commit.
+//!
+//! Nothing here changes a verdict.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+/// Publishing.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct PublishPolicy {
+    /// Tells the comments and checks of several gates in one repository apart.
+    pub key: Option<Key>,
+    /// When the comment is written.
+    pub comment: Option<CommentMode>,
+    /// How the verdict stands beside the commit.
+    pub check: Option<CheckMode>,
+    /// How pictures come into the comment.
+    pub image: Option<ImageMode>,
+    /// What a check says of a `warn` verdict.
+    pub warn: Option<WarnAs>,
+}
+
+/// When the comment is written. An existing comment is updated in place, never doubled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommentMode {
+    /// It always shows the latest run
+    #[default]
+    Always,
+    /// Once written, it changes only with the verdict or the culprit
+    OnChange,
+    /// It is first written when the gate blocks, and updated from then on
+    OnFailure,
+    /// Not at all
+    Never,
+}
+
+/// How the verdict stands beside the commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckMode {
+    /// A check run with the whole report (GitHub), else a commit status
+    Check,
+    /// A commit status: one line
+    Status,
+    /// Not at all
+    None,
+}
+
+/// How pictures come into the comment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImageMode {
+    /// GitLab: uploaded to the project; elsewhere a diagram as text
+    #[default]
+    Auto,
+    /// A diagram as text
+    Mermaid,
+    /// On a branch of their own in the repository (GitHub; needs `contents: write`)
+    Branch,
+    /// Not at all
+    None,
+}
+
+/// What a check says of a `warn` verdict; both let a required check pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum WarnAs {
+    /// Neither good nor bad
+    #[default]
+    Neutral,
+    /// Good
+    Success,
+    /// Bad: it blocks where the check is required
+    Failure,
+}
+
+/// A name of 1 to 64 letters, digits, `.`, `_` and `-`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Key(String);
+
+impl Key {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self("default".into())
+    }
+}
+
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl TryFrom<String> for Key {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if (1..=64).contains(&text.len()) && text.bytes().all(plain) {
+            return Ok(Self(text));
+        }
+        Err(format!("`{text}` is no key: expected 1 to 64 letters, digits, `.`, `_` or `-`"))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for Key {
+    fn schema_name() -> Cow<'static, str> {
+        "Key".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    #[test]
+    fn a_key_fits_into_a_marker() {
+        for (text, fits) in [("gpt-7b.nightly_1", true), ("", false), ("a b", false), ("a-->", false), ("模型", false)]
+        {
+            assert_eq!(text.parse::<Key>().is_ok(), fits, "{text}");
+        }
+        assert!("k".repeat(65).parse::<Key>().is_err());
+    }
+}

@@ -1,0 +1,104 @@
+//! Stage 9, *publish*: documents to messages beside a commit.
+//!
+//! Best effort by design: nothing here changes a verdict, and no verdict waits for it. Each failure becomes one warning.
+//! A [`Session`] says "running" at its start and always ends with a verdict or with "did not finish"; comment, check,
+//! status and pictures are settled with what is there already, so that repeats and races leave one of each. Forges differ
+//! in a [`forge::Forge`] each, which writes requests and reads answers; [`client`] sends them.
+//!
+//! Environment, event file and token come in as arguments. A result from elsewhere (`publish RESULT.json`) is data: it is
+//! rendered again, and refused where its commit is not the head commit.
+
+pub mod base;
+pub mod call;
+mod check;
+pub mod client;
+pub mod command;
+pub mod comment;
+pub mod community;
+pub mod event;
+pub mod forge;
+pub mod github;
+pub mod gitlab;
+mod image;
+pub mod outputs;
+pub mod retry;
+pub mod session;
+pub mod status;
+mod sticky;
+pub mod watch;
+
+pub use session::{Session, Story};
+
+use event::Target;
+use forge::{Forge, ForgeKind};
+use secrecy::SecretString;
+
+use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs};
+use crate::report::messages::Language;
+use event::{Environment, variable};
+
+/// What to publish where.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The forge.
+    pub kind: ForgeKind,
+    /// Base address of its interface.
+    pub api: String,
+    /// `owner/name`, or a project's number.
+    pub repository: String,
+    /// The pull requests that the comment belongs to.
+    pub target: Target,
+    /// The commit that is judged; empty where only the pull request is known.
+    pub commit: String,
+    /// The job's page; empty where there is none.
+    pub run_url: String,
+    /// Tells this run from every other.
+    pub run: String,
+    /// GitLab's number of the pipeline.
+    pub pipeline: Option<u64>,
+    /// How.
+    pub settings: Settings,
+    /// Spreads the repeats of jobs that failed together.
+    pub seed: u64,
+}
+
+/// How to publish.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Tells the comments and checks of several gates in one repository apart.
+    pub key: Key,
+    /// When the comment is written.
+    pub comment: CommentMode,
+    /// How the verdict stands beside the commit.
+    pub check: CheckMode,
+    /// How pictures come into the comment.
+    pub image: ImageMode,
+    /// What a check says of `warn`.
+    pub warn: WarnAs,
+    /// The login that the token writes as, where it cannot be asked for.
+    pub author: Option<String>,
+    /// The language.
+    pub language: Language,
+}
+
+impl Settings {
+    /// The name of checks and statuses, the same in every run.
+    pub fn name(&self) -> String {
+        if self.key == Key::default() { "precision-gate".into() } else { format!("precision-gate ({})", self.key) }
+    }
+}
+
+/// The forge's token, if one is set: from the environment only.
+pub fn token(kind: ForgeKind, environment: &Environment) -> Option<SecretString> {
+    let mut set = kind.token_variables().iter().filter_map(|name| variable(environment, name));
+    set.next().map(|token| SecretString::from(token.to_owned()))
+}
+
+/// The dialect of a repository's forge.
+fn dialect(kind: ForgeKind, repository: &str) -> Box<dyn Forge> {
+    match kind {
+        ForgeKind::Github | ForgeKind::Gitea => Box::new(github::GitHub::new(kind, repository)),
+        ForgeKind::Gitlab => Box::new(gitlab::GitLab::new(repository)),
+        ForgeKind::Gitee | ForgeKind::Gitcode => Box::new(community::Community::new(kind, repository)),
+    }
+}

@@ -1,0 +1,151 @@
+//! Requests and answers as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Creates.
+    Post,
+    /// Changes.
+    Patch,
+    /// Replaces.
+    Put,
+    /// Removes.
+    Delete,
+}
+
+impl Method {
+    /// As HTTP spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// What a request carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Nothing.
+    Empty,
+    /// JSON.
+    Json(Value),
+    /// A form with one file in its field `file`.
+    File {
+        /// The file's name.
+        name: String,
+        /// Its content.
+        bytes: Vec<u8>,
+    },
+}
+
+/// One request. It holds no token: the client adds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// What it does.
+    pub method: Method,
+    /// Path below the base address, with the query.
+    pub path: String,
+    /// What it carries.
+    pub body: Body,
+    /// What it is for, as messages say it: `list the comments`.
+    pub purpose: &'static str,
+}
+
+impl Call {
+    /// A request that reads.
+    pub fn get(purpose: &'static str, path: impl Into<String>) -> Self {
+        Self { method: Method::Get, path: path.into(), body: Body::Empty, purpose }
+    }
+
+    /// A request that carries JSON.
+    pub fn json(purpose: &'static str, method: Method, path: impl Into<String>, body: Value) -> Self {
+        Self { method, path: path.into(), body: Body::Json(body), purpose }
+    }
+
+    /// A request that removes.
+    pub fn delete(purpose: &'static str, path: impl Into<String>) -> Self {
+        Self { method: Method::Delete, path: path.into(), body: Body::Empty, purpose }
+    }
+}
+
+/// What a forge answers.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers that waiting and paging need, by lower-case name.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    /// Headers that are kept.
+    pub const HEADERS: [&'static str; 6] =
+        ["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset", "date", "link", "x-next-page"];
+
+    /// A header, if it is there and not empty.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the forge did what was asked.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The body as JSON; null where it is none (an HTML page of a proxy, an empty body).
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+
+    /// What the forge says about it, in one short line.
+    pub fn message(&self) -> String {
+        let body = self.json();
+        let said =
+            [&body["message"], &body["error"], &body["error_message"]].into_iter().find(|value| !value.is_null());
+        let said =
+            said.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        said.chars().filter(|character| !character.is_control()).take(200).collect()
+    }
+}
+
+/// One part of a path: everything but unreserved characters is percent-encoded, `/` too.
+pub fn segment(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// A path of several parts, each encoded.
+pub fn segments(path: &str) -> String {
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{segment, segments};
+
+    #[test]
+    fn paths_are_encoded_part_by_part() {
+        assert_eq!(segment("group/my model"), "group%2Fmy%20model");
+        assert_eq!(segments("ci/gate?.yml"), "ci/gate%3F.yml");
+    }
+}

@@ -1,0 +1,256 @@
+//! The comment: one per key, found by a hidden marker *and* its author, updated in place, never doubled.
+//!
+//! The first line is the marker, the second one a stamp of what the comment shows. Both are HTML comments, which every
+//! forge keeps and nobody sees. Anyone may quote a marker, so that a comment counts only where the author fits too.
+
+use minijinja::context;
+use sha2::{Digest, Sha256};
+
+use super::forge::Comment;
+use crate::error::Result;
+use crate::policy::publish::{CommentMode, Key};
+use crate::report::GateResult;
+use crate::report::escape::Target;
+use crate::report::messages::Language;
+use crate::report::summary::{self, Picture};
+use crate::report::templates::Templates;
+use crate::report::writer::Writer;
+use crate::verdict::Verdict;
+
+/// Something a reader of the comment has to know about how it came to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The pull request changes these files, which decide about it.
+    SettingsChanged(Vec<String>),
+    /// The same, and the base commit's were used in their place.
+    SettingsOfBase(Vec<String>),
+    /// The numbers come from a run of a fork, which could write what it likes.
+    NumbersOfFork,
+}
+
+/// A picture in a comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// `loss` or `divergence`.
+    pub name: &'static str,
+    /// The start of its content's SHA-256.
+    pub digest: String,
+    /// Where it lies.
+    pub url: String,
+}
+
+/// What a comment is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The result.
+    pub result: &'a GateResult,
+    /// The language.
+    pub language: Language,
+    /// Templates.
+    pub templates: &'a Templates,
+    /// The key.
+    pub key: &'a Key,
+    /// Pictures.
+    pub pictures: &'a [Shown],
+    /// Whether curves are drawn as text where there is no picture of them.
+    pub diagram: bool,
+    /// What the reader has to know.
+    pub notes: &'a [Note],
+    /// The commit that was judged; empty where it is not known.
+    pub commit: &'a str,
+    /// The job's page; empty where there is none.
+    pub run_url: &'a str,
+    /// Bytes and UTF-16 units that the forge takes.
+    pub limit: usize,
+}
+
+/// The hidden first line of every comment of this key.
+pub fn marker(key: &Key) -> String {
+    format!("<!-- precision-gate:v1 key={key} -->")
+}
+
+/// Writes the comment.
+pub fn compose(text: &Text<'_>) -> Result<String> {
+    let writer = Writer::new(text.language, Target::Markdown);
+    let head = format!("{}\n{}\n{}", marker(text.key), stamp(text), notes(text.notes, text.language)?);
+    let foot = footer(text, &writer)?;
+    let pictures: Vec<Picture> =
+        text.pictures.iter().map(|shown| Picture { name: shown.name, url: shown.url.clone() }).collect();
+    let options = summary::Options {
+        language: text.language,
+        limit: text.limit.saturating_sub(head.len() + foot.len() + 1),
+        pictures: &pictures,
+        diagram: text.diagram,
+        templates: text.templates,
+    };
+    Ok(format!("{head}\n{}{foot}", summary::render(text.result, &options)?))
+}
+
+/// What a reader has to know, each as a quoted paragraph with an empty line before it.
+pub fn notes(notes: &[Note], language: Language) -> Result<String> {
+    let writer = Writer::new(language, Target::Markdown);
+    let mut text = String::new();
+    for note in notes {
+        let said = match note {
+            Note::SettingsChanged(files) => writer.phrase("publish_settings_changed", &context! { files }),
+            Note::SettingsOfBase(files) => writer.phrase("publish_settings_of_base", &context! { files }),
+            Note::NumbersOfFork => writer.word("publish_numbers_of_fork"),
+        };
+        text.push_str(&format!("\n> {}\n", said?));
+    }
+    Ok(text)
+}
+
+fn footer(text: &Text<'_>, writer: &Writer) -> Result<String> {
+    let mut parts = Vec::new();
+    if !text.commit.is_empty() {
+        let commit = text.commit.get(..12).unwrap_or(text.commit);
+        parts.push(writer.phrase("publish_commit", &context! { commit })?);
+    }
+    if summary::is_link(text.run_url) {
+        parts.push(format!("[{}]({})", writer.word("publish_run")?, text.run_url));
+    }
+    Ok(if parts.is_empty() { String::new() } else { format!("\n<sub>{}</sub>\n", parts.join(" · ")) })
+}
+
+/// What the comment shows, for the next run: the verdict, a digest of the culprit, the pictures.
+fn stamp(text: &Text<'_>) -> String {
+    let culprit =
+        text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
+    let mut stamp = format!("<!-- verdict={} culprit={culprit}", text.result.verdict.as_str());
+    for shown in text.pictures {
+        stamp.push_str(&format!(" {}={}@{}", shown.name, shown.digest, shown.url));
+    }
+    stamp + " -->"
+}
+
+/// Twelve hexadecimal digits of a content's SHA-256.
+pub fn digest(bytes: &[u8]) -> String {
+    let digest = format!("{:x}", Sha256::digest(bytes));
+    digest.get(..12).unwrap_or(&digest).to_owned()
+}
+
+/// Where a picture of this content lies already, as the comment's stamp says.
+pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
+    let stamp = body.lines().nth(1)?.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+    let start = format!("{name}={digest}@");
+    stamp.split(' ').find_map(|word| word.strip_prefix(&start)).map(str::to_owned)
+}
+
+/// The comments of this key and author, the oldest first.
+pub fn own(comments: Vec<Comment>, key: &Key, author: &str) -> Vec<Comment> {
+    let marker = marker(key);
+    let fits = |comment: &Comment| {
+        comment.author == author && comment.body.lines().next().is_some_and(|line| line.trim_end() == marker)
+    };
+    let mut own: Vec<Comment> = comments.into_iter().filter(fits).collect();
+    own.sort_by_key(|comment| comment.id);
+    own
+}
+
+/// What is to be done so that one comment says `body`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// The first step.
+    pub step: Step,
+    /// Comments too many.
+    pub remove: Vec<u64>,
+}
+
+/// The first step of a settlement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It says so already, or is not wanted.
+    Nothing,
+    /// There is none yet.
+    Create,
+    /// This one is to say it.
+    Update(u64),
+}
+
+/// Settles the comments that [`own`] found with what this run wants to say.
+pub fn settle(own: &[Comment], body: &str, mode: CommentMode, verdict: Verdict) -> Settlement {
+    let blocks = verdict >= Verdict::Incomplete;
+    let step = match own.first() {
+        _ if mode == CommentMode::Never => Step::Nothing,
+        None if mode == CommentMode::OnFailure && !blocks => Step::Nothing,
+        None => Step::Create,
+        Some(first) if says(first, body) => Step::Nothing,
+        Some(first) if mode == CommentMode::OnChange && same_state(&first.body, body) => Step::Nothing,
+        Some(first) => Step::Update(first.id),
+    };
+    let remove =
+        if mode == CommentMode::Never { vec![] } else { own.iter().skip(1).map(|comment| comment.id).collect() };
+    Settlement { step, remove }
+}
+
+/// Whether a comment says just this; forges change line ends and take off the last ones.
+pub fn says(comment: &Comment, body: &str) -> bool {
+    comment.body.lines().map(str::trim_end).eq(body.trim_end().lines().map(str::trim_end))
+        || comment.body.trim_end() == body.trim_end()
+}
+
+/// Whether two comments show the same verdict and culprit.
+fn same_state(one: &str, other: &str) -> bool {
+    let state =
+        |body: &str| body.lines().nth(1).map(|stamp| stamp.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>());
+    state(one) == state(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comment(id: u64, author: &str, body: &str) -> Comment {
+        Comment { id, author: author.into(), body: body.into() }
+    }
+
+    fn body(key: &str, verdict: &str, rest: &str) -> String {
+        format!("<!-- precision-gate:v1 key={key} -->\n<!-- verdict={verdict} culprit=none -->\n\n{rest}\n")
+    }
+
+    #[test]
+    fn a_comment_is_own_by_marker_and_author() {
+        let key = Key::default();
+        let quoted = format!("look at this:\n{}", body("default", "fail", "x"));
+        let all = vec![
+            comment(9, "bot", &body("default", "fail", "x").replace('\n', "\r\n")),
+            comment(3, "bot", &body("default", "pass", "y")),
+            comment(4, "mallory", &body("default", "pass", "z")),
+            comment(5, "bot", &body("other", "pass", "z")),
+            comment(6, "bot", &quoted),
+        ];
+        let ids: Vec<u64> = own(all, &key, "bot").iter().map(|comment| comment.id).collect();
+        assert_eq!(ids, [3, 9]);
+    }
+
+    #[test]
+    fn one_comment_remains_and_says_what_is_wanted() {
+        let (now, other) = (body("default", "fail", "now"), body("default", "fail", "before"));
+        let (passed, one) = (body("default", "pass", "now"), |text: &str| vec![comment(3, "bot", text)]);
+        let two = [one(&now), vec![comment(9, "bot", &other)]].concat();
+        use CommentMode::{Always, Never, OnChange, OnFailure};
+        for (own, body, mode, verdict, step, remove) in [
+            (vec![], &now, Always, Verdict::Fail, Step::Create, vec![]),
+            (one(&now), &now, Always, Verdict::Fail, Step::Nothing, vec![]),
+            (one(&other), &now, Always, Verdict::Fail, Step::Update(3), vec![]),
+            (two.clone(), &now, Always, Verdict::Fail, Step::Nothing, vec![9]),
+            (two, &now, Never, Verdict::Fail, Step::Nothing, vec![]),
+            (one(&other), &now, OnChange, Verdict::Fail, Step::Nothing, vec![]),
+            (one(&other), &passed, OnChange, Verdict::Pass, Step::Update(3), vec![]),
+            (vec![], &passed, OnFailure, Verdict::Pass, Step::Nothing, vec![]),
+            (vec![], &now, OnFailure, Verdict::Incomplete, Step::Create, vec![]),
+            (one(&now), &passed, OnFailure, Verdict::Pass, Step::Update(3), vec![]),
+        ] {
+            assert_eq!(settle(&own, body, mode, verdict), Settlement { step, remove }, "{mode:?} {own:?}");
+        }
+    }
+
+    #[test]
+    fn pictures_are_known_by_their_content() {
+        let text = "<!-- m -->\n<!-- verdict=fail culprit=none loss=0123456789ab@/uploads/1/loss.png -->\n";
+        assert_eq!(known_picture(text, "loss", "0123456789ab").as_deref(), Some("/uploads/1/loss.png"));
+        assert_eq!(known_picture(text, "loss", "ffffffffffff"), None);
+        assert_eq!(known_picture("", "loss", "0123456789ab"), None);
+    }
+}

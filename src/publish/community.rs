@@ -1,0 +1,137 @@
+//! Gitee and GitCode, REST version 5: a comment and a label. Experimental: written from their documentation, no server
+//! was at hand.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::call::{Call, Method, segment, segments};
+use super::client::Failure;
+use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::status::Report;
+use crate::verdict::Verdict;
+
+/// Neither says what it takes.
+const COMMENT_LIMIT: usize = 60_000;
+
+/// One repository.
+#[derive(Clone, Debug)]
+pub struct Community {
+    kind: ForgeKind,
+    root: String,
+}
+
+impl Community {
+    /// The repository `owner/name` of Gitee or GitCode.
+    pub fn new(kind: ForgeKind, repository: &str) -> Self {
+        Self { kind, root: format!("/repos/{}", segments(repository)) }
+    }
+
+    /// The label of a verdict.
+    pub fn label(verdict: Verdict) -> String {
+        format!("precision-gate-{}", verdict.as_str())
+    }
+
+    /// Sets a label.
+    pub fn add_label(&self, number: u64, label: &str) -> Call {
+        let path = format!("{}/pulls/{number}/labels", self.root);
+        Call::json("set the label", Method::Post, path, json!([label]))
+    }
+
+    /// Takes a label off; the forge answers 404 where it is not set.
+    pub fn remove_label(&self, number: u64, label: &str) -> Call {
+        Call::delete("take a label off", format!("{}/pulls/{number}/labels/{}", self.root, segment(label)))
+    }
+
+    fn comment(&self, id: u64) -> String {
+        format!("{}/pulls/comments/{id}", self.root)
+    }
+}
+
+impl Forge for Community {
+    fn kind(&self) -> ForgeKind {
+        self.kind
+    }
+
+    fn comment_limit(&self) -> usize {
+        COMMENT_LIMIT
+    }
+
+    fn me(&self) -> Call {
+        Call::get("ask who the token belongs to", "/user")
+    }
+
+    fn read_me(&self, answer: &Value) -> Option<String> {
+        answer["login"].as_str().map(str::to_owned)
+    }
+
+    fn pull(&self, number: u64) -> Call {
+        Call::get("read the pull request", format!("{}/pulls/{number}", self.root))
+    }
+
+    fn read_pull(&self, answer: &Value) -> Option<Pull> {
+        Some(Pull {
+            number: answer["number"].as_u64()?,
+            head: text(&answer["head"]["sha"]),
+            base: text(&answer["base"]["sha"]),
+            open: answer["state"] == "open" || answer["state"] == "opened",
+            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
+        })
+    }
+
+    fn pulls_of_commit(&self, _commit: &str) -> Option<Call> {
+        None
+    }
+
+    fn pulls_of_branch(&self, _owner: &str, _branch: &str) -> Option<Call> {
+        None
+    }
+
+    fn comments(&self, number: u64, page: u32) -> Call {
+        Call::get("list the comments", format!("{}/pulls/{number}/comments?per_page=100&page={page}", self.root))
+    }
+
+    fn read_comment(&self, item: &Value) -> Option<Comment> {
+        // GitCode's `id` may be a text of its own; later calls want the number beside it.
+        let id = item["note_id"].as_u64().or_else(|| item["id"].as_u64())?;
+        Some(Comment { id, author: text(&item["user"]["login"]), body: text(&item["body"]) })
+    }
+
+    fn create_comment(&self, number: u64, body: &str) -> Call {
+        let path = format!("{}/pulls/{number}/comments", self.root);
+        Call::json("write the comment", Method::Post, path, json!({ "body": body }))
+    }
+
+    fn update_comment(&self, _number: u64, id: u64, body: &str) -> Call {
+        Call::json("update the comment", Method::Patch, self.comment(id), json!({ "body": body }))
+    }
+
+    fn delete_comment(&self, _number: u64, id: u64) -> Call {
+        Call::delete("remove a second comment", self.comment(id))
+    }
+
+    fn status(&self, _report: &Report) -> Option<Call> {
+        None
+    }
+
+    fn file(&self, path: &str, commit: &str) -> Call {
+        let path = format!("{}/contents/{}?ref={}", self.root, segments(path), segment(commit));
+        Call::get("read a file of the base commit", path)
+    }
+
+    fn read_file(&self, answer: &str) -> Option<String> {
+        let answer: Value = serde_json::from_str(answer).ok()?;
+        let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
+        String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+    }
+
+    fn help(&self, status: u16, _failure: &Failure) -> Option<String> {
+        let text = "the token needs the right to comment on pull requests";
+        matches!(status, 401 | 403 | 404).then(|| text.to_owned())
+    }
+
+    fn as_community(&self) -> Option<&Community> {
+        Some(self)
+    }
+}

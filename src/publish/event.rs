@@ -1,0 +1,118 @@
+//! Where the gate runs: forge, repository, pull request and commit, from the variables of a CI system.
+//!
+//! Pure functions over the environment and the event file, which come in as arguments. What cannot be told from them
+//! alone (the pull request of a pushed commit) is left as a [`Target`] that the forge is asked about.
+
+mod github;
+mod gitlab;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::forge::ForgeKind;
+
+/// Environment variables by name.
+pub type Environment = BTreeMap<String, String>;
+
+/// Where the gate runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The forge; `None` on a machine outside of CI.
+    pub forge: Option<ForgeKind>,
+    /// Base address of its interface: `https://api.github.com`.
+    pub api: String,
+    /// `owner/name`; at GitLab a project's path or number.
+    pub repository: String,
+    /// The event that started the job, as the forge spells it.
+    pub event: String,
+    /// The pull requests that a comment belongs to.
+    pub target: Target,
+    /// The commit that is judged; empty where it is not known.
+    pub commit: String,
+    /// The commit that the pull request starts from, in the target repository; empty outside of pull requests.
+    pub base_commit: String,
+    /// The job's page.
+    pub run_url: String,
+    /// Tells this attempt of the job from every other one.
+    pub run: String,
+    /// GitLab's number of the pipeline.
+    pub pipeline: Option<u64>,
+    /// Why nothing can be written, where that is known beforehand.
+    pub read_only: Option<ReadOnly>,
+    /// Whether the commit comes from a fork: its policy and templates do not count.
+    pub from_fork: bool,
+    /// Folder of the checked-out repository; empty where it is not known.
+    pub root: String,
+}
+
+/// The pull requests that a comment belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// None: a schedule, a tag, a merge queue.
+    #[default]
+    None,
+    /// This one.
+    Pull(u64),
+    /// Open ones whose head is the commit.
+    OfCommit,
+    /// Open ones of this branch whose head is the commit.
+    OfBranch {
+        /// Owner of the repository that the branch lies in.
+        owner: String,
+        /// The branch.
+        branch: String,
+    },
+}
+
+/// Why a job's token cannot write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadOnly {
+    /// The pull request comes from a fork.
+    Fork,
+    /// Dependabot started the job.
+    Dependabot,
+}
+
+/// The address of the event file that [`locate`] needs, if the CI system writes one.
+pub fn event_file(environment: &Environment) -> Option<&str> {
+    variable(environment, "GITHUB_EVENT_PATH")
+}
+
+/// Where the gate runs. `event` is the content of the event file; text that is no JSON counts as none.
+pub fn locate(environment: &Environment, event: Option<&str>) -> Place {
+    let event: Value = event.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    if is_true(environment, "GITLAB_CI") {
+        gitlab::locate(environment)
+    } else if is_true(environment, "GITHUB_ACTIONS") || is_gitea(environment) {
+        github::locate(environment, &event)
+    } else {
+        Place::default()
+    }
+}
+
+/// Whether workflow commands, outputs and summaries are read: GitHub's runner and those made after it.
+pub fn has_workflow_commands(environment: &Environment) -> bool {
+    is_true(environment, "GITHUB_ACTIONS")
+}
+
+/// A variable that is set; an empty one counts as unset.
+pub(super) fn variable<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+    environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+fn is_true(environment: &Environment, name: &str) -> bool {
+    variable(environment, name) == Some("true")
+}
+
+fn is_gitea(environment: &Environment) -> bool {
+    is_true(environment, "GITEA_ACTIONS") || is_true(environment, "FORGEJO_ACTIONS")
+}
+
+/// A text of an event or variable; empty where it is not there.
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! GitLab CI: merge request, branch, tag and scheduled pipelines.
+
+use super::{Environment, Place, ReadOnly, Target, variable};
+use crate::publish::forge::ForgeKind;
+
+/// Where the job runs.
+pub(super) fn locate(environment: &Environment) -> Place {
+    let get = |name| variable(environment, name).unwrap_or_default().to_owned();
+    let own = get("CI_PROJECT_ID");
+    let (project, target) = merge_request(environment, &own);
+    let source = get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID");
+    let from_fork = !source.is_empty() && source != project;
+    // Filled in merged-results pipelines, where `CI_COMMIT_SHA` is a throw-away merge commit.
+    let head = variable(environment, "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").map(str::to_owned);
+    // A status of another commit than the pipeline's own is refused where it names the pipeline.
+    let pipeline = variable(environment, "CI_PIPELINE_ID").filter(|_| head.is_none());
+    Place {
+        forge: Some(ForgeKind::Gitlab),
+        api: get("CI_API_V4_URL"),
+        // The merge request of a fork lives in the target project, and the fork's job has no token for it.
+        read_only: (from_fork && own != project).then_some(ReadOnly::Fork),
+        repository: project,
+        event: get("CI_PIPELINE_SOURCE"),
+        target,
+        pipeline: pipeline.and_then(|id| id.parse().ok()),
+        commit: head.unwrap_or_else(|| get("CI_COMMIT_SHA")),
+        base_commit: get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
+        run_url: get("CI_JOB_URL"),
+        run: get("CI_JOB_ID"),
+        from_fork,
+        root: get("CI_PROJECT_DIR"),
+    }
+}
+
+/// The project that a comment goes to, and the merge request in it.
+fn merge_request(environment: &Environment, own: &str) -> (String, Target) {
+    let number = |text: &str| text.parse().ok().map(Target::Pull);
+    if let Some(target) = variable(environment, "CI_MERGE_REQUEST_IID").and_then(number) {
+        let project = variable(environment, "CI_MERGE_REQUEST_PROJECT_ID").unwrap_or(own);
+        return (project.to_owned(), target);
+    }
+    // `group/project!12,group/project!13`
+    let first = variable(environment, "CI_OPEN_MERGE_REQUESTS").and_then(|list| list.split(',').next());
+    if let Some((project, iid)) = first.and_then(|reference| reference.rsplit_once('!'))
+        && let Some(target) = number(iid)
+    {
+        return (project.to_owned(), target);
+    }
+    let scheduled = variable(environment, "CI_PIPELINE_SOURCE") == Some("schedule");
+    let on_branch = variable(environment, "CI_COMMIT_BRANCH").is_some() && !scheduled;
+    (own.to_owned(), if on_branch { Target::OfCommit } else { Target::None })
+}

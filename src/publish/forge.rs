@@ -1,0 +1,175 @@
+//! What forges have in common: pull requests, comments, and a verdict beside a commit.
+//!
+//! A [`Forge`] is a dialect: it writes requests and reads answers, and sends nothing. One file per family below.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::call::Call;
+use super::client::Failure;
+use super::status::Report;
+
+/// A kind of forge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum ForgeKind {
+    /// GitHub.com and GitHub Enterprise
+    Github,
+    /// GitLab.com and self-managed GitLab
+    Gitlab,
+    /// Gitea and Forgejo (experimental)
+    Gitea,
+    /// Gitee (experimental)
+    Gitee,
+    /// GitCode (experimental)
+    Gitcode,
+}
+
+impl ForgeKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Github, Self::Gitlab, Self::Gitea, Self::Gitee, Self::Gitcode];
+
+    /// The name as people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Github => "GitHub",
+            Self::Gitlab => "GitLab",
+            Self::Gitea => "Gitea",
+            Self::Gitee => "Gitee",
+            Self::Gitcode => "GitCode",
+        }
+    }
+
+    /// The base address of its public instance; `None` where there is none.
+    pub fn public_api(self) -> Option<&'static str> {
+        match self {
+            Self::Github => Some("https://api.github.com"),
+            Self::Gitlab => Some("https://gitlab.com/api/v4"),
+            Self::Gitea => None,
+            Self::Gitee => Some("https://gitee.com/api/v5"),
+            Self::Gitcode => Some("https://api.gitcode.com/api/v5"),
+        }
+    }
+
+    /// Variables that may hold its token, the first that is set counts. `CI_JOB_TOKEN` is none: it cannot write.
+    pub fn token_variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Github => &["INPUT_TOKEN", "PRECISION_GATE_TOKEN", "GITHUB_TOKEN", "GH_TOKEN"],
+            Self::Gitlab => &["INPUT_TOKEN", "PRECISION_GATE_TOKEN", "GITLAB_TOKEN"],
+            Self::Gitea => &["INPUT_TOKEN", "PRECISION_GATE_TOKEN", "GITEA_TOKEN", "GITHUB_TOKEN"],
+            Self::Gitee => &["INPUT_TOKEN", "PRECISION_GATE_TOKEN", "GITEE_TOKEN"],
+            Self::Gitcode => &["INPUT_TOKEN", "PRECISION_GATE_TOKEN", "GITCODE_TOKEN"],
+        }
+    }
+}
+
+/// A pull or merge request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pull {
+    /// Its number.
+    pub number: u64,
+    /// The newest commit.
+    pub head: String,
+    /// The commit it is compared with; empty where the forge does not say.
+    pub base: String,
+    /// Whether it can still be merged.
+    pub open: bool,
+    /// Whether it comes from another repository.
+    pub from_fork: bool,
+}
+
+/// A comment on a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// Its number.
+    pub id: u64,
+    /// Who wrote it: a login, or a number where the forge's identity is one.
+    pub author: String,
+    /// Its Markdown.
+    pub body: String,
+}
+
+/// The dialect of a forge for one repository.
+pub trait Forge: std::fmt::Debug + Send + Sync {
+    /// Which one.
+    fn kind(&self) -> ForgeKind;
+
+    /// Bytes, and UTF-16 units, that a comment may have.
+    fn comment_limit(&self) -> usize;
+
+    /// Asks who the token belongs to.
+    fn me(&self) -> Call;
+
+    /// Who that is, as [`Comment::author`] names it.
+    fn read_me(&self, answer: &Value) -> Option<String>;
+
+    /// Whose comments a token writes that may not ask who it is.
+    fn unnamed_author(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Asks for a pull request.
+    fn pull(&self, number: u64) -> Call;
+
+    /// Reads one pull request.
+    fn read_pull(&self, answer: &Value) -> Option<Pull>;
+
+    /// Asks for the pull requests of a commit; `None` where the forge has no such question.
+    fn pulls_of_commit(&self, commit: &str) -> Option<Call>;
+
+    /// Asks for the open pull requests of a branch of `owner`'s repository.
+    fn pulls_of_branch(&self, owner: &str, branch: &str) -> Option<Call>;
+
+    /// Asks for a page of the comments, from page 1 on, the oldest first.
+    fn comments(&self, number: u64, page: u32) -> Call;
+
+    /// Reads one comment; `None` for what the system wrote.
+    fn read_comment(&self, item: &Value) -> Option<Comment>;
+
+    /// Writes a comment.
+    fn create_comment(&self, number: u64, body: &str) -> Call;
+
+    /// Replaces a comment's text.
+    fn update_comment(&self, number: u64, id: u64, body: &str) -> Call;
+
+    /// Removes a comment.
+    fn delete_comment(&self, number: u64, id: u64) -> Call;
+
+    /// Sets the verdict beside a commit, in one line; `None` where the forge has no such thing.
+    fn status(&self, report: &Report) -> Option<Call>;
+
+    /// Whether a refusal of [`Forge::status`] says that it is so already.
+    fn is_same_status(&self, _failure: &Failure) -> bool {
+        false
+    }
+
+    /// Asks for a file at a commit.
+    fn file(&self, path: &str, commit: &str) -> Call;
+
+    /// Reads a file's text, as [`Forge::file`] asked for it.
+    fn read_file(&self, answer: &str) -> Option<String>;
+
+    /// The way out of a refusal, where one is known.
+    fn help(&self, status: u16, failure: &Failure) -> Option<String>;
+
+    /// GitHub's dialect beyond this, where it is spoken.
+    fn as_github(&self) -> Option<&super::github::GitHub> {
+        None
+    }
+
+    /// GitLab's dialect beyond this, where it is spoken.
+    fn as_gitlab(&self) -> Option<&super::gitlab::GitLab> {
+        None
+    }
+
+    /// The dialect of Gitee and GitCode beyond this, where it is spoken.
+    fn as_community(&self) -> Option<&super::community::Community> {
+        None
+    }
+}
+
+/// A text of an answer; empty where it is not there.
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,329 @@
+//! GitHub's dialect, REST version 2022-11-28; Gitea and Forgejo speak the same of comments and statuses.
+//!
+//! Comments of pull requests are those of issues. Routes are relative: octocrab sends the token with those only.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::call::{Call, Method, segment, segments};
+use super::client::Failure;
+use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::status::{Annotation, Conclusion, Report, State};
+
+/// Characters of a status's description; a longer one is refused.
+const MOST_DESCRIPTION: usize = 140;
+/// Characters of an annotation's title.
+const MOST_TITLE: usize = 255;
+/// Annotations that one request may carry.
+pub const MOST_ANNOTATIONS: usize = 50;
+/// GitHub refuses 65 536 characters.
+const COMMENT_LIMIT: usize = 65_000;
+
+/// One repository.
+#[derive(Clone, Debug)]
+pub struct GitHub {
+    kind: ForgeKind,
+    /// `/repos/owner/name`
+    root: String,
+}
+
+impl GitHub {
+    /// The repository `owner/name` of a GitHub or a Gitea.
+    pub fn new(kind: ForgeKind, repository: &str) -> Self {
+        Self { kind, root: format!("/repos/{}", segments(repository)) }
+    }
+
+    /// Writes a check run.
+    pub fn create_check(&self, report: &Report) -> Call {
+        let mut body = check_body(report);
+        body["head_sha"] = report.commit.as_str().into();
+        body["external_id"] = report.run.as_str().into();
+        Call::json("create the check", Method::Post, format!("{}/check-runs", self.root), body)
+    }
+
+    /// Changes a check run.
+    pub fn update_check(&self, id: u64, report: &Report) -> Call {
+        let path = format!("{}/check-runs/{id}", self.root);
+        Call::json("update the check", Method::Patch, path, check_body(report))
+    }
+
+    /// Adds further annotations to a check run; it keeps those that it has.
+    pub fn add_annotations(&self, id: u64, report: &Report, more: &[Annotation]) -> Call {
+        let output = json!({
+            "title": report.short_title(MOST_TITLE),
+            "summary": report.summary,
+            "annotations": annotations(more),
+        });
+        let path = format!("{}/check-runs/{id}", self.root);
+        Call::json("add annotations to the check", Method::Patch, path, json!({ "output": output }))
+    }
+
+    /// Asks for the check runs of a report's name and commit.
+    pub fn checks(&self, report: &Report) -> Call {
+        let (commit, name) = (segment(&report.commit), segment(&report.name));
+        Call::get("list the checks", format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root))
+    }
+
+    /// The check run of just this run, among those that [`GitHub::checks`] gave.
+    pub fn own_check(answer: &Value, report: &Report) -> Option<Value> {
+        let checks = answer["check_runs"].as_array()?;
+        checks.iter().find(|check| check["external_id"] == report.run.as_str()).cloned()
+    }
+
+    /// Stores a file's content.
+    pub fn create_blob(&self, bytes: &[u8]) -> Call {
+        let body = json!({ "content": STANDARD.encode(bytes), "encoding": "base64" });
+        Call::json("store a picture", Method::Post, format!("{}/git/blobs", self.root), body)
+    }
+
+    /// Stores a folder of files, given by path and blob.
+    pub fn create_tree(&self, files: &[(String, String)]) -> Call {
+        let entry =
+            |(path, sha): &(String, String)| json!({"path": path, "mode": "100644", "type": "blob", "sha": sha});
+        let tree: Vec<Value> = files.iter().map(entry).collect();
+        Call::json("store the pictures", Method::Post, format!("{}/git/trees", self.root), json!({ "tree": tree }))
+    }
+
+    /// Stores a commit without parents.
+    pub fn create_commit(&self, tree: &str) -> Call {
+        let body = json!({ "message": "Pictures of precision-gate", "tree": tree, "parents": [] });
+        Call::json("commit the pictures", Method::Post, format!("{}/git/commits", self.root), body)
+    }
+
+    /// Asks for a branch's commit.
+    pub fn branch(&self, branch: &str) -> Call {
+        Call::get("find the branch of pictures", format!("{}/git/ref/heads/{}", self.root, segments(branch)))
+    }
+
+    /// Asks for all files of a commit.
+    pub fn tree(&self, commit: &str) -> Call {
+        Call::get("list the pictures", format!("{}/git/trees/{commit}?recursive=1", self.root))
+    }
+
+    /// Makes a branch.
+    pub fn create_branch(&self, branch: &str, commit: &str) -> Call {
+        let body = json!({ "ref": format!("refs/heads/{branch}"), "sha": commit });
+        Call::json("create the branch of pictures", Method::Post, format!("{}/git/refs", self.root), body)
+    }
+
+    /// Moves a branch, whatever it held.
+    pub fn move_branch(&self, branch: &str, commit: &str) -> Call {
+        let path = format!("{}/git/refs/heads/{}", self.root, segments(branch));
+        Call::json("update the branch of pictures", Method::Patch, path, json!({ "sha": commit, "force": true }))
+    }
+
+    /// Asks for the repository.
+    pub fn repository(&self) -> Call {
+        Call::get("read the repository", self.root.clone())
+    }
+
+    fn comment(&self, id: u64) -> String {
+        format!("{}/issues/comments/{id}", self.root)
+    }
+}
+
+impl Forge for GitHub {
+    fn kind(&self) -> ForgeKind {
+        self.kind
+    }
+
+    fn comment_limit(&self) -> usize {
+        COMMENT_LIMIT
+    }
+
+    fn me(&self) -> Call {
+        Call::get("ask who the token belongs to", "/user")
+    }
+
+    fn read_me(&self, answer: &Value) -> Option<String> {
+        answer["login"].as_str().map(str::to_owned)
+    }
+
+    fn unnamed_author(&self) -> Option<&'static str> {
+        // A workflow's own token may not ask who it is.
+        Some("github-actions[bot]")
+    }
+
+    fn pull(&self, number: u64) -> Call {
+        Call::get("read the pull request", format!("{}/pulls/{number}", self.root))
+    }
+
+    fn read_pull(&self, answer: &Value) -> Option<Pull> {
+        Some(Pull {
+            number: answer["number"].as_u64()?,
+            head: text(&answer["head"]["sha"]),
+            base: text(&answer["base"]["sha"]),
+            open: answer["state"] == "open",
+            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
+        })
+    }
+
+    fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
+        let path = format!("{}/commits/{}/pulls?per_page=100", self.root, segment(commit));
+        (self.kind == ForgeKind::Github).then(|| Call::get("find the commit's pull requests", path))
+    }
+
+    fn pulls_of_branch(&self, owner: &str, branch: &str) -> Option<Call> {
+        let head = segment(&format!("{owner}:{branch}"));
+        let path = format!("{}/pulls?state=open&head={head}&per_page=100", self.root);
+        (self.kind == ForgeKind::Github).then(|| Call::get("find the branch's pull requests", path))
+    }
+
+    fn comments(&self, number: u64, page: u32) -> Call {
+        let limit = if self.kind == ForgeKind::Gitea { "limit" } else { "per_page" };
+        let path = format!("{}/issues/{number}/comments?{limit}=100&page={page}", self.root);
+        Call::get("list the comments", path)
+    }
+
+    fn read_comment(&self, item: &Value) -> Option<Comment> {
+        Some(Comment { id: item["id"].as_u64()?, author: text(&item["user"]["login"]), body: text(&item["body"]) })
+    }
+
+    fn create_comment(&self, number: u64, body: &str) -> Call {
+        let path = format!("{}/issues/{number}/comments", self.root);
+        Call::json("write the comment", Method::Post, path, json!({ "body": body }))
+    }
+
+    fn update_comment(&self, _number: u64, id: u64, body: &str) -> Call {
+        Call::json("update the comment", Method::Patch, self.comment(id), json!({ "body": body }))
+    }
+
+    fn delete_comment(&self, _number: u64, id: u64) -> Call {
+        Call::delete("remove a second comment", self.comment(id))
+    }
+
+    fn status(&self, report: &Report) -> Option<Call> {
+        let state = match (report.state, report.conclusion()) {
+            (_, None) => "pending",
+            (State::Unfinished, _) => "error",
+            (_, Some(Conclusion::Success | Conclusion::Neutral)) => "success",
+            (_, Some(Conclusion::Failure)) => "failure",
+        };
+        let mut body = json!({
+            "state": state, "context": report.name, "description": report.short_title(MOST_DESCRIPTION),
+        });
+        if !report.url.is_empty() {
+            body["target_url"] = report.url.as_str().into();
+        }
+        let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
+        Some(Call::json("set the commit's status", Method::Post, path, body))
+    }
+
+    fn file(&self, path: &str, commit: &str) -> Call {
+        let path = format!("{}/contents/{}?ref={}", self.root, segments(path), segment(commit));
+        Call::get("read a file of the base commit", path)
+    }
+
+    fn read_file(&self, answer: &str) -> Option<String> {
+        let answer: Value = serde_json::from_str(answer).ok()?;
+        let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
+        String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+    }
+
+    fn help(&self, status: u16, failure: &Failure) -> Option<String> {
+        let purpose = failure.purpose;
+        let needs = if purpose.contains("check") {
+            "checks: write"
+        } else if purpose.contains("status") {
+            "statuses: write"
+        } else if purpose.contains("picture") {
+            "contents: write"
+        } else if purpose.contains("file") {
+            "contents: read"
+        } else {
+            "pull-requests: write"
+        };
+        match status {
+            401 => Some("the token is not valid: check the secret it comes from".into()),
+            403 | 404 => Some(format!(
+                "the job needs `permissions: {{ {needs} }}`; pull requests from forks and Dependabot never get it \
+                 (docs/publish.md shows the second workflow)"
+            )),
+            _ => None,
+        }
+    }
+
+    fn as_github(&self) -> Option<&GitHub> {
+        (self.kind == ForgeKind::Github).then_some(self)
+    }
+}
+
+fn check_body(report: &Report) -> Value {
+    let mut body = json!({ "name": report.name, "status": "in_progress" });
+    if !report.url.is_empty() {
+        body["details_url"] = report.url.as_str().into();
+    }
+    let Some(conclusion) = report.conclusion() else { return body };
+    body["status"] = "completed".into();
+    body["conclusion"] = match conclusion {
+        Conclusion::Success => "success",
+        Conclusion::Neutral => "neutral",
+        Conclusion::Failure => "failure",
+    }
+    .into();
+    let first = report.annotations.get(..MOST_ANNOTATIONS).unwrap_or(&report.annotations);
+    body["output"] = json!({ "title": report.short_title(MOST_TITLE), "summary": report.summary });
+    if !first.is_empty() {
+        body["output"]["annotations"] = annotations(first);
+    }
+    body
+}
+
+fn annotations(list: &[Annotation]) -> Value {
+    let one = |annotation: &Annotation| {
+        json!({
+            "path": annotation.path,
+            "start_line": annotation.line,
+            "end_line": annotation.line,
+            "annotation_level": annotation.level,
+            "title": annotation.title,
+            "message": annotation.message,
+        })
+    };
+    list.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::publish::WarnAs;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_request_carries_fifty_annotations_and_the_next_ones_the_rest() {
+        let one = |line| Annotation {
+            path: "a.py".into(),
+            line,
+            level: "failure",
+            title: "output-diverges".into(),
+            message: "m".into(),
+        };
+        let report = Report {
+            name: "precision-gate".into(),
+            commit: "0123".into(),
+            state: State::Judged(Verdict::Fail),
+            warn: WarnAs::Neutral,
+            title: "fail".into(),
+            summary: "s".into(),
+            annotations: (1..=120).map(one).collect(),
+            url: String::new(),
+            run: "default/1.1".into(),
+            pipeline: None,
+        };
+        let github = GitHub::new(ForgeKind::Github, "o/r");
+        let count = |call: Call| match call.body {
+            super::super::call::Body::Json(body) => body["output"]["annotations"].as_array().map_or(0, Vec::len),
+            _ => 0,
+        };
+        assert_eq!(count(github.create_check(&report)), 50);
+        let rest: Vec<usize> = report
+            .annotations
+            .chunks(MOST_ANNOTATIONS)
+            .skip(1)
+            .map(|more| count(github.add_annotations(1, &report, more)))
+            .collect();
+        assert_eq!(rest, [50, 20]);
+    }
+}

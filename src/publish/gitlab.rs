@@ -1,0 +1,162 @@
+//! GitLab's dialect, REST version 4.
+//!
+//! A job's own token can read notes and write none: writing takes an access token with the scope `api`.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use serde_json::{Value, json};
+
+use super::call::{Body, Call, Method, segment};
+use super::client::Failure;
+use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::status::{Conclusion, Report};
+
+/// Characters of a status's description and address.
+const MOST_TEXT: usize = 255;
+/// GitLab refuses 1 000 000 characters; a comment of that length helps nobody.
+const COMMENT_LIMIT: usize = 250_000;
+
+/// One project.
+#[derive(Clone, Debug)]
+pub struct GitLab {
+    /// `/projects/group%2Fname`
+    root: String,
+}
+
+impl GitLab {
+    /// The project, by path or number.
+    pub fn new(project: &str) -> Self {
+        Self { root: format!("/projects/{}", segment(project)) }
+    }
+
+    /// Stores a picture in the project.
+    pub fn upload(&self, name: &str, bytes: Vec<u8>) -> Call {
+        Call {
+            method: Method::Post,
+            path: format!("{}/uploads", self.root),
+            body: Body::File { name: name.to_owned(), bytes },
+            purpose: "upload a picture",
+        }
+    }
+
+    fn notes(&self, number: u64) -> String {
+        format!("{}/merge_requests/{number}/notes", self.root)
+    }
+}
+
+impl Forge for GitLab {
+    fn kind(&self) -> ForgeKind {
+        ForgeKind::Gitlab
+    }
+
+    fn comment_limit(&self) -> usize {
+        COMMENT_LIMIT
+    }
+
+    fn me(&self) -> Call {
+        Call::get("ask who the token belongs to", "/user")
+    }
+
+    fn read_me(&self, answer: &Value) -> Option<String> {
+        answer["id"].as_u64().map(|id| id.to_string())
+    }
+
+    fn pull(&self, number: u64) -> Call {
+        Call::get("read the merge request", format!("{}/merge_requests/{number}", self.root))
+    }
+
+    fn read_pull(&self, answer: &Value) -> Option<Pull> {
+        Some(Pull {
+            number: answer["iid"].as_u64()?,
+            head: text(&answer["sha"]),
+            base: text(&answer["diff_refs"]["base_sha"]),
+            open: answer["state"] == "opened",
+            from_fork: answer["source_project_id"] != answer["target_project_id"],
+        })
+    }
+
+    fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
+        let path = format!("{}/repository/commits/{}/merge_requests?per_page=100", self.root, segment(commit));
+        Some(Call::get("find the commit's merge requests", path))
+    }
+
+    fn pulls_of_branch(&self, _owner: &str, branch: &str) -> Option<Call> {
+        let branch = segment(branch);
+        let path = format!("{}/merge_requests?state=opened&source_branch={branch}&per_page=100", self.root);
+        Some(Call::get("find the branch's merge requests", path))
+    }
+
+    fn comments(&self, number: u64, page: u32) -> Call {
+        let path = format!("{}?per_page=100&page={page}&sort=asc&activity_filter=only_comments", self.notes(number));
+        Call::get("list the comments", path)
+    }
+
+    fn read_comment(&self, item: &Value) -> Option<Comment> {
+        if item["system"] == true {
+            return None;
+        }
+        let author = item["author"]["id"].as_u64()?.to_string();
+        Some(Comment { id: item["id"].as_u64()?, author, body: text(&item["body"]) })
+    }
+
+    fn create_comment(&self, number: u64, body: &str) -> Call {
+        Call::json("write the comment", Method::Post, self.notes(number), json!({ "body": body }))
+    }
+
+    fn update_comment(&self, number: u64, id: u64, body: &str) -> Call {
+        let path = format!("{}/{id}", self.notes(number));
+        Call::json("update the comment", Method::Put, path, json!({ "body": body }))
+    }
+
+    fn delete_comment(&self, number: u64, id: u64) -> Call {
+        Call::delete("remove a second comment", format!("{}/{id}", self.notes(number)))
+    }
+
+    fn status(&self, report: &Report) -> Option<Call> {
+        let state = match report.conclusion() {
+            None => "running",
+            Some(Conclusion::Success | Conclusion::Neutral) => "success",
+            Some(Conclusion::Failure) => "failed",
+        };
+        let mut body = json!({
+            "state": state, "name": report.name, "description": report.short_title(MOST_TEXT),
+        });
+        if !report.url.is_empty() && report.url.len() <= MOST_TEXT {
+            body["target_url"] = report.url.as_str().into();
+        }
+        if let Some(pipeline) = report.pipeline {
+            // Without it a pipeline of its own appears.
+            body["pipeline_id"] = pipeline.into();
+        }
+        let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
+        Some(Call::json("set the commit's status", Method::Post, path, body))
+    }
+
+    fn is_same_status(&self, failure: &Failure) -> bool {
+        failure.status == Some(400) && failure.message.contains("Cannot transition status")
+    }
+
+    fn file(&self, path: &str, commit: &str) -> Call {
+        let path = format!("{}/repository/files/{}/raw?ref={}", self.root, segment(path), segment(commit));
+        Call::get("read a file of the base commit", path)
+    }
+
+    fn read_file(&self, answer: &str) -> Option<String> {
+        Some(answer.to_owned())
+    }
+
+    fn help(&self, status: u16, _failure: &Failure) -> Option<String> {
+        match status {
+            401 => Some("the token is not valid or has expired".into()),
+            403 | 404 => Some(
+                "the token needs the scope `api` and the role Developer (Reporter for the comment alone); \
+                 CI_JOB_TOKEN cannot write"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn as_gitlab(&self) -> Option<&GitLab> {
+        Some(self)
+    }
+}

@@ -1,0 +1,156 @@
+//! Pictures in the comment. No forge takes one with a comment: GitLab has uploads, at GitHub they lie on a branch.
+//!
+//! The branch holds one commit without parents, so that the repository does not grow: the newest pictures, by run.
+//! Links name the commit, which outlives the branch's next move.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use serde_json::Value;
+
+use super::client::Failure;
+use super::comment::{Shown, digest, known_picture};
+use super::github::GitHub;
+use super::gitlab::GitLab;
+use super::session::{Desk, Story};
+use crate::error::Result;
+use crate::policy::publish::ImageMode;
+use crate::report::messages::Language;
+use crate::report::plot;
+
+/// The branch of pictures.
+const BRANCH: &str = "precision-gate-pictures";
+/// Pictures that the branch keeps.
+const MOST_KEPT: usize = 100;
+
+/// A rendered picture.
+struct Png {
+    name: &'static str,
+    digest: String,
+    bytes: Vec<u8>,
+}
+
+impl Desk {
+    /// The pictures of a comment, in their place; a failure is a warning, and the comment does without.
+    pub(super) async fn pictures(&mut self, story: &Story<'_>, known: &str) -> Result<Vec<Shown>> {
+        let mode = self.job.settings.image;
+        let uploads = self.forge.as_gitlab().is_some() && matches!(mode, ImageMode::Auto | ImageMode::Branch);
+        let branch = self.forge.as_github().is_some() && mode == ImageMode::Branch;
+        if self.client.is_dry() || !(uploads || branch) {
+            return Ok(Vec::new());
+        }
+        let pngs = render(story, self.job.settings.language)?;
+        let placed = match (self.forge.as_gitlab(), self.forge.as_github()) {
+            (Some(gitlab), _) => self.upload(gitlab, pngs, known).await,
+            (_, Some(github)) => self.put_on_branch(github, pngs).await,
+            _ => Ok(Vec::new()),
+        };
+        Ok(placed.unwrap_or_else(|failure| {
+            self.warn(failure);
+            Vec::new()
+        }))
+    }
+
+    /// Uploads what the comment does not show already: an upload stays for ever.
+    async fn upload(&self, gitlab: &GitLab, pngs: Vec<Png>, known: &str) -> Result<Vec<Shown>, Failure> {
+        let mut shown = Vec::new();
+        for png in pngs {
+            let url = match known_picture(known, png.name, &png.digest) {
+                Some(url) => url,
+                None => {
+                    let call = gitlab.upload(&format!("{}.png", png.name), png.bytes);
+                    text(&self.client.send(&call).await?.json()["url"])
+                }
+            };
+            shown.push(Shown { name: png.name, digest: png.digest, url });
+        }
+        Ok(shown)
+    }
+
+    async fn put_on_branch(&self, github: &GitHub, pngs: Vec<Png>) -> Result<Vec<Shown>, Failure> {
+        let repository = self.client.send(&github.repository()).await?.json();
+        let (head, mut files) = self.on_branch(github).await?;
+        let mut paths = Vec::new();
+        let mut added = false;
+        for png in pngs {
+            let end = format!("{}-{}.png", png.name, png.digest);
+            if let Some((path, _)) = files.iter().find(|(path, _)| path.ends_with(&end)) {
+                paths.push((png, path.clone()));
+                continue;
+            }
+            let blob = self.client.send(&github.create_blob(&png.bytes)).await?.json();
+            let path = format!("{:0>24}-{}-{end}", self.job.run, self.job.settings.key);
+            files.push((path.clone(), text(&blob["sha"])));
+            paths.push((png, path));
+            added = true;
+        }
+        let commit = match head {
+            Some(head) if !added => head,
+            head => self.commit(github, files, head.is_some()).await?,
+        };
+        let shown = |(png, path): (Png, String)| Shown {
+            name: png.name,
+            digest: png.digest,
+            url: address(&repository, &commit, &path),
+        };
+        Ok(paths.into_iter().map(shown).collect())
+    }
+
+    /// The branch's commit and files; nothing where there is no branch yet.
+    async fn on_branch(&self, github: &GitHub) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
+        let head = match self.client.send(&github.branch(BRANCH)).await {
+            Ok(answer) => text(&answer.json()["object"]["sha"]),
+            Err(failure) if failure.status == Some(404) => return Ok((None, Vec::new())),
+            Err(failure) => return Err(failure),
+        };
+        let tree = self.client.send(&github.tree(&head)).await?.json();
+        let entries = tree["tree"].as_array().into_iter().flatten();
+        let files = entries.filter(|entry| entry["type"] == "blob");
+        Ok((Some(head), files.map(|entry| (text(&entry["path"]), text(&entry["sha"]))).collect()))
+    }
+
+    /// Makes the branch hold just these files, the newest of them.
+    async fn commit(
+        &self,
+        github: &GitHub,
+        mut files: Vec<(String, String)>,
+        is_there: bool,
+    ) -> Result<String, Failure> {
+        // A name starts with the number of its run, padded: the oldest come first.
+        files.sort();
+        let newest = files.split_off(files.len().saturating_sub(MOST_KEPT));
+        let tree = text(&self.client.send(&github.create_tree(&newest)).await?.json()["sha"]);
+        let commit = text(&self.client.send(&github.create_commit(&tree)).await?.json()["sha"]);
+        if !is_there {
+            match self.client.send(&github.create_branch(BRANCH, &commit)).await {
+                // Another run made it first.
+                Err(failure) if failure.status == Some(422) => {}
+                created => return created.map(|_| commit),
+            }
+        }
+        self.client.send(&github.move_branch(BRANCH, &commit)).await?;
+        Ok(commit)
+    }
+}
+
+fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
+    let pictures = [
+        ("loss", plot::loss::loss_png(story.result, language)?),
+        ("divergence", plot::divergence::divergence_png(story.result, language)?),
+    ];
+    let png =
+        |(name, bytes): (&'static str, Option<Vec<u8>>)| bytes.map(|bytes| Png { name, digest: digest(&bytes), bytes });
+    Ok(pictures.into_iter().filter_map(png).collect())
+}
+
+/// Where readers of the comment see it: raw for a public repository of GitHub.com, else through the signed-in page.
+fn address(repository: &Value, commit: &str, path: &str) -> String {
+    let (page, name) = (text(&repository["html_url"]), text(&repository["full_name"]));
+    if repository["private"] == false && page.starts_with("https://github.com/") {
+        format!("https://raw.githubusercontent.com/{name}/{commit}/{path}")
+    } else {
+        format!("{page}/blob/{commit}/{path}?raw=true")
+    }
+}
+
+fn text(value: &Value) -> String {
+    super::forge::text(value)
+}

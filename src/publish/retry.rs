@@ -1,0 +1,107 @@
+//! When a request is sent again, and after how long.
+//!
+//! Limits of a forge are obeyed as it states them (`Retry-After`, `x-ratelimit-reset`), or waited out for a minute,
+//! doubling. Server errors and broken connections get three more tries. What the forge refuses is never repeated.
+//! A limit is told before anything was done; after a server error or a broken connection a write may have taken
+//! effect, and whoever creates something looks before it is repeated.
+
+use std::time::Duration;
+
+use super::call::Answer;
+
+/// Tries after the first one.
+const MOST_REPEATS: u32 = 3;
+/// Wait before the first repeat after a server error.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Wait where a forge limits and does not say for how long; GitHub asks for at least a minute.
+const UNKNOWN_LIMIT: Duration = Duration::from_secs(60);
+/// Time that may be spent waiting in one run; publishing is given up then, the verdict stands anyway.
+pub const MOST_WAITING: Duration = Duration::from_secs(300);
+
+/// What follows a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It is settled, one way or the other.
+    Settled,
+    /// The forge did nothing: wait, and send it again.
+    Limited(Duration),
+    /// It may have taken effect: wait, look where it creates something, and send it again.
+    Unclear(Duration),
+}
+
+/// What follows the try number `tries` (1 for the first), given its answer, or none where the connection broke.
+pub fn after(answer: Option<&Answer>, tries: u32) -> Next {
+    if tries > MOST_REPEATS {
+        return Next::Settled;
+    }
+    let doubled = |wait: Duration| wait * 2_u32.saturating_pow(tries - 1);
+    match answer {
+        None => Next::Unclear(doubled(FIRST_WAIT)),
+        Some(answer) if is_limit(answer) => {
+            Next::Limited(stated_wait(answer).unwrap_or_else(|| doubled(UNKNOWN_LIMIT)))
+        }
+        Some(answer) if answer.status >= 500 => {
+            Next::Unclear(stated_wait(answer).unwrap_or_else(|| doubled(FIRST_WAIT)))
+        }
+        Some(_) => Next::Settled,
+    }
+}
+
+/// A limit of requests. GitHub's secondary ones come as 403, told from a refusal by their headers or their text.
+fn is_limit(answer: &Answer) -> bool {
+    let spent = answer.header("x-ratelimit-remaining") == Some("0");
+    let said = || answer.message().to_ascii_lowercase().contains("rate limit");
+    answer.status == 429 || answer.status == 403 && (answer.header("retry-after").is_some() || spent || said())
+}
+
+/// How long the forge asks to wait.
+fn stated_wait(answer: &Answer) -> Option<Duration> {
+    if let Some(seconds) = answer.header("retry-after").and_then(|text| text.trim().parse().ok()) {
+        return Some(Duration::from_secs(seconds));
+    }
+    if answer.header("x-ratelimit-remaining") != Some("0") {
+        return None;
+    }
+    // Both times are the server's, so that this machine's clock does not matter.
+    let reset: i64 = answer.header("x-ratelimit-reset")?.parse().ok()?;
+    let now = jiff::fmt::rfc2822::parse(answer.header("date")?).ok()?.timestamp().as_second();
+    Some(Duration::from_secs(u64::try_from(reset.saturating_sub(now)).unwrap_or(0) + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Answer { status, headers, body: body.into() }
+    }
+
+    #[test]
+    fn only_what_may_help_is_repeated() {
+        let seconds = Duration::from_secs;
+        let date = ("date", "Sat, 21 Nov 2026 18:00:00 GMT");
+        let secondary = r#"{"message":"You have exceeded a secondary rate limit"}"#;
+        for (given, next) in [
+            (answer(201, &[], "{}"), Next::Settled),
+            (answer(401, &[], "{}"), Next::Settled),
+            (answer(403, &[], r#"{"message":"Resource not accessible by integration"}"#), Next::Settled),
+            (answer(404, &[], "{}"), Next::Settled),
+            (answer(422, &[], "{}"), Next::Settled),
+            (answer(429, &[("retry-after", "7")], ""), Next::Limited(seconds(7))),
+            (answer(429, &[], ""), Next::Limited(seconds(60))),
+            (answer(403, &[], secondary), Next::Limited(seconds(60))),
+            (
+                answer(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1795284030"), date], ""),
+                Next::Limited(seconds(31)),
+            ),
+            (answer(502, &[], "<html>"), Next::Unclear(FIRST_WAIT)),
+            (answer(503, &[("retry-after", "2")], ""), Next::Unclear(seconds(2))),
+        ] {
+            assert_eq!(after(Some(&given), 1), next, "{given:?}");
+        }
+        assert_eq!(after(None, 1), Next::Unclear(FIRST_WAIT));
+        assert_eq!(after(None, 3), Next::Unclear(FIRST_WAIT * 4));
+        assert_eq!(after(None, 4), Next::Settled);
+    }
+}

@@ -1,0 +1,338 @@
+//! One run's publishing, from "running" to the last comment.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use secrecy::SecretString;
+use tokio::runtime::{Builder, Runtime};
+
+use super::client::{Client, Failure};
+use super::comment::Note;
+use super::community::Community;
+use super::event::Target;
+use super::forge::{Forge, Pull};
+use super::status::{Annotation, Report, State};
+use super::watch::{End, Watch};
+use super::{Job, dialect};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::publish::{CheckMode, CommentMode, ImageMode};
+use crate::report::escape::Target as Format;
+use crate::report::templates::Templates;
+use crate::report::writer::Writer;
+use crate::report::{GateResult, issue, summary};
+use crate::verdict::{Severity, Verdict};
+
+/// What a finished run has to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Story<'a> {
+    /// The result.
+    pub result: &'a GateResult,
+    /// Templates.
+    pub templates: &'a Templates,
+    /// What the reader has to know.
+    pub notes: &'a [Note],
+    /// Folder of the checked-out repository, whose lines findings point at.
+    pub source_root: Option<&'a Path>,
+}
+
+/// Publishing, as the rest of the program uses it: plain functions, with a runtime inside.
+///
+/// A session that is dropped after its start and before its end says that the run did not finish.
+#[derive(Debug)]
+pub struct Session {
+    runtime: Runtime,
+    desk: Desk,
+    open: bool,
+    /// Kept for the watch, which has a session of its own.
+    token: Option<SecretString>,
+    watch: Option<Watch>,
+}
+
+/// What the asynchronous parts share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) client: Client,
+    pub(super) forge: Box<dyn Forge>,
+    pub(super) job: Job,
+    /// The check run of this run.
+    pub(super) check: Option<u64>,
+    /// The login of the app that wrote the check run.
+    pub(super) app: OnceLock<String>,
+    pub(super) warnings: Vec<Error>,
+    notices: Vec<String>,
+}
+
+impl Session {
+    /// Opens a session; with no token it is a dry one, which sends nothing.
+    pub fn new(job: Job, token: Option<SecretString>) -> Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?;
+        let client = match &token {
+            Some(token) => runtime.block_on(async { Client::new(job.kind, &job.api, token.clone(), job.seed) })?,
+            None => Client::dry(&job.api),
+        };
+        let desk = Desk {
+            client,
+            forge: dialect(job.kind, &job.repository),
+            job,
+            check: None,
+            app: OnceLock::new(),
+            warnings: Vec::new(),
+            notices: Vec::new(),
+        };
+        Ok(Self { runtime, desk, open: false, token, watch: None })
+    }
+
+    /// Says that the run has begun; an older verdict of the same commit gives way. Where the process is asked to end
+    /// before the run has, that is said too, and `end` is called.
+    pub fn begin(&mut self, end: End) {
+        self.open = true;
+        self.runtime.block_on(self.desk.tell(State::Running, "publish_running"));
+        if let Some(token) = self.token.clone().filter(|_| self.desk.job.settings.check != CheckMode::None) {
+            self.watch = Some(Watch::start(self.desk.job.clone(), token, self.desk.check, end));
+        }
+    }
+
+    /// Waits for `event` in the session's own runtime.
+    pub(super) fn wait_for<T>(&self, event: impl Future<Output = T>) -> T {
+        self.runtime.block_on(event)
+    }
+
+    /// Goes on with a check run that another session created.
+    pub(super) fn adopt(&mut self, check: Option<u64>) {
+        self.desk.check = check;
+    }
+
+    fn settle(&mut self) {
+        self.open = false;
+        if let Some(watch) = self.watch.take() {
+            watch.settle();
+        }
+    }
+
+    /// Publishes the result.
+    pub fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+        self.settle();
+        self.runtime.block_on(self.desk.finish(story))
+    }
+
+    /// Says that the run ended without a verdict, or that its result is refused.
+    pub fn give_up(&mut self) {
+        self.settle();
+        self.runtime.block_on(self.desk.tell(State::Unfinished, "publish_unfinished"));
+    }
+
+    /// The head commit that a result must be of: the pull request's, or the job's where there is none.
+    pub fn head(&mut self) -> Result<Option<Pull>> {
+        let Self { runtime, desk, .. } = self;
+        let pulls = runtime.block_on(desk.pulls()).map_err(|failure| failure.into_error(desk.forge.as_ref()))?;
+        Ok(pulls.into_iter().next())
+    }
+
+    /// Those of `paths` that differ between two commits.
+    pub fn changed(&mut self, paths: &[String], base: &str, head: &str) -> Result<Vec<String>> {
+        let Self { runtime, desk, .. } = self;
+        let found = runtime.block_on(async {
+            let mut changed = Vec::new();
+            for path in paths {
+                if desk.file(path, base).await? != desk.file(path, head).await? {
+                    changed.push(path.clone());
+                }
+            }
+            Ok(changed)
+        });
+        found.map_err(|failure: Failure| failure.into_error(desk.forge.as_ref()))
+    }
+
+    /// A file's text at a commit; `None` where it is not there.
+    pub fn file(&mut self, path: &str, commit: &str) -> Result<Option<String>> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.file(path, commit)).map_err(|failure| failure.into_error(desk.forge.as_ref()))
+    }
+
+    /// What went wrong, for one warning each.
+    pub fn warnings(&self) -> &[Error] {
+        &self.desk.warnings
+    }
+
+    /// What was left undone on purpose.
+    pub fn notices(&self) -> &[String] {
+        &self.desk.notices
+    }
+
+    /// What a dry session would have sent.
+    pub fn planned(&self) -> String {
+        self.desk.client.planned()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.open {
+            self.give_up();
+        }
+    }
+}
+
+impl Desk {
+    /// Tells beside the commit how far the run is, without a report.
+    async fn tell(&mut self, state: State, phrase: &str) {
+        let title = Writer::new(self.job.settings.language, Format::Plain).word(phrase).unwrap_or_default();
+        if let Err(failure) = self.know_commit().await {
+            self.warn(failure);
+        }
+        let report = Report { summary: title.clone(), title, state, ..self.blank() };
+        self.report(&report).await;
+    }
+
+    async fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+        if let Err(failure) = self.know_commit().await {
+            self.warn(failure);
+        }
+        let report = self.full_report(story)?;
+        self.report(&report).await;
+        if self.job.settings.comment == CommentMode::Never && self.forge.as_community().is_none() {
+            return Ok(());
+        }
+        let pulls = match self.pulls().await {
+            Ok(pulls) => pulls,
+            Err(failure) => {
+                self.warn(failure);
+                return Ok(());
+            }
+        };
+        for pull in pulls {
+            if !pull.head.is_empty() && pull.head != self.job.commit {
+                let (number, head) = (pull.number, pull.head.get(..12).unwrap_or(&pull.head));
+                self.notices.push(format!("#{number} has a newer commit {head}: its comment is left to that run"));
+                continue;
+            }
+            if let Err(failure) = self.comment(&pull, story).await? {
+                self.warn(failure);
+            }
+            if let Err(failure) = self.label(pull.number, story.result.verdict).await {
+                self.warn(failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn full_report(&self, story: &Story<'_>) -> Result<Report> {
+        let settings = &self.job.settings;
+        let options = summary::Options {
+            language: settings.language,
+            limit: summary::COMMENT_LIMIT,
+            pictures: &[],
+            diagram: settings.image != ImageMode::None,
+            templates: story.templates,
+        };
+        let issues = issue::Options { language: settings.language, source_root: story.source_root };
+        let issues = issue::all(story.result, &issues)?;
+        Ok(Report {
+            state: State::Judged(story.result.verdict),
+            title: summary::headline(story.result, settings.language)?,
+            summary: summary::render(story.result, &options)?,
+            annotations: issues.iter().filter_map(annotation).collect(),
+            ..self.blank()
+        })
+    }
+
+    fn blank(&self) -> Report {
+        Report {
+            name: self.job.settings.name(),
+            commit: self.job.commit.clone(),
+            state: State::Running,
+            warn: self.job.settings.warn,
+            title: String::new(),
+            summary: String::new(),
+            annotations: Vec::new(),
+            url: self.job.run_url.clone(),
+            run: format!("{}/{}", self.job.settings.key, self.job.run),
+            pipeline: self.job.pipeline,
+        }
+    }
+
+    /// Finds the commit where only the pull request is known.
+    async fn know_commit(&mut self) -> Result<(), Failure> {
+        if self.job.commit.is_empty()
+            && let Some(pull) = self.pulls().await?.first()
+        {
+            self.job.commit.clone_from(&pull.head);
+        }
+        Ok(())
+    }
+
+    /// The pull requests that the comment belongs to.
+    pub(super) async fn pulls(&self) -> Result<Vec<Pull>, Failure> {
+        let commit = self.job.commit.as_str();
+        let question = match &self.job.target {
+            Target::None => None,
+            Target::Pull(number) if self.client.is_dry() => {
+                let (number, head) = (*number, commit.to_owned());
+                return Ok(vec![Pull { number, head, base: String::new(), open: true, from_fork: false }]);
+            }
+            Target::Pull(number) => {
+                let answer = self.client.send(&self.forge.pull(*number)).await?.json();
+                return Ok(self.forge.read_pull(&answer).into_iter().collect());
+            }
+            Target::OfCommit => self.forge.pulls_of_commit(commit),
+            Target::OfBranch { owner, branch } => self.forge.pulls_of_branch(owner, branch),
+        };
+        let Some(question) = question else { return Ok(Vec::new()) };
+        let answer = self.client.send(&question).await?.json();
+        let pulls = answer.as_array().into_iter().flatten().filter_map(|item| self.forge.read_pull(item));
+        Ok(pulls.filter(|pull| pull.open && pull.head == commit).collect())
+    }
+
+    async fn file(&self, path: &str, commit: &str) -> Result<Option<String>, Failure> {
+        match self.client.send(&self.forge.file(path, commit)).await {
+            Ok(answer) => Ok(self.forge.read_file(&answer.body)),
+            Err(failure) if failure.status == Some(404) => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// The verdict as a label, where the forge has nothing better.
+    async fn label(&self, number: u64, verdict: Verdict) -> Result<(), Failure> {
+        let Some(community) = self.forge.as_community().filter(|_| self.job.settings.check != CheckMode::None) else {
+            return Ok(());
+        };
+        for other in [Verdict::Pass, Verdict::Warn, Verdict::Incomplete, Verdict::Fail] {
+            if other != verdict {
+                // 404: it was not set, which is what is wanted.
+                let removed = self.client.send(&community.remove_label(number, &Community::label(other))).await;
+                removed
+                    .map(|_| ())
+                    .or_else(|failure| if failure.status == Some(404) { Ok(()) } else { Err(failure) })?;
+            }
+        }
+        self.client.send(&community.add_label(number, &Community::label(verdict))).await.map(|_| ())
+    }
+
+    pub(super) fn warn(&mut self, failure: Failure) {
+        let error = failure.into_error(self.forge.as_ref());
+        if !self.warnings.iter().any(|known| known.to_string() == error.to_string()) {
+            self.warnings.push(error);
+        }
+    }
+}
+
+/// A finding on a line of the repository; others stand in the report.
+fn annotation(issue: &issue::Issue<'_>) -> Option<Annotation> {
+    /// Characters of a message; GitHub takes 64 KB, nobody reads them.
+    const MOST: usize = 2_000;
+    let line = issue.line.as_ref().filter(|_| issue.waived.is_none())?;
+    Some(Annotation {
+        path: line.path.clone(),
+        line: line.line,
+        level: match issue.finding.severity {
+            Severity::Fail | Severity::Incomplete => "failure",
+            Severity::Warn => "warning",
+            Severity::Info => "notice",
+        },
+        title: issue.finding.code.clone(),
+        message: issue.message.chars().take(MOST).collect(),
+    })
+}

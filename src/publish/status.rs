@@ -1,0 +1,130 @@
+//! The verdict beside a commit: a check run with the whole report, or a status of one line.
+
+use crate::policy::publish::WarnAs;
+use crate::verdict::Verdict;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has begun.
+    Running,
+    /// It has a verdict.
+    Judged(Verdict),
+    /// It ended without one.
+    Unfinished,
+}
+
+/// A line of the repository that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annotation {
+    /// Path below the repository's root.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u64,
+    /// `failure`, `warning` or `notice`.
+    pub level: &'static str,
+    /// The finding's code.
+    pub title: String,
+    /// What it says.
+    pub message: String,
+}
+
+/// What is said beside a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The name that a branch's rules can require.
+    pub name: String,
+    /// The commit.
+    pub commit: String,
+    /// How far the run is.
+    pub state: State,
+    /// What `warn` counts as.
+    pub warn: WarnAs,
+    /// One line.
+    pub title: String,
+    /// The report, in Markdown.
+    pub summary: String,
+    /// Findings on lines of the repository.
+    pub annotations: Vec<Annotation>,
+    /// A page with more; empty where there is none.
+    pub url: String,
+    /// Tells this run from every other.
+    pub run: String,
+    /// GitLab's number of the pipeline.
+    pub pipeline: Option<u64>,
+}
+
+/// Whether a run is good, bad or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Good.
+    Success,
+    /// Neither: counts as passing.
+    Neutral,
+    /// Bad: blocks.
+    Failure,
+}
+
+impl Report {
+    /// What it comes to; `None` while it runs.
+    pub fn conclusion(&self) -> Option<Conclusion> {
+        let verdict = match self.state {
+            State::Running => return None,
+            State::Unfinished => return Some(Conclusion::Failure),
+            State::Judged(verdict) => verdict,
+        };
+        Some(match verdict {
+            Verdict::Pass => Conclusion::Success,
+            Verdict::Skipped => Conclusion::Neutral,
+            Verdict::Fail | Verdict::Incomplete => Conclusion::Failure,
+            Verdict::Warn => match self.warn {
+                WarnAs::Neutral => Conclusion::Neutral,
+                WarnAs::Success => Conclusion::Success,
+                WarnAs::Failure => Conclusion::Failure,
+            },
+        })
+    }
+
+    /// The line, cut to what a forge takes.
+    pub fn short_title(&self, most: usize) -> String {
+        if self.title.chars().count() <= most {
+            return self.title.clone();
+        }
+        self.title.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_judged_blocks() {
+        use Conclusion::{Failure, Neutral, Success};
+        for (state, warn, conclusion) in [
+            (State::Running, WarnAs::Neutral, None),
+            (State::Unfinished, WarnAs::Success, Some(Failure)),
+            (State::Judged(Verdict::Pass), WarnAs::Failure, Some(Success)),
+            (State::Judged(Verdict::Warn), WarnAs::Neutral, Some(Neutral)),
+            (State::Judged(Verdict::Warn), WarnAs::Failure, Some(Failure)),
+            (State::Judged(Verdict::Incomplete), WarnAs::Success, Some(Failure)),
+            (State::Judged(Verdict::Fail), WarnAs::Success, Some(Failure)),
+            (State::Judged(Verdict::Skipped), WarnAs::Neutral, Some(Neutral)),
+        ] {
+            let report = Report {
+                name: String::new(),
+                commit: String::new(),
+                state,
+                warn,
+                title: "x".repeat(200),
+                summary: String::new(),
+                annotations: vec![],
+                url: String::new(),
+                run: String::new(),
+                pipeline: None,
+            };
+            assert_eq!(report.conclusion(), conclusion, "{state:?} {warn:?}");
+            assert_eq!(report.short_title(140).chars().count(), 140);
+        }
+    }
+}

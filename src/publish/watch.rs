@@ -1,0 +1,72 @@
+//! A job that is cancelled: the check is completed before the process ends.
+//!
+//! Runners ask a process to end (SIGINT, then SIGTERM) some seconds before they kill it. A check that stays in progress
+//! for ever would be the worst of answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::{Job, Session};
+
+/// Ends the process with a code.
+pub type End = fn(i32);
+
+/// Exit code of a process that an interrupt ended, as shells count it.
+const INTERRUPTED: i32 = 130;
+/// Exit code of a process that was asked to end.
+const TERMINATED: i32 = 143;
+
+/// Time to post a verdict that is there already; GitHub's runner waits 7.5 seconds between its signals.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Waits for a signal while a run is judged.
+#[derive(Debug)]
+pub(super) struct Watch {
+    settled: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// Starts to wait. On a signal, the check run `check` of `job` is completed, and `end` is called.
+    pub(super) fn start(job: Job, token: SecretString, check: Option<u64>, end: End) -> Self {
+        let settled = Arc::new(AtomicBool::new(false));
+        let shared = Arc::clone(&settled);
+        std::thread::spawn(move || {
+            let Ok(mut session) = Session::new(job, Some(token)) else { return };
+            let Some(code) = session.wait_for(signal()) else { return };
+            if shared.swap(true, Ordering::SeqCst) {
+                std::thread::sleep(GRACE);
+            } else {
+                session.adopt(check);
+                session.give_up();
+            }
+            end(code);
+        });
+        Self { settled }
+    }
+
+    /// Says that the run has its end: from now on a signal leaves the check to it.
+    pub(super) fn settle(&self) {
+        self.settled.store(true, Ordering::SeqCst);
+    }
+}
+
+/// The exit code of the first signal that asks the process to end; `None` where none can be waited for.
+async fn signal() -> Option<i32> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate()).ok()?;
+        let mut interrupt = signal(SignalKind::interrupt()).ok()?;
+        tokio::select! {
+            _ = terminate.recv() => Some(TERMINATED),
+            _ = interrupt.recv() => Some(INTERRUPTED),
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        tokio::signal::ctrl_c().await.ok().map(|()| INTERRUPTED)
+    }
+}

@@ -1,0 +1,176 @@
+//! The program itself, in a folder and an environment of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fake::github::{BASE, HEAD, PULL, TOKEN};
+use crate::fake::gitlab;
+
+/// One way to run the program.
+pub(crate) struct Gate {
+    folder: TempDir,
+    environment: BTreeMap<String, String>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A pair of runs with a known end.
+#[derive(Clone, Copy)]
+pub(crate) enum Pair {
+    /// The culprit is a batched product.
+    Fail,
+    /// The same again.
+    Pass,
+    /// Curves that differ.
+    Curves,
+}
+
+impl Pair {
+    fn folders(self) -> [PathBuf; 2] {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        match self {
+            Self::Fail => ["gpu", "npu"].map(|side| fixtures.join("dumps/gpt_bf16_stats_attention_scale").join(side)),
+            Self::Pass => ["gpu", "npu"].map(|side| fixtures.join("dumps/md5_identical").join(side)),
+            Self::Curves => {
+                ["gpu", "npu"].map(|side| Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart").join(side))
+            }
+        }
+    }
+}
+
+impl Gate {
+    /// Outside of any CI system.
+    pub(crate) fn outside() -> Self {
+        let kept = ["PATH", "HOME", "LLVM_PROFILE_FILE"].into_iter();
+        let environment = kept.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?))).collect();
+        Self { folder: tempfile::tempdir().expect("a folder"), environment }
+    }
+
+    /// In a job of GitHub Actions for the pull request of all tests.
+    pub(crate) fn on_github(base: &str) -> Self {
+        let mut gate = Self::outside();
+        let path = gate.write("event.json", &pull_request("org/model").to_string());
+        let (output, summary) = (gate.path("output"), gate.path("step-summary"));
+        gate.set(&[
+            ("GITHUB_ACTIONS", "true"),
+            ("GITHUB_API_URL", base),
+            ("GITHUB_SERVER_URL", "https://github.com"),
+            ("GITHUB_REPOSITORY", "org/model"),
+            ("GITHUB_EVENT_NAME", "pull_request"),
+            ("GITHUB_EVENT_PATH", &path),
+            ("GITHUB_SHA", "2222222222222222222222222222222222222222"),
+            ("GITHUB_RUN_ID", "77"),
+            ("GITHUB_RUN_ATTEMPT", "1"),
+            ("GITHUB_OUTPUT", &output),
+            ("GITHUB_STEP_SUMMARY", &summary),
+            ("GITHUB_WORKSPACE", &gate.path("")),
+            ("INPUT_TOKEN", TOKEN),
+            ("INPUT_PUBLISH", "true"),
+        ]);
+        gate
+    }
+
+    /// In a merge request pipeline of GitLab.
+    pub(crate) fn on_gitlab(base: &str) -> Self {
+        let mut gate = Self::outside();
+        gate.set(&[
+            ("GITLAB_CI", "true"),
+            ("CI_API_V4_URL", base),
+            ("CI_PROJECT_ID", "1"),
+            ("CI_MERGE_REQUEST_IID", "5"),
+            ("CI_MERGE_REQUEST_PROJECT_ID", "1"),
+            ("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "1"),
+            ("CI_COMMIT_SHA", gitlab::HEAD),
+            ("CI_PIPELINE_ID", "9"),
+            ("CI_JOB_ID", "3"),
+            ("CI_JOB_URL", "https://gitlab.example/job/3"),
+            ("PRECISION_GATE_TOKEN", gitlab::TOKEN),
+            ("INPUT_PUBLISH", "true"),
+        ]);
+        gate
+    }
+
+    pub(crate) fn set(&mut self, variables: &[(&str, &str)]) {
+        self.environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    }
+
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.environment.remove(name);
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(&path, text).expect("written");
+        path.display().to_string()
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+    }
+
+    /// `run` on a pair, with more arguments.
+    pub(crate) fn run(&self, pair: Pair, more: &[&str]) -> Ended {
+        let [baseline, candidate] = pair.folders().map(|folder| folder.display().to_string());
+        let start =
+            ["run", "--baseline", &baseline, "--candidate", &candidate, "--today", "2026-11-21", "--color=never"];
+        self.command(&[&start, more].concat())
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Ended {
+        let ran = self.started(arguments).output().expect("runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let ended =
+            Ended { code: ran.status.code().unwrap_or(-1), stdout: text(&ran.stdout), stderr: text(&ran.stderr) };
+        for secret in [TOKEN, gitlab::TOKEN] {
+            assert!(!ended.stdout.contains(secret) && !ended.stderr.contains(secret), "a token was printed: {ended:?}");
+        }
+        ended
+    }
+
+    pub(crate) fn started(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_precision-gate"));
+        command.args(arguments).current_dir(self.folder.path()).env_clear().envs(&self.environment);
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+/// The event of the pull request of all tests, from a branch of `head`.
+pub(crate) fn pull_request(head: &str) -> Value {
+    json!({
+        "number": PULL,
+        "repository": { "id": 1, "full_name": "org/model" },
+        "pull_request": { "number": PULL, "head": { "sha": HEAD, "repo": { "full_name": head } }, "base": { "sha": BASE } },
+    })
+}
+
+/// The event of a finished workflow on a fork's pull request.
+pub(crate) fn finished_workflow() -> Value {
+    json!({
+        "repository": { "id": 1, "full_name": "org/model" },
+        "workflow_run": {
+            "event": "pull_request", "head_sha": HEAD, "head_branch": "topic", "pull_requests": [],
+            "head_repository": { "id": 2, "full_name": "dev/model", "owner": { "login": "dev" } },
+        },
+    })
+}
