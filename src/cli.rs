@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
+    /// Write the msprobe configuration that collects what is needed to see further than a result does
+    #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
+    NextDump(NextDumpArgs),
     /// Write a commented policy file from what lies in two folders
     #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
     Init(InitArgs),
@@ -71,6 +74,20 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+}
+
+/// `next-dump`
+#[derive(Debug, Args)]
+pub(crate) struct NextDumpArgs {
+    /// The result to see further than
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) result: PathBuf,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE", default_value = "config.json")]
+    pub(crate) output: PathBuf,
+    /// Where msprobe is to write the dump
+    #[arg(long, value_name = "DIR", default_value = "./next_dump")]
+    pub(crate) dump_path: String,
 }
 
 /// `init`

@@ -10,3 +10,4 @@ pub mod dump;
 mod kernel;
 mod scalar;
 pub mod tensor;
+pub mod values;

@@ -18,6 +18,8 @@ use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that are shown; the rest are counted.
 const MOST_FINDINGS: usize = 5;
+/// Likely causes that are shown.
+const MOST_DIAGNOSES: usize = 5;
 /// Rules and units that are shown.
 const MOST_ROWS: usize = 20;
 
@@ -45,6 +47,7 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     if let Some(culprit) = &view.culprit {
         lines.extend(page.culprit(culprit)?);
     }
+    lines.extend(page.diagnoses()?);
     lines.extend(page.findings()?);
     if view.next.as_str() != Some("") {
         lines.push(format!("{}{}{}", page.bold(&page.word("next")?), page.word("colon")?, view.next));
@@ -205,6 +208,19 @@ impl Page<'_> {
             lines.push(format!("{} {}", self.word("runner_up")?, self.writer.name(&other.culprit.tensor)));
         }
         self.section("culprit_heading", lines.into_iter().map(|line| format!("  {line}")).collect())
+    }
+
+    fn diagnoses(&self) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (index, row) in self.view.diagnoses.iter().take(MOST_DIAGNOSES).enumerate() {
+            let place = self.writer.name(&row.place);
+            lines.push(format!("  {}. {} ({}){}{place}", index + 1, row.title, row.sureness, self.word("comma")?));
+            lines.extend(row.evidence.iter().map(|sign| format!("     - {sign}")));
+            if row.advice.as_str() != Some("") {
+                lines.push(format!("     → {}", row.advice));
+            }
+        }
+        if lines.is_empty() { Ok(lines) } else { self.section("diagnoses_heading", lines) }
     }
 
     fn findings(&self) -> Result<Vec<String>> {

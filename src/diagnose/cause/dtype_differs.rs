@@ -1,0 +1,13 @@
+//! Element types differ: a cast that is missing or extra on one side.
+
+use super::super::scene::Scene;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("dtype-differs") };
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is(&["dtype-differs"]))?;
+    let sign = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign))
+}

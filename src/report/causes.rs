@@ -1,0 +1,155 @@
+//! What people read of likely causes: `templates/messages/<language>/diagnoses.yaml`.
+//!
+//! A diagnosis carries codes and facts; titles, signs and advice are minijinja texts over those facts, as findings have
+//! them. A code that this version does not know (a result of a later version) is shown as it stands in the result.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::escape::Target;
+use super::messages::Language;
+use super::writer::Writer;
+use crate::diagnose::{Diagnosis, Statement};
+use crate::error::Result;
+
+/// The texts of one language, by code.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Texts {
+    titles: BTreeMap<String, String>,
+    sureness: BTreeMap<String, String>,
+    signs: BTreeMap<String, String>,
+    advice: BTreeMap<String, String>,
+}
+
+static ENGLISH: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/diagnoses.yaml")));
+static CHINESE: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/diagnoses.yaml")));
+
+fn parse(text: &str) -> Texts {
+    serde_yaml::from_str(text).expect("invariant: shipped texts are tested")
+}
+
+impl Texts {
+    fn of(language: Language) -> &'static Self {
+        match language {
+            Language::En => &ENGLISH,
+            Language::Zh => &CHINESE,
+        }
+    }
+}
+
+/// A cause's title in a language.
+pub fn title(cause: &str, language: Language) -> Option<&'static str> {
+    Texts::of(language).titles.get(cause).map(String::as_str)
+}
+
+/// The advice of a code, a template over its facts.
+pub fn advice(code: &str, language: Language) -> Option<&'static str> {
+    Texts::of(language).advice.get(code).map(String::as_str)
+}
+
+/// What is said of a cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CauseText {
+    /// What it is called.
+    pub title: String,
+    /// How sure it is, in a word.
+    pub sureness: String,
+    /// What speaks for it.
+    pub evidence: Vec<String>,
+    /// What to do next; empty where the result says nothing.
+    pub advice: String,
+}
+
+/// The texts of a diagnosis in the writer's language and target.
+pub fn text(diagnosis: &Diagnosis, writer: &Writer) -> Result<CauseText> {
+    let texts = Texts::of(writer.language());
+    let told = |known: &BTreeMap<String, String>, statement: &Statement| match known.get(&statement.code) {
+        Some(template) => writer.statement(&statement.code, template, &statement.facts),
+        None => Ok(writer.name(&statement.code)),
+    };
+    let title = texts.titles.get(&diagnosis.cause).cloned().unwrap_or_else(|| writer.name(&diagnosis.cause));
+    let evidence: Result<Vec<String>> = match diagnosis.signs.as_slice() {
+        [] => Ok(diagnosis.evidence.iter().map(|text| writer.prose(text)).collect()),
+        signs => signs.iter().map(|sign| told(&texts.signs, sign)).collect(),
+    };
+    let advice = match diagnosis.action.as_ref().filter(|action| texts.advice.contains_key(&action.code)) {
+        Some(action) => told(&texts.advice, action)?,
+        None => writer.prose(&diagnosis.advice),
+    };
+    let sureness = texts.sureness.get(diagnosis.sureness.as_str()).cloned().unwrap_or_default();
+    Ok(CauseText { title, sureness, evidence: evidence?, advice })
+}
+
+/// Writes `evidence` and `advice` of every diagnosis in `language`, as plain text.
+pub fn fill(diagnoses: &mut [Diagnosis], language: Language) -> Result<()> {
+    let writer = Writer::new(language, Target::Plain);
+    for diagnosis in diagnoses {
+        let text = text(diagnosis, &writer)?;
+        diagnosis.evidence = text.evidence;
+        diagnosis.advice = text.advice;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+    use crate::diagnose::cause;
+
+    fn sources(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                sources(&path, text);
+            } else {
+                text.push_str(&std::fs::read_to_string(&path).expect("a source"));
+            }
+        }
+    }
+
+    /// Every text written out in the sources of the stage, in quotes.
+    fn quoted() -> BTreeSet<String> {
+        let mut text = String::new();
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/diagnose"), &mut text);
+        text.split('"').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn both_languages_hold_every_code_and_no_other() {
+        let quoted = quoted();
+        let causes: Vec<&str> = {
+            let mut codes: Vec<&str> = cause::ALL.iter().map(|cause| cause.code).collect();
+            codes.sort_unstable();
+            codes
+        };
+        let (english, chinese) = (Texts::of(Language::En), Texts::of(Language::Zh));
+        assert_eq!(english.titles.keys().collect::<Vec<_>>(), causes);
+        assert_eq!(english.titles.keys().collect::<Vec<_>>(), chinese.titles.keys().collect::<Vec<_>>());
+        assert_eq!(english.sureness.keys().collect::<Vec<_>>(), chinese.sureness.keys().collect::<Vec<_>>());
+        assert_eq!(english.signs.keys().collect::<Vec<_>>(), chinese.signs.keys().collect::<Vec<_>>());
+        assert_eq!(english.advice.keys().collect::<Vec<_>>(), chinese.advice.keys().collect::<Vec<_>>());
+        for code in english.signs.keys().chain(english.advice.keys()) {
+            assert!(quoted.contains(code), "`{code}` is said nowhere");
+        }
+        for cause in causes {
+            assert!(english.advice.contains_key(cause), "`{cause}` has no advice");
+        }
+    }
+
+    #[test]
+    fn every_statement_of_a_rule_has_a_text() {
+        let mut text = String::new();
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/diagnose/cause"), &mut text);
+        let english = Texts::of(Language::En);
+        for part in text.split("Statement::new(\"").skip(1) {
+            let code = part.split('"').next().unwrap_or_default();
+            assert!(english.signs.contains_key(code) || english.advice.contains_key(code), "`{code}` has no text");
+        }
+    }
+}
