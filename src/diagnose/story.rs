@@ -25,7 +25,8 @@ pub struct Run<'a> {
 pub fn in_dump(scene: &Scene<'_>) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = Vec::new();
     for cause in cause::ALL {
-        if cause.speaks_last() && !found.is_empty() {
+        let is_explained = found.iter().any(|diagnosis| diagnosis.sureness > Sureness::Possible);
+        if cause.speaks_last() && is_explained {
             continue;
         }
         found.extend(cause.of_scene(scene));

@@ -113,10 +113,12 @@ fn step(
 
 /// Looks for causes while the dumps are at hand: at the first culprit of the step, and at units that have none.
 fn diagnose(compared: &[Compared<'_>], judged: &[JudgedUnit], outcome: &mut CheckOutcome) {
-    let first = first_of(judged.iter().map(|unit| &unit.unit)).cloned();
+    let first = first_of(judged.iter().map(|unit| &unit.unit));
     let inputs: Vec<Peer<'_>> = compared.iter().map(Compared::input).collect();
     for (index, (unit, input)) in judged.iter().zip(&inputs).enumerate() {
-        if unit.unit.culprit.is_some() && unit.unit.culprit != first {
+        // The same place, not equal numbers: a NaN among them equals nothing.
+        let is_later = |culprit: &Culprit| !first.is_some_and(|first| std::ptr::eq(first, culprit));
+        if unit.unit.culprit.as_ref().is_some_and(is_later) {
             continue;
         }
         let peers = inputs.iter().enumerate().filter(|(other, _)| *other != index);
