@@ -23,8 +23,12 @@ use serde_json::Value;
 fn main() -> Result<()> {
     let root = std::env::args().nth(1).unwrap_or_else(|| "tests/fixtures".to_owned());
     println!("# Likely causes, case by case\n");
-    println!("Made by `cargo run --example diagnosis_cases -- tests/fixtures`. A case's fault was planted; its kind is in");
-    println!("`case.json`. Causes stand in the order of the report; [diagnoses.md](diagnoses.md) says which fits which kind.\n");
+    println!(
+        "Made by `cargo run --example diagnosis_cases -- tests/fixtures`. A case's fault was planted; its kind is in"
+    );
+    println!(
+        "`case.json`. Causes stand in the order of the report; [diagnoses.md](diagnoses.md) says which fits which kind.\n"
+    );
     println!("| case | kind of fault | likely causes | evidence of the first | where |");
     println!("|---|---|---|---|---|");
     for group in ["dumps", "loss"] {
@@ -53,10 +57,8 @@ fn row(case: &Path) -> Result<String> {
     };
     let mut diagnoses = gate::run(&request, &Quiet)?.result.diagnoses;
     causes::fill(&mut diagnoses, Language::En)?;
-    let named: Vec<String> = diagnoses
-        .iter()
-        .map(|diagnosis| format!("`{}` ({})", diagnosis.cause, diagnosis.sureness.as_str()))
-        .collect();
+    let named: Vec<String> =
+        diagnoses.iter().map(|diagnosis| format!("`{}` ({})", diagnosis.cause, diagnosis.sureness.as_str())).collect();
     let first = diagnoses.first();
     Ok(format!(
         "| {} | {} | {} | {} | {} |",

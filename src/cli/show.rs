@@ -68,7 +68,8 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     };
     let config = next.config(&args.dump_path);
     let output = args.output.display().to_string();
-    let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &output, error))?;
+    let text =
+        serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &output, error))?;
     std::fs::write(&args.output, text + "\n").map_err(|error| Error::io(&output, &error))?;
     say(&format!("{output}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)

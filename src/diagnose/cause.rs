@@ -114,12 +114,7 @@ pub fn find(code: &str) -> Option<&'static Cause> {
 }
 
 /// A diagnosis from findings of the config check with one of these codes; nothing where there are none.
-fn from_findings(
-    cause: &Cause,
-    sureness: super::Sureness,
-    findings: &[&Finding],
-    codes: &[&str],
-) -> Option<Diagnosis> {
+fn from_findings(cause: &Cause, sureness: super::Sureness, findings: &[&Finding], codes: &[&str]) -> Option<Diagnosis> {
     let mut fitting = findings.iter().filter(|finding| codes.contains(&finding.code.as_str())).peekable();
     let first = fitting.peek()?;
     let diagnosis = Diagnosis::new(cause, first.place.as_str(), sureness);
@@ -129,7 +124,8 @@ fn from_findings(
 /// Findings of one kind that are told as signs; the rest stand among the findings.
 const MOST_FINDINGS: usize = 3;
 
-/// What a finding says, as a sign: its code and place.
+/// A finding as a sign: its code, place and facts, so that it reads as it does among the findings.
 pub(super) fn finding_as_sign(finding: &Finding) -> Statement {
-    Statement::new("finding").with("code", finding.code.as_str()).with("place", finding.place.as_str())
+    let sign = Statement { code: "finding".to_owned(), facts: finding.facts.clone() };
+    sign.with("finding_code", finding.code.as_str()).with("finding_place", finding.place.as_str())
 }

@@ -4,7 +4,7 @@
 //! that fits is named; none is proposed for want of a better one.
 
 use super::Statement;
-use super::scene::{Both, Scene, Suspect, record};
+use super::scene::{Both, Scene, Suspect, elements_of, record};
 use super::values::Data;
 use crate::read::dump::{TensorKind, TensorRecord};
 use crate::read::json::Json;
@@ -95,7 +95,7 @@ fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'st
     let shape = &record(suspect.value.baseline)?.shape;
     let along_last = shape.last().copied() == Some(bias.len() as u64);
     // Channels of a convolution stand on the second axis.
-    let inner: u64 = if along_last { 1 } else { shape.iter().skip(2).product() };
+    let inner = if along_last { 1 } else { elements_of(shape.get(2..)?) };
     let inner = usize::try_from(inner).ok()?.max(1);
     let (mut error, mut without_candidate, mut without_baseline) = (0.0, 0.0, 0.0);
     for (place, (b, c)) in data.baseline.iter().zip(&data.candidate).enumerate() {
@@ -154,7 +154,7 @@ fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
 /// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation would
 /// eat it.
 fn variance(record: &TensorRecord, of_square: bool) -> Option<f64> {
-    let elements = super::values::count_of(usize::try_from(record.shape.iter().product::<u64>()).ok()?);
+    let elements = super::values::count_of(usize::try_from(elements_of(&record.shape)).ok()?);
     let norm = record.norm.as_f64()?;
     let square = norm * norm / elements;
     let mean = record.mean.as_f64()?;
@@ -220,7 +220,8 @@ mod tests {
     #[test]
     fn a_factor_is_found_where_it_explains_all() {
         let baseline: Vec<f64> = (0..50).map(|x| f64::from(x) - 20.0).collect();
-        let twice = Data { candidate: baseline.iter().map(|b| b * 0.25).collect(), baseline: baseline.clone(), width: 5 };
+        let twice =
+            Data { candidate: baseline.iter().map(|b| b * 0.25).collect(), baseline: baseline.clone(), width: 5 };
         assert!(factor_of_data(&twice).is_some_and(|factor| (factor - 0.25).abs() < 1e-12));
         let shifted = Data { candidate: baseline.iter().map(|b| b + 1.0).collect(), baseline, width: 5 };
         assert_eq!(factor_of_data(&shifted), None);

@@ -59,7 +59,7 @@ pub struct Situation<'a> {
 pub fn plan(situation: &Situation<'_>) -> Option<NextDump> {
     match situation.culprit {
         Some(culprit) => from_culprit(culprit, situation),
-        None => from_curve(situation.checks),
+        None => from_curve(situation),
     }
 }
 
@@ -151,7 +151,8 @@ fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
 fn size_of(operations: &[OperationLine], culprit: &Culprit, names: &[String]) -> Option<u64> {
     let own = operations.iter().filter(|line| line.step == culprit.step && line.rank == culprit.rank);
     let own = own.filter(|line| names.contains(&line.op));
-    let bytes: u64 = own.filter_map(|line| line.candidate.as_ref()).filter_map(bytes_of).sum();
+    let sizes = own.filter_map(|line| line.candidate.as_ref()).filter_map(bytes_of);
+    let bytes = sizes.fold(0, u64::saturating_add);
     (bytes > 0).then_some(bytes)
 }
 
@@ -160,15 +161,17 @@ fn bytes_of(shown: &Shown) -> Option<u64> {
     elements.checked_mul(Dtype::parse(&shown.dtype)?.size() as u64)
 }
 
-/// The step at which the loss leaves its band or breaks. Trainers count their steps from 1, msprobe from 0.
-fn from_curve(checks: &[Check]) -> Option<NextDump> {
-    let units = checks.iter().filter(|check| check.id == CheckId::Loss).flat_map(|check| &check.units);
-    let losses = units.filter_map(|unit| match unit {
+/// The step at which a diagnosis places the fault, else that at which the loss leaves its band or breaks. Trainers count
+/// their steps from 1, msprobe from 0.
+fn from_curve(situation: &Situation<'_>) -> Option<NextDump> {
+    let checks = situation.checks.iter().filter(|check| check.id == CheckId::Loss);
+    let losses = checks.flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Curve(unit) if unit.metric == "loss" && unit.verdict == Verdict::Fail => Some(unit),
         _ => None,
     });
     losses.filter(|unit| unit.paired_by != "position").find_map(|unit| {
-        let step = unit.non_finite_steps.first().copied().into_iter().chain(unit.first_diverging_step).min()?;
+        let seen = unit.non_finite_steps.first().copied().into_iter().chain(unit.first_diverging_step).min();
+        let step = told_step(situation.diagnoses).or(seen)?;
         let counts_from_zero = unit.series.step.first() == Some(&0);
         Some(NextDump {
             reason: "curve".into(),
@@ -179,6 +182,14 @@ fn from_curve(checks: &[Check]) -> Option<NextDump> {
             list: Vec::new(),
             bytes: None,
         })
+    })
+}
+
+/// The step that a sign of the likeliest cause names.
+fn told_step(diagnoses: &[Diagnosis]) -> Option<u64> {
+    diagnoses.first()?.signs.iter().find_map(|sign| match sign.facts.get("step") {
+        Some(Fact::Count(step)) => Some(*step),
+        _ => None,
     })
 }
 
@@ -226,11 +237,14 @@ mod tests {
 
     #[test]
     fn a_backward_call_comes_with_its_forward_call() {
-        assert_eq!(with_forward("Tensor.permute.0.backward"), ["Tensor.permute.0.forward", "Tensor.permute.0.backward"]);
-        assert_eq!(with_forward("Module.fc.Linear.backward.1"), [
-            "Module.fc.Linear.forward.1",
-            "Module.fc.Linear.backward.1"
-        ]);
+        assert_eq!(
+            with_forward("Tensor.permute.0.backward"),
+            ["Tensor.permute.0.forward", "Tensor.permute.0.backward"]
+        );
+        assert_eq!(
+            with_forward("Module.fc.Linear.backward.1"),
+            ["Module.fc.Linear.forward.1", "Module.fc.Linear.backward.1"]
+        );
         assert_eq!(with_forward("Torch.einsum.0.forward"), ["Torch.einsum.0.forward"]);
     }
 

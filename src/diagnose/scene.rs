@@ -72,7 +72,6 @@ impl<'a> Scene<'a> {
     pub(super) fn findings_of(&self, code: &'static str) -> impl Iterator<Item = &'a Finding> {
         self.findings.iter().filter(move |finding| finding.code == code)
     }
-
 }
 
 /// The two operations of a pair.
@@ -107,7 +106,6 @@ impl<'a> Both<'a> {
         self.comparison.measured.as_ref()
     }
 
-
     /// Element types of both sides.
     pub(super) fn dtypes(&self) -> Option<(Dtype, Dtype)> {
         let (baseline, candidate) = self.records()?;
@@ -121,6 +119,11 @@ pub(super) fn record(leaf: &Leaf) -> Option<&TensorRecord> {
         Value::Tensor(record) => Some(record),
         _ => None,
     }
+}
+
+/// Number of elements of a shape; shapes are as recorded, and may be nonsense.
+pub(super) fn elements_of(shape: &[u64]) -> u64 {
+    shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
 }
 
 impl<'a> Suspect<'a> {
@@ -167,9 +170,10 @@ impl<'a> Suspect<'a> {
 
     /// A plain argument of the call on the candidate side, by keyword or position.
     pub(super) fn argument(&self, keyword: &str, position: Option<usize>) -> Option<&'a Json> {
-        let rows = [Some(format!("{}.input.{keyword}", self.candidate.name)), position.map(|position| {
-            format!("{}.input.{position}", self.candidate.name)
-        })];
+        let rows = [
+            Some(format!("{}.input.{keyword}", self.candidate.name)),
+            position.map(|position| format!("{}.input.{position}", self.candidate.name)),
+        ];
         let plain = |row: &String| {
             self.candidate.leaves.iter().find_map(|leaf| match &leaf.value {
                 Value::Plain { value, .. } if leaf.row == *row => Some(value),

@@ -9,7 +9,7 @@ use crate::judge::dump::unit::UnitInput;
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord};
 use crate::read::json::Json;
 
-use super::scene::record;
+use super::scene::{elements_of, record};
 
 /// Elements, and the bits of the largest and the smallest value.
 type Fingerprint = (u64, u64, u64);
@@ -18,7 +18,7 @@ type Fingerprint = (u64, u64, u64);
 fn fingerprint(record: &TensorRecord) -> Option<Fingerprint> {
     let bits = |value: &Json| value.as_f64().map(f64::to_bits);
     let (max, min) = (bits(&record.max)?, bits(&record.min)?);
-    (max != min).then(|| (record.shape.iter().product(), max, min))
+    (max != min).then(|| (elements_of(&record.shape), max, min))
 }
 
 /// One appearance of a value.

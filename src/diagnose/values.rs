@@ -54,30 +54,40 @@ impl Data {
     }
 
     /// Whether the two sides were masked at random: as many zeros but at other places, and the same value wherever
-    /// neither is zero, up to `limit` relative to that value.
+    /// neither is zero, up to a few `limit`s of the scale.
     pub(super) fn is_masked_differently(&self, limit: f64) -> bool {
         let is_zero = |value: f64| value.abs() <= 0.0;
-        let (mut only_baseline, mut only_candidate, mut unequal) = (0_u32, 0_u32, 0_u32);
+        let (rms, tolerance) = (self.rms(), 8.0 * limit.max(1e-6));
+        let (mut only_baseline, mut only_candidate, mut kept, mut unequal) = (0_u32, 0_u32, 0_u32, 0_u32);
         for (b, c) in self.pairs() {
             match (is_zero(b), is_zero(c)) {
                 (true, true) => {}
                 (true, false) => only_baseline += 1,
                 (false, true) => only_candidate += 1,
-                (false, false) => unequal += u32::from((c - b).abs() > limit.max(1e-6) * 8.0 * b.abs()),
+                (false, false) => {
+                    kept += 1;
+                    unequal += u32::from((c - b).abs() > tolerance * b.abs().max(rms));
+                }
             }
         }
         let moved = f64::from(only_baseline + only_candidate);
         // Two draws of as many zeros differ by their square root, times a few.
         let balanced = (f64::from(only_baseline) - f64::from(only_candidate)).abs() <= 4.0 * moved.sqrt();
-        only_baseline > 0 && only_candidate > 0 && balanced && unequal == 0
+        only_baseline > 0 && only_candidate > 0 && balanced && unequal * 100 <= kept
+    }
+
+    /// Root mean square of the baseline.
+    fn rms(&self) -> f64 {
+        (self.baseline.iter().map(|b| b * b).sum::<f64>() / count_of(self.baseline.len())).sqrt()
     }
 
     /// The region that an error is confined to: it stands out by far there, and everything else agrees within `limit`
-    /// of the root mean square. `None` where the error is spread over the tensor, or over whole rows or columns, which
-    /// single tokens and channels also do.
-    pub(super) fn confined_error(&self, limit: f64) -> Option<Region> {
+    /// of the root mean square. `None` where the error is spread over the tensor; whole rows or columns count for a
+    /// matrix product, which makes all of them alike (`is_product`), and not elsewhere, where single tokens and
+    /// channels may differ by their nature.
+    pub(super) fn confined_error(&self, limit: f64, is_product: bool) -> Option<Region> {
         let count = self.baseline.len();
-        let rms = (self.baseline.iter().map(|b| b * b).sum::<f64>() / count_of(count)).sqrt();
+        let rms = self.rms();
         let is_out = |(b, c): (f64, f64)| (c - b).abs() > limit * b.abs().max(rms);
         let mut region: Option<Region> = None;
         let (mut inside, mut outside) = (0.0, 0.0);
@@ -95,19 +105,17 @@ impl Data {
         }
         let region = region.filter(|_| inside > 0.0 && outside < inside / 10.0)?;
         let height = count.div_ceil(self.width);
-        region.is_small(height, self.width).then_some(region)
+        region.is_small(height, self.width, is_product).then_some(region)
     }
 
     /// The share of the total difference that goes one way: 1 where every difference has the same sign. `None` where
     /// too few elements differ by more than `limit` of the root mean square to say.
     pub(super) fn one_sidedness(&self, limit: f64) -> Option<f64> {
-        let count = count_of(self.baseline.len());
-        let rms = (self.baseline.iter().map(|b| b * b).sum::<f64>() / count).sqrt();
+        let rms = self.rms();
         let differences = self.pairs().map(|(b, c)| c - b);
         let telling: Vec<f64> = differences.filter(|difference| difference.abs() > limit / 10.0 * rms).collect();
         let total: f64 = telling.iter().map(|difference| difference.abs()).sum();
-        (telling.len() >= FEWEST && total > 0.0 && total.is_finite())
-            .then(|| telling.iter().sum::<f64>().abs() / total)
+        (telling.len() >= FEWEST && total > 0.0 && total.is_finite()).then(|| telling.iter().sum::<f64>().abs() / total)
     }
 
     /// Whether the error is a smooth function of `input`, element by element: neighbours by input have nearly equal
@@ -135,17 +143,14 @@ impl Region {
         (self.rows.1 - self.rows.0 + 1, self.columns.1 - self.columns.0 + 1)
     }
 
-    /// A tile well inside the tensor and filled to a good part, or a handful of elements.
-    fn is_small(&self, height: usize, width: usize) -> bool {
+    /// A tile that is small beside the tensor and filled to a good part, or one or two elements.
+    fn is_small(&self, height: usize, width: usize, is_product: bool) -> bool {
         let (rows, columns) = self.size();
-        let is_tile = rows < height
-            && columns < width
-            && rows > 1
-            && columns > 1
-            && rows * columns * 4 <= height * width
-            && self.places * 5 >= rows * columns;
-        let is_handful = self.places <= 2 && self.of >= 64;
-        is_tile || is_handful
+        let area = rows * columns;
+        let is_filled = self.places > 2 && self.places * 5 >= area;
+        let is_tile = rows > 1 && rows < height && columns > 1 && columns < width && area * 4 <= height * width;
+        let is_block = is_product && area * 2 <= height * width;
+        is_filled && (is_tile || is_block) || self.places <= 2 && self.of >= 64
     }
 }
 
@@ -183,12 +188,13 @@ mod tests {
     fn an_error_in_a_tile_is_confined_and_an_error_in_a_row_is_not() {
         let in_tile = |place: usize| (2..6).contains(&(place / 20)) && (4..8).contains(&(place % 20));
         let tile = data(20, wave(400), |place, value| if in_tile(place) { value + 0.5 } else { value });
-        let region = tile.confined_error(1e-3).expect("a tile");
+        let region = tile.confined_error(1e-3, false).expect("a tile");
         assert_eq!((region.rows, region.columns, region.places), ((2, 5), (4, 7), 16));
         let row = data(20, wave(400), |place, value| if place / 20 == 3 { value + 0.5 } else { value });
-        assert_eq!(row.confined_error(1e-3), None);
+        assert_eq!(row.confined_error(1e-3, false), None);
+        assert!(row.confined_error(1e-3, true).is_some_and(|region| region.size() == (1, 20)), "a product's row");
         let all = data(20, wave(400), |_, value| value * 1.1);
-        assert_eq!(all.confined_error(1e-3), None);
+        assert_eq!(all.confined_error(1e-3, true), None);
     }
 
     #[test]

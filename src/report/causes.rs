@@ -13,6 +13,8 @@ use super::messages::Language;
 use super::writer::Writer;
 use crate::diagnose::{Diagnosis, Statement};
 use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::rule;
 
 /// The texts of one language, by code.
 #[derive(Debug, Deserialize)]
@@ -70,10 +72,14 @@ pub fn text(diagnosis: &Diagnosis, writer: &Writer) -> Result<CauseText> {
         Some(template) => writer.statement(&statement.code, template, &statement.facts),
         None => Ok(writer.name(&statement.code)),
     };
+    let sign = |sign: &Statement| match as_finding(sign) {
+        Some(finding) => finding_text(&finding, writer),
+        None => told(&texts.signs, sign),
+    };
     let title = texts.titles.get(&diagnosis.cause).cloned().unwrap_or_else(|| writer.name(&diagnosis.cause));
     let evidence: Result<Vec<String>> = match diagnosis.signs.as_slice() {
         [] => Ok(diagnosis.evidence.iter().map(|text| writer.prose(text)).collect()),
-        signs => signs.iter().map(|sign| told(&texts.signs, sign)).collect(),
+        signs => signs.iter().map(sign).collect(),
     };
     let advice = match diagnosis.action.as_ref().filter(|action| texts.advice.contains_key(&action.code)) {
         Some(action) => told(&texts.advice, action)?,
@@ -81,6 +87,23 @@ pub fn text(diagnosis: &Diagnosis, writer: &Writer) -> Result<CauseText> {
     };
     let sureness = texts.sureness.get(diagnosis.sureness.as_str()).cloned().unwrap_or_default();
     Ok(CauseText { title, sureness, evidence: evidence?, advice })
+}
+
+/// The finding that a sign repeats, where it does.
+fn as_finding(sign: &Statement) -> Option<Finding> {
+    let text = |name: &str| match sign.facts.get(name) {
+        Some(Fact::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (rule, place) = (rule::find(text("finding_code")?)?, text("finding_place")?);
+    Some(Finding { facts: sign.facts.clone(), ..Finding::new(rule, place) })
+}
+
+/// A finding's sentence, after its place where it does not name that.
+fn finding_text(finding: &Finding, writer: &Writer) -> Result<String> {
+    let message = writer.finding(finding)?.message;
+    let place = writer.name(&finding.place);
+    if message.contains(&place) { Ok(message) } else { Ok(format!("{place}{}{message}", writer.word("colon")?)) }
 }
 
 /// Writes `evidence` and `advice` of every diagnosis in `language`, as plain text.

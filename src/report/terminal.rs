@@ -214,7 +214,8 @@ impl Page<'_> {
         let mut lines = Vec::new();
         for (index, row) in self.view.diagnoses.iter().take(MOST_DIAGNOSES).enumerate() {
             let place = self.writer.name(&row.place);
-            lines.push(format!("  {}. {} ({}){}{place}", index + 1, row.title, row.sureness, self.word("comma")?));
+            let sureness = self.writer.phrase("in_brackets", &context! { text => row.sureness.clone() })?;
+            lines.push(format!("  {}. {}{sureness}{}{place}", index + 1, row.title, self.word("comma")?));
             lines.extend(row.evidence.iter().map(|sign| format!("     - {sign}")));
             if row.advice.as_str() != Some("") {
                 lines.push(format!("     → {}", row.advice));
@@ -227,11 +228,13 @@ impl Page<'_> {
         let others = self.view.findings.iter().filter(|row| !row.is_culprit && row.severity >= Severity::Warn);
         let others: Vec<&FindingRow> = others.collect();
         let mut lines = Vec::new();
+        let mut last = &self.view.next;
         for row in others.iter().take(MOST_FINDINGS) {
             let sign = self.painted(super::summary::sign(row.severity.verdict()), row.severity.verdict());
             lines.push(format!("  {sign} {}", row.message));
-            if row.help.as_str() != Some("") && row.help != self.view.next {
+            if row.help.as_str() != Some("") && row.help != *last {
                 lines.push(format!("    → {}", row.help));
+                last = &row.help;
             }
         }
         if others.len() > MOST_FINDINGS {

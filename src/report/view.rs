@@ -193,9 +193,15 @@ impl Builder<'_> {
             code: finding.code.clone(),
             place: finding.place.clone(),
             message: safe(message),
-            help: safe(help),
+            help: safe(if self.is_diagnosed(&finding.code) { String::new() } else { help }),
             is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| is_about(finding, culprit)),
         })
+    }
+
+    /// Whether a likely cause is about a finding of this code: its advice takes the place of the finding's.
+    fn is_diagnosed(&self, code: &str) -> bool {
+        let about = |finding: &Finding| self.result.diagnoses.iter().any(|cause| cause.place == finding.place);
+        self.result.findings.iter().any(|finding| finding.code == code && about(finding))
     }
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {
@@ -284,7 +290,7 @@ impl Builder<'_> {
         };
         let mut reason = self.writer.phrase(key, &context! { step => next.step })?;
         if let Some(bytes) = next.bytes {
-            let size = self.writer.phrase("next_dump_size", &context! { size => size_in_words(bytes) })?;
+            let size = self.writer.phrase("next_dump_size", &context! { size => safe(size_in_words(bytes)) })?;
             reason = format!("{reason}{}{size}", self.writer.word("comma")?);
         }
         Ok(NextDumpView { reason: safe(reason), config: safe(config) })

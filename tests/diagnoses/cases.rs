@@ -77,7 +77,11 @@ fn the_case_study_gets_advice_that_leads_to_its_fixes() {
 #[test]
 fn equal_values_lead_from_a_zero_gradient_to_its_forward_call_and_across_a_gap() {
     let dumped = case("dumps/glm_stats_mix_zero_getitem_grad");
-    assert!(signs(&dumped).contains(&"forward-of") && signs(&dumped).contains(&"same-value-next"), "{:?}", signs(&dumped));
+    assert!(
+        signs(&dumped).contains(&"forward-of") && signs(&dumped).contains(&"same-value-next"),
+        "{:?}",
+        signs(&dumped)
+    );
     let sign = |result: &precision_gate::report::GateResult, code: &str| {
         let sign = result.diagnoses[0].signs.iter().find(|sign| sign.code == code).cloned().expect(code);
         serde_json::to_value(sign.facts).expect("JSON")

@@ -56,7 +56,8 @@ impl Pair {
                 let text = fs::read_to_string(&path).expect("readable");
                 let Some(start) = text.find(&format!("\"{operation}\": {{")) else { continue };
                 let end = start + end_of_object(&text[start..]);
-                fs::write(&path, format!("{}{}{}", &text[..start], change(&text[start..end]), &text[end..])).expect("written");
+                fs::write(&path, format!("{}{}{}", &text[..start], change(&text[start..end]), &text[end..]))
+                    .expect("written");
                 changed += 1;
             }
         }

@@ -45,7 +45,8 @@ fn result(baseline: &Path, candidate: &Path) -> GateResult {
 /// The result of a case of the fixtures, such as `dumps/md5_identical`.
 fn case(name: &str) -> GateResult {
     let folder = fixtures().join(name);
-    let side = |plain: &str, packed: &str| if folder.join(plain).exists() { plain.to_owned() } else { packed.to_owned() };
+    let side =
+        |plain: &str, packed: &str| if folder.join(plain).exists() { plain.to_owned() } else { packed.to_owned() };
     result(&folder.join(side("gpu", "gpu.zip")), &folder.join(side("npu", "npu.zip")))
 }
 

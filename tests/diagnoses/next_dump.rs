@@ -28,10 +28,7 @@ fn a_call_in_statistics_is_dumped_with_its_tensors() {
 fn a_module_is_dumped_with_everything_inside() {
     let config = config("dumps/glm_stats_l0_layernorm_cancellation");
     assert_eq!(config["level"], "mix");
-    assert_eq!(
-        config["tensor"]["list"],
-        serde_json::json!(["Module.layers.0.input_layernorm.LayerNorm.forward.0"])
-    );
+    assert_eq!(config["tensor"]["list"], serde_json::json!(["Module.layers.0.input_layernorm.LayerNorm.forward.0"]));
 }
 
 #[test]
@@ -53,11 +50,19 @@ fn a_curve_asks_for_the_step_at_which_it_parts() {
     let config = config("loss/nan_from_step");
     assert_eq!((&config["task"], &config["level"]), (&Value::from("statistics"), &Value::from("mix")));
     assert_eq!(config["step"], serde_json::json!([69]), "msprobe counts from 0");
+    let step = |name: &str| case(name).next_dump.expect("a plan").step;
+    assert_eq!(step("loss/diverging_trend"), 0, "where the gradients part, before the loss does");
+    assert_eq!(step("loss/spike_recovers"), 59);
 }
 
 #[test]
 fn tensors_in_hand_and_clean_runs_ask_for_nothing() {
-    for name in ["dumps/cnn_tensor_l1_fp16_linear", "dumps/zoo_tensor_identical", "dumps/zoo_stats_scalar_bool_int", "loss/identical"] {
+    for name in [
+        "dumps/cnn_tensor_l1_fp16_linear",
+        "dumps/zoo_tensor_identical",
+        "dumps/zoo_stats_scalar_bool_int",
+        "loss/identical",
+    ] {
         assert_eq!(config(name), Value::Null, "{name}");
     }
 }

@@ -31,7 +31,7 @@ fn seeds_in_the_packs_and_noise_in_the_curve_are_signs_of_the_dropout_in_the_dum
         .signs
         .iter()
         .filter(|sign| sign.code == "finding")
-        .map(|sign| serde_json::to_value(&sign.facts["code"]).expect("JSON").as_str().expect("text").to_owned())
+        .map(|sign| serde_json::to_value(&sign.facts["finding_code"]).expect("JSON").as_str().expect("text").to_owned())
         .collect();
     assert!(codes.contains(&"seed-differs".to_owned()) && codes.contains(&"curve-randomness".to_owned()), "{codes:?}");
 }

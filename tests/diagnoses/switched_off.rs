@@ -154,7 +154,8 @@ fn another_input_goes_where_it_is_equal() {
     let result = pair.result();
     assert_eq!((causes(&result)[0], advice(&result)), ("input-differs", "inverse-frequencies"));
     for operation in ["Torch.einsum.0.forward", "Torch.einsum.3.forward"] {
-        let table = |record: &str| record.replace("0.0003161430358886719", "0.5").replace("0.0003151893615722656", "0.51");
+        let table =
+            |record: &str| record.replace("0.0003161430358886719", "0.5").replace("0.0003151893615722656", "0.51");
         pair.edit("gpu", operation, table);
         pair.edit("npu", operation, table);
     }
@@ -175,7 +176,11 @@ fn wrong_weights_go_where_only_digits_differ() {
     let close = weight.clone().times(1.0001);
     assert_eq!(pair(&call(&weight), &call(&close)).causes(), ["input-differs"]);
     let tokens = |max: f64| {
-        vec![op("Functional.embedding.0.forward", &[stat(max, 3.0, 0.0, 0.0).dtype("torch.int64")], &[stat(2.1, -2.0, 0.1, 5.0)])]
+        vec![op(
+            "Functional.embedding.0.forward",
+            &[stat(max, 3.0, 0.0, 0.0).dtype("torch.int64")],
+            &[stat(2.1, -2.0, 0.1, 5.0)],
+        )]
     };
     assert_eq!(pair(&tokens(60.0), &tokens(59.0)).causes()[0], "wrong-weights-or-data");
     assert_eq!(pair(&tokens(60.0), &tokens(60.0)).causes(), [""; 0]);
@@ -186,7 +191,11 @@ fn reduced_precision_goes_with_the_size_of_the_error_and_the_kind_of_operation()
     let healthy = stat(2.1, -2.013, 0.1, 5.0);
     let shifted = |by: f64| stat(2.1 + 2.1 * by, -2.013 + 2.0 * by, 0.1, 5.0 - 0.3 * by);
     assert_eq!(first_of("Functional.linear.0.forward", &healthy, &shifted(4e-4)).as_deref(), Some("reduced-precision"));
-    assert_eq!(first_of("Torch.matmul.0.forward", &healthy, &shifted(5e-3)).as_deref(), Some("reduced-precision"), "bf16");
+    assert_eq!(
+        first_of("Torch.matmul.0.forward", &healthy, &shifted(5e-3)).as_deref(),
+        Some("reduced-precision"),
+        "bf16"
+    );
     assert_ne!(first_of("Functional.linear.0.forward", &healthy, &shifted(0.2)).as_deref(), Some("reduced-precision"));
     assert_ne!(first_of("Functional.gelu.0.forward", &healthy, &shifted(4e-4)).as_deref(), Some("reduced-precision"));
 }
@@ -250,7 +259,9 @@ fn plain_differences_go_where_they_are_equal() {
         }
         assert_ne!(pair.causes().first().map(String::as_str), Some(cause), "{name}");
     }
-    for (name, cause) in [("zoo_tensor_shape_mismatch", "shape-differs"), ("zoo_tensor_dtype_mismatch", "dtype-differs")] {
+    for (name, cause) in
+        [("zoo_tensor_shape_mismatch", "shape-differs"), ("zoo_tensor_dtype_mismatch", "dtype-differs")]
+    {
         let pair = Pair::copy(&format!("dumps/{name}"));
         assert_eq!(pair.causes()[0], cause, "{name}");
         assert_eq!(causes(&crate::result(&pair.side("npu"), &pair.side("npu"))), [""; 0], "{name}");
@@ -275,7 +286,8 @@ fn gradient_only_goes_where_the_forward_pass_differs_too() {
     let curve = Pair::copy("loss/diverging_trend");
     assert_eq!(curve.causes()[0], "gradient-only");
     std::fs::remove_file(curve.side("npu").join("trainer_state.json")).expect("there");
-    let text = std::fs::read_to_string(crate::fixtures().join("loss/diverging_trend/npu/trainer_state.json")).expect("text");
+    let text =
+        std::fs::read_to_string(crate::fixtures().join("loss/diverging_trend/npu/trainer_state.json")).expect("text");
     let equal = text.replacen("1.172806978225708", "1.305770993232727", 1);
     std::fs::write(curve.side("npu").join("trainer_state.json"), equal).expect("written");
     assert!(!curve.causes().contains(&"gradient-only".to_owned()), "{:?}", curve.causes());

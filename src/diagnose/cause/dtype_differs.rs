@@ -17,7 +17,8 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
 
 /// A cast that only one side made.
 fn missing_cast(finding: &Finding) -> Option<Statement> {
-    const CASTS: [&str; 9] = ["to", "type", "half", "float", "double", "bfloat16", "type_as", "npu_dtype_cast", "_npu_dtype_cast"];
+    const CASTS: [&str; 9] =
+        ["to", "type", "half", "float", "double", "bfloat16", "type_as", "npu_dtype_cast", "_npu_dtype_cast"];
     let (Some(Fact::List(operations)), Some(Fact::Text(side))) =
         (finding.facts.get("operations"), finding.facts.get("side"))
     else {

@@ -9,7 +9,14 @@ pub(super) const CAUSE: Cause = Cause {
     in_dump,
     in_curves,
     is_last_resort: true,
-    explained_by: &["zero-gradient", "input-differs", "reduced-precision", "other-algorithm", "silent-corruption", "communication"],
+    explained_by: &[
+        "zero-gradient",
+        "input-differs",
+        "reduced-precision",
+        "other-algorithm",
+        "silent-corruption",
+        "communication",
+    ],
     supported_by: &["curve-grad-norm"],
     ..Cause::new("gradient-only")
 };

@@ -8,7 +8,15 @@ use crate::judge::finding::Finding;
 pub(super) const CAUSE: Cause = Cause {
     in_curves,
     in_config,
-    explained_by: &["gradient-only", "zero-gradient", "wrong-weights-or-data", "silent-corruption", "overflow", "reduced-precision", "other-algorithm"],
+    explained_by: &[
+        "gradient-only",
+        "zero-gradient",
+        "wrong-weights-or-data",
+        "silent-corruption",
+        "overflow",
+        "reduced-precision",
+        "other-algorithm",
+    ],
     supported_by: &["hyperparameter-one-sided"],
     ..Cause::new("hyperparameters-differ")
 };

@@ -3,7 +3,7 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
-use super::super::scene::{Scene, record};
+use super::super::scene::{Scene, elements_of, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::is_weight;
@@ -12,7 +12,13 @@ use crate::read::dump::TensorRecord;
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     explained_by: &[],
-    supported_by: &["pip-version-differs", "pip-rule-broken", "pip-others-differ", "dataset-differs", "weights-nearly-equal"],
+    supported_by: &[
+        "pip-version-differs",
+        "pip-rule-broken",
+        "pip-others-differ",
+        "dataset-differs",
+        "weights-nearly-equal",
+    ],
     ..Cause::new("input-differs")
 };
 
@@ -22,7 +28,9 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let sign = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign);
     if suspect.is_backward() {
-        return Some(Diagnosis { sureness: Sureness::Possible, ..diagnosis }.advise(Statement::new("input-of-backward")));
+        return Some(
+            Diagnosis { sureness: Sureness::Possible, ..diagnosis }.advise(Statement::new("input-of-backward")),
+        );
     }
     let table = record(suspect.value.baseline).and_then(inverse_frequency_base);
     Some(match table {
@@ -39,7 +47,7 @@ fn inverse_frequency_base(record: &TensorRecord) -> Option<f64> {
     /// Bases in use: 10 000 and its multiples for long contexts.
     const BASES: std::ops::RangeInclusive<f64> = 1e3..=1e8;
     let (max, min) = (record.max.as_f64()?, record.min.as_f64()?);
-    let elements: u64 = record.shape.iter().product();
+    let elements = elements_of(&record.shape);
     let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && elements <= 4096;
     #[allow(clippy::cast_precision_loss, reason = "at most 4096")]
     let dimension = 2.0 * elements.min(4096) as f64;

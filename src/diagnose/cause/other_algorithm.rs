@@ -21,7 +21,8 @@ const ONE_SIDED: f64 = 0.9;
 
 fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let suspect = scene.suspect().filter(Suspect::is_made)?;
-    if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() || is_told_otherwise(scene) {
+    if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() || is_told_otherwise(scene)
+    {
         return None;
     }
     let data = scene.data(&suspect.value);

@@ -8,7 +8,6 @@ use super::super::scene::{Both, Scene, Suspect, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
 use super::{Cause, finding_as_sign};
-use crate::judge::finding::Fact;
 use crate::read::dump::Leaf;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -31,7 +30,9 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         let sign = Statement::new("non-finite-input").with("side", side).with("op", op);
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
     }
-    let of_side = |both: Both<'_>| if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) };
+    let of_side = |both: Both<'_>| {
+        if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) }
+    };
     let spreads = suspect.inputs().any(of_side);
     let (code, sureness) =
         if spreads { ("non-finite-spreads", Sureness::Likely) } else { ("overflow-begins", Sureness::Certain) };
@@ -53,9 +54,6 @@ fn is_recorded_broken(leaf: &Leaf) -> bool {
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     let finding = curves.finding(&["curve-hidden-failure", "curve-non-finite"])?;
-    let mut diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(finding_as_sign(finding));
-    if let Some(Fact::Text(step)) = finding.facts.get("step") {
-        diagnosis = diagnosis.sign(Statement::new("curve-breaks").with("step", step.as_str()));
-    }
+    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(finding_as_sign(finding));
     Some(diagnosis.advise(Statement::new("overflow-in-curve")))
 }

@@ -13,21 +13,57 @@ use crate::read::json::Json;
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     in_config,
-    supported_by: &["curve-randomness", "first-step-differs", "determinism-dropout", "determinism-hash-seed", "determinism-seed-all"],
+    supported_by: &[
+        "curve-randomness",
+        "first-step-differs",
+        "determinism-dropout",
+        "determinism-hash-seed",
+        "determinism-seed-all",
+    ],
     ..Cause::new("randomness")
 };
 
 /// Calls that draw random numbers, beside every kind of dropout (`torch`, `torch.Tensor`, `torch.nn.functional`).
 const DRAWS: [&str; 27] = [
-    "bernoulli", "bernoulli_", "cauchy_", "exponential_", "fractional_max_pool2d", "geometric_", "gumbel_softmax",
-    "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "random_", "randperm", "rrelu", "rrelu_", "trunc_normal_", "uniform", "uniform_",
-    "kaiming_uniform_", "xavier_uniform_",
+    "bernoulli",
+    "bernoulli_",
+    "cauchy_",
+    "exponential_",
+    "fractional_max_pool2d",
+    "geometric_",
+    "gumbel_softmax",
+    "log_normal_",
+    "multinomial",
+    "normal",
+    "normal_",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "random_",
+    "randperm",
+    "rrelu",
+    "rrelu_",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "kaiming_uniform_",
+    "xavier_uniform_",
 ];
 
 fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let suspect = scene.suspect().filter(|suspect| !suspect.is_backward())?;
-    if !suspect.is(&["output-diverges", "other-precision", "input-differs", "integer-differs", "checksum-differs", "near-tie"]) {
+    if !suspect.is(&[
+        "output-diverges",
+        "other-precision",
+        "input-differs",
+        "integer-differs",
+        "checksum-differs",
+        "near-tie",
+    ]) {
         return None;
     }
     let data = scene.data(&suspect.value);

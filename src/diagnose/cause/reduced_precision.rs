@@ -12,6 +12,8 @@ use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::dtype::Dtype;
+use crate::read::dump::TensorKind;
+use crate::read::json::Json;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -21,7 +23,19 @@ pub(super) const CAUSE: Cause = Cause {
 
 /// Matrix products and what is made of them; names in lower case, as APIs and as module classes.
 const PRODUCTS: [&str; 13] = [
-    "linear", "matmul", "addmm", "addbmm", "baddbmm", "bmm", "einsum", "conv", "attention", "bilinear", "tensordot", "lstm", "gru",
+    "linear",
+    "matmul",
+    "addmm",
+    "addbmm",
+    "baddbmm",
+    "bmm",
+    "einsum",
+    "conv",
+    "attention",
+    "bilinear",
+    "tensordot",
+    "lstm",
+    "gru",
 ];
 /// Names that only mean a product as a whole.
 const WHOLE_PRODUCTS: [&str; 4] = ["mm", "mv", "dot", "__rmatmul__"];
@@ -31,7 +45,8 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let place = suspect.culprit.tensor.as_str();
     let (wide, narrow) = suspect.value.dtypes()?;
     if suspect.is(&["dtype-differs"]) {
-        let sign = Statement::new("narrower-type").with("baseline", wide.to_string()).with("candidate", narrow.to_string());
+        let sign =
+            Statement::new("narrower-type").with("baseline", wide.to_string()).with("candidate", narrow.to_string());
         let is_narrower = narrow.is_float() && wide.is_float() && narrow.unit_roundoff() > wide.unit_roundoff();
         return is_narrower.then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
     }
@@ -56,35 +71,39 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let sign = Statement::new("error-fits-type")
         .with("op", suspect.culprit.op.as_str())
         .with("error", suspect.error())
-        .with("types", types)
+        .with("types", types.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>())
         .with("unit", unit);
     Some(Diagnosis::new(&CAUSE, place, sureness).sign(sign))
 }
 
 /// The narrower type of a product's operands that the error's size fits, and that type's unit; the unit is 0 where
 /// the values are 16 bits wide and only the accumulation can be narrower.
-pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
+pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str], f64)> {
     let (baseline, candidate) = suspect.value.dtypes()?;
     let wide = if baseline.unit_roundoff() >= candidate.unit_roundoff() { baseline } else { candidate };
     let error = suspect.error();
-    // A result smaller than its terms shows their rounding enlarged; a long sum of roundings of either sign, reduced.
-    let fits = |unit: f64| (unit / 16.0..=unit * 4.0).contains(&error);
+    // A result smaller than its terms shows their rounding enlarged; a long sum of roundings of either sign, and
+    // statistics in place of elements, reduced.
+    let fits = |unit: f64| (unit / 32.0..=unit * 4.0).contains(&error);
     let (fp16, of_bf16, of_f32) = (2f64.powi(-11), 2f64.powi(-8), 2f64.powi(-24));
     if !is_product(suspect) {
         return None;
     }
     match wide {
-        Dtype::F32 | Dtype::C64 if fits(fp16) => Some(("fp16, HF32, TF32", fp16)),
-        Dtype::F32 | Dtype::C64 if fits(of_bf16) => Some(("bf16", of_bf16)),
-        Dtype::F64 | Dtype::C128 if fits(of_f32) => Some(("fp32", of_f32)),
-        Dtype::F16 | Dtype::BF16 if suspect.is(&["other-precision"]) => Some(("16-bit accumulation", 0.0)),
+        Dtype::F32 | Dtype::C64 if fits(fp16) => Some((&["fp16", "HF32", "TF32"], fp16)),
+        Dtype::F32 | Dtype::C64 if fits(of_bf16) => Some((&["bf16"], of_bf16)),
+        Dtype::F64 | Dtype::C128 if fits(of_f32) => Some((&["fp32"], of_f32)),
+        Dtype::F16 | Dtype::BF16 if suspect.is(&["other-precision"]) => Some((&["fp16", "bf16"], 0.0)),
         _ => None,
     }
 }
 
-/// Whether the operation is a matrix product or holds one.
-fn is_product(suspect: &Suspect<'_>) -> bool {
+/// Whether the operation is a matrix product or holds one; the name of a value saved by hand says nothing.
+pub(super) fn is_product(suspect: &Suspect<'_>) -> bool {
     let api = suspect.api().to_ascii_lowercase();
+    if suspect.value.kind == TensorKind::Value {
+        return false;
+    }
     WHOLE_PRODUCTS.contains(&api.as_str()) || PRODUCTS.iter().any(|product| api.contains(product))
 }
 
@@ -95,7 +114,7 @@ fn stored_in(both: &Both<'_>, data: Option<&Data>) -> Option<Dtype> {
         Some(data) => (data.baseline.clone(), data.candidate.clone()),
         None => {
             let (baseline, candidate) = both.records()?;
-            let ends = |values: [&crate::read::json::Json; 2]| values.into_iter().filter_map(crate::read::json::Json::as_f64).collect();
+            let ends = |values: [&Json; 2]| values.into_iter().filter_map(Json::as_f64).collect();
             (ends([&baseline.max, &baseline.min]), ends([&candidate.max, &candidate.min]))
         }
     };

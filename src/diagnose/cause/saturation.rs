@@ -32,7 +32,8 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
 pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     let (baseline, candidate) = suspect.value.records()?;
     if let Some(stats) = suspect.value.comparison.stats.as_deref() {
-        let largest = |value: Option<f64>| LARGEST.into_iter().find(|largest| value.is_some_and(|v| is(v.abs(), *largest)));
+        let largest =
+            |value: Option<f64>| LARGEST.into_iter().find(|largest| value.is_some_and(|v| is(v.abs(), *largest)));
         if stats.saturated_candidate > 0 {
             return Some(("candidate", largest(stats.max_candidate).or(largest(stats.min_candidate))?));
         }

@@ -7,6 +7,7 @@
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::scene::{Scene, Suspect, operations_of, values_of};
 use super::super::{Diagnosis, Statement, Sureness};
+use super::reduced_precision::is_product;
 use super::{Cause, finding_as_sign};
 use crate::compare::dump::Basis;
 use crate::judge::dump::unit::UnitInput;
@@ -30,7 +31,8 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
             .with("rank", scene.input.rank.unwrap_or_default())
             .with("ranks", scene.peers.len() + 1)
     });
-    if let Some(region) = scene.data(&suspect.value).and_then(|data| data.confined_error(suspect.limit())) {
+    let data = scene.data(&suspect.value);
+    if let Some(region) = data.and_then(|data| data.confined_error(suspect.limit(), is_product(&suspect))) {
         let (rows, columns) = region.size();
         let confined = Statement::new("error-confined")
             .with("rows", rows)

@@ -12,7 +12,13 @@ pub(super) const CAUSE: Cause = Cause {
     in_curves,
     in_config,
     explained_by: &["randomness"],
-    supported_by: &["weights-nearly-equal", "weights-precision-differs", "first-step-differs", "digest-differs", "seed-differs"],
+    supported_by: &[
+        "weights-nearly-equal",
+        "weights-precision-differs",
+        "first-step-differs",
+        "digest-differs",
+        "seed-differs",
+    ],
     ..Cause::new("wrong-weights-or-data")
 };
 
@@ -54,8 +60,13 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
     let codes = [
-        "weights-differ", "weights-one-sided", "weights-precision-differs", "dataset-differs", "dataset-one-sided",
-        "dataset-kind-differs", "digest-differs",
+        "weights-differ",
+        "weights-one-sided",
+        "weights-precision-differs",
+        "dataset-differs",
+        "dataset-one-sided",
+        "dataset-kind-differs",
+        "digest-differs",
     ];
     from_findings(&CAUSE, Sureness::Likely, findings, &codes)
 }

@@ -9,16 +9,24 @@ use super::super::scene::{Scene, Suspect, operations_of, record, values_of};
 use super::super::trace::Trace;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::read::frame::innermost_own;
 use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf, TensorKind, Value};
+use crate::read::frame::innermost_own;
 
-pub(super) const CAUSE: Cause =
-    Cause { in_dump, supported_by: &["curve-grad-norm"], ..Cause::new("zero-gradient") };
+pub(super) const CAUSE: Cause = Cause { in_dump, supported_by: &["curve-grad-norm"], ..Cause::new("zero-gradient") };
 
 /// Calls whose backward pass scatters a gradient to the places they picked.
-const PICKS: [&str; 9] =
-    ["__getitem__", "index", "index_put", "index_put_", "take", "gather", "masked_select", "take_along_dim", "embedding"];
+const PICKS: [&str; 9] = [
+    "__getitem__",
+    "index",
+    "index_put",
+    "index_put_",
+    "take",
+    "gather",
+    "masked_select",
+    "take_along_dim",
+    "embedding",
+];
 
 fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let suspect = scene.suspect().filter(|suspect| suspect.is_backward())?;
