@@ -32,6 +32,8 @@ use crate::judge::finding::Finding;
 pub struct Cause {
     /// Stable, kebab-case.
     pub code: &'static str,
+    /// Pages to read on.
+    pub links: &'static [&'static str],
     /// Looks at a dump's culprit and its surroundings.
     in_dump: fn(&Scene<'_>) -> Option<Diagnosis>,
     /// Looks at training curves.
@@ -51,6 +53,7 @@ impl Cause {
     const fn new(code: &'static str) -> Self {
         Self {
             code,
+            links: &[],
             in_dump: |_| None,
             in_curves: |_| None,
             in_config: |_| None,
@@ -85,6 +88,11 @@ impl Cause {
         self.supported_by.contains(&finding.code.as_str())
     }
 }
+
+/// PyTorch's notes on what is reproducible.
+const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/randomness.html";
+/// PyTorch's notes on the accuracy of what it computes.
+const ACCURACY_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html";
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
 pub const ALL: [&Cause; 18] = [

@@ -162,8 +162,11 @@ fn variance(record: &TensorRecord, of_square: bool) -> Option<f64> {
     (variance.is_finite() && variance > square * 1e-3).then_some(variance)
 }
 
+/// Part of a call's name, a formula in words, and the formula.
+type Activation = (&'static str, &'static str, fn(f64) -> f64);
+
 /// Ways to compute an activation that frameworks offer beside the exact one.
-const ACTIVATIONS: [(&str, &str, fn(f64) -> f64); 6] = [
+const ACTIVATIONS: [Activation; 6] = [
     ("gelu", "0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))", gelu_tanh),
     ("gelu", "x·sigmoid(1.702·x)", |x| x * sigmoid(1.702 * x)),
     ("silu", "x·relu6(x + 3)/6", hard_swish),

@@ -129,11 +129,12 @@ fn with_forward(op: &str) -> Vec<String> {
 /// The last operation before a gap, where a diagnosis found that the culprit only received what got lost there.
 fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
     let signs = diagnoses.iter().filter(|_| culprit.kind == TensorKind::Input).flat_map(|diagnosis| &diagnosis.signs);
-    let before = signs.filter(|sign| sign.code == "lost-in-gap").find_map(|sign| match sign.facts.get("before") {
+    let is_gap = |code: &str| matches!(code, "lost-in-gap" | "made-by-undumped");
+    let before = signs.filter(|sign| is_gap(&sign.code)).find_map(|sign| match sign.facts.get("before") {
         Some(Fact::Text(before)) => Some(before.clone()),
         _ => None,
     });
-    before.filter(|before| is_call(&OpName::parse(before)))
+    before.filter(|before| is_call(&OpName::parse(before)) && !is_module(before))
 }
 
 fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {

@@ -68,7 +68,7 @@ impl<'a> Trace<'a> {
             appearance.operation.name.starts_with("Module.") || appearance.operation.name.starts_with("Cell.")
         };
         let found = self.appearances(record).iter().filter(made);
-        let call = found.clone().filter(|appearance| !is_module(appearance)).next_back();
+        let call = found.clone().rfind(|appearance| !is_module(appearance));
         call.or_else(|| found.clone().next_back()).copied()
     }
 

@@ -11,8 +11,8 @@ use super::escape::{self, Target};
 use super::frame::{self, Frame};
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult, causes};
-use crate::diagnose::Diagnosis;
 use crate::diagnose::next_dump::NextDump;
+use crate::diagnose::{Diagnosis, cause};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding, RuleOutcome};
 use crate::judge::number::Number;
@@ -100,6 +100,8 @@ pub struct DiagnosisRow {
     pub evidence: Vec<Value>,
     /// What to do next; may be empty.
     pub advice: Value,
+    /// Pages to read on; of the gate's own choice, never from an artifact.
+    pub links: Vec<Value>,
 }
 
 /// The next dump.
@@ -198,9 +200,15 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether a likely cause is about a finding of this code: its advice takes the place of the finding's.
+    /// Whether a likely cause is about findings of this code: its advice takes the place of theirs.
     fn is_diagnosed(&self, code: &str) -> bool {
-        let about = |finding: &Finding| self.result.diagnoses.iter().any(|cause| cause.place == finding.place);
+        let names = |cause: &Diagnosis, finding: &Finding| {
+            let told = Some(&Fact::Text(finding.code.clone()));
+            finding.check == CheckId::Dump || cause.signs.iter().any(|sign| sign.facts.get("finding_code") == told)
+        };
+        let about = |finding: &Finding| {
+            self.result.diagnoses.iter().any(|cause| cause.place == finding.place && names(cause, finding))
+        };
         self.result.findings.iter().any(|finding| finding.code == code && about(finding))
     }
 
@@ -263,6 +271,7 @@ impl Builder<'_> {
 
     fn diagnosis(&self, diagnosis: &Diagnosis) -> Result<DiagnosisRow> {
         let text = causes::text(diagnosis, self.writer)?;
+        let links = cause::find(&diagnosis.cause).map_or(&[] as &[&str], |cause| cause.links);
         Ok(DiagnosisRow {
             cause: diagnosis.cause.clone(),
             title: safe(text.title),
@@ -270,6 +279,7 @@ impl Builder<'_> {
             place: diagnosis.place.clone(),
             evidence: text.evidence.into_iter().map(safe).collect(),
             advice: safe(text.advice),
+            links: links.iter().map(|link| safe((*link).to_owned())).collect(),
         })
     }
 

@@ -92,7 +92,7 @@ impl Writer {
 
     /// A template over facts, as findings have them; `name` stands in errors.
     pub fn statement(&self, name: &str, template: &str, facts: &BTreeMap<String, Fact>) -> Result<String> {
-        self.render_text(name, template.trim_end(), &self.facts(facts))
+        self.render_text(name, template.trim_end(), self.facts(facts))
     }
 
     /// A sentence that may quote an artifact.

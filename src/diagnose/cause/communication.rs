@@ -7,6 +7,7 @@ use super::Cause;
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     supported_by: &["determinism-collectives", "env-device-count-differs", "env-pair-differs"],
+    links: &[super::RANDOMNESS_NOTES],
     ..Cause::new("communication")
 };
 

@@ -18,6 +18,7 @@ pub(super) const CAUSE: Cause = Cause {
         "communication",
     ],
     supported_by: &["curve-grad-norm"],
+    links: &["https://docs.pytorch.org/docs/stable/notes/gradcheck.html"],
     ..Cause::new("gradient-only")
 };
 

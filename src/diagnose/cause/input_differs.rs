@@ -3,7 +3,7 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
-use super::super::scene::{Scene, elements_of, record};
+use super::super::scene::{Scene, Suspect, elements_of, operations_of, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::is_weight;
@@ -11,7 +11,6 @@ use crate::read::dump::TensorRecord;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
-    explained_by: &[],
     supported_by: &[
         "pip-version-differs",
         "pip-rule-broken",
@@ -38,8 +37,27 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
             .sign(Statement::new("inverse-frequencies").with("base", base))
             .advise(Statement::new("inverse-frequencies")),
         None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
+        None if is_in_graph(&suspect) => match before(scene, &suspect) {
+            Some(before) => {
+                let sign = Statement::new("made-by-undumped").with("before", before).with("op", op);
+                diagnosis.sign(sign).advise(Statement::new("input-of-undumped"))
+            }
+            None => diagnosis,
+        },
         None => diagnosis,
     })
+}
+
+/// Whether the input is part of the graph: an operation that was not dumped made it.
+fn is_in_graph(suspect: &Suspect<'_>) -> bool {
+    record(suspect.value.candidate).is_some_and(|record| record.requires_grad == Some(true))
+}
+
+/// The call before the culprit's, after which the one that was not dumped ran.
+fn before(scene: &Scene<'_>, suspect: &Suspect<'_>) -> Option<String> {
+    let comparison = scene.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
+    let (_, candidate) = operations_of(scene.input, comparison)?;
+    Some(candidate.name.clone())
 }
 
 /// The base of a table of inverse frequencies, where a tensor is one: values of `base^(−2i/d)` for `i < d/2`.

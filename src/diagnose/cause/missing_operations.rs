@@ -10,7 +10,8 @@ use crate::judge::finding::{Fact, Finding};
 use crate::read::frame::{Frame, innermost_own};
 use crate::verdict::Severity;
 
-pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("missing-operations") };
+pub(super) const CAUSE: Cause =
+    Cause { in_dump, links: &["https://docs.pytorch.org/docs/stable/jit.html"], ..Cause::new("missing-operations") };
 
 /// Operations named in the evidence; the findings list more.
 const MOST_NAMES: usize = 6;

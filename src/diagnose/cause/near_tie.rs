@@ -11,7 +11,8 @@ pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
 
 fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let suspect = scene.suspect()?;
-    if !suspect.is(&["near-tie"]) && !(suspect.is(&["integer-differs"]) && chooses_equals(scene, &suspect)) {
+    let is_tie = suspect.is(&["near-tie"]) || suspect.is(&["integer-differs"]) && chooses_equals(scene, &suspect);
+    if !is_tie {
         return None;
     }
     let received = suspect.culprit.metrics.get("received").map_or(0.0, |number| number.0);

@@ -14,7 +14,7 @@ use super::reduced_precision::operands;
 use crate::judge::dump::limits::band;
 use crate::read::dump::TensorKind;
 
-pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("other-algorithm") };
+pub(super) const CAUSE: Cause = Cause { in_dump, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
 /// Errors of one sign to this share are no rounding.
 const ONE_SIDED: f64 = 0.9;

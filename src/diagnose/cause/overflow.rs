@@ -15,6 +15,7 @@ pub(super) const CAUSE: Cause = Cause {
     in_curves,
     explained_by: &["saturation", "silent-corruption"],
     supported_by: &["weights-non-finite-one-sided"],
+    links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"],
     ..Cause::new("overflow")
 };
 

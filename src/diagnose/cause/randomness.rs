@@ -20,6 +20,7 @@ pub(super) const CAUSE: Cause = Cause {
         "determinism-hash-seed",
         "determinism-seed-all",
     ],
+    links: &[super::RANDOMNESS_NOTES],
     ..Cause::new("randomness")
 };
 

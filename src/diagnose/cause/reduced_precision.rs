@@ -18,6 +18,7 @@ use crate::read::json::Json;
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     supported_by: &["env-pair-differs", "env-watched-differs", "weights-precision-differs"],
+    links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/cuda.html"],
     ..Cause::new("reduced-precision")
 };
 

@@ -11,6 +11,7 @@ use crate::read::dump::TensorRecord;
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
     supported_by: &["determinism-inf-nan-mode", "curve-non-finite", "curve-hidden-failure", "curve-spikes"],
+    links: &[super::ACCURACY_NOTES],
     ..Cause::new("saturation")
 };
 

@@ -13,7 +13,12 @@ use crate::read::dump::name::OpName;
 use crate::read::dump::{Dump, Leaf, TensorKind, Value};
 use crate::read::frame::innermost_own;
 
-pub(super) const CAUSE: Cause = Cause { in_dump, supported_by: &["curve-grad-norm"], ..Cause::new("zero-gradient") };
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &["curve-grad-norm"],
+    links: &["https://docs.pytorch.org/docs/stable/generated/torch.index_select.html"],
+    ..Cause::new("zero-gradient")
+};
 
 /// Calls whose backward pass scatters a gradient to the places they picked.
 const PICKS: [&str; 9] = [
