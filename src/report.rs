@@ -15,6 +15,7 @@ pub mod load;
 pub mod mermaid;
 pub mod messages;
 pub mod metrics;
+pub mod next_dump;
 pub mod page;
 pub mod phrases;
 pub mod plot;

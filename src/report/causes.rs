@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use minijinja::Value;
+use serde::{Deserialize, Serialize};
 
 use super::escape::Target;
 use super::messages::Language;
-use super::writer::Writer;
-use crate::diagnose::{Diagnosis, Statement};
+use super::writer::{Writer, safe};
+use crate::diagnose::{Diagnosis, Statement, cause};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::rule;
@@ -106,6 +107,41 @@ fn finding_text(finding: &Finding, writer: &Writer) -> Result<String> {
     if message.contains(&place) { Ok(message) } else { Ok(format!("{place}{}{message}", writer.word("colon")?)) }
 }
 
+/// A likely cause.
+#[derive(Debug, Serialize)]
+pub struct DiagnosisRow {
+    /// Its code.
+    pub cause: String,
+    /// What it is called.
+    pub title: Value,
+    /// How sure it is.
+    pub sureness: Value,
+    /// The place it is about.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What speaks for it.
+    pub evidence: Vec<Value>,
+    /// What to do next; may be empty.
+    pub advice: Value,
+    /// Pages to read on; of the gate's own choice, never from an artifact.
+    pub links: Vec<Value>,
+}
+
+/// A diagnosis for documents.
+pub(super) fn row(diagnosis: &Diagnosis, writer: &Writer) -> Result<DiagnosisRow> {
+    let text = text(diagnosis, writer)?;
+    let links = cause::find(&diagnosis.cause).map_or(&[] as &[&str], |cause| cause.links);
+    Ok(DiagnosisRow {
+        cause: diagnosis.cause.clone(),
+        title: safe(text.title),
+        sureness: safe(text.sureness),
+        place: diagnosis.place.clone(),
+        evidence: text.evidence.into_iter().map(safe).collect(),
+        advice: safe(text.advice),
+        links: links.iter().map(|link| safe((*link).to_owned())).collect(),
+    })
+}
+
 /// Writes `evidence` and `advice` of every diagnosis in `language`, as plain text.
 pub fn fill(diagnoses: &mut [Diagnosis], language: Language) -> Result<()> {
     let writer = Writer::new(language, Target::Plain);
@@ -123,7 +159,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::diagnose::cause;
 
     fn sources(folder: &Path, text: &mut String) {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {

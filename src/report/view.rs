@@ -7,13 +7,13 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::escape::{self, Target};
+use super::causes::{self, DiagnosisRow};
 use super::frame::{self, Frame};
+use super::next_dump::{self, NextDumpView};
 use super::writer::{Text, Writer, safe};
-use super::{ArtifactRow, GateResult, causes};
-use crate::diagnose::next_dump::NextDump;
-use crate::diagnose::{Diagnosis, cause};
-use crate::error::{Error, ErrorKind, Result};
+use super::{ArtifactRow, GateResult};
+use crate::diagnose::Diagnosis;
+use crate::error::Result;
 use crate::judge::finding::{Fact, Finding, RuleOutcome};
 use crate::judge::number::Number;
 use crate::judge::unit::{Check, Culprit, Unit};
@@ -84,35 +84,6 @@ pub struct CulpritView {
     pub help: Value,
 }
 
-/// A likely cause.
-#[derive(Debug, Serialize)]
-pub struct DiagnosisRow {
-    /// Its code.
-    pub cause: String,
-    /// What it is called.
-    pub title: Value,
-    /// How sure it is.
-    pub sureness: Value,
-    /// The place it is about.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// What speaks for it.
-    pub evidence: Vec<Value>,
-    /// What to do next; may be empty.
-    pub advice: Value,
-    /// Pages to read on; of the gate's own choice, never from an artifact.
-    pub links: Vec<Value>,
-}
-
-/// The next dump.
-#[derive(Debug, Serialize)]
-pub struct NextDumpView {
-    /// What it would show.
-    pub reason: Value,
-    /// msprobe's `config.json`.
-    pub config: Value,
-}
-
 /// One finding.
 #[derive(Debug, Serialize)]
 pub struct FindingRow {
@@ -171,8 +142,12 @@ impl View {
             checks: result.checks.iter().map(|check| build.check(check, &findings)).collect::<Result<_>>()?,
             runner_up: build.runner_up().map(|culprit| build.culprit(culprit)).transpose()?,
             next: if result.diagnoses.is_empty() { next(culprit.as_ref(), &findings) } else { safe(String::new()) },
-            diagnoses: result.diagnoses.iter().map(|diagnosis| build.diagnosis(diagnosis)).collect::<Result<_>>()?,
-            next_dump: result.next_dump.as_ref().map(|next| build.next_dump(next)).transpose()?,
+            diagnoses: result
+                .diagnoses
+                .iter()
+                .map(|diagnosis| causes::row(diagnosis, writer))
+                .collect::<Result<_>>()?,
+            next_dump: result.next_dump.as_ref().map(|next| next_dump::view(next, writer)).transpose()?,
             culprit,
             findings,
             rules: rules(result),
@@ -269,43 +244,6 @@ impl Builder<'_> {
         Ok(text)
     }
 
-    fn diagnosis(&self, diagnosis: &Diagnosis) -> Result<DiagnosisRow> {
-        let text = causes::text(diagnosis, self.writer)?;
-        let links = cause::find(&diagnosis.cause).map_or(&[] as &[&str], |cause| cause.links);
-        Ok(DiagnosisRow {
-            cause: diagnosis.cause.clone(),
-            title: safe(text.title),
-            sureness: safe(text.sureness),
-            place: diagnosis.place.clone(),
-            evidence: text.evidence.into_iter().map(safe).collect(),
-            advice: safe(text.advice),
-            links: links.iter().map(|link| safe((*link).to_owned())).collect(),
-        })
-    }
-
-    /// Names in the configuration come from an artifact; as JSON strings they end neither line nor code block.
-    fn next_dump(&self, next: &NextDump) -> Result<NextDumpView> {
-        let clean = NextDump { list: next.list.iter().map(|name| escape::cleaned(name)).collect(), ..next.clone() };
-        let config = serde_json::to_string_pretty(&clean.config("./next_dump"))
-            .map_err(|error| Error::new(ErrorKind::Internal, "next_dump", error))?;
-        let config = match self.writer.target() {
-            Target::Html => escape::html(&config).into_owned(),
-            _ => config,
-        };
-        let key = match next.reason.as_str() {
-            "inside-module" => "next_dump_inside_module",
-            "gap" => "next_dump_gap",
-            "curve" => "next_dump_curve",
-            _ => "next_dump_tensors",
-        };
-        let mut reason = self.writer.phrase(key, &context! { step => next.step })?;
-        if let Some(bytes) = next.bytes {
-            let size = self.writer.phrase("next_dump_size", &context! { size => safe(size_in_words(bytes)) })?;
-            reason = format!("{reason}{}{size}", self.writer.word("comma")?);
-        }
-        Ok(NextDumpView { reason: safe(reason), config: safe(config) })
-    }
-
     fn words(&self, key: &str) -> Result<Value> {
         self.writer.word(key).map(safe)
     }
@@ -395,20 +333,6 @@ fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
         .or_else(|| weighing().find(|row| Some(row.severity) == worst).map(|row| &row.help))
         .cloned()
         .unwrap_or_else(|| safe(String::new()))
-}
-
-/// A size on disk to two digits: `3.1 MB`.
-#[allow(clippy::cast_precision_loss, reason = "a size in words has few digits")]
-fn size_in_words(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let mut size = bytes as f64;
-    let mut units = UNITS.into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    while let Some(larger) = (size >= 1000.0).then(|| units.next()).flatten() {
-        size /= 1000.0;
-        unit = larger;
-    }
-    if size < 10.0 && unit != "B" { format!("{size:.1} {unit}") } else { format!("{size:.0} {unit}") }
 }
 
 /// What a check compared, in numbers for its phrase.

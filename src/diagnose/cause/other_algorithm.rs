@@ -27,7 +27,9 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     }
     let data = scene.data(&suspect.value);
     let place = suspect.culprit.tensor.as_str();
-    let agree = Statement::new("same-call").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
+    // A value saved by hand has no inputs of its own.
+    let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
+    let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting(scene, &suspect, data.as_ref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(agree).sign(formula);

@@ -91,6 +91,7 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
         return None;
     }
     let sign = Statement::new("single-step-strays").with("step", step).with("value", jump).with("calm", calm);
+    let sign = sign.with("after", after);
     let diagnosis = Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Likely).sign(sign);
     Some(diagnosis.sign(finding_as_sign(finding)).advise(Statement::new("silent-corruption-in-curve")))
 }
