@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// Post an earlier result: the second half for pull requests from forks
     #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
     Publish(Box<PublishArgs>),
+    /// Write the msprobe configuration that collects what is needed to see further than a result does
+    #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
+    NextDump(NextDumpArgs),
     /// Write a commented policy file from what lies in two folders
     #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
     Init(InitArgs),
@@ -84,6 +87,20 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+}
+
+/// `next-dump`
+#[derive(Debug, Args)]
+pub(crate) struct NextDumpArgs {
+    /// The result to see further than
+    #[arg(value_name = "RESULT.json")]
+    pub(crate) result: PathBuf,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE", default_value = "config.json")]
+    pub(crate) output: PathBuf,
+    /// Where msprobe is to write the dump
+    #[arg(long, value_name = "DIR", default_value = "./next_dump")]
+    pub(crate) dump_path: String,
 }
 
 /// `init`

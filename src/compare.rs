@@ -13,3 +13,4 @@ mod kernel;
 pub mod sample;
 mod scalar;
 pub mod tensor;
+pub mod values;

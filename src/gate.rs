@@ -14,6 +14,8 @@ pub mod parts;
 pub mod selftest;
 
 use crate::compare::book::Book;
+use crate::diagnose::next_dump::{self, Situation};
+use crate::diagnose::{self, Diagnosis};
 use crate::error::Result;
 use crate::fetch;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
@@ -81,6 +83,8 @@ pub struct CheckOutcome {
     pub operations: Vec<OperationLine>,
     /// Tables as msprobe writes them.
     pub tables: Vec<Table>,
+    /// Likely causes that its artifacts show by themselves.
+    pub diagnoses: Vec<Diagnosis>,
 }
 
 impl CheckOutcome {
@@ -92,6 +96,7 @@ impl CheckOutcome {
             waived: Vec::new(),
             operations: Vec::new(),
             tables: Vec::new(),
+            diagnoses: Vec::new(),
         }
     }
 }
@@ -148,6 +153,7 @@ pub fn run_by(request: &Request, book: &Book, progress: &dyn Progress) -> Result
         outcome.result.waived.extend(part.waived);
         outcome.operations.extend(part.operations);
         outcome.tables.extend(part.tables);
+        outcome.result.diagnoses.extend(part.diagnoses);
     }
     let of_policy = waiver_findings(&request.policy, &outcome.result.waived);
     if !of_policy.is_empty() {
@@ -160,8 +166,23 @@ pub fn run_by(request: &Request, book: &Book, progress: &dyn Progress) -> Result
     };
     outcome.result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
+    diagnose(&mut outcome);
     outcome.required_unread = is_unread(&outcome.result, &request.policy, &baseline, &candidate);
     Ok(outcome)
+}
+
+/// Turns what single checks show into one story, and says what to collect next.
+fn diagnose(outcome: &mut Outcome) {
+    let Outcome { result, operations, .. } = outcome;
+    let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
+    let shown = std::mem::take(&mut result.diagnoses);
+    result.diagnoses = diagnose::story(shown, &run);
+    result.next_dump = next_dump::plan(&Situation {
+        culprit: result.culprit.as_ref(),
+        checks: &result.checks,
+        operations,
+        diagnoses: &result.diagnoses,
+    });
 }
 
 /// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
@@ -200,6 +221,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         checks: Vec::new(),
         findings: Vec::new(),
         diagnoses: Vec::new(),
+        next_dump: None,
         waived: Vec::new(),
         artifacts,
     }

@@ -60,6 +60,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Selftest(args) => curves::selftest(&args),
         Command::Report(args) => show::report(&args),
         Command::Publish(args) => publish::publish(&args),
+        Command::NextDump(args) => show::next_dump(&args),
         Command::Init(args) => tools::init(&args),
         Command::Schema { of } => tools::schema(of),
         Command::Completions { shell } => tools::completions(shell),

@@ -4,6 +4,7 @@
 //! alone; [`messages`] holds what people read, one folder per language.
 
 pub mod annotations;
+pub mod causes;
 pub mod code_quality;
 pub mod curve;
 pub mod escape;
@@ -14,6 +15,7 @@ pub mod load;
 pub mod mermaid;
 pub mod messages;
 pub mod metrics;
+pub mod next_dump;
 pub mod page;
 pub mod phrases;
 pub mod plot;
@@ -31,6 +33,8 @@ use crate::judge::operation::OperationLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::diagnose::Diagnosis;
+use crate::diagnose::next_dump::NextDump;
 use crate::judge::finding::{Finding, WaivedFinding};
 use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::table::Table;
@@ -80,6 +84,9 @@ pub struct GateResult {
     pub findings: Vec<Finding>,
     /// Likely causes, most likely first.
     pub diagnoses: Vec<Diagnosis>,
+    /// What to collect next, where that would show more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_dump: Option<NextDump>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
     /// What was found in the two folders.
@@ -121,20 +128,6 @@ pub struct Run {
     pub location: String,
     /// Digest of what was judged.
     pub digest: String,
-}
-
-/// A likely cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Diagnosis {
-    /// Stable code of the cause.
-    pub cause: String,
-    /// The place it is about.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// What speaks for it.
-    pub evidence: Vec<String>,
-    /// What to do next.
-    pub advice: String,
 }
 
 /// One row of the table of what was found.

@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use precision_gate::error::{Error, Result};
+use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, load, terminal, write};
 
-use crate::cli::{DocumentArgs, ReportArgs};
+use crate::cli::{DocumentArgs, NextDumpArgs, ReportArgs};
 
 /// The templates that documents are rendered with: the shipped ones, or those of `folder` in their place.
 pub(crate) fn templates(folder: Option<&Path>) -> Result<Templates> {
@@ -53,5 +53,24 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     };
     write::documents(&result, &operations, &options)?;
     summary(&result, out, &args.documents)?;
+    Ok(exit::PASS)
+}
+
+/// `precision-gate next-dump`: writes the configuration that a result asks for; a result that asks for none is an
+/// error, so that no script goes on without the file.
+pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
+    let result = load::result(&args.result)?;
+    let Some(next) = &result.next_dump else {
+        let error = Error::new(ErrorKind::Usage, args.result.display().to_string(), "asks for no further dump");
+        return Err(error.with_help(
+            "it holds no difference, or the tensors of the first difference already; its findings say what to do",
+        ));
+    };
+    let config = next.config(&args.dump_path);
+    let output = args.output.display().to_string();
+    let text =
+        serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &output, error))?;
+    std::fs::write(&args.output, text + "\n").map_err(|error| Error::io(&output, &error))?;
+    say(&format!("{output}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

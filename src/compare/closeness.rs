@@ -92,7 +92,7 @@ pub fn closeness(baseline: &TensorData, candidate: &TensorData, tolerance: Eleme
     Ok(found)
 }
 
-fn block(arch: Arch, tensor: &TensorData, start: u64, count: u64, out: &mut Vec<f64>) -> Result<()> {
+pub(super) fn block(arch: Arch, tensor: &TensorData, start: u64, count: u64, out: &mut Vec<f64>) -> Result<()> {
     let mut bytes = vec![0; usize::try_from(count).unwrap_or(0) * tensor.dtype.size()];
     tensor.read_block(start, &mut bytes)?;
     if convert::fits_f32(tensor.dtype) {

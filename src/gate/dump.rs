@@ -9,6 +9,7 @@ use super::dump_tables::{self, Dumps};
 use super::{CheckOutcome, Progress, Request};
 use crate::compare::book::Book;
 use crate::compare::dump::{self as compare, UnitComparison};
+use crate::diagnose::{self, Peer, Scene};
 use crate::error::Error;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
@@ -102,6 +103,9 @@ fn step(
             judge(&unit.input(), &context, policy)
         })
         .collect();
+    if earlier.values().all(|earlier| earlier.culprit.is_none()) {
+        diagnose(&compared, &judged, outcome);
+    }
     inherit(&mut judged, earlier);
     let mut limits_used = Vec::new();
     for unit in judged {
@@ -112,6 +116,24 @@ fn step(
         outcome.operations.extend(unit.operations);
     }
     limits_used
+}
+
+/// Looks for causes while the dumps are at hand: at the first culprit of the step, and at units that have none.
+fn diagnose(compared: &[Compared<'_>], judged: &[JudgedUnit], outcome: &mut CheckOutcome) {
+    let first = first_of(judged.iter().map(|unit| &unit.unit));
+    let inputs: Vec<Peer<'_>> = compared.iter().map(Compared::input).collect();
+    for (index, (unit, input)) in judged.iter().zip(&inputs).enumerate() {
+        // The same place, not equal numbers: a NaN among them equals nothing.
+        let is_later = |culprit: &Culprit| !first.is_some_and(|first| std::ptr::eq(first, culprit));
+        if unit.unit.culprit.as_ref().is_some_and(is_later) {
+            continue;
+        }
+        let peers = inputs.iter().enumerate().filter(|(other, _)| *other != index);
+        let peers: Vec<Peer<'_>> = peers.map(|(_, peer)| *peer).collect();
+        let Some(folders) = compared.get(index).map(|unit| *unit.pair) else { continue };
+        let scene = Scene { input, unit: &unit.unit, findings: &unit.findings, folders, peers: &peers };
+        outcome.diagnoses.extend(diagnose::in_dump(&scene));
+    }
 }
 
 /// A limit rule of the policy that fits nothing protects nothing.
@@ -231,13 +253,18 @@ fn missing_finding(missing: &Missing<'_>) -> Finding {
 /// The culprit the comment names: of the earliest step that has one, the first in execution order, lowest rank first.
 pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
     let units = checks.iter().filter(|check| check.id == CheckId::Dump).flat_map(|check| &check.units);
-    let culprits = units.filter_map(|unit| match unit {
-        Unit::Dump(unit) => {
-            let culprit = unit.culprit.as_ref()?;
-            let order = unit.profile.iter().position(|point| point.op == culprit.op).unwrap_or(usize::MAX);
-            Some(((culprit.step, order, culprit.rank), culprit))
-        }
+    let units = units.filter_map(|unit| match unit {
+        Unit::Dump(unit) => Some(unit.as_ref()),
         _ => None,
     });
-    culprits.min_by_key(|(key, _)| *key).map(|(_, culprit)| culprit.clone())
+    first_of(units).cloned()
+}
+
+fn first_of<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
+    let culprits = units.filter_map(|unit| {
+        let culprit = unit.culprit.as_ref()?;
+        let order = unit.profile.iter().position(|point| point.op == culprit.op).unwrap_or(usize::MAX);
+        Some(((culprit.step, order, culprit.rank), culprit))
+    });
+    culprits.min_by_key(|(key, _)| *key).map(|(_, culprit)| culprit)
 }

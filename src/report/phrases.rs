@@ -100,6 +100,7 @@ mod tests {
             "verdict_",
             "icon_",
             "check_",
+            "next_dump_",
             "checker_",
             "side_",
             "state_",

@@ -41,8 +41,9 @@ pub struct Options<'a> {
 }
 
 /// How many rows a section shows before length matters.
-const ROOM: [(&str, usize); 8] = [
+const ROOM: [(&str, usize); 9] = [
     ("diagnoses", 5),
+    ("evidence", 3),
     ("findings", 30),
     ("config", 1),
     ("rules", 100),

@@ -18,6 +18,8 @@ use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that are shown; the rest are counted.
 const MOST_FINDINGS: usize = 5;
+/// Likely causes that are shown.
+const MOST_DIAGNOSES: usize = 5;
 /// Rules and units that are shown.
 const MOST_ROWS: usize = 20;
 
@@ -45,6 +47,7 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     if let Some(culprit) = &view.culprit {
         lines.extend(page.culprit(culprit)?);
     }
+    lines.extend(page.diagnoses()?);
     lines.extend(page.findings()?);
     if view.next.as_str() != Some("") {
         lines.push(format!("{}{}{}", page.bold(&page.word("next")?), page.word("colon")?, view.next));
@@ -207,15 +210,31 @@ impl Page<'_> {
         self.section("culprit_heading", lines.into_iter().map(|line| format!("  {line}")).collect())
     }
 
+    fn diagnoses(&self) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (index, row) in self.view.diagnoses.iter().take(MOST_DIAGNOSES).enumerate() {
+            let place = self.writer.name(&row.place);
+            let sureness = self.writer.phrase("in_brackets", &context! { text => row.sureness.clone() })?;
+            lines.push(format!("  {}. {}{sureness}{}{place}", index + 1, row.title, self.word("comma")?));
+            lines.extend(row.evidence.iter().map(|sign| format!("     - {sign}")));
+            if row.advice.as_str() != Some("") {
+                lines.push(format!("     → {}", row.advice));
+            }
+        }
+        if lines.is_empty() { Ok(lines) } else { self.section("diagnoses_heading", lines) }
+    }
+
     fn findings(&self) -> Result<Vec<String>> {
         let others = self.view.findings.iter().filter(|row| !row.is_culprit && row.severity >= Severity::Warn);
         let others: Vec<&FindingRow> = others.collect();
         let mut lines = Vec::new();
+        let mut last = &self.view.next;
         for row in others.iter().take(MOST_FINDINGS) {
             let sign = self.painted(super::summary::sign(row.severity.verdict()), row.severity.verdict());
             lines.push(format!("  {sign} {}", row.message));
-            if row.help.as_str() != Some("") && row.help != self.view.next {
+            if row.help.as_str() != Some("") && row.help != *last {
                 lines.push(format!("    → {}", row.help));
+                last = &row.help;
             }
         }
         if others.len() > MOST_FINDINGS {

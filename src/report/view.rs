@@ -7,10 +7,13 @@ use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
 
+use super::causes::{self, DiagnosisRow};
 use super::frame::{self, Frame};
+use super::next_dump::{self, NextDumpView};
 use super::phrases;
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult};
+use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding, RuleOutcome};
 use crate::judge::number::Number;
@@ -33,7 +36,11 @@ pub struct View {
     pub culprit: Option<CulpritView>,
     /// The next operation that adds error of its own.
     pub runner_up: Option<CulpritView>,
-    /// What to do next; empty where nothing is to be done.
+    /// Likely causes, the likeliest first.
+    pub diagnoses: Vec<DiagnosisRow>,
+    /// What to collect next, where that would show more.
+    pub next_dump: Option<NextDumpView>,
+    /// What to do next; empty where nothing is to be done, and where a likely cause brings advice of its own.
     pub next: Value,
     /// All findings, the worst first.
     pub findings: Vec<FindingRow>,
@@ -135,7 +142,13 @@ impl View {
             reason: build.reason(culprit.as_ref(), &findings)?,
             checks: result.checks.iter().map(|check| build.check(check, &findings)).collect::<Result<_>>()?,
             runner_up: build.runner_up().map(|culprit| build.culprit(culprit)).transpose()?,
-            next: next(culprit.as_ref(), &findings),
+            next: if result.diagnoses.is_empty() { next(culprit.as_ref(), &findings) } else { safe(String::new()) },
+            diagnoses: result
+                .diagnoses
+                .iter()
+                .map(|diagnosis| causes::row(diagnosis, writer))
+                .collect::<Result<_>>()?,
+            next_dump: result.next_dump.as_ref().map(|next| next_dump::view(next, writer)).transpose()?,
             culprit,
             findings,
             rules: build.rules(),
@@ -169,9 +182,21 @@ impl Builder<'_> {
             code: finding.code.clone(),
             place: finding.place.clone(),
             message: safe(message),
-            help: safe(help),
+            help: safe(if self.is_diagnosed(&finding.code) { String::new() } else { help }),
             is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| is_about(finding, culprit)),
         })
+    }
+
+    /// Whether a likely cause is about findings of this code: its advice takes the place of theirs.
+    fn is_diagnosed(&self, code: &str) -> bool {
+        let names = |cause: &Diagnosis, finding: &Finding| {
+            let told = Some(&Fact::Text(finding.code.clone()));
+            finding.check == CheckId::Dump || cause.signs.iter().any(|sign| sign.facts.get("finding_code") == told)
+        };
+        let about = |finding: &Finding| {
+            self.result.diagnoses.iter().any(|cause| cause.place == finding.place && names(cause, finding))
+        };
+        self.result.findings.iter().any(|finding| finding.code == code && about(finding))
     }
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {

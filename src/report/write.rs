@@ -7,7 +7,7 @@ use std::path::Path;
 use super::messages::{self, Language};
 use super::templates::Templates;
 use super::{GateResult, Outcome};
-use super::{code_quality, issue, junit, metrics, page, plot, sarif, summary};
+use super::{causes, code_quality, issue, junit, metrics, page, plot, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Cell, Table};
@@ -31,6 +31,7 @@ pub struct Options<'a> {
 /// Writes message texts into the result, then every document into the folder.
 pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     messages::fill(&mut outcome.result.findings, options.language)?;
+    causes::fill(&mut outcome.result.diagnoses, options.language)?;
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let json = serde_json::to_string_pretty(&outcome.result).map_err(internal)?;
     file(options.out, "result.json", (json + "\n").as_bytes())?;

@@ -84,11 +84,24 @@ impl Writer {
             let message = format!("{}: {}", self.name(&finding.code), self.name(&finding.place));
             return Ok(Text { message, help: String::new() });
         };
-        let mut context: BTreeMap<&str, Value> =
-            finding.facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact))).collect();
+        let mut context = self.facts(&finding.facts);
         context.insert("where", finding.place.clone().into());
         let render = |template| self.render_text(&finding.code, template, &context);
         Ok(Text { message: render(message)?, help: render(help)? })
+    }
+
+    /// A template over facts, as findings have them; `name` stands in errors.
+    pub fn statement(&self, name: &str, template: &str, facts: &BTreeMap<String, Fact>) -> Result<String> {
+        self.render_text(name, template.trim_end(), self.facts(facts))
+    }
+
+    /// A sentence that may quote an artifact.
+    pub fn prose(&self, text: &str) -> String {
+        escape::prose(text, self.target)
+    }
+
+    fn facts<'a>(&self, facts: &'a BTreeMap<String, Fact>) -> BTreeMap<&'a str, Value> {
+        facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact))).collect()
     }
 
     fn fact(&self, name: &str, fact: &Fact) -> Value {

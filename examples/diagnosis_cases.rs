@@ -1,0 +1,71 @@
+//! The table of `docs/diagnosis-cases.md`: each case with its kind of fault and the causes the gate names.
+//!
+//! ```sh
+//! cargo run --example diagnosis_cases -- tests/fixtures > docs/diagnosis-cases.md
+//! ```
+#![allow(
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    reason = "a table on standard output, from files of a known shape"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use precision_gate::error::Result;
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::report::causes;
+use precision_gate::report::messages::Language;
+use serde_json::Value;
+
+fn main() -> Result<()> {
+    let root = std::env::args().nth(1).unwrap_or_else(|| "tests/fixtures".to_owned());
+    println!("# Likely causes, case by case\n");
+    println!(
+        "Made by `cargo run --example diagnosis_cases -- tests/fixtures`. A case's fault was planted; its kind is in"
+    );
+    println!(
+        "`case.json`. Causes stand in the order of the report; [diagnoses.md](diagnoses.md) says which fits which kind.\n"
+    );
+    println!("| case | kind of fault | likely causes | evidence of the first | where |");
+    println!("|---|---|---|---|---|");
+    for group in ["dumps", "loss"] {
+        for case in cases(&Path::new(&root).join(group)) {
+            println!("{}", row(&case)?);
+        }
+    }
+    Ok(())
+}
+
+fn cases(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of cases").flatten().map(|entry| entry.path());
+    let mut cases: Vec<PathBuf> = entries.filter(|path| path.join("case.json").exists()).collect();
+    cases.sort();
+    cases
+}
+
+fn row(case: &Path) -> Result<String> {
+    let spec: Value = serde_json::from_slice(&fs::read(case.join("case.json")).expect("case.json")).expect("JSON");
+    let request = Request {
+        baseline: case.join("gpu").display().to_string(),
+        candidate: case.join("npu").display().to_string(),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy: Policy::default(),
+        matching: Matching::default(),
+    };
+    let mut diagnoses = gate::run(&request, &Quiet)?.result.diagnoses;
+    causes::fill(&mut diagnoses, Language::En)?;
+    let named: Vec<String> =
+        diagnoses.iter().map(|diagnosis| format!("`{}` ({})", diagnosis.cause, diagnosis.sureness.as_str())).collect();
+    let first = diagnoses.first();
+    Ok(format!(
+        "| {} | {} | {} | {} | {} |",
+        spec["case"].as_str().unwrap_or_default(),
+        spec["truth"]["kind"].as_str().unwrap_or_default(),
+        named.join(", "),
+        first.map_or(String::new(), |diagnosis| diagnosis.evidence.join("; ").replace('|', "\\|")),
+        first.map_or(String::new(), |diagnosis| format!("`{}`", diagnosis.place)),
+    ))
+}

@@ -1,0 +1,139 @@
+//! The register of causes: every code a diagnosis can carry, stable for ever, one file per cause.
+//!
+//! A cause may be seen in a dump, in training curves, or by what the config check found; each file says what it takes
+//! as evidence and how sure that makes it.
+
+mod argument_differs;
+mod checksum_differs;
+mod communication;
+mod dtype_differs;
+mod gradient_only;
+mod hyperparameters_differ;
+mod input_differs;
+mod missing_operations;
+mod near_tie;
+mod other_algorithm;
+mod overflow;
+mod randomness;
+mod reduced_precision;
+mod saturation;
+mod shape_differs;
+mod silent_corruption;
+mod wrong_weights_or_data;
+mod zero_gradient;
+
+use super::curves::Curves;
+use super::scene::Scene;
+use super::{Diagnosis, Statement};
+use crate::judge::finding::Finding;
+
+/// One cause: how it is recognised, and what joins it.
+#[derive(Debug)]
+pub struct Cause {
+    /// Stable, kebab-case.
+    pub code: &'static str,
+    /// Pages to read on.
+    pub links: &'static [&'static str],
+    /// Looks at a dump's culprit and its surroundings.
+    in_dump: fn(&Scene<'_>) -> Option<Diagnosis>,
+    /// Looks at training curves.
+    in_curves: fn(&Curves<'_>) -> Option<Diagnosis>,
+    /// Looks at findings of the config check.
+    in_config: fn(&[&Finding]) -> Option<Diagnosis>,
+    /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference.
+    is_last_resort: bool,
+    /// Causes a dump may show that explain what curves show of this one.
+    explained_by: &'static [&'static str],
+    /// Codes of findings that are further signs of this cause where a dump or a curve shows it.
+    supported_by: &'static [&'static str],
+}
+
+impl Cause {
+    /// A cause with no way to be seen yet.
+    const fn new(code: &'static str) -> Self {
+        Self {
+            code,
+            links: &[],
+            in_dump: |_| None,
+            in_curves: |_| None,
+            in_config: |_| None,
+            is_last_resort: false,
+            explained_by: &[],
+            supported_by: &[],
+        }
+    }
+
+    pub(super) fn of_scene(&self, scene: &Scene<'_>) -> Option<Diagnosis> {
+        (self.in_dump)(scene)
+    }
+
+    pub(super) fn of_curves(&self, curves: &Curves<'_>) -> Option<Diagnosis> {
+        (self.in_curves)(curves)
+    }
+
+    pub(super) fn of_config(&self, findings: &[&Finding]) -> Option<Diagnosis> {
+        (self.in_config)(findings)
+    }
+
+    pub(super) fn speaks_last(&self) -> bool {
+        self.is_last_resort
+    }
+
+    /// Whether a diagnosis of the cause `other` explains what curves show of this one.
+    pub(super) fn is_explained_by(&self, other: &str) -> bool {
+        self.explained_by.contains(&other)
+    }
+
+    pub(super) fn is_supported_by(&self, finding: &Finding) -> bool {
+        self.supported_by.contains(&finding.code.as_str())
+    }
+}
+
+/// PyTorch's notes on what is reproducible.
+const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/randomness.html";
+/// PyTorch's notes on the accuracy of what it computes.
+const ACCURACY_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html";
+
+/// Every cause, the more specific before the more general: where two are as sure, the first is told first.
+pub const ALL: [&Cause; 18] = [
+    &saturation::CAUSE,
+    &overflow::CAUSE,
+    &randomness::CAUSE,
+    &zero_gradient::CAUSE,
+    &communication::CAUSE,
+    &silent_corruption::CAUSE,
+    &near_tie::CAUSE,
+    &hyperparameters_differ::CAUSE,
+    &wrong_weights_or_data::CAUSE,
+    &input_differs::CAUSE,
+    &reduced_precision::CAUSE,
+    &other_algorithm::CAUSE,
+    &missing_operations::CAUSE,
+    &argument_differs::CAUSE,
+    &shape_differs::CAUSE,
+    &dtype_differs::CAUSE,
+    &checksum_differs::CAUSE,
+    &gradient_only::CAUSE,
+];
+
+/// The cause with this code.
+pub fn find(code: &str) -> Option<&'static Cause> {
+    ALL.into_iter().find(|cause| cause.code == code)
+}
+
+/// A diagnosis from findings of the config check with one of these codes; nothing where there are none.
+fn from_findings(cause: &Cause, sureness: super::Sureness, findings: &[&Finding], codes: &[&str]) -> Option<Diagnosis> {
+    let mut fitting = findings.iter().filter(|finding| codes.contains(&finding.code.as_str())).peekable();
+    let first = fitting.peek()?;
+    let diagnosis = Diagnosis::new(cause, first.place.as_str(), sureness);
+    Some(diagnosis.signs(fitting.take(MOST_FINDINGS).map(|finding| finding_as_sign(finding))))
+}
+
+/// Findings of one kind that are told as signs; the rest stand among the findings.
+const MOST_FINDINGS: usize = 3;
+
+/// A finding as a sign: its code, place and facts, so that it reads as it does among the findings.
+pub(super) fn finding_as_sign(finding: &Finding) -> Statement {
+    let sign = Statement { code: "finding".to_owned(), facts: finding.facts.clone() };
+    sign.with("finding_code", finding.code.as_str()).with("finding_place", finding.place.as_str())
+}

@@ -1,0 +1,30 @@
+//! Element types differ: a cast that is missing or extra on one side.
+
+use super::super::scene::{Scene, api_of};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use crate::judge::finding::{Fact, Finding};
+use crate::read::dump::name::OpName;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("dtype-differs") };
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is(&["dtype-differs"]))?;
+    let sign = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign);
+    Some(diagnosis.signs(scene.findings_of("operations-missing").find_map(missing_cast)))
+}
+
+/// A cast that only one side made.
+fn missing_cast(finding: &Finding) -> Option<Statement> {
+    const CASTS: [&str; 9] =
+        ["to", "type", "half", "float", "double", "bfloat16", "type_as", "npu_dtype_cast", "_npu_dtype_cast"];
+    let (Some(Fact::List(operations)), Some(Fact::Text(side))) =
+        (finding.facts.get("operations"), finding.facts.get("side"))
+    else {
+        return None;
+    };
+    let is_cast = |name: &&String| CASTS.contains(&api_of(&OpName::parse(name).base));
+    let cast = operations.iter().find(is_cast)?;
+    Some(Statement::new("cast-missing").with("op", cast.as_str()).with("side", side.as_str()))
+}

@@ -1,0 +1,43 @@
+//! The forward pass agrees, the backward pass does not: a backward kernel, or a hook on gradients.
+
+use super::super::curves::{Curves, differences};
+use super::super::scene::Scene;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    in_curves,
+    is_last_resort: true,
+    explained_by: &[
+        "zero-gradient",
+        "input-differs",
+        "reduced-precision",
+        "other-algorithm",
+        "silent-corruption",
+        "communication",
+    ],
+    supported_by: &["curve-grad-norm"],
+    links: &["https://docs.pytorch.org/docs/stable/notes/gradcheck.html"],
+    ..Cause::new("gradient-only")
+};
+
+/// A gradient norm this far apart at a step of equal loss is no rounding: bf16 gradients stay below.
+const GRADIENTS_APART: f64 = 1e-2;
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is_backward())?;
+    let sign = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).sign(sign))
+}
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    let (step, apart) = differences(curves.gradients?).next()?;
+    let first = curves.loss.series.step.first().copied()?;
+    if !curves.starts_equal() || step != first || apart < GRADIENTS_APART {
+        return None;
+    }
+    let sign = Statement::new("loss-equal-gradients-apart").with("step", step).with("value", apart);
+    let diagnosis = Diagnosis::new(&CAUSE, curves.gradients?.metric.as_str(), Sureness::Likely).sign(sign);
+    Some(diagnosis.advise(Statement::new("gradient-only-in-curve")))
+}

@@ -1,0 +1,50 @@
+//! Learning rate, batch or parallel layout differ: the runs start equal and are updated otherwise.
+
+use super::super::curves::{Curves, EQUAL, differences};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::{Cause, finding_as_sign, from_findings};
+use crate::judge::finding::Finding;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_curves,
+    in_config,
+    explained_by: &[
+        "gradient-only",
+        "zero-gradient",
+        "wrong-weights-or-data",
+        "silent-corruption",
+        "overflow",
+        "reduced-precision",
+        "other-algorithm",
+    ],
+    supported_by: &["hyperparameter-one-sided"],
+    ..Cause::new("hyperparameters-differ")
+};
+
+/// A second step this far apart was updated otherwise; rounding of one update stays below (`standards.md` section 3).
+const UPDATED_OTHERWISE: f64 = 2e-4;
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    if let Some(finding) = curves.finding(&["learning-rate-differs"]) {
+        let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
+        return Some(diagnosis.sign(finding_as_sign(finding)).advise(Statement::new("learning-rate-differs")));
+    }
+    let mut steps = differences(curves.loss);
+    let (_, first) = steps.next()?;
+    let (step, second) = steps.next()?;
+    let same_gradient = curves.gradients.and_then(|unit| differences(unit).next()).is_none_or(|(_, rel)| rel <= EQUAL);
+    if first > EQUAL || second < UPDATED_OTHERWISE || !same_gradient {
+        return None;
+    }
+    let sign = Statement::new("first-update-differs").with("step", step).with("value", second);
+    Some(Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Possible).sign(sign))
+}
+
+fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
+    from_findings(
+        &CAUSE,
+        Sureness::Likely,
+        findings,
+        &["hyperparameter-differs", "hyperparameter-contradicts", "env-device-count-differs"],
+    )
+}

@@ -1,0 +1,111 @@
+//! An input built differently on the host: a table, a buffer, a constant that nothing dumped produced.
+//!
+//! The values are close and not equal: another float path made them, of another processor, library or type. A table of
+//! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
+
+use super::super::scene::{Scene, Suspect, elements_of, operations_of, record};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use super::wrong_weights_or_data::is_weight;
+use crate::read::dump::TensorRecord;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &[
+        "pip-version-differs",
+        "pip-rule-broken",
+        "pip-others-differ",
+        "dataset-differs",
+        "weights-nearly-equal",
+    ],
+    ..Cause::new("input-differs")
+};
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is(&["input-differs"]))?;
+    let op = suspect.culprit.op.as_str();
+    let sign = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign);
+    if suspect.is_backward() {
+        return Some(
+            Diagnosis { sureness: Sureness::Possible, ..diagnosis }.advise(Statement::new("input-of-backward")),
+        );
+    }
+    let table = record(suspect.value.baseline).and_then(inverse_frequency_base);
+    Some(match table {
+        Some(base) => diagnosis
+            .sign(Statement::new("inverse-frequencies").with("base", base))
+            .advise(Statement::new("inverse-frequencies")),
+        None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
+        None if is_in_graph(&suspect) => match before(scene, &suspect) {
+            Some(before) => {
+                let sign = Statement::new("made-by-undumped").with("before", before).with("op", op);
+                diagnosis.sign(sign).advise(Statement::new("input-of-undumped"))
+            }
+            None => diagnosis,
+        },
+        None => diagnosis,
+    })
+}
+
+/// Whether the input is part of the graph: an operation that was not dumped made it.
+fn is_in_graph(suspect: &Suspect<'_>) -> bool {
+    record(suspect.value.candidate).is_some_and(|record| record.requires_grad == Some(true))
+}
+
+/// The call before the culprit's, after which the one that was not dumped ran.
+fn before(scene: &Scene<'_>, suspect: &Suspect<'_>) -> Option<String> {
+    let comparison = scene.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
+    let (_, candidate) = operations_of(scene.input, comparison)?;
+    Some(candidate.name.clone())
+}
+
+/// The base of a table of inverse frequencies, where a tensor is one: values of `base^(−2i/d)` for `i < d/2`.
+fn inverse_frequency_base(record: &TensorRecord) -> Option<f64> {
+    /// Bases in use: 10 000 and its multiples for long contexts.
+    const BASES: std::ops::RangeInclusive<f64> = 1e3..=1e8;
+    let (max, min) = (record.max.as_f64()?, record.min.as_f64()?);
+    let elements = elements_of(&record.shape);
+    let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && elements <= 4096;
+    #[allow(clippy::cast_precision_loss, reason = "at most 4096")]
+    let dimension = 2.0 * elements.min(4096) as f64;
+    if !is_vector || (max - 1.0).abs() > 1e-3 || !(0.0..0.1).contains(&min) {
+        return None;
+    }
+    let base = min.powf(-dimension / (dimension - 2.0));
+    // The recorded smallest value is rounded; bases are round numbers.
+    let unit = 10_f64.powf(base.log10().floor() - 1.0);
+    let round = (base / unit).round() * unit;
+    BASES.contains(&base).then_some(round)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::json::Json;
+
+    fn table(max: f64, min: f64, shape: Vec<u64>) -> TensorRecord {
+        TensorRecord {
+            type_name: "torch.Tensor".into(),
+            dtype: "torch.float32".into(),
+            shape,
+            max: Json::Float(max),
+            min: Json::Float(min),
+            mean: Json::Null,
+            norm: Json::Null,
+            requires_grad: Some(false),
+            checksum: None,
+            data_name: None,
+        }
+    }
+
+    #[test]
+    fn a_table_of_inverse_frequencies_is_known_by_its_range() {
+        let min = |base: f64, dimension: f64| base.powf(-(dimension - 2.0) / dimension);
+        assert_eq!(inverse_frequency_base(&table(1.0, min(1e4, 128.0), vec![64])), Some(1e4));
+        assert_eq!(inverse_frequency_base(&table(1.0, min(5e5, 64.0), vec![1, 32, 1])), Some(5e5));
+        assert_eq!(inverse_frequency_base(&table(1.0, 0.0, vec![64])), None, "a mask");
+        assert_eq!(inverse_frequency_base(&table(0.7, 0.001, vec![64])), None);
+        assert_eq!(inverse_frequency_base(&table(1.0, 0.001, vec![8, 8])), None);
+    }
+}

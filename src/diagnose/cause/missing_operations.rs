@@ -1,0 +1,87 @@
+//! Operations that only one side recorded, while the numbers around them agree: a scripted or fused function, an
+//! operator that is not hooked, or calls of another name for the same.
+
+use std::collections::BTreeSet;
+
+use super::super::scene::Scene;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use crate::judge::finding::{Fact, Finding};
+use crate::read::frame::{Frame, innermost_own};
+use crate::verdict::Severity;
+
+pub(super) const CAUSE: Cause =
+    Cause { in_dump, links: &["https://docs.pytorch.org/docs/stable/jit.html"], ..Cause::new("missing-operations") };
+
+/// Operations named in the evidence; the findings list more.
+const MOST_NAMES: usize = 6;
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let gaps: Vec<&Finding> =
+        scene.findings_of("operations-missing").filter(|finding| finding.severity >= Severity::Warn).collect();
+    let first = gaps.first()?;
+    // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
+    if scene.unit.compared == 0 {
+        return None;
+    }
+    let sides: BTreeSet<&str> = gaps.iter().filter_map(|finding| text(finding, "side")).collect();
+    let sureness = if scene.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
+    let mut diagnosis =
+        Diagnosis::new(&CAUSE, first.place.as_str(), sureness).signs(sides.iter().map(|side| missing(side, &gaps)));
+    if scene.unit.culprit.is_none() {
+        diagnosis = diagnosis.sign(Statement::new("numbers-agree-around").with("compared", scene.unit.compared));
+    }
+    let frames: Vec<Frame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
+    if let Some(frame) = frames.first() {
+        let place = format!("{}:{}", frame.file, frame.line);
+        let sign = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
+        diagnosis = diagnosis.sign(sign);
+    }
+    Some(advised(diagnosis, &sides, &gaps, &frames))
+}
+
+/// How many operations a side lacks, and which come first.
+fn missing(side: &str, gaps: &[&Finding]) -> Statement {
+    let own = || gaps.iter().filter(|finding| text(finding, "side") == Some(side));
+    let count: u64 = own()
+        .filter_map(|finding| match finding.facts.get("count") {
+            Some(Fact::Count(count)) => Some(*count),
+            _ => None,
+        })
+        .sum();
+    let names = own().filter_map(|finding| match finding.facts.get("operations") {
+        Some(Fact::List(names)) => Some(names),
+        _ => None,
+    });
+    let names: Vec<String> = names.flatten().take(MOST_NAMES).cloned().collect();
+    Statement::new("only-on-one-side").with("side", side).with("count", count).with("operations", names)
+}
+
+fn text<'a>(finding: &'a Finding, fact: &str) -> Option<&'a str> {
+    match finding.facts.get(fact) {
+        Some(Fact::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn frame(finding: &Finding) -> Option<Frame> {
+    match finding.facts.get("stack") {
+        Some(Fact::List(stack)) => innermost_own(stack),
+        _ => None,
+    }
+}
+
+/// One function on one side is scripted or fused on the other; calls missing on both sides are two names for the same;
+/// backward calls alone are hooks that were not there.
+fn advised(diagnosis: Diagnosis, sides: &BTreeSet<&str>, gaps: &[&Finding], frames: &[Frame]) -> Diagnosis {
+    let functions: BTreeSet<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
+    let only_backward = gaps.iter().all(|finding| finding.place.contains("backward"));
+    match (sides.len(), functions.iter().next()) {
+        (2.., _) => diagnosis.advise(Statement::new("operations-replaced")),
+        _ if only_backward => diagnosis.advise(Statement::new("backward-not-recorded")),
+        (_, Some(function)) if functions.len() == 1 => {
+            diagnosis.advise(Statement::new("function-not-recorded").with("function", *function))
+        }
+        _ => diagnosis,
+    }
+}

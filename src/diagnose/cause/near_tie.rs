@@ -1,0 +1,45 @@
+//! A near tie: a choice (an expert, the largest element, a comparison) falls otherwise where its inputs tie.
+//!
+//! Judging knows a tie by noise in the inputs. Where inputs are equal to the last bit, data show it: both sides chose
+//! other places, and the same values.
+
+use super::super::scene::{Scene, Suspect};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect()?;
+    let is_tie = suspect.is(&["near-tie"]) || suspect.is(&["integer-differs"]) && chooses_equals(scene, &suspect);
+    if !is_tie {
+        return None;
+    }
+    let received = suspect.culprit.metrics.get("received").map_or(0.0, |number| number.0);
+    let sign = Statement::new("choice-differs").with("op", suspect.culprit.op.as_str()).with("received", received);
+    let share = suspect.culprit.metrics.get("unequal_share").map(|number| number.0);
+    let share = share.map(|share| Statement::new("choices-moved").with("share", share));
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign).signs(share))
+}
+
+/// Whether the culprit holds indices along the last axis of an input, and both sides' indices stand for values that
+/// are equal within the limit.
+fn chooses_equals(scene: &Scene<'_>, suspect: &Suspect<'_>) -> bool {
+    let chosen = scene.data(&suspect.value).filter(|_| suspect.is_made());
+    let input = suspect.inputs().find(|both| both.dtypes().is_some_and(|(dtype, _)| dtype.is_float()));
+    let Some((chosen, input)) = chosen.zip(input.and_then(|input| scene.data(&input))) else { return false };
+    let rows = input.baseline.len() / input.width;
+    if rows == 0 || chosen.baseline.len() % rows != 0 {
+        return false;
+    }
+    let per_row = chosen.baseline.len() / rows;
+    let value = |values: &[f64], place: usize, index: f64| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked to lie in the row")]
+        let column = (index >= 0.0 && index < super::super::values::count_of(input.width)).then_some(index as usize)?;
+        values.get(place / per_row * input.width + column).copied()
+    };
+    chosen.baseline.iter().zip(&chosen.candidate).enumerate().all(|(place, (ours, theirs))| {
+        let (ours, theirs) = (value(&input.baseline, place, *ours), value(&input.candidate, place, *theirs));
+        ours.zip(theirs).is_some_and(|(a, b)| (a - b).abs() <= 1e-6 * a.abs().max(b.abs()))
+    })
+}

@@ -1,0 +1,89 @@
+//! Another algorithm: the operation computes another formula, another constant, or the same formula in a way that
+//! cancels.
+//!
+//! Inputs agree and arguments are equal, so the call is the same and the kernel is not. Surest is a formula that fits
+//! the pair; then an error that is systematic (of one sign, or a function of the input); then its size alone, which no
+//! precision explains.
+
+use super::super::formula;
+use super::super::scene::{Scene, Suspect, record};
+use super::super::values::Data;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use super::reduced_precision::operands;
+use crate::judge::dump::limits::band;
+use crate::read::dump::TensorKind;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };
+
+/// Errors of one sign to this share are no rounding.
+const ONE_SIDED: f64 = 0.9;
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(Suspect::is_made)?;
+    if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() || is_told_otherwise(scene)
+    {
+        return None;
+    }
+    let data = scene.data(&suspect.value);
+    let place = suspect.culprit.tensor.as_str();
+    // A value saved by hand has no inputs of its own.
+    let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
+    let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
+    if let Some(formula) = formula::fitting(scene, &suspect, data.as_ref()) {
+        let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(agree).sign(formula);
+        return Some(diagnosis.advise(action));
+    }
+    if let Some(ratio) = cancelling(&suspect) {
+        let sign = Statement::new("variance-cancels").with("ratio", ratio);
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign);
+        return Some(diagnosis.advise(Statement::new("cancelling-variance")));
+    }
+    if let Some(sign) = systematic(scene, &suspect, data.as_ref()) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign));
+    }
+    if operands(&suspect).is_some() {
+        return None;
+    }
+    let sureness = if suspect.is(&["output-diverges"]) { Sureness::Likely } else { Sureness::Possible };
+    Some(Diagnosis::new(&CAUSE, place, sureness).sign(agree))
+}
+
+/// Whether a more specific cause explains the culprit already.
+fn is_told_otherwise(scene: &Scene<'_>) -> bool {
+    let specific = [
+        &super::randomness::CAUSE,
+        &super::zero_gradient::CAUSE,
+        &super::silent_corruption::CAUSE,
+        &super::communication::CAUSE,
+        &super::reduced_precision::CAUSE,
+    ];
+    let surely = |diagnosis: Diagnosis| diagnosis.sureness > Sureness::Possible;
+    specific.into_iter().any(|cause| cause.of_scene(scene).is_some_and(surely))
+}
+
+/// Error of one sign, or one that follows the input.
+fn systematic(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+    let data = data?;
+    if let Some(share) = data.one_sidedness(suspect.limit()).filter(|share| *share >= ONE_SIDED) {
+        return Some(Statement::new("one-sign").with("share", share));
+    }
+    let input = suspect.inputs().find(|both| both.kind == TensorKind::Input)?;
+    data.is_function_of(&scene.data(&input)?.baseline).then(|| Statement::new("follows-input"))
+}
+
+/// How many times its spread the mean of a normalisation's input is, where `E[x²] − E[x]²` loses the digits that the
+/// error shows: rounding of `x²` is that ratio squared times larger in the variance.
+fn cancelling(suspect: &Suspect<'_>) -> Option<f64> {
+    let api = suspect.api().to_ascii_lowercase();
+    let is_variance = api.contains("norm") || matches!(api.as_str(), "var" | "std" | "var_mean" | "std_mean");
+    let input = suspect.inputs().find(|both| both.kind == TensorKind::Input).filter(|_| is_variance)?;
+    let record = record(input.baseline)?;
+    let (max, min, mean) = (record.max.as_f64()?, record.min.as_f64()?, record.mean.as_f64()?);
+    // A range spans about four deviations.
+    let ratio = mean.abs() / ((max - min) / 4.0);
+    let dtype = crate::dtype::Dtype::parse(&record.dtype)?;
+    let lost = ratio * ratio * dtype.unit_roundoff();
+    (ratio.is_finite() && lost > band(Some(dtype)).noise).then_some(ratio)
+}

@@ -1,0 +1,60 @@
+//! Where NaN or infinity begins: the first operation with finite inputs whose output is not finite.
+//!
+//! The walk over ranks and collectives (`dump-compare.md` section 5.1) has been done by then: the culprit is the first
+//! of its unit, and a rank that only received it has none.
+
+use super::super::curves::Curves;
+use super::super::scene::{Both, Scene, Suspect, record};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::saturation::saturated;
+use super::{Cause, finding_as_sign};
+use crate::read::dump::Leaf;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    in_curves,
+    explained_by: &["saturation", "silent-corruption"],
+    supported_by: &["weights-non-finite-one-sided"],
+    links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"],
+    ..Cause::new("overflow")
+};
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+    if saturated(&suspect).is_some() {
+        return None;
+    }
+    let side = if candidate_is_broken(&suspect) { "candidate" } else { "baseline" };
+    let place = suspect.culprit.tensor.as_str();
+    let op = suspect.culprit.op.as_str();
+    if !suspect.is_made() {
+        let sign = Statement::new("non-finite-input").with("side", side).with("op", op);
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
+    }
+    let of_side = |both: Both<'_>| {
+        if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) }
+    };
+    let spreads = suspect.inputs().any(of_side);
+    let (code, sureness) =
+        if spreads { ("non-finite-spreads", Sureness::Likely) } else { ("overflow-begins", Sureness::Certain) };
+    Some(Diagnosis::new(&CAUSE, place, sureness).sign(Statement::new(code).with("side", side).with("op", op)))
+}
+
+/// Whether the candidate's value holds NaN or infinity, by its data where it was compared, else by its statistics.
+fn candidate_is_broken(suspect: &Suspect<'_>) -> bool {
+    match suspect.value.comparison.stats.as_deref() {
+        Some(stats) => stats.nan_candidate + stats.inf_candidate > 0,
+        None => is_recorded_broken(suspect.value.candidate),
+    }
+}
+
+fn is_recorded_broken(leaf: &Leaf) -> bool {
+    let Some(record) = record(leaf) else { return false };
+    [&record.max, &record.min].into_iter().any(|value| value.as_f64().is_some_and(|value| !value.is_finite()))
+}
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    let finding = curves.finding(&["curve-hidden-failure", "curve-non-finite"])?;
+    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(finding_as_sign(finding));
+    Some(diagnosis.advise(Statement::new("overflow-in-curve")))
+}

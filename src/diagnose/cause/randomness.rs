@@ -1,0 +1,127 @@
+//! Randomness left in: the two runs draw other numbers.
+//!
+//! In a dump the first difference stands at an operation that draws, and it did draw (a dropout with p = 0 or in
+//! evaluation does not); or, whatever the operation is called, its data show two masks: as many zeros at other places
+//! and equal values elsewhere. Masks that agree, and values that differ where both masks keep them, speak against it.
+
+use super::super::scene::{Scene, Suspect};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::{Cause, from_findings};
+use crate::judge::finding::Finding;
+use crate::read::json::Json;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    in_config,
+    supported_by: &[
+        "curve-randomness",
+        "first-step-differs",
+        "determinism-dropout",
+        "determinism-hash-seed",
+        "determinism-seed-all",
+    ],
+    links: &[super::RANDOMNESS_NOTES],
+    ..Cause::new("randomness")
+};
+
+/// Calls that draw random numbers, beside every kind of dropout (`torch`, `torch.Tensor`, `torch.nn.functional`).
+const DRAWS: [&str; 27] = [
+    "bernoulli",
+    "bernoulli_",
+    "cauchy_",
+    "exponential_",
+    "fractional_max_pool2d",
+    "geometric_",
+    "gumbel_softmax",
+    "log_normal_",
+    "multinomial",
+    "normal",
+    "normal_",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "random_",
+    "randperm",
+    "rrelu",
+    "rrelu_",
+    "trunc_normal_",
+    "uniform",
+    "uniform_",
+    "kaiming_uniform_",
+    "xavier_uniform_",
+];
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| !suspect.is_backward())?;
+    if !suspect.is(&[
+        "output-diverges",
+        "other-precision",
+        "input-differs",
+        "integer-differs",
+        "checksum-differs",
+        "near-tie",
+    ]) {
+        return None;
+    }
+    let data = scene.data(&suspect.value);
+    let masked = data.as_ref().map(|data| data.is_masked_differently(suspect.limit()));
+    let op = suspect.culprit.op.as_str();
+    let mut signs = Vec::new();
+    let drawn = if suspect.is_made() { drawing(&suspect) } else { None };
+    match (&drawn, masked) {
+        // The masks are the same, or what they keep differs: drawing is not what went wrong.
+        (Some(Draw::Dropout(_)), Some(false)) | (None, None | Some(false)) => return None,
+        _ => {}
+    }
+    match &drawn {
+        Some(Draw::Dropout(Some(p))) => signs.push(Statement::new("dropout-draws").with("op", op).with("p", *p)),
+        Some(_) => signs.push(Statement::new("operation-draws").with("op", op)),
+        None => {}
+    }
+    if masked == Some(true) {
+        signs.push(Statement::new("masks-differ").with("op", op));
+    } else {
+        signs.push(Statement::new("inputs-agree").with("op", op));
+    }
+    let sureness = if drawn.is_some() { Sureness::Certain } else { Sureness::Likely };
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).signs(signs);
+    Some(match drawn {
+        Some(Draw::Numbers) => diagnosis.advise(Statement::new("randomness-of-draws")),
+        _ => diagnosis,
+    })
+}
+
+/// How an operation draws.
+enum Draw {
+    /// A mask that drops elements with this probability, where it is recorded.
+    Dropout(Option<f64>),
+    /// Random numbers or choices.
+    Numbers,
+}
+
+/// Whether the operation drew; `None` where it does not, as its name and arguments say.
+fn drawing(suspect: &Suspect<'_>) -> Option<Draw> {
+    let api = suspect.api();
+    let number = |keyword: &str, position: Option<usize>| suspect.argument(keyword, position).and_then(Json::as_f64);
+    if api.to_ascii_lowercase().contains("dropout") {
+        let training = suspect.argument("training", Some(2)).and_then(Json::as_bool);
+        let p = number("p", Some(1));
+        return (training != Some(false) && p.is_none_or(|p| p > 0.0)).then_some(Draw::Dropout(p));
+    }
+    if DRAWS.contains(&api) {
+        return Some(Draw::Numbers);
+    }
+    // Fused attention drops inside.
+    let p = number("dropout_p", (api == "scaled_dot_product_attention").then_some(4))
+        .or_else(|| number("keep_prob", None).map(|keep| 1.0 - keep))
+        .filter(|p| *p > 0.0)?;
+    Some(Draw::Dropout(Some(p)))
+}
+
+fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
+    from_findings(&CAUSE, Sureness::Likely, findings, &["seed-differs", "random-count-differs", "random-unmatched"])
+}

@@ -1,0 +1,164 @@
+//! Another precision: the operation ran with narrower operands, or stored its result in a narrower type.
+//!
+//! Operands rounded to `p` bits leave an error of about `2^−p` of the scale in a matrix product, whatever its size, so
+//! the size tells the type: 2^-11 for fp16, TF32 and HF32, 2^-8 for bf16, 2^-24 for fp32 in place of fp64. Any
+//! operation that stored its result in a narrower type leaves numbers that this type holds exactly.
+
+use half::{bf16, f16};
+
+use super::super::formula;
+use super::super::scene::{Both, Scene, Suspect};
+use super::super::values::Data;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use crate::compare::dump::Basis;
+use crate::dtype::Dtype;
+use crate::read::dump::TensorKind;
+use crate::read::json::Json;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &["env-pair-differs", "env-watched-differs", "weights-precision-differs"],
+    links: &[super::ACCURACY_NOTES, "https://docs.pytorch.org/docs/stable/notes/cuda.html"],
+    ..Cause::new("reduced-precision")
+};
+
+/// Matrix products and what is made of them; names in lower case, as APIs and as module classes.
+const PRODUCTS: [&str; 13] = [
+    "linear",
+    "matmul",
+    "addmm",
+    "addbmm",
+    "baddbmm",
+    "bmm",
+    "einsum",
+    "conv",
+    "attention",
+    "bilinear",
+    "tensordot",
+    "lstm",
+    "gru",
+];
+/// Names that only mean a product as a whole.
+const WHOLE_PRODUCTS: [&str; 4] = ["mm", "mv", "dot", "__rmatmul__"];
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect()?;
+    let place = suspect.culprit.tensor.as_str();
+    let (wide, narrow) = suspect.value.dtypes()?;
+    if suspect.is(&["dtype-differs"]) {
+        let sign =
+            Statement::new("narrower-type").with("baseline", wide.to_string()).with("candidate", narrow.to_string());
+        let is_narrower = narrow.is_float() && wide.is_float() && narrow.unit_roundoff() > wide.unit_roundoff();
+        return is_narrower.then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
+    }
+    if !suspect.is_made() || !suspect.is(&["output-diverges", "other-precision"]) || wide != narrow {
+        return None;
+    }
+    let data = scene.data(&suspect.value);
+    if let Some(stored) = stored_in(&suspect.value, data.as_ref()) {
+        let sign = Statement::new("stored-narrower").with("type", stored.to_string()).with("error", suspect.error());
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(sign));
+    }
+    let (types, unit) = operands(&suspect)?;
+    if formula::fitting(scene, &suspect, data.as_ref()).is_some() {
+        return None;
+    }
+    let one_sided = data.and_then(|data| data.one_sidedness(suspect.limit()));
+    let sureness = match one_sided {
+        Some(share) if share > 0.9 => return None,
+        _ if unit > 0.0 => Sureness::Likely,
+        _ => Sureness::Possible,
+    };
+    let sign = Statement::new("error-fits-type")
+        .with("op", suspect.culprit.op.as_str())
+        .with("error", suspect.error())
+        .with("types", types.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>())
+        .with("unit", unit);
+    Some(Diagnosis::new(&CAUSE, place, sureness).sign(sign))
+}
+
+/// The narrower type of a product's operands that the error's size fits, and that type's unit; the unit is 0 where
+/// the values are 16 bits wide and only the accumulation can be narrower.
+pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str], f64)> {
+    let (baseline, candidate) = suspect.value.dtypes()?;
+    let wide = if baseline.unit_roundoff() >= candidate.unit_roundoff() { baseline } else { candidate };
+    let error = suspect.error();
+    // A result smaller than its terms shows their rounding enlarged; a long sum of roundings of either sign, and
+    // statistics in place of elements, reduced.
+    let fits = |unit: f64| (unit / 32.0..=unit * 4.0).contains(&error);
+    let (fp16, of_bf16, of_f32) = (2f64.powi(-11), 2f64.powi(-8), 2f64.powi(-24));
+    if !is_product(suspect) {
+        return None;
+    }
+    // Statistics see the ends of a tensor, where errors vary too much to tell these types apart.
+    let by_data = suspect.value.measured().is_some_and(|measured| measured.basis == Basis::Data);
+    match wide {
+        Dtype::F32 | Dtype::C64 if !by_data && fits(fp16) && fits(of_bf16) => {
+            Some((&["fp16", "HF32", "TF32", "bf16"], fp16))
+        }
+        Dtype::F32 | Dtype::C64 if fits(fp16) => Some((&["fp16", "HF32", "TF32"], fp16)),
+        Dtype::F32 | Dtype::C64 if fits(of_bf16) => Some((&["bf16"], of_bf16)),
+        Dtype::F64 | Dtype::C128 if fits(of_f32) => Some((&["fp32"], of_f32)),
+        Dtype::F16 | Dtype::BF16 if suspect.is(&["other-precision"]) => Some((&["fp16", "bf16"], 0.0)),
+        _ => None,
+    }
+}
+
+/// Whether the operation is a matrix product or holds one; the name of a value saved by hand says nothing.
+pub(super) fn is_product(suspect: &Suspect<'_>) -> bool {
+    let api = suspect.api().to_ascii_lowercase();
+    if suspect.value.kind == TensorKind::Value {
+        return false;
+    }
+    WHOLE_PRODUCTS.contains(&api.as_str()) || PRODUCTS.iter().any(|product| api.contains(product))
+}
+
+/// The narrower type that holds every value of the candidate exactly, and not those of the baseline.
+fn stored_in(both: &Both<'_>, data: Option<&Data>) -> Option<Dtype> {
+    let (wide, _) = both.dtypes().filter(|(wide, _)| matches!(wide, Dtype::F32 | Dtype::F64))?;
+    let (ours, theirs) = match data {
+        Some(data) => (data.baseline.clone(), data.candidate.clone()),
+        None => {
+            let (baseline, candidate) = both.records()?;
+            let ends = |values: [&Json; 2]| values.into_iter().filter_map(Json::as_f64).collect();
+            (ends([&baseline.max, &baseline.min]), ends([&candidate.max, &candidate.min]))
+        }
+    };
+    let types = [Dtype::F16, Dtype::BF16, Dtype::F32];
+    types.into_iter().filter(|dtype| *dtype != wide).find(|dtype| {
+        let telling = |values: &Vec<f64>| values.iter().any(|value| !holds(*dtype, *value));
+        !theirs.is_empty() && telling(&ours) && !telling(&theirs) && theirs.iter().any(|value| is_uncommon(*value))
+    })
+}
+
+/// Whether a type holds a number exactly.
+fn holds(dtype: Dtype, value: f64) -> bool {
+    let stored = match dtype {
+        Dtype::F16 => f16::from_f64(value).to_f64(),
+        Dtype::BF16 => bf16::from_f64(value).to_f64(),
+        #[allow(clippy::cast_possible_truncation, reason = "rounding is what is asked for")]
+        _ => f64::from(value as f32),
+    };
+    stored.total_cmp(&value).is_eq()
+}
+
+/// A number that is not in every type by its nature, as zeros, halves and small integers are.
+fn is_uncommon(value: f64) -> bool {
+    (value * 16.0).fract().abs() > 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_hold_what_they_can_represent() {
+        assert!(holds(Dtype::F16, 0.099_975_585_937_5));
+        assert!(!holds(Dtype::F16, 0.1));
+        assert!(holds(Dtype::BF16, 3.015_625));
+        assert!(!holds(Dtype::BF16, 3.0156));
+        assert!(holds(Dtype::F32, f64::from(0.1_f32)) && !holds(Dtype::F32, 0.1));
+        assert!(!is_uncommon(0.5) && !is_uncommon(-3.0) && is_uncommon(0.1));
+    }
+}

@@ -1,0 +1,59 @@
+//! Overflow that saturates: one side stays at the largest number of its type where the other becomes infinite.
+//!
+//! Ascend chips have both modes; in saturation mode an overflow is 65504 in fp16, and stays unseen. The evidence is the
+//! number itself, in the data or in the recorded statistics, so it holds no other reading.
+
+use super::super::scene::{Scene, Suspect};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use crate::read::dump::TensorRecord;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &["determinism-inf-nan-mode", "curve-non-finite", "curve-hidden-failure", "curve-spikes"],
+    links: &[super::ACCURACY_NOTES],
+    ..Cause::new("saturation")
+};
+
+/// Largest finite numbers of fp16, bf16 and fp32; a value may have been cast to a wider type since it saturated.
+const LARGEST: [f64; 3] = [65504.0, 3.389_531_389_251_535_5e38, 3.402_823_466_385_288_6e38];
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+    let (side, largest) = saturated(&suspect)?;
+    let sign = Statement::new("saturated").with("side", side).with("largest", largest);
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign);
+    Some(match side {
+        "candidate" => diagnosis,
+        _ => diagnosis.advise(Statement::new("saturation-of-baseline")),
+    })
+}
+
+/// The side that saturates, and at which number.
+pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
+    let (baseline, candidate) = suspect.value.records()?;
+    if let Some(stats) = suspect.value.comparison.stats.as_deref() {
+        let largest =
+            |value: Option<f64>| LARGEST.into_iter().find(|largest| value.is_some_and(|v| is(v.abs(), *largest)));
+        if stats.saturated_candidate > 0 {
+            return Some(("candidate", largest(stats.max_candidate).or(largest(stats.min_candidate))?));
+        }
+        if stats.saturated_baseline > 0 {
+            return Some(("baseline", largest(stats.max_baseline).or(largest(stats.min_baseline))?));
+        }
+    }
+    let stuck = |stays: &TensorRecord, other: &TensorRecord| {
+        [(&stays.max, &other.max), (&stays.min, &other.min)].into_iter().find_map(|(stays, other)| {
+            let (stays, other) = (stays.as_f64()?, other.as_f64()?);
+            let largest = LARGEST.into_iter().find(|largest| is(stays.abs(), *largest))?;
+            (other.is_infinite() && (other > 0.0) == (stays > 0.0)).then_some(largest)
+        })
+    };
+    let of_candidate = stuck(candidate, baseline).map(|largest| ("candidate", largest));
+    of_candidate.or_else(|| stuck(baseline, candidate).map(|largest| ("baseline", largest)))
+}
+
+/// Equal up to the rounding of a printed decimal.
+fn is(value: f64, largest: f64) -> bool {
+    (value / largest - 1.0).abs() < 1e-9
+}

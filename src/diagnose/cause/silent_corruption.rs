@@ -1,0 +1,97 @@
+//! Silent data corruption: a device that computes wrongly, not an algorithm.
+//!
+//! An algorithm errs everywhere; a faulty unit errs where it worked: in a tile of the result, or in a few elements. In
+//! statistics the tell is that one rank alone errs in an operation that every rank runs. In curves it is a single step
+//! that strays far, out of agreement to the last digits, and heals at once.
+
+use super::super::curves::{Curves, EQUAL, differences};
+use super::super::scene::{Scene, Suspect, operations_of, values_of};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::reduced_precision::is_product;
+use super::{Cause, finding_as_sign};
+use crate::compare::dump::Basis;
+use crate::judge::dump::unit::UnitInput;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    in_curves,
+    explained_by: &["saturation", "overflow"],
+    supported_by: &["curve-spikes", "curve-peak"],
+    ..Cause::new("silent-corruption")
+};
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(Suspect::is_made)?;
+    if !suspect.is(&["output-diverges", "other-precision"]) || suspect.error().is_infinite() {
+        return None;
+    }
+    let place = suspect.culprit.tensor.as_str();
+    let alone = is_alone(scene, &suspect).then(|| {
+        Statement::new("one-rank-alone")
+            .with("rank", scene.input.rank.unwrap_or_default())
+            .with("ranks", scene.peers.len() + 1)
+    });
+    let data = scene.data(&suspect.value);
+    if let Some(region) = data.and_then(|data| data.confined_error(suspect.limit(), is_product(&suspect))) {
+        let (rows, columns) = region.size();
+        let confined = Statement::new("error-confined")
+            .with("rows", rows)
+            .with("columns", columns)
+            .with("first_row", region.rows.0)
+            .with("first_column", region.columns.0)
+            .with("places", region.places)
+            .with("of", region.of);
+        let sureness = if alone.is_some() { Sureness::Certain } else { Sureness::Likely };
+        return Some(Diagnosis::new(&CAUSE, place, sureness).sign(confined).signs(alone));
+    }
+    let by_statistics = suspect.value.measured().is_some_and(|measured| measured.basis == Basis::Statistics);
+    let alone = alone.filter(|_| by_statistics && suspect.is(&["output-diverges"]))?;
+    Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(alone))
+}
+
+/// Whether every other rank ran the same operation on tensors of the same shape, and agrees.
+fn is_alone(scene: &Scene<'_>, suspect: &Suspect<'_>) -> bool {
+    !scene.peers.is_empty() && scene.peers.iter().all(|peer| agrees(peer, suspect))
+}
+
+fn agrees(peer: &UnitInput<'_>, suspect: &Suspect<'_>) -> bool {
+    let shape = suspect.value.records().map(|(record, _)| &record.shape);
+    let limit = suspect.limit();
+    let mut operations = peer.comparison.operations.iter().filter_map(|comparison| {
+        let (baseline, candidate) = operations_of(peer, comparison)?;
+        (candidate.name == suspect.candidate.name).then_some((comparison, baseline, candidate))
+    });
+    operations.next().is_some_and(|(comparison, baseline, candidate)| {
+        let mut made = values_of(comparison, baseline, candidate).filter(|both| both.kind == suspect.value.kind);
+        let same = made.find(|both| both.candidate.row == suspect.value.candidate.row);
+        same.is_some_and(|both| {
+            both.records().map(|(record, _)| &record.shape) == shape
+                && both.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limit)
+        })
+    })
+}
+
+/// Steps in agreement before the fault, at least.
+const CALM: usize = 10;
+/// The faulty step stands out this much from what comes after it.
+const OUTSTANDING: f64 = 3.0;
+/// A difference this large is no drift.
+const JUMP: f64 = 1e-2;
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    if curves.finding(&["curve-hidden-failure", "curve-non-finite", "learning-rate-differs"]).is_some() {
+        return None;
+    }
+    let finding = curves.finding(&["curve-abrupt-onset", "curve-peak"])?;
+    let calm = differences(curves.loss).take_while(|(_, difference)| *difference <= EQUAL).count();
+    let mut rest = differences(curves.loss).skip(calm);
+    let (step, jump) = rest.next()?;
+    let after = rest.map(|(_, difference)| difference).fold(0.0, f64::max);
+    if calm < CALM || jump < JUMP || jump < OUTSTANDING * after {
+        return None;
+    }
+    let sign = Statement::new("single-step-strays").with("step", step).with("value", jump).with("calm", calm);
+    let sign = sign.with("after", after);
+    let diagnosis = Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Likely).sign(sign);
+    Some(diagnosis.sign(finding_as_sign(finding)).advise(Statement::new("silent-corruption-in-curve")))
+}

@@ -1,0 +1,72 @@
+//! The runs start from other weights, or see other data or another order of it.
+
+use super::super::curves::Curves;
+use super::super::scene::{Scene, Suspect, record};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::{Cause, finding_as_sign, from_findings};
+use crate::judge::finding::Finding;
+use crate::read::dump::TensorKind;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    in_curves,
+    in_config,
+    explained_by: &["randomness"],
+    supported_by: &[
+        "weights-nearly-equal",
+        "weights-precision-differs",
+        "first-step-differs",
+        "digest-differs",
+        "seed-differs",
+    ],
+    ..Cause::new("wrong-weights-or-data")
+};
+
+/// Two drawn or trained tensors differ by as much as themselves; a tensor built otherwise differs by its last digits.
+const UNRELATED: f64 = 0.1;
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
+    let place = suspect.culprit.tensor.as_str();
+    if suspect.is(&["integer-differs"]) {
+        let sign = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
+    }
+    let is_unrelated = suspect.is(&["input-differs"]) && suspect.error() >= UNRELATED;
+    let sign = Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
+    (is_unrelated && is_weight(&suspect)).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign))
+}
+
+/// A module's parameter, or an argument after the first that is trained.
+pub(super) fn is_weight(suspect: &Suspect<'_>) -> bool {
+    let trained = record(suspect.value.candidate).is_some_and(|record| record.requires_grad == Some(true));
+    let row = suspect.value.candidate.row.as_str();
+    let is_first = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with("_input");
+    suspect.value.kind == TensorKind::Parameter || trained && !is_first
+}
+
+fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
+    if curves.finding(&["curve-hidden-failure", "curve-non-finite"]).is_some() {
+        return None;
+    }
+    if let Some(finding) = curves.finding(&["curve-data-order"]) {
+        let onset = curves.finding(&["curve-abrupt-onset"]).map(finding_as_sign);
+        let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(finding_as_sign(finding));
+        return Some(diagnosis.signs(onset).advise(Statement::new("data-order")));
+    }
+    let finding = curves.finding(&["curve-step-1"])?;
+    Some(Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Possible).sign(finding_as_sign(finding)))
+}
+
+fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {
+    let codes = [
+        "weights-differ",
+        "weights-one-sided",
+        "weights-precision-differs",
+        "dataset-differs",
+        "dataset-one-sided",
+        "dataset-kind-differs",
+        "digest-differs",
+    ];
+    from_findings(&CAUSE, Sureness::Likely, findings, &codes)
+}

@@ -1,0 +1,146 @@
+//! A gradient that is all zero on one side: a backward kernel that does nothing, or the graph cut in between.
+//!
+//! Where the operation was dumped its output shows it. Where it was not, the gradient is intact in what the last
+//! dumped operation before made, and gone in what the next one receives; the baseline's gradient, which reappears with
+//! the same largest and smallest value on both sides of the gap, tells that the operation between only moves elements
+//! (an index, a gather, a view).
+
+use super::super::scene::{Scene, Suspect, operations_of, record, values_of};
+use super::super::trace::Trace;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use crate::read::dump::name::OpName;
+use crate::read::dump::{Dump, Leaf, TensorKind, Value};
+use crate::read::frame::innermost_own;
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &["curve-grad-norm"],
+    links: &["https://docs.pytorch.org/docs/stable/generated/torch.index_select.html"],
+    ..Cause::new("zero-gradient")
+};
+
+/// Calls whose backward pass scatters a gradient to the places they picked.
+const PICKS: [&str; 9] = [
+    "__getitem__",
+    "index",
+    "index_put",
+    "index_put_",
+    "take",
+    "gather",
+    "masked_select",
+    "take_along_dim",
+    "embedding",
+];
+
+fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+    let suspect = scene.suspect().filter(|suspect| suspect.is_backward())?;
+    let side = zero_side(&suspect)?;
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
+        .sign(Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str()));
+    Some(if suspect.is_made() { dumped(diagnosis, scene, &suspect) } else { in_a_gap(diagnosis, scene, &suspect) })
+}
+
+/// The side whose gradient is all zero, where the other's is not.
+fn zero_side(suspect: &Suspect<'_>) -> Option<&'static str> {
+    match (is_zero(suspect.value.baseline)?, is_zero(suspect.value.candidate)?) {
+        (false, true) => Some("candidate"),
+        (true, false) => Some("baseline"),
+        _ => None,
+    }
+}
+
+/// Whether a tensor is all zero; `None` where its statistics do not say.
+fn is_zero(leaf: &Leaf) -> Option<bool> {
+    let record = record(leaf)?;
+    let (max, min) = (record.max.as_f64()?, record.min.as_f64()?);
+    Some(max.abs() <= 0.0 && min.abs() <= 0.0)
+}
+
+/// The operation itself was dumped: its forward call, and where its gradient goes from here.
+fn dumped(mut diagnosis: Diagnosis, scene: &Scene<'_>, suspect: &Suspect<'_>) -> Diagnosis {
+    let input = suspect.inputs().filter_map(|both| is_zero(both.candidate)).any(|zero| !zero);
+    if input {
+        diagnosis = diagnosis.sign(Statement::new("gradient-arrives").with("op", suspect.culprit.op.as_str()));
+    }
+    diagnosis = diagnosis.signs(forward_sign(scene.input.candidate, &suspect.name));
+    let trace = Trace::of_baseline(scene.input);
+    let next = record(suspect.value.baseline).and_then(|record| trace.used_after(record, suspect.order));
+    if let Some(next) = next {
+        diagnosis = diagnosis.sign(Statement::new("same-value-next").with("next", next.operation.name.as_str()));
+    }
+    let api = suspect.api().to_owned();
+    if PICKS.contains(&api.as_str()) {
+        return diagnosis.advise(Statement::new("zero-gradient-of-index").with("api", api));
+    }
+    diagnosis
+}
+
+/// The forward call of a backward operation and the line of the user's code that made it.
+fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
+    let call = name.call.unwrap_or(0);
+    let names = [
+        format!("{}.{call}.forward", name.base),
+        format!("{}.forward.{call}", name.base),
+        format!("{}_{call}_forward", name.base),
+    ];
+    let forward = dump.operations.iter().find(|operation| names.contains(&operation.name))?;
+    let statement = Statement::new("forward-of").with("forward", forward.name.as_str());
+    Some(match frame_of(dump, &forward.name) {
+        Some(frame) => statement.with("place", frame),
+        None => statement,
+    })
+}
+
+/// The innermost own frame of a forward operation, as `file:line: code`; empty where no stack says.
+fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
+    let frame = innermost_own(dump.stacks.as_ref()?.get(forward)?)?;
+    Some(format!("{}:{} {}", frame.file, frame.line, frame.code))
+}
+
+/// The operation was not dumped: the gap, and the lines of code on either side of it.
+fn in_a_gap(diagnosis: Diagnosis, scene: &Scene<'_>, suspect: &Suspect<'_>) -> Diagnosis {
+    let trace = Trace::of_baseline(scene.input);
+    let moved = record(suspect.value.baseline).and_then(|record| trace.made_before(record, suspect.order));
+    let last = moved.map(|appearance| appearance.order).or_else(|| last_intact(scene, suspect.order));
+    let comparison = last.and_then(|order| scene.input.comparison.operations.get(order));
+    let Some((_, before)) = comparison.and_then(|comparison| operations_of(scene.input, comparison)) else {
+        return diagnosis;
+    };
+    let dump = scene.input.candidate;
+    let statement = Statement::new("lost-in-gap")
+        .with("before", before.name.as_str())
+        .with("after", suspect.culprit.op.as_str())
+        .with("places", gap_places(dump, &suspect.name, &OpName::parse(&before.name)));
+    let diagnosis = diagnosis.sign(statement);
+    match moved {
+        Some(_) => {
+            diagnosis.sign(Statement::new("only-moved")).advise(Statement::new("zero-gradient-of-undumped-index"))
+        }
+        None => diagnosis.advise(Statement::new("zero-gradient-undumped")),
+    }
+}
+
+/// Where the forward calls on either side of the gap stand: the gap's code lies between them.
+fn gap_places(dump: &Dump, first: &OpName, second: &OpName) -> Vec<String> {
+    let place = |name: &OpName| {
+        let call = name.call.unwrap_or(0);
+        let api = frame_of(dump, &format!("{}.{call}.forward", name.base));
+        api.or_else(|| frame_of(dump, &format!("{}.forward.{call}", name.base)))
+    };
+    [first, second].into_iter().filter_map(place).collect()
+}
+
+/// The last backward operation before `order` that made a gradient which agrees and is not zero.
+fn last_intact(scene: &Scene<'_>, order: usize) -> Option<usize> {
+    let before = scene.input.comparison.operations.iter().enumerate().take(order);
+    let is_intact = |(order, comparison): (usize, &_)| {
+        let (baseline, candidate) = operations_of(scene.input, comparison)?;
+        let mut made = values_of(comparison, baseline, candidate).filter(|both| both.kind == TensorKind::Output);
+        let is_backward = candidate.name.contains("backward");
+        let is_tensor = |leaf: &Leaf| matches!(leaf.value, Value::Tensor(_));
+        (is_backward && made.any(|both| is_tensor(both.candidate) && is_zero(both.candidate) == Some(false)))
+            .then_some(order)
+    };
+    before.filter_map(is_intact).next_back()
+}

@@ -1,0 +1,54 @@
+//! What rules see of training curves: the loss of a run and the gradient norm beside it.
+
+use crate::judge::finding::Finding;
+use crate::judge::unit::{Check, CurveUnit, Unit};
+use crate::verdict::{CheckId, Severity};
+
+/// Two first steps equal to this, relative, saw the same weights and data: rounding of one forward pass.
+pub(super) const EQUAL: f64 = 1e-5;
+
+/// A run's curves, with what the loss check says.
+pub(super) struct Curves<'a> {
+    /// The loss.
+    pub(super) loss: &'a CurveUnit,
+    /// The gradient norm of the same run, where it was logged.
+    pub(super) gradients: Option<&'a CurveUnit>,
+    findings: Vec<&'a Finding>,
+}
+
+impl<'a> Curves<'a> {
+    /// The first run's loss with what stands beside it; `None` where no loss was judged.
+    pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
+        let units = checks.iter().filter(|check| check.id == CheckId::Loss).flat_map(|check| &check.units);
+        let curves = units.filter_map(|unit| match unit {
+            Unit::Curve(unit) => Some(unit.as_ref()),
+            _ => None,
+        });
+        let loss = curves.clone().find(|unit| unit.metric == "loss")?;
+        let gradients = curves.clone().find(|unit| unit.metric == "grad_norm" && unit.run == loss.run);
+        let told = |finding: &&Finding| finding.check == CheckId::Loss && finding.severity >= Severity::Warn;
+        Some(Self { loss, gradients, findings: findings.iter().filter(told).collect() })
+    }
+
+    /// The first finding with one of these codes.
+    pub(super) fn finding(&self, codes: &[&str]) -> Option<&'a Finding> {
+        self.findings.iter().copied().find(|finding| codes.contains(&finding.code.as_str()))
+    }
+
+    /// Whether both runs start from the same weights and data, as the first loss shows.
+    pub(super) fn starts_equal(&self) -> bool {
+        differences(self.loss).next().is_some_and(|(_, difference)| difference <= EQUAL)
+    }
+}
+
+/// Step and relative difference of every step that is finite on both sides; 0 where both are equal.
+pub(super) fn differences(unit: &CurveUnit) -> impl Iterator<Item = (u64, f64)> + Clone {
+    let series = &unit.series;
+    let pairs = series.baseline.iter().zip(&series.candidate);
+    series.step.iter().zip(pairs).filter_map(|(step, (baseline, candidate))| {
+        let (baseline, candidate) = (baseline.as_ref()?.0, candidate.as_ref()?.0);
+        let difference = (candidate - baseline).abs();
+        let relative = if difference > 0.0 { difference / baseline.abs() } else { difference };
+        relative.is_finite().then_some((*step, relative))
+    })
+}

@@ -1,0 +1,240 @@
+//! Which formula fits a pair: what an operation would have to compute differently to give what the candidate gives.
+//!
+//! Every formula is tested on what was recorded: on data where it was saved, else on the four statistics. A formula
+//! that fits is named; none is proposed for want of a better one.
+
+use super::Statement;
+use super::scene::{Both, Scene, Suspect, elements_of, record};
+use super::values::Data;
+use crate::read::dump::{TensorKind, TensorRecord};
+use crate::read::json::Json;
+
+/// Share of an error that may be left over where a formula explains it.
+const LEFT_OVER: f64 = 0.1;
+
+/// The first formula that fits the culprit.
+pub(super) fn fitting(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+    other_epsilon(suspect)
+        .or_else(|| scaled(suspect, data))
+        .or_else(|| without_bias(scene, suspect, data))
+        .or_else(|| data.and_then(|data| other_activation(scene, suspect, data)))
+}
+
+/// `candidate = s · baseline`: a factor applied twice, left out, or another one.
+fn scaled(suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+    let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.05);
+    let factor = match data {
+        Some(data) => factor_of_data(data)?,
+        None => factor_of_statistics(suspect, tolerance)?,
+    };
+    if (factor - 1.0).abs() <= 5.0 * tolerance {
+        return None;
+    }
+    let near = |value: f64| (value / factor - 1.0).abs() <= tolerance.max(0.01);
+    let statement = Statement::new("formula-scaled").with("factor", factor);
+    let argument = suspect.numbers().find(|(_, value)| (value.abs() - 1.0).abs() > 1e-9 && near(*value));
+    let inverse = suspect.numbers().find(|(_, value)| (value.abs() - 1.0).abs() > 1e-9 && near(1.0 / value));
+    Some(match (argument, inverse) {
+        (Some((name, value)), _) => {
+            Statement::new("formula-factor-twice").with("factor", factor).with("argument", name).with("value", value)
+        }
+        (None, Some((name, value))) => {
+            Statement::new("formula-factor-left-out").with("factor", factor).with("argument", name).with("value", value)
+        }
+        (None, None) => statement,
+    })
+}
+
+/// The factor by least squares, where what is left over is small beside the error.
+fn factor_of_data(data: &Data) -> Option<f64> {
+    let pairs = || data.baseline.iter().zip(&data.candidate);
+    let squares: f64 = pairs().map(|(b, _)| b * b).sum();
+    let factor = pairs().map(|(b, c)| b * c).sum::<f64>() / squares;
+    let error: f64 = pairs().map(|(b, c)| (c - b) * (c - b)).sum();
+    let left: f64 = pairs().map(|(b, c)| (c - factor * b) * (c - factor * b)).sum();
+    (factor.is_finite() && error > 0.0 && left <= LEFT_OVER * LEFT_OVER * error).then_some(factor)
+}
+
+/// The factor that largest and smallest value, and norm, agree on.
+fn factor_of_statistics(suspect: &Suspect<'_>, tolerance: f64) -> Option<f64> {
+    let (baseline, candidate) = suspect.value.records()?;
+    let ratio = |get: fn(&TensorRecord) -> &Json| {
+        let (b, c) = (get(baseline).as_f64()?, get(candidate).as_f64()?);
+        (b.abs() > 0.0).then(|| c / b)
+    };
+    let norm = ratio(|record| &record.norm)?;
+    let others = [ratio(|record| &record.max)?, ratio(|record| &record.min)?];
+    (norm.is_finite() && others.iter().all(|other| (other / norm - 1.0).abs() <= tolerance)).then_some(norm)
+}
+
+/// `candidate = baseline − bias`, or the other way round.
+fn without_bias(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+    if suspect.is_backward() || !suspect.is_made() {
+        return None;
+    }
+    let bias = suspect.inputs().find(|both| is_bias(both, &suspect.value))?;
+    let side = match data {
+        Some(data) => bias_of_data(data, &scene.data(&bias)?.baseline, suspect)?,
+        None => bias_of_statistics(suspect, record(bias.baseline)?)?,
+    };
+    Some(Statement::new("formula-bias-left-out").with("side", side).with("argument", bias.candidate.row.as_str()))
+}
+
+/// A vector as long as the output has channels, beside a matrix or kernel that is no vector.
+fn is_bias(both: &Both<'_>, output: &Both<'_>) -> bool {
+    let (Some(bias), Some(output)) = (record(both.baseline), record(output.baseline)) else { return false };
+    let place = both.baseline.row.rsplit('.').next().unwrap_or_default();
+    // The third argument of a linear or convolution, the first of a sum of matrices.
+    let is_named = matches!(place, "bias" | "2" | "0");
+    let [len] = bias.shape.as_slice() else { return false };
+    is_named && *len > 1 && (output.shape.last() == Some(len) || output.shape.get(1) == Some(len))
+}
+
+/// The side that left the bias out, as their difference is the bias in every row.
+fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'static str> {
+    let shape = &record(suspect.value.baseline)?.shape;
+    let along_last = shape.last().copied() == Some(bias.len() as u64);
+    // Channels of a convolution stand on the second axis.
+    let inner = if along_last { 1 } else { elements_of(shape.get(2..)?) };
+    let inner = usize::try_from(inner).ok()?.max(1);
+    let (mut error, mut without_candidate, mut without_baseline) = (0.0, 0.0, 0.0);
+    for (place, (b, c)) in data.baseline.iter().zip(&data.candidate).enumerate() {
+        let bias = bias.get((place / inner) % bias.len().max(1))?;
+        let difference = c - b;
+        error += difference * difference;
+        without_candidate += (difference + bias) * (difference + bias);
+        without_baseline += (difference - bias) * (difference - bias);
+    }
+    side_that_explains(error, without_candidate, without_baseline)
+}
+
+/// The same from the means: leaving out a bias moves the mean by its mean.
+fn bias_of_statistics(suspect: &Suspect<'_>, bias: &TensorRecord) -> Option<&'static str> {
+    let (baseline, candidate) = suspect.value.records()?;
+    let (b, c, bias) = (baseline.mean.as_f64()?, candidate.mean.as_f64()?, bias.mean.as_f64()?);
+    let rms = suspect.value.measured()?.rms?;
+    if bias.abs() <= 10.0 * suspect.limit() * rms {
+        return None;
+    }
+    let square = |value: f64| value * value;
+    side_that_explains(square(c - b), square(c - b + bias), square(c - b - bias))
+}
+
+fn side_that_explains(error: f64, without_candidate: f64, without_baseline: f64) -> Option<&'static str> {
+    let enough = LEFT_OVER * LEFT_OVER * error;
+    match (without_candidate <= enough, without_baseline <= enough) {
+        _ if error <= 0.0 => None,
+        (true, _) => Some("candidate"),
+        (_, true) => Some("baseline"),
+        _ => None,
+    }
+}
+
+/// A normalisation whose output is too large or too small as a whole, as another epsilon makes it: with the variance
+/// `v` of its input, outputs scale by `sqrt((v + eps) / (v + eps'))`.
+fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
+    let api = suspect.api().to_ascii_lowercase();
+    if !api.contains("norm") || suspect.is_backward() || !suspect.is_made() {
+        return None;
+    }
+    let (baseline, candidate) = suspect.value.records()?;
+    let ratio = candidate.norm.as_f64()? / baseline.norm.as_f64()?;
+    let input = suspect.inputs().find(|both| both.kind == TensorKind::Input).and_then(|both| record(both.baseline))?;
+    let variance = variance(input, api.contains("rms"))?;
+    let asked = suspect.argument("eps", Some(4)).and_then(Json::as_f64).unwrap_or(1e-5);
+    let fits = (variance + asked) / (ratio * ratio) - variance;
+    let rounded = 10_f64.powf(fits.log10().round());
+    let is_power = fits.is_finite() && fits > 0.0 && (fits / rounded).ln().abs() < 0.5;
+    let matters = (ratio - 1.0).abs() > 5.0 * suspect.limit();
+    (is_power && matters && (rounded / asked).ln().abs() > 1.0).then(|| {
+        Statement::new("formula-epsilon").with("asked", asked).with("fits", rounded).with("variance", variance)
+    })
+}
+
+/// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation would
+/// eat it.
+fn variance(record: &TensorRecord, of_square: bool) -> Option<f64> {
+    let elements = super::values::count_of(usize::try_from(elements_of(&record.shape)).ok()?);
+    let norm = record.norm.as_f64()?;
+    let square = norm * norm / elements;
+    let mean = record.mean.as_f64()?;
+    let variance = if of_square { square } else { square - mean * mean };
+    (variance.is_finite() && variance > square * 1e-3).then_some(variance)
+}
+
+/// Part of a call's name, a formula in words, and the formula.
+type Activation = (&'static str, &'static str, fn(f64) -> f64);
+
+/// Ways to compute an activation that frameworks offer beside the exact one.
+const ACTIVATIONS: [Activation; 6] = [
+    ("gelu", "0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))", gelu_tanh),
+    ("gelu", "x·sigmoid(1.702·x)", |x| x * sigmoid(1.702 * x)),
+    ("silu", "x·relu6(x + 3)/6", hard_swish),
+    ("sigmoid", "relu6(x + 3)/6", hard_sigmoid),
+    ("relu", "max(x, 0.01·x)", |x| x.max(0.01 * x)),
+    ("gelu", "max(x, 0)", |x| x.max(0.0)),
+];
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn hard_sigmoid(x: f64) -> f64 {
+    (x + 3.0).clamp(0.0, 6.0) / 6.0
+}
+
+fn hard_swish(x: f64) -> f64 {
+    x * hard_sigmoid(x)
+}
+
+fn gelu_tanh(x: f64) -> f64 {
+    0.5 * x * (1.0 + (std::f64::consts::FRAC_2_PI.sqrt() * (x + 0.044_715 * x * x * x)).tanh())
+}
+
+/// An activation that one side computes by another formula than the other.
+fn other_activation(scene: &Scene<'_>, suspect: &Suspect<'_>, data: &Data) -> Option<Statement> {
+    let api = suspect.api().to_ascii_lowercase();
+    let input = suspect.inputs().find(|both| both.kind == TensorKind::Input)?;
+    let input = scene.data(&input)?;
+    if input.baseline.len() != data.baseline.len() || suspect.is_backward() {
+        return None;
+    }
+    let fits = |inputs: &[f64], outputs: &[f64], formula: fn(f64) -> f64| {
+        let error: f64 = inputs.iter().zip(outputs).map(|(x, y)| (y - formula(*x)).powi(2)).sum();
+        let square: f64 = outputs.iter().map(|y| y * y).sum();
+        error.sqrt() <= LEFT_OVER * suspect.error() * square.sqrt()
+    };
+    ACTIVATIONS.into_iter().filter(|(name, ..)| api.contains(name)).find_map(|(_, text, formula)| {
+        let (ours, theirs) =
+            (fits(&input.baseline, &data.baseline, formula), fits(&input.candidate, &data.candidate, formula));
+        let side = match (ours, theirs) {
+            (false, true) => "candidate",
+            (true, false) => "baseline",
+            _ => return None,
+        };
+        Some(Statement::new("formula-activation").with("side", side).with("formula", text))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_is_found_where_it_explains_all() {
+        let baseline: Vec<f64> = (0..50).map(|x| f64::from(x) - 20.0).collect();
+        let twice =
+            Data { candidate: baseline.iter().map(|b| b * 0.25).collect(), baseline: baseline.clone(), width: 5 };
+        assert!(factor_of_data(&twice).is_some_and(|factor| (factor - 0.25).abs() < 1e-12));
+        let shifted = Data { candidate: baseline.iter().map(|b| b + 1.0).collect(), baseline, width: 5 };
+        assert_eq!(factor_of_data(&shifted), None);
+    }
+
+    #[test]
+    fn the_tanh_form_of_gelu_is_close_to_the_exact_one() {
+        // Exact values of x·Φ(x).
+        for (x, exact) in [(0.0, 0.0), (1.0, 0.841_344_7), (-1.0, -0.158_655_3), (2.0, 1.954_499_7)] {
+            assert!((gelu_tanh(x) - exact).abs() < 5e-4, "{x}");
+        }
+    }
+}

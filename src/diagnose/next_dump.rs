@@ -1,0 +1,269 @@
+//! The next dump: what to collect to see further than this run did, as msprobe's own configuration.
+//!
+//! From a culprit in statistics its tensors are wanted; from a module everything inside it; from a gradient that got
+//! lost between two operations both of them with their forward calls; from a curve the step at which it parts. Keys
+//! and meanings of the configuration are those of msprobe 26.2.0 (`config.json` of its PyTorch debugger).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Diagnosis;
+use crate::dtype::Dtype;
+use crate::judge::finding::Fact;
+use crate::judge::operation::{OperationLine, Shown};
+use crate::judge::unit::{Check, Culprit, Unit};
+use crate::read::dump::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
+use crate::verdict::{CheckId, Verdict};
+
+/// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
+/// (`dump-compare.md` section 6.1: 314 GB against 7.8 GB).
+const INSIDE_OVER_OWN: u64 = 40;
+
+/// What to collect next, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NextDump {
+    /// Why: `tensors`, `inside-module`, `gap`, `curve`.
+    pub reason: String,
+    /// The step, as msprobe counts (from 0).
+    pub step: u64,
+    /// The ranks; empty for all.
+    #[serde(default)]
+    pub ranks: Vec<u64>,
+    /// `statistics` or `tensor`.
+    pub task: String,
+    /// `L0`, `L1` or `mix`.
+    pub level: String,
+    /// Operations or modules to collect; empty for all.
+    #[serde(default)]
+    pub list: Vec<String>,
+    /// Size on disk of one side and rank, estimated from recorded shapes; null where nothing tells.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+}
+
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    /// The culprit that the result names.
+    pub culprit: Option<&'a Culprit>,
+    /// The checks.
+    pub checks: &'a [Check],
+    /// What was compared, tensor by tensor.
+    pub operations: &'a [OperationLine],
+    /// Likely causes.
+    pub diagnoses: &'a [Diagnosis],
+}
+
+/// What to collect next; `None` where this run already holds what there is to see.
+pub fn plan(situation: &Situation<'_>) -> Option<NextDump> {
+    match situation.culprit {
+        Some(culprit) => from_culprit(culprit, situation),
+        None => from_curve(situation),
+    }
+}
+
+fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump> {
+    let next = NextDump {
+        reason: "tensors".into(),
+        step: culprit.step,
+        ranks: culprit.rank.into_iter().collect(),
+        task: "tensor".into(),
+        level: "L1".into(),
+        list: Vec::new(),
+        bytes: None,
+    };
+    let name = OpName::parse(&culprit.op);
+    if is_module(&culprit.op) {
+        let own = size_of(situation.operations, culprit, std::slice::from_ref(&culprit.op));
+        let bytes = own.map(|bytes| bytes.saturating_mul(INSIDE_OVER_OWN));
+        return Some(NextDump {
+            reason: "inside-module".into(),
+            level: "mix".into(),
+            list: vec![culprit.op.clone()],
+            bytes,
+            ..next
+        });
+    }
+    if !is_call(&name) {
+        return None;
+    }
+    let gap = gap_before(situation.diagnoses, culprit);
+    let has_tensors = data_of(situation.checks, culprit) == Some("tensor");
+    if gap.is_none() && (has_tensors || !is_in_statistics(culprit)) {
+        return None;
+    }
+    let mut list = with_forward(&culprit.op);
+    let reason = if gap.is_some() { "gap" } else { "tensors" };
+    list.extend(gap.as_deref().map(with_forward).unwrap_or_default());
+    let bytes = size_of(situation.operations, culprit, &list);
+    Some(NextDump { reason: reason.into(), list, bytes, ..next })
+}
+
+/// Whether elements would show more than the culprit's numbers do: a differing shape, type or argument is seen whole.
+fn is_in_statistics(culprit: &Culprit) -> bool {
+    !matches!(culprit.code.as_str(), "dtype-differs" | "shape-differs" | "argument-differs" | "requires-grad-differs")
+}
+
+fn is_module(op: &str) -> bool {
+    op.starts_with("Module.") || op.starts_with("Cell.")
+}
+
+/// Whether msprobe can be told to collect it: a call by its full name.
+fn is_call(name: &OpName) -> bool {
+    let is_pass = matches!(name.direction, Some(Direction::Forward | Direction::Backward));
+    is_pass && name.call.is_some() && name.base.contains('.')
+}
+
+/// A call; of a backward call its forward call before it.
+fn with_forward(op: &str) -> Vec<String> {
+    let name = OpName::parse(op);
+    let forward = match (name.direction, name.call) {
+        (Some(Direction::Backward), Some(call)) if is_module(op) => Some(format!("{}.forward.{call}", name.base)),
+        (Some(Direction::Backward), Some(call)) => Some(format!("{}.{call}.forward", name.base)),
+        _ => None,
+    };
+    forward.into_iter().chain([op.to_owned()]).collect()
+}
+
+/// The last operation before a gap, where a diagnosis found that the culprit only received what got lost there.
+fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
+    let signs = diagnoses.iter().filter(|_| culprit.kind == TensorKind::Input).flat_map(|diagnosis| &diagnosis.signs);
+    let is_gap = |code: &str| matches!(code, "lost-in-gap" | "made-by-undumped");
+    let before = signs.filter(|sign| is_gap(&sign.code)).find_map(|sign| match sign.facts.get("before") {
+        Some(Fact::Text(before)) => Some(before.clone()),
+        _ => None,
+    });
+    before.filter(|before| is_call(&OpName::parse(before)) && !is_module(before))
+}
+
+fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
+    let units = checks.iter().filter(|check| check.id == CheckId::Dump).flat_map(|check| &check.units);
+    units
+        .filter_map(|unit| match unit {
+            Unit::Dump(unit) => Some(unit),
+            _ => None,
+        })
+        .find(|unit| unit.step == culprit.step && unit.rank == culprit.rank)
+        .map(|unit| unit.data.as_str())
+}
+
+/// Bytes of every recorded tensor of these operations on the candidate side; `None` where none is recorded.
+fn size_of(operations: &[OperationLine], culprit: &Culprit, names: &[String]) -> Option<u64> {
+    let own = operations.iter().filter(|line| line.step == culprit.step && line.rank == culprit.rank);
+    let own = own.filter(|line| names.contains(&line.op));
+    let sizes = own.filter_map(|line| line.candidate.as_ref()).filter_map(bytes_of);
+    let bytes = sizes.fold(0, u64::saturating_add);
+    (bytes > 0).then_some(bytes)
+}
+
+fn bytes_of(shown: &Shown) -> Option<u64> {
+    let elements = shown.shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len))?;
+    elements.checked_mul(Dtype::parse(&shown.dtype)?.size() as u64)
+}
+
+/// The step at which a diagnosis places the fault, else that at which the loss leaves its band or breaks. Trainers count
+/// their steps from 1, msprobe from 0.
+fn from_curve(situation: &Situation<'_>) -> Option<NextDump> {
+    let checks = situation.checks.iter().filter(|check| check.id == CheckId::Loss);
+    let losses = checks.flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Curve(unit) if unit.metric == "loss" && unit.verdict == Verdict::Fail => Some(unit),
+        _ => None,
+    });
+    losses.filter(|unit| unit.paired_by != "position").find_map(|unit| {
+        let seen = unit.non_finite_steps.first().copied().into_iter().chain(unit.first_diverging_step).min();
+        let step = told_step(situation.diagnoses).or(seen)?;
+        let counts_from_zero = unit.series.step.first() == Some(&0);
+        Some(NextDump {
+            reason: "curve".into(),
+            step: if counts_from_zero { step } else { step.saturating_sub(1) },
+            ranks: Vec::new(),
+            task: "statistics".into(),
+            level: "mix".into(),
+            list: Vec::new(),
+            bytes: None,
+        })
+    })
+}
+
+/// The step that a sign of the likeliest cause names.
+fn told_step(diagnoses: &[Diagnosis]) -> Option<u64> {
+    diagnoses.first()?.signs.iter().find_map(|sign| match sign.facts.get("step") {
+        Some(Fact::Count(step)) => Some(*step),
+        _ => None,
+    })
+}
+
+impl NextDump {
+    /// The plan as msprobe's `config.json`, writing to `dump_path`.
+    pub fn config<'a>(&'a self, dump_path: &'a str) -> Config<'a> {
+        let section = Section { scope: [], list: &self.list, data_mode: ["all"] };
+        let is_tensor = self.task == "tensor";
+        Config {
+            task: &self.task,
+            dump_path,
+            rank: &self.ranks,
+            step: [self.step],
+            level: &self.level,
+            statistics: (!is_tensor).then_some(section),
+            tensor: is_tensor.then_some(section),
+        }
+    }
+}
+
+/// msprobe's `config.json`, with the keys in its own order.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Config<'a> {
+    task: &'a str,
+    dump_path: &'a str,
+    rank: &'a [u64],
+    step: [u64; 1],
+    level: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<Section<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tensor: Option<Section<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Section<'a> {
+    scope: [&'a str; 0],
+    list: &'a [String],
+    data_mode: [&'a str; 1],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backward_call_comes_with_its_forward_call() {
+        assert_eq!(
+            with_forward("Tensor.permute.0.backward"),
+            ["Tensor.permute.0.forward", "Tensor.permute.0.backward"]
+        );
+        assert_eq!(
+            with_forward("Module.fc.Linear.backward.1"),
+            ["Module.fc.Linear.forward.1", "Module.fc.Linear.backward.1"]
+        );
+        assert_eq!(with_forward("Torch.einsum.0.forward"), ["Torch.einsum.0.forward"]);
+    }
+
+    #[test]
+    fn the_configuration_has_the_keys_msprobe_reads() {
+        let next = NextDump {
+            reason: "tensors".into(),
+            step: 2,
+            ranks: vec![1],
+            task: "tensor".into(),
+            level: "L1".into(),
+            list: vec!["Torch.einsum.0.forward".into()],
+            bytes: Some(12),
+        };
+        let text = serde_json::to_string(&next.config("./dump")).expect("it is JSON");
+        assert_eq!(
+            text,
+            r#"{"task":"tensor","dump_path":"./dump","rank":[1],"step":[2],"level":"L1","tensor":{"scope":[],"list":["Torch.einsum.0.forward"],"data_mode":["all"]}}"#
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! What rules see of a dump: the culprit, its operation on both sides, and what surrounds it.
+
+use crate::compare::dump::{LeafComparison, Measurement, OperationComparison};
+use crate::dtype::Dtype;
+use crate::judge::dump::unit::UnitInput;
+use crate::judge::finding::Finding;
+use crate::judge::unit::{Culprit, DumpUnit};
+use crate::pair::unit::UnitPair;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
+use crate::read::json::Json;
+
+/// A judged unit with its dumps.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    /// The unit's dumps and how they compare.
+    pub input: &'a UnitInput<'a>,
+    /// The unit as judged.
+    pub unit: &'a DumpUnit,
+    /// What it says, settled: what a waiver covers is not among it.
+    pub findings: &'a [Finding],
+    /// Where its data lies.
+    pub folders: UnitPair<'a>,
+    /// The same step on other ranks.
+    pub peers: &'a [Peer<'a>],
+}
+
+/// Another rank's unit of the same step.
+pub type Peer<'a> = UnitInput<'a>;
+
+/// A value on both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Both<'a> {
+    pub(super) kind: TensorKind,
+    pub(super) baseline: &'a Leaf,
+    pub(super) candidate: &'a Leaf,
+    pub(super) comparison: &'a LeafComparison,
+}
+
+/// The culprit with its operation.
+#[derive(Clone)]
+pub(super) struct Suspect<'a> {
+    pub(super) culprit: &'a Culprit,
+    /// Position of the operation in the comparison.
+    pub(super) order: usize,
+    pub(super) name: OpName,
+    pub(super) baseline: &'a Operation,
+    pub(super) candidate: &'a Operation,
+    pub(super) comparison: &'a OperationComparison,
+    /// The value that differs first.
+    pub(super) value: Both<'a>,
+}
+
+impl<'a> Scene<'a> {
+    /// The unit's culprit, unless a waiver covers it or it is no operation of both dumps.
+    pub(super) fn suspect(&self) -> Option<Suspect<'a>> {
+        let culprit = self.unit.culprit.as_ref()?;
+        let told = |finding: &&Finding| finding.code == culprit.code && finding.place == culprit.tensor;
+        self.findings.iter().find(told)?;
+        let operations = self.input.comparison.operations.iter().enumerate();
+        let mut paired = operations.filter_map(|(order, comparison)| {
+            let (baseline, candidate) = operations_of(self.input, comparison)?;
+            (candidate.name == culprit.op).then_some((order, comparison, baseline, candidate))
+        });
+        let (order, comparison, baseline, candidate) = paired.next()?;
+        let value = values_of(comparison, baseline, candidate).find(|both| both.candidate.row == culprit.tensor)?;
+        let name = OpName::parse(&candidate.name);
+        Some(Suspect { culprit, order, name, baseline, candidate, comparison, value })
+    }
+
+    /// Findings of the unit with this code.
+    pub(super) fn findings_of(&self, code: &'static str) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().filter(move |finding| finding.code == code)
+    }
+}
+
+/// The two operations of a pair.
+pub(super) fn operations_of<'a>(
+    input: &UnitInput<'a>,
+    comparison: &OperationComparison,
+) -> Option<(&'a Operation, &'a Operation)> {
+    let of = |dump: &'a Dump, index: Option<usize>| index.and_then(|index| dump.operations.get(index));
+    of(input.baseline, comparison.pair.baseline).zip(of(input.candidate, comparison.pair.candidate))
+}
+
+/// The values that both operations have.
+pub(super) fn values_of<'a>(
+    comparison: &'a OperationComparison,
+    baseline: &'a Operation,
+    candidate: &'a Operation,
+) -> impl Iterator<Item = Both<'a>> {
+    comparison.leaves.iter().filter_map(|leaf| {
+        let ours = baseline.leaves.get(leaf.pair.baseline?)?;
+        let theirs = candidate.leaves.get(leaf.pair.candidate?)?;
+        Some(Both { kind: theirs.kind, baseline: ours, candidate: theirs, comparison: leaf })
+    })
+}
+
+impl<'a> Both<'a> {
+    /// The records of both sides, where both are tensors.
+    pub(super) fn records(&self) -> Option<(&'a TensorRecord, &'a TensorRecord)> {
+        record(self.baseline).zip(record(self.candidate))
+    }
+
+    pub(super) fn measured(&self) -> Option<&'a Measurement> {
+        self.comparison.measured.as_ref()
+    }
+
+    /// Element types of both sides.
+    pub(super) fn dtypes(&self) -> Option<(Dtype, Dtype)> {
+        let (baseline, candidate) = self.records()?;
+        Dtype::parse(&baseline.dtype).zip(Dtype::parse(&candidate.dtype))
+    }
+}
+
+/// A leaf's record, where it is a tensor.
+pub(super) fn record(leaf: &Leaf) -> Option<&TensorRecord> {
+    match &leaf.value {
+        Value::Tensor(record) => Some(record),
+        _ => None,
+    }
+}
+
+/// Number of elements of a shape; shapes are as recorded, and may be nonsense.
+pub(super) fn elements_of(shape: &[u64]) -> u64 {
+    shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
+}
+
+impl<'a> Suspect<'a> {
+    /// The values of the operation on both sides.
+    pub(super) fn values(&self) -> impl Iterator<Item = Both<'a>> {
+        values_of(self.comparison, self.baseline, self.candidate)
+    }
+
+    /// What the operation was given.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = Both<'a>> {
+        self.values().filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter))
+    }
+
+    /// Whether what differs first is something the operation made.
+    pub(super) fn is_made(&self) -> bool {
+        !matches!(self.culprit.kind, TensorKind::Input | TensorKind::Parameter)
+    }
+
+    /// Whether the operation ran in the backward pass.
+    pub(super) fn is_backward(&self) -> bool {
+        matches!(self.name.direction, Some(Direction::Backward | Direction::ParametersGradient))
+            || self.name.base.ends_with("_grad")
+    }
+
+    /// The call's own name: `linear` of `Functional.linear`, the class `Linear` of a module.
+    pub(super) fn api(&self) -> &str {
+        api_of(&self.name.base)
+    }
+
+    /// Whether the culprit's finding has this code.
+    pub(super) fn is(&self, codes: &[&str]) -> bool {
+        codes.contains(&self.culprit.code.as_str())
+    }
+
+    /// Error of the culprit relative to scale; infinite where it has no size.
+    pub(super) fn error(&self) -> f64 {
+        self.value.measured().map_or(0.0, |measured| measured.error)
+    }
+
+    /// The error up to which the culprit would have been explained.
+    pub(super) fn limit(&self) -> f64 {
+        self.culprit.metrics.get("limit").map_or(0.0, |number| number.0)
+    }
+
+    /// A plain argument of the call on the candidate side, by keyword or position.
+    pub(super) fn argument(&self, keyword: &str, position: Option<usize>) -> Option<&'a Json> {
+        let rows = [
+            Some(format!("{}.input.{keyword}", self.candidate.name)),
+            position.map(|position| format!("{}.input.{position}", self.candidate.name)),
+        ];
+        let plain = |row: &String| {
+            self.candidate.leaves.iter().find_map(|leaf| match &leaf.value {
+                Value::Plain { value, .. } if leaf.row == *row => Some(value),
+                _ => None,
+            })
+        };
+        rows.iter().flatten().find_map(plain)
+    }
+
+    /// The numbers among the call's plain arguments, with the keyword or position they stand at.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (&'a str, f64)> {
+        let name = self.candidate.name.len();
+        self.candidate.leaves.iter().filter_map(move |leaf| match &leaf.value {
+            Value::Plain { value, .. } if leaf.kind == TensorKind::Input => {
+                let place = leaf.row.get(name..)?.trim_start_matches(".input.");
+                Some((place, value.as_f64()?))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// `linear` of `Functional.linear`, also where an old dump joined the parts with `_`; the class of a module.
+pub(super) fn api_of(base: &str) -> &str {
+    match base.rsplit_once('.') {
+        Some((_, api)) => api,
+        None => base.split_once('_').map_or(base, |(_, api)| api),
+    }
+}

@@ -1,0 +1,99 @@
+//! One story out of what dumps, curves and configuration say: every cause once, the likeliest first.
+
+use super::cause::{self, Cause, finding_as_sign};
+use super::curves::Curves;
+use super::scene::Scene;
+use super::{Diagnosis, Sureness};
+use crate::judge::finding::Finding;
+use crate::judge::unit::Check;
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// What a run says as a whole, when every check has judged.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The checks.
+    pub checks: &'a [Check],
+    /// What they say.
+    pub findings: &'a [Finding],
+}
+
+/// Causes that a unit of a dump shows; nothing where no rule finds enough evidence.
+///
+/// A cause that merely describes a difference speaks only where no other does.
+pub fn in_dump(scene: &Scene<'_>) -> Vec<Diagnosis> {
+    let mut found: Vec<Diagnosis> = Vec::new();
+    for cause in cause::ALL {
+        let is_explained = found.iter().any(|diagnosis| diagnosis.sureness > Sureness::Possible);
+        if cause.speaks_last() && is_explained {
+            continue;
+        }
+        found.extend(cause.of_scene(scene));
+    }
+    let surest = found.iter().map(|diagnosis| diagnosis.sureness).max();
+    // Beside a cause that nothing else explains, one that is merely possible only distracts.
+    found.retain(|diagnosis| diagnosis.sureness > Sureness::Possible || surest == Some(Sureness::Possible));
+    ordered(found)
+}
+
+/// Joins what units of dumps showed (`dumps`, in the order of their units) with curves and configuration.
+///
+/// A run that passed has no cause to name.
+pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
+    if run.verdict <= Verdict::Pass {
+        return Vec::new();
+    }
+    let mut told: Vec<Diagnosis> = Vec::new();
+    for diagnosis in dumps {
+        if !told.iter().any(|known| known.cause == diagnosis.cause) {
+            told.push(diagnosis);
+        }
+    }
+    if let Some(curves) = Curves::of(run.checks, run.findings) {
+        let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_curves(&curves)).collect();
+        seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
+    }
+    let weighing = |finding: &&Finding| finding.check == CheckId::Config && finding.severity >= Severity::Warn;
+    let config: Vec<&Finding> = run.findings.iter().filter(weighing).collect();
+    let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_config(&config)).collect();
+    seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, false));
+    support(&mut told, run.findings);
+    ordered(told)
+}
+
+/// Adds a diagnosis, or its signs to one of the same cause; what curves show may be explained by another cause too.
+fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
+    let explains = |known: &&mut Diagnosis| {
+        let explained = || cause::find(&diagnosis.cause).is_some_and(|cause| cause.is_explained_by(&known.cause));
+        known.cause == diagnosis.cause || is_symptom && explained()
+    };
+    match told.iter_mut().find(explains) {
+        Some(known) => {
+            let new = diagnosis.signs.into_iter().filter(|sign| !known.signs.contains(sign)).collect::<Vec<_>>();
+            known.signs.extend(new);
+            known.sureness = known.sureness.max(diagnosis.sureness);
+        }
+        None => told.push(diagnosis),
+    }
+}
+
+/// Findings that alone tell of no cause, and speak for one that something else showed.
+fn support(told: &mut [Diagnosis], findings: &[Finding]) {
+    for finding in findings {
+        for diagnosis in told.iter_mut() {
+            let sign = finding_as_sign(finding);
+            let supports = cause::find(&diagnosis.cause).is_some_and(|cause: &Cause| cause.is_supported_by(finding));
+            if supports && !diagnosis.signs.contains(&sign) {
+                diagnosis.signs.push(sign);
+            }
+        }
+    }
+}
+
+/// The surest first; of equally sure ones, in the order of the register.
+fn ordered(mut diagnoses: Vec<Diagnosis>) -> Vec<Diagnosis> {
+    let place = |diagnosis: &Diagnosis| cause::ALL.iter().position(|cause| cause.code == diagnosis.cause);
+    diagnoses.sort_by_key(|diagnosis| (std::cmp::Reverse(diagnosis.sureness), place(diagnosis)));
+    diagnoses
+}

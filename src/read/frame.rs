@@ -1,0 +1,70 @@
+//! Call stacks as dumps record them: `File PATH, line N, in FUNCTION, \n CODE`.
+
+use serde::Serialize;
+
+/// Parts of a path that tell a library's file from the user's.
+const LIBRARIES: [&str; 8] =
+    ["site-packages/", "dist-packages/", "/torch/", "/torch_npu/", "/mindspore/", "/msprobe/", "/lib/python", "<"];
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Frame {
+    /// Path as recorded on the machine of the run.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u64,
+    /// Function.
+    pub function: String,
+    /// The line's text; empty where it was not recorded.
+    pub code: String,
+}
+
+impl Frame {
+    /// Reads a recorded frame.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (file, rest) = text.trim_start().strip_prefix("File ")?.split_once(", line ")?;
+        let (line, rest) = rest.split_once(", in ")?;
+        let (function, code) = rest.split_once('\n').unwrap_or((rest, ""));
+        Some(Self {
+            file: file.trim_matches('"').to_owned(),
+            line: line.trim().parse().ok()?,
+            function: function.trim().trim_end_matches(',').to_owned(),
+            code: code.trim().to_owned(),
+        })
+    }
+
+    /// Whether the frame lies in an installed library or in Python itself.
+    pub fn is_library(&self) -> bool {
+        let path = format!("/{}", self.file.replace('\\', "/").trim_start_matches('/'));
+        LIBRARIES.iter().any(|part| if *part == "<" { self.file.starts_with('<') } else { path.contains(part) })
+    }
+}
+
+/// The innermost frame in the user's own code; `stack` is innermost first.
+pub fn innermost_own(stack: &[String]) -> Option<Frame> {
+    stack.iter().filter_map(|text| Frame::parse(text)).find(|frame| !frame.is_library())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_own_frame_is_found() {
+        let stack = [
+            "File /venv/lib/python3.11/site-packages/torch/nn/functional.py, line 217, in layer_norm, \n return torch.layer_norm(".to_owned(),
+            "File /workspace/my torch model/gpt.py, line 46, in forward, \n x = self.ln_1(x)".to_owned(),
+            "File train.py, line 9, in <module>, \n main()".to_owned(),
+        ];
+        let frame = innermost_own(&stack).expect("there is one");
+        assert_eq!((frame.file.as_str(), frame.line), ("/workspace/my torch model/gpt.py", 46));
+        assert_eq!((frame.function.as_str(), frame.code.as_str()), ("forward", "x = self.ln_1(x)"));
+    }
+
+    #[test]
+    fn other_texts_are_no_frames() {
+        for text in ["", "File", "File a, line x, in f", "Traceback", "File a, line 99999999999999999999, in f"] {
+            assert_eq!(Frame::parse(text), None, "{text}");
+        }
+    }
+}

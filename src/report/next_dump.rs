@@ -1,0 +1,73 @@
+//! The next dump in documents: what it would show, and msprobe's configuration for it.
+
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::escape::{self, Target};
+use super::writer::{Writer, safe};
+use crate::diagnose::next_dump::NextDump;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The next dump.
+#[derive(Debug, Serialize)]
+pub struct NextDumpView {
+    /// What it would show.
+    pub reason: Value,
+    /// msprobe's `config.json`.
+    pub config: Value,
+}
+
+/// The next dump for documents.
+///
+/// Names in the configuration come from an artifact; as JSON strings they end neither line nor code block.
+pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
+    let clean = NextDump { list: next.list.iter().map(|name| escape::cleaned(name)).collect(), ..next.clone() };
+    let config = serde_json::to_string_pretty(&clean.config("./next_dump"))
+        .map_err(|error| Error::new(ErrorKind::Internal, "next_dump", error))?;
+    let config = match writer.target() {
+        Target::Html => escape::html(&config).into_owned(),
+        _ => config,
+    };
+    Ok(NextDumpView { reason: safe(reason(next, writer)?), config: safe(config) })
+}
+
+fn reason(next: &NextDump, writer: &Writer) -> Result<String> {
+    let key = match next.reason.as_str() {
+        "inside-module" => "next_dump_inside_module",
+        "gap" => "next_dump_gap",
+        "curve" => "next_dump_curve",
+        _ => "next_dump_tensors",
+    };
+    let reason = writer.phrase(key, &context! { step => next.step })?;
+    let Some(bytes) = next.bytes else { return Ok(reason) };
+    let size = writer.phrase("next_dump_size", &context! { size => safe(size_in_words(bytes)) })?;
+    Ok(format!("{reason}{}{size}", writer.word("comma")?))
+}
+
+/// A size on disk to two digits: `3.1 MB`.
+#[allow(clippy::cast_precision_loss, reason = "a size in words has few digits")]
+fn size_in_words(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut size = bytes as f64;
+    let mut units = UNITS.into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    while let Some(larger) = (size >= 1000.0).then(|| units.next()).flatten() {
+        size /= 1000.0;
+        unit = larger;
+    }
+    if size < 10.0 && unit != "B" { format!("{size:.1} {unit}") } else { format!("{size:.0} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size_in_words;
+
+    #[test]
+    fn sizes_have_two_digits() {
+        for (bytes, words) in
+            [(0, "0 B"), (999, "999 B"), (3072, "3.1 kB"), (64_000_000, "64 MB"), (u64::MAX, "18446744 TB")]
+        {
+            assert_eq!(size_in_words(bytes), words);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Likely causes: every case with a known fault, each cause switched off by taking its evidence away, and the story
+//! that several checks tell together.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::float_cmp,
+    clippy::print_stdout,
+    reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
+)]
+
+mod cases;
+mod made;
+mod next_dump;
+mod story;
+mod switched_off;
+
+use std::path::{Path, PathBuf};
+
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::policy::value::Date;
+use precision_gate::report::{GateResult, Outcome};
+
+/// Folder of the fixtures.
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// The outcome of a run over everything in two folders.
+fn run(baseline: &Path, candidate: &Path) -> Outcome {
+    let request = Request {
+        baseline: baseline.display().to_string(),
+        candidate: candidate.display().to_string(),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy: Policy { today: Date::try_from("2026-11-21".to_owned()).expect("a date"), ..Policy::default() },
+        matching: Matching::default(),
+    };
+    gate::run(&request, &Quiet).expect("both sides are there")
+}
+
+fn result(baseline: &Path, candidate: &Path) -> GateResult {
+    run(baseline, candidate).result
+}
+
+/// The result of a case of the fixtures, such as `dumps/md5_identical`.
+fn case(name: &str) -> GateResult {
+    let folder = fixtures().join(name);
+    let side =
+        |plain: &str, packed: &str| if folder.join(plain).exists() { plain.to_owned() } else { packed.to_owned() };
+    result(&folder.join(side("gpu", "gpu.zip")), &folder.join(side("npu", "npu.zip")))
+}
+
+/// Codes of the causes a result names, the likeliest first.
+fn causes(result: &GateResult) -> Vec<&str> {
+    result.diagnoses.iter().map(|diagnosis| diagnosis.cause.as_str()).collect()
+}
+
+/// Codes of the signs of a result's first diagnosis.
+fn signs(result: &GateResult) -> Vec<&str> {
+    let first = result.diagnoses.first();
+    first.into_iter().flat_map(|diagnosis| &diagnosis.signs).map(|sign| sign.code.as_str()).collect()
+}
+
+/// The code of the first diagnosis' advice.
+fn advice(result: &GateResult) -> &str {
+    result.diagnoses.first().and_then(|diagnosis| diagnosis.action.as_ref()).map_or("", |action| action.code.as_str())
+}

@@ -1,0 +1,95 @@
+//! Dumps, curves and configuration tell one story: each cause once, the likeliest first, with signs from everywhere.
+
+use std::fs;
+
+use precision_gate::diagnose::Sureness;
+use precision_gate::report::messages::Language;
+use precision_gate::report::summary::{self, COMMENT_LIMIT};
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{GateResult, causes as texts};
+
+use crate::causes;
+use crate::made::{Pair, copy_all};
+
+/// A dump case with a curve case and a pair of packs beside it.
+fn joined(dump: &str, curve: &str, packs: &str) -> GateResult {
+    let pair = Pair::copy(&format!("dumps/{dump}"));
+    for side in ["gpu", "npu"] {
+        let from = crate::fixtures().join("loss").join(curve).join(side);
+        copy_all(&from, &pair.side(side).join("curves"));
+        let pack = crate::fixtures().join("config-check").join(packs).join(format!("{side}.zip"));
+        fs::copy(pack, pair.side(side).join("config_check_pack.zip")).expect("copied");
+    }
+    pair.result()
+}
+
+#[test]
+fn seeds_in_the_packs_and_noise_in_the_curve_are_signs_of_the_dropout_in_the_dump() {
+    let result = joined("glm_stats_mix_dropout", "aligned_noisy_dropout", "random-seed-differs");
+    assert_eq!(causes(&result), ["randomness"]);
+    let codes: Vec<String> = result.diagnoses[0]
+        .signs
+        .iter()
+        .filter(|sign| sign.code == "finding")
+        .map(|sign| serde_json::to_value(&sign.facts["finding_code"]).expect("JSON").as_str().expect("text").to_owned())
+        .collect();
+    assert!(codes.contains(&"seed-differs".to_owned()) && codes.contains(&"curve-randomness".to_owned()), "{codes:?}");
+}
+
+#[test]
+fn what_a_dump_explains_is_not_told_again_by_the_curve() {
+    let result = joined("glm_stats_mix_zero_getitem_grad", "diverging_trend", "identical-gpu-vs-npu");
+    assert_eq!(causes(&result), ["zero-gradient"]);
+    let result = joined("glm_stats_mix_fp16_saturation", "nan_from_step", "identical-gpu-vs-npu");
+    assert_eq!(causes(&result), ["saturation"]);
+}
+
+#[test]
+fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
+    let result = joined("glm_stats_mix_inv_freq", "diverging_trend", "hyper-shell-differs");
+    let found = causes(&result);
+    assert!(found.contains(&"input-differs") && found.contains(&"hyperparameters-differ"), "{found:?}");
+    let sureness: Vec<Sureness> = result.diagnoses.iter().map(|diagnosis| diagnosis.sureness).collect();
+    assert!(sureness.windows(2).all(|pair| pair[0] >= pair[1]), "{sureness:?}");
+    let mut many = result;
+    let first = many.diagnoses[0].clone();
+    many.diagnoses.extend(std::iter::repeat_n(first, 6));
+    let templates = Templates::shipped();
+    let options =
+        summary::Options { language: Language::En, limit: COMMENT_LIMIT, pictures: &[], templates: &templates };
+    let text = summary::render(&many, &options).expect("renders");
+    let part = text.split("### Likely causes").nth(1).and_then(|rest| rest.split("<details>").next()).expect("a part");
+    assert_eq!(part.lines().filter(|line| line.contains("**")).count(), 5, "{part}");
+}
+
+#[test]
+fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
+    let mut result = crate::case("dumps/glm_stats_mix_zero_getitem_grad");
+    for (language, word) in [(Language::En, "index_select"), (Language::Zh, "高级索引")] {
+        texts::fill(&mut result.diagnoses, language).expect("texts");
+        let diagnosis = &result.diagnoses[0];
+        assert!(diagnosis.advice.contains(word), "{}", diagnosis.advice);
+        assert_eq!(diagnosis.evidence.len(), diagnosis.signs.len());
+    }
+    let text = serde_json::to_string(&result.diagnoses).expect("JSON");
+    let back: Vec<precision_gate::diagnose::Diagnosis> = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(back, result.diagnoses);
+}
+
+#[test]
+fn a_waived_culprit_has_no_cause() {
+    use precision_gate::gate::{self, Quiet, Request};
+    let folder = crate::fixtures().join("dumps/cnn_tensor_l1_fp16_linear");
+    let codes: Vec<&str> = precision_gate::judge::rule::all().map(|rule| rule.code).collect();
+    let waiver = "waivers: [ { code: other-precision, where: '*', reason: r, owner: o, expires: 2027-01-01 } ]";
+    let policy = precision_gate::policy::Policy::parse("policy.yml", waiver, &codes).expect("a policy");
+    let request = Request {
+        baseline: folder.join("gpu").display().to_string(),
+        candidate: folder.join("npu").display().to_string(),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy: precision_gate::policy::Policy { today: "2026-11-21".to_owned().try_into().expect("a date"), ..policy },
+        matching: precision_gate::msprobe::dump::Matching::default(),
+    };
+    let result = gate::run(&request, &Quiet).expect("both sides are there").result;
+    assert_eq!(causes(&result), [""; 0]);
+}
