@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use half::bf16;
 use pulp::Arch;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -344,14 +345,20 @@ impl Scheme for Narrow {
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
-        let [b, c] = &mut *room.narrow;
-        let b = narrow_values(arch, strip.baseline, b);
-        if strip.are_equal() && self.0.take_equal(arch, b) {
-            return;
-        }
-        let c = narrow_values(arch, strip.candidate, c);
-        if !self.0.take(arch, b, c) {
-            detail.look(start, b, c, strip.largest());
+        let [left, right] = &mut *room.narrow;
+        let is_equal = strip.are_equal();
+        let is_finite = match (bf16s(strip.baseline), bf16s(strip.candidate)) {
+            // The commonest pair needs no buffer between.
+            (Some(b), Some(c)) if !is_equal => self.0.take(arch, b, c),
+            _ => {
+                let b = narrow_values(arch, strip.baseline, left);
+                is_equal && self.0.take_equal(arch, b)
+                    || self.0.take(arch, b, narrow_values(arch, strip.candidate, right))
+            }
+        };
+        if !is_finite {
+            let b = narrow_values(arch, strip.baseline, left);
+            detail.look(start, b, narrow_values(arch, strip.candidate, right), strip.largest());
         }
     }
 
@@ -359,6 +366,11 @@ impl Scheme for Narrow {
         let sums = self.0.fold();
         PairStats::new(elements, &sums, detail, sums.unequal + detail.unequal)
     }
+}
+
+/// The elements of a strip of `bfloat16`, where they lie as these may.
+fn bf16s((dtype, bytes): (Dtype, &[u8])) -> Option<&[bf16]> {
+    bytemuck::try_cast_slice(bytes).ok().filter(|_| dtype == Dtype::BF16)
 }
 
 /// The values of a strip: where they are `f32` as they lie, else converted into `room`.
