@@ -33,6 +33,8 @@ pub use super::scalar::{ScalarPair, scalar_pair};
 const CHUNK: u64 = 1 << 20;
 /// Bytes read at once from a side: large enough for fast reads, small enough to stay in the cache for the kernel.
 const BLOCK_BYTES: usize = 256 << 10;
+/// Bytes the processor moves at once; the width of the widest register.
+const CACHE_LINE: usize = 64;
 /// Elements the kernel takes at once; what is looked at again when one of them is not finite.
 const STRIP: usize = 2048;
 /// Lanes of 32-bit and of 64-bit numbers: one register of the widest vector unit.
@@ -286,13 +288,21 @@ fn block_of<'a>(tensor: &'a TensorData, at: u64, count: usize, buffer: &'a mut V
         return Ok(bytes);
     }
     let len = count * tensor.dtype.size();
-    if buffer.len() * 8 < len {
-        buffer.resize(len.div_ceil(8), 0);
-    }
-    let bytes = bytemuck::cast_slice_mut::<u64, u8>(buffer);
+    let bytes = bytemuck::cast_slice_mut::<u64, u8>(aligned(buffer, len.div_ceil(8)));
     let bytes = bytes.get_mut(..len).ok_or_else(|| Error::corrupt(tensor.name(), "block larger than its buffer"))?;
     tensor.read_block(at, bytes)?;
     Ok(bytes)
+}
+
+/// `len` elements of `room` from the start of a cache line on: a wide register that straddles two lines takes twice as
+/// long to load and to store.
+fn aligned<T: Copy + Default>(room: &mut Vec<T>, len: usize) -> &mut [T] {
+    let spare = CACHE_LINE / size_of::<T>();
+    if room.len() < len + spare {
+        room.resize(len + spare, T::default());
+    }
+    let start = room.as_ptr().align_offset(CACHE_LINE).min(spare);
+    room.get_mut(start..start + len).unwrap_or_default()
 }
 
 /// The same elements of both sides, as stored.
@@ -380,7 +390,8 @@ fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mu
     {
         return values;
     }
-    convert::to_f32(arch, dtype, bytes, room);
+    let room = aligned(room, bytes.len() / dtype.size());
+    convert::into_f32(arch, dtype, bytes, room);
     room
 }
 
@@ -428,7 +439,8 @@ fn wide_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut 
     {
         return values;
     }
-    convert::to_f64(arch, dtype, bytes, false, room);
+    let room = aligned(room, bytes.len() / dtype.size());
+    convert::into_f64(arch, dtype, bytes, false, room);
     room
 }
 
