@@ -24,25 +24,25 @@ fn widen_e5m2(raw: u8) -> f32 {
 
 /// Writes the values of `bytes` as `f32`; only for types whose every value is one ([`fits_f32`]).
 pub(crate) fn to_f32(arch: Arch, dtype: Dtype, bytes: &[u8], out: &mut Vec<f32>) {
+    out.resize(if fits_f32(dtype) { bytes.len() / dtype.size() } else { 0 }, 0.0);
+    into_f32(arch, dtype, bytes, out);
+}
+
+/// [`to_f32`] into a slice of just as many elements.
+pub(super) fn into_f32(arch: Arch, dtype: Dtype, bytes: &[u8], out: &mut [f32]) {
     match dtype {
         Dtype::F32 => each(arch, bytes, out, f32::from_le_bytes),
         Dtype::BF16 => each(arch, bytes, out, |raw| f32::from_bits(u32::from(u16::from_le_bytes(raw)) << 16)),
         Dtype::F16 => halves(arch, bytes, out),
         Dtype::F8E5M2 => each(arch, bytes, out, |[raw]| widen_e5m2(raw)),
         Dtype::F8E4M3 => each(arch, bytes, out, |[raw]| widen_e4m3(raw)),
-        _ => out.clear(),
+        _ => {}
     }
 }
 
 /// Writes what `widen` makes of every element of `SIZE` bytes.
-fn each<const SIZE: usize, T: Copy + Default>(
-    arch: Arch,
-    bytes: &[u8],
-    out: &mut Vec<T>,
-    widen: impl Fn([u8; SIZE]) -> T,
-) {
+fn each<const SIZE: usize, T: Copy>(arch: Arch, bytes: &[u8], out: &mut [T], widen: impl Fn([u8; SIZE]) -> T) {
     let raws = bytes.as_chunks::<SIZE>().0;
-    out.resize(raws.len(), T::default());
     arch.dispatch(
         #[inline(always)]
         || out.iter_mut().zip(raws).for_each(|(out, raw)| *out = widen(*raw)),
@@ -50,8 +50,7 @@ fn each<const SIZE: usize, T: Copy + Default>(
 }
 
 /// Writes the values of `float16`s. Processors have an instruction for it, the compiler does not know.
-fn halves(arch: Arch, bytes: &[u8], out: &mut Vec<f32>) {
-    out.resize(bytes.len() / 2, 0.0);
+fn halves(arch: Arch, bytes: &[u8], out: &mut [f32]) {
     let done = hardware_halves(arch, bytes, out);
     let (rest, out) = (bytes.get(done * 2..).unwrap_or_default(), out.get_mut(done..).unwrap_or_default());
     match bytemuck::try_cast_slice::<u8, f16>(rest) {
@@ -92,11 +91,16 @@ pub(crate) fn fits_f32(dtype: Dtype) -> bool {
 
 /// Writes the values of `bytes` as `f64`; of complex numbers the real part, or the imaginary part with `imaginary`
 /// (which is 0 for all others). 64-bit integers are rounded.
-#[allow(clippy::cast_precision_loss, reason = "what converting to f64 means; equality is taken elsewhere")]
 pub(crate) fn to_f64(arch: Arch, dtype: Dtype, bytes: &[u8], imaginary: bool, out: &mut Vec<f64>) {
+    out.resize(bytes.len() / dtype.size(), 0.0);
+    into_f64(arch, dtype, bytes, imaginary, out);
+}
+
+/// [`to_f64`] into a slice of just as many elements.
+#[allow(clippy::cast_precision_loss, reason = "what converting to f64 means; equality is taken elsewhere")]
+pub(super) fn into_f64(arch: Arch, dtype: Dtype, bytes: &[u8], imaginary: bool, out: &mut [f64]) {
     if imaginary && !dtype.is_complex() {
-        out.clear();
-        return out.resize(bytes.len() / dtype.size(), 0.0);
+        return out.fill(0.0);
     }
     macro_rules! each {
         ($type:ty, $widen:expr) => {

@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use half::bf16;
 use pulp::Arch;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub use super::scalar::{ScalarPair, scalar_pair};
 const CHUNK: u64 = 1 << 20;
 /// Bytes read at once from a side: large enough for fast reads, small enough to stay in the cache for the kernel.
 const BLOCK_BYTES: usize = 256 << 10;
+/// Bytes the processor moves at once; the width of the widest register.
+const CACHE_LINE: usize = 64;
 /// Elements the kernel takes at once; what is looked at again when one of them is not finite.
 const STRIP: usize = 2048;
 /// Lanes of 32-bit and of 64-bit numbers: one register of the widest vector unit.
@@ -285,13 +288,21 @@ fn block_of<'a>(tensor: &'a TensorData, at: u64, count: usize, buffer: &'a mut V
         return Ok(bytes);
     }
     let len = count * tensor.dtype.size();
-    if buffer.len() * 8 < len {
-        buffer.resize(len.div_ceil(8), 0);
-    }
-    let bytes = bytemuck::cast_slice_mut::<u64, u8>(buffer);
+    let bytes = bytemuck::cast_slice_mut::<u64, u8>(aligned(buffer, len.div_ceil(8)));
     let bytes = bytes.get_mut(..len).ok_or_else(|| Error::corrupt(tensor.name(), "block larger than its buffer"))?;
     tensor.read_block(at, bytes)?;
     Ok(bytes)
+}
+
+/// `len` elements of `room` from the start of a cache line on: a wide register that straddles two lines takes twice as
+/// long to load and to store.
+fn aligned<T: Copy + Default>(room: &mut Vec<T>, len: usize) -> &mut [T] {
+    let spare = CACHE_LINE / size_of::<T>();
+    if room.len() < len + spare {
+        room.resize(len + spare, T::default());
+    }
+    let start = room.as_ptr().align_offset(CACHE_LINE).min(spare);
+    room.get_mut(start..start + len).unwrap_or_default()
 }
 
 /// The same elements of both sides, as stored.
@@ -344,14 +355,20 @@ impl Scheme for Narrow {
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
-        let [b, c] = &mut *room.narrow;
-        let b = narrow_values(arch, strip.baseline, b);
-        if strip.are_equal() && self.0.take_equal(arch, b) {
-            return;
-        }
-        let c = narrow_values(arch, strip.candidate, c);
-        if !self.0.take(arch, b, c) {
-            detail.look(start, b, c, strip.largest());
+        let [left, right] = &mut *room.narrow;
+        let is_equal = strip.are_equal();
+        let is_finite = match (bf16s(strip.baseline), bf16s(strip.candidate)) {
+            // The commonest pair needs no buffer between.
+            (Some(b), Some(c)) if !is_equal => self.0.take(arch, b, c),
+            _ => {
+                let b = narrow_values(arch, strip.baseline, left);
+                is_equal && self.0.take_equal(arch, b)
+                    || self.0.take(arch, b, narrow_values(arch, strip.candidate, right))
+            }
+        };
+        if !is_finite {
+            let b = narrow_values(arch, strip.baseline, left);
+            detail.look(start, b, narrow_values(arch, strip.candidate, right), strip.largest());
         }
     }
 
@@ -361,6 +378,11 @@ impl Scheme for Narrow {
     }
 }
 
+/// The elements of a strip of `bfloat16`, where they lie as these may.
+fn bf16s((dtype, bytes): (Dtype, &[u8])) -> Option<&[bf16]> {
+    bytemuck::try_cast_slice(bytes).ok().filter(|_| dtype == Dtype::BF16)
+}
+
 /// The values of a strip: where they are `f32` as they lie, else converted into `room`.
 fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut Vec<f32>) -> &'a [f32] {
     if dtype == Dtype::F32
@@ -368,7 +390,8 @@ fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mu
     {
         return values;
     }
-    convert::to_f32(arch, dtype, bytes, room);
+    let room = aligned(room, bytes.len() / dtype.size());
+    convert::into_f32(arch, dtype, bytes, room);
     room
 }
 
@@ -416,7 +439,8 @@ fn wide_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut 
     {
         return values;
     }
-    convert::to_f64(arch, dtype, bytes, false, room);
+    let room = aligned(room, bytes.len() / dtype.size());
+    convert::into_f64(arch, dtype, bytes, false, room);
     room
 }
 
