@@ -2,6 +2,7 @@
 
 pub(crate) mod config_pack;
 pub(crate) mod curves;
+pub(crate) mod fetching;
 pub(crate) mod judge;
 mod progress;
 pub(crate) mod show;
@@ -132,10 +133,10 @@ pub(crate) struct DocumentArgs {
 /// `run`
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The trusted run: a folder or file
+    /// The trusted run: a folder, file or location (docs/locations.md)
     #[arg(long, env = "INPUT_BASELINE", hide_env = true)]
     pub(crate) baseline: Option<String>,
-    /// The run to judge: a folder or file
+    /// The run to judge: a folder, file or location
     #[arg(long, env = "INPUT_CANDIDATE", hide_env = true)]
     pub(crate) candidate: Option<String>,
     #[command(flatten)]
@@ -236,6 +237,8 @@ pub(crate) struct CommonArgs {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) documents: DocumentArgs,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
 }
 
 impl Colour {

@@ -11,9 +11,10 @@ pub mod dump_tables;
 pub mod init;
 pub mod loss;
 pub mod selftest;
+mod side;
 
 use crate::error::Result;
-use crate::fetch;
+use crate::fetch::Fetcher;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
@@ -48,22 +49,7 @@ impl Request {
     pub const COMPARE_CHECKS: [CheckId; 2] = [CheckId::Dump, CheckId::Checkpoint];
 }
 
-/// Tells a person how far long work is.
-pub trait Progress: Send + Sync {
-    /// A stage begins; `total` is 0 where it is not known.
-    fn begin(&self, stage: &str, total: u64);
-    /// That much more of it is done.
-    fn advance(&self, amount: u64);
-}
-
-/// Says nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Quiet;
-
-impl Progress for Quiet {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
+pub use crate::fetch::progress::{Progress, Quiet};
 
 /// What one check gives.
 #[derive(Debug)]
@@ -98,9 +84,18 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+    run_from(request, &Fetcher::default(), progress)
+}
+
+/// [`run`], with `fetcher` to open both locations.
+///
+/// # Errors
+/// As [`run`]; and where the outside world fails before anything could be looked at.
+pub fn run_from(request: &Request, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
-    let mut baseline = discover::look(fetch::open(&request.baseline)?, pattern.as_ref(), progress)?;
-    let mut candidate = discover::look(fetch::open(&request.candidate)?, pattern.as_ref(), progress)?;
+    let opening = side::Opening { fetcher, policy: &request.policy, pattern: pattern.as_ref(), progress };
+    let mut baseline = side::open(&request.baseline, Side::Baseline, opening)?;
+    let mut candidate = side::open(&request.candidate, Side::Candidate, opening)?;
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
@@ -192,8 +187,10 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
 fn general_findings(request: &Request, baseline: &Inventory, candidate: &Inventory) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
+        findings.extend(inventory.about.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
-        if !request.checks.iter().any(|check| inventory.has(*check)) {
+        let is_explained = inventory.files() == 0 && !inventory.about.is_empty();
+        if !is_explained && !request.checks.iter().any(|check| inventory.has(*check)) {
             findings.push(
                 Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
                     .with("side", side.as_str())

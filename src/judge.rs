@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod finding;
+pub mod location;
 pub mod loss;
 pub mod number;
 pub mod operation;

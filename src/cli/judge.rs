@@ -7,10 +7,10 @@ use precision_gate::gate::{self, Request};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
-use precision_gate::verdict::CheckId;
+use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
-use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, progress, show, tools};
+use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, fetching, progress, show, tools};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
@@ -78,14 +78,16 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
     }
-    if let Some(threads) = common.threads {
+    let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
+    if let Some(threads) = common.threads.or(threads) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
     let documents = &common.documents;
     let folder = documents.templates.as_deref().or(request.policy.templates.as_deref());
     let templates = show::templates(folder)?;
-    let mut outcome = gate::run(request, progress::of(documents.quiet).as_ref())?;
+    let fetcher = common.fetching.fetcher();
+    let mut outcome = gate::run_from(request, &fetcher, progress::of(documents.quiet).as_ref())?;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,
@@ -95,6 +97,10 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
     };
     report::write::all(&mut outcome, &options)?;
     show::summary(&outcome.result, &common.out, documents)?;
+    if let Some(error) = fetcher.failure().filter(|_| outcome.result.verdict == Verdict::Incomplete) {
+        eprintln!("error: {error}");
+        return Ok(exit::UNAVAILABLE);
+    }
     if outcome.required_unread {
         return Ok(exit::USAGE);
     }
