@@ -3,6 +3,7 @@
 //! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
+pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod discover;
@@ -13,8 +14,11 @@ pub mod loss;
 pub mod selftest;
 mod side;
 
+use std::sync::Arc;
+
 use crate::error::Result;
-use crate::fetch::Fetcher;
+use crate::fetch::{Fetcher, Files, Trust};
+use crate::gate::baseline::manifest::Manifest;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
@@ -84,18 +88,32 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    run_from(request, &Fetcher::default(), progress)
+    run_from(request, &Surroundings { fetcher: &Fetcher::default(), manifest: None }, progress)
 }
 
-/// [`run`], with `fetcher` to open both locations.
+/// What a run takes from outside of its request.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Opens both locations.
+    pub fetcher: &'a Fetcher,
+    /// The baseline's manifest, where it was named by one.
+    pub manifest: Option<&'a Manifest>,
+}
+
+/// [`run`], with `surroundings` to open both locations from and to hold the baseline against.
 ///
 /// # Errors
 /// As [`run`]; and where the outside world fails before anything could be looked at.
-pub fn run_from(request: &Request, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Outcome> {
+pub fn run_from(request: &Request, surroundings: &Surroundings<'_>, progress: &dyn Progress) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
+    let Surroundings { fetcher, manifest } = *surroundings;
     let opening = side::Opening { fetcher, policy: &request.policy, pattern: pattern.as_ref(), progress };
     let mut baseline = side::open(&request.baseline, Side::Baseline, opening)?;
     let mut candidate = side::open(&request.candidate, Side::Candidate, opening)?;
+    if !baseline.is_unknown() {
+        let standing = baseline::check::findings(manifest, &baseline, &candidate, &request.policy, progress)?;
+        baseline.about.extend(standing);
+    }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
@@ -116,7 +134,10 @@ pub fn run_from(request: &Request, fetcher: &Fetcher, progress: &dyn Progress) -
     for id in &request.checks {
         let mut part = match id {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
-            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
+            CheckId::Loss => {
+                let recorded = manifest.and_then(|manifest| manifest.noise.as_ref());
+                loss::check(&baseline.curves, &candidate.curves, &request.policy, recorded)?
+            }
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, progress),
             CheckId::Artifacts | CheckId::Policy => continue,
@@ -142,6 +163,14 @@ pub fn run_from(request: &Request, fetcher: &Fetcher, progress: &dyn Progress) -
     outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
     outcome.required_unread = is_unread(&outcome.result, &request.policy, &baseline, &candidate);
     Ok(outcome)
+}
+
+/// Opens a location for other work than judging; a single archive is opened as the folder it holds.
+///
+/// # Errors
+/// What fetching gives, and what a damaged archive gives.
+pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
+    side::unpacked(fetcher.open(location, trust, progress)?.files, fetcher.disk())
 }
 
 /// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.

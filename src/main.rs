@@ -9,7 +9,7 @@ use clap::Parser;
 use precision_gate::error::Result;
 use precision_gate::exit;
 
-use cli::{Cli, Command, config_pack, curves, judge, show, tools};
+use cli::{Cli, Command, baseline, config_pack, curves, judge, show, tools};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -40,6 +40,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Compare(args) => judge::compare(&args),
         Command::Loss(args) => curves::loss(&args),
         Command::Noise(args) => curves::noise(&args),
+        Command::Baseline(args) => baseline::run(args),
         Command::Selftest(args) => curves::selftest(&args),
         Command::Report(args) => show::report(&args),
         Command::Init(args) => tools::init(&args),

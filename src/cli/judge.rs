@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::gate::{self, Request};
+use precision_gate::gate::baseline::manifest::Manifest;
+use precision_gate::gate::baseline::{SCHEME, job};
+use precision_gate::gate::{self, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
 use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
-use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, fetching, progress, show, tools};
+use super::{CommonArgs, CompareArgs, PairArgs, RunArgs, baseline, fetching, progress, show, tools};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
@@ -78,6 +80,8 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
     }
+    let (location, manifest) = named_baseline(request)?;
+    let request = &Request { baseline: location, ..request.clone() };
     let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
     if let Some(threads) = common.threads.or(threads) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
@@ -87,7 +91,11 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
     let folder = documents.templates.as_deref().or(request.policy.templates.as_deref());
     let templates = show::templates(folder)?;
     let fetcher = common.fetching.fetcher();
-    let mut outcome = gate::run_from(request, &fetcher, progress::of(documents.quiet).as_ref())?;
+    let mut outcome = {
+        let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref() };
+        gate::run_from(request, &surroundings, progress::of(documents.quiet).as_ref())?
+    };
+    leave_mark();
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,
@@ -105,4 +113,19 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
         return Ok(exit::USAGE);
     }
     Ok(exit::of_verdict(outcome.result.verdict, common.warn_exit_code))
+}
+
+/// The location of a baseline that is named as `baseline:NAME`, with its manifest; other locations as they are.
+fn named_baseline(request: &Request) -> Result<(String, Option<Manifest>)> {
+    let Some(name) = request.baseline.strip_prefix(SCHEME) else { return Ok((request.baseline.clone(), None)) };
+    let manifest = baseline::find(Path::new("."), name, None, &fetching::environment())?;
+    let location = manifest.as_ref().map_or_else(|| request.baseline.clone(), |manifest| manifest.location.clone());
+    Ok((location, manifest))
+}
+
+/// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.
+fn leave_mark() {
+    if let Some(mark) = job::mark(&fetching::environment()) {
+        let _left = std::fs::write(mark, "");
+    }
 }

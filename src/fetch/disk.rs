@@ -165,9 +165,9 @@ mod tests {
         let source = disk.keep("x", &mut &bytes[..], 1 << 30).expect("fits");
         assert_eq!(super::super::read_all(source.as_ref(), 1 << 30).expect("readable"), bytes);
         assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0, "no name is left");
-        assert_eq!(disk.keep("y", &mut &bytes[..], 1 << 30).expect_err("too much").kind(), ErrorKind::LimitExceeded);
+        assert_eq!(disk.keep("y", &mut &bytes[..], 1 << 30).err().expect("too much").kind(), ErrorKind::LimitExceeded);
         drop(source);
         disk.keep("y", &mut &bytes[..], 1 << 30).expect("fits now");
-        assert_eq!(disk.keep("z", &mut &bytes[..], 5_000_000).expect_err("a bomb").kind(), ErrorKind::LimitExceeded);
+        assert_eq!(disk.keep("z", &mut &bytes[..], 5_000_000).err().expect("a bomb").kind(), ErrorKind::LimitExceeded);
     }
 }

@@ -15,6 +15,8 @@ use super::rest::Rest;
 use super::web::Ask;
 use crate::error::{Error, ErrorKind, Result};
 
+/// The header of a job's own token.
+const JOB_TOKEN: HeaderName = HeaderName::from_static("job-token");
 /// Pipelines that are walked back for a job.
 const PIPELINES: &str = "20";
 /// What to do where something is denied or not found.
@@ -33,8 +35,6 @@ struct Job {
     name: String,
     #[serde(default)]
     status: String,
-    #[serde(default, rename = "ref")]
-    reference: Option<String>,
     #[serde(default)]
     created_at: Option<String>,
     #[serde(default)]
@@ -53,7 +53,8 @@ struct ArtifactsFile {
 
 #[derive(Clone, Deserialize)]
 struct Commit {
-    id: String,
+    #[serde(default)]
+    id: Option<String>,
 }
 
 /// The request to the API's root.
@@ -65,7 +66,7 @@ pub(super) fn root(environment: &Environment) -> Result<Ask> {
     let private = environment.secret(&["PRECISION_GATE_TOKEN", "GITLAB_TOKEN"]);
     Ok(match (private, environment.secret(&["CI_JOB_TOKEN"])) {
         (Some(token), _) => ask.with_secret(HeaderName::from_static("private-token"), "", &token),
-        (None, Some(token)) => ask.with_secret(HeaderName::from_static("job-token"), "", &token),
+        (None, Some(token)) => ask.with_secret(JOB_TOKEN, "", &token),
         (None, None) => ask,
     })
 }
@@ -75,34 +76,70 @@ pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> 
     if let (Some(package), Some(version)) = (&at.package, &at.version) {
         return Ok(package_file(rest, at, package, version));
     }
-    let (job, passed_over) = match at.job {
-        Some(job) => (rest.one(&["projects", &at.project, "jobs", &job.to_string()], &[]).await?, 0),
-        None => newest_job(rest, at).await?,
-    };
-    accepted(&job, at, trust)?;
+    match (at.job, at.reference.as_deref()) {
+        (Some(_), _) if trust == Trust::Baseline => {
+            let message = "a baseline is named by its branch: a job's number does not tell whether it succeeded";
+            let error = Error::new(ErrorKind::Usage, at.to_string(), message);
+            Err(error.with_help("write gitlab://group/project/job?ref=main"))
+        }
+        (Some(job), _) => {
+            let (id, what) = (job.to_string(), format!("job {job}"));
+            let path = ["projects", &at.project, "jobs", &id, "artifacts"];
+            Ok(artifacts(rest, at, rest.ask(&path, &[]), Origin { what, ..Origin::default() }, Some(job)))
+        }
+        (None, reference) => {
+            let reference = reference.unwrap_or_default();
+            if may_list(&rest.root) { listed(rest, at, reference).await } else { Ok(newest(rest, at, reference)) }
+        }
+    }
+}
+
+/// Whether the token may list pipelines: a job's own may not.
+fn may_list(root: &Ask) -> bool {
+    !root.private.contains_key(JOB_TOKEN)
+}
+
+/// Whatever the forge says is the newest successful one.
+fn newest(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Found {
+    let path = ["projects", &at.project, "jobs", "artifacts", reference, "download"];
+    let ask = rest.ask(&path, &[("job", &at.name)]);
+    let what = format!("the newest successful job {} on {reference}", at.name);
+    artifacts(rest, at, ask, Origin { what, ..Origin::default() }, None)
+}
+
+/// The newest one found by listing, with its commit and dates.
+async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<Found> {
+    let (job, passed_over) = newest_job(rest, at, reference).await?;
     let id = job.id.to_string();
-    let ask = rest.ask(&["projects", &at.project, "jobs", &id, "artifacts"], &[]).with(header::ACCEPT, "*/*");
+    let ask = rest.ask(&["projects", &at.project, "jobs", &id, "artifacts"], &[]);
     let origin = Origin {
-        what: format!("job {id} ({}) on {}", job.name, job.reference.as_deref().unwrap_or("?")),
-        commit: job.commit.map(|commit| commit.id),
+        what: format!("job {id} ({}) on {reference}", job.name),
+        commit: job.commit.and_then(|commit| commit.id),
         created: job.created_at.as_deref().and_then(day),
         expires: job.artifacts_expire_at.as_deref().and_then(day),
         passed_over,
-        proved: at.digest,
+        proved: None,
     };
-    let identity = format!("gitlab {} job {id}", rest.root.shown());
-    Ok(Found { ask, digest: at.digest, identity, lasting: true, origin })
+    Ok(artifacts(rest, at, ask, origin, Some(job.id)))
+}
+
+/// A job's archive never changes; which job is the newest does.
+fn artifacts(rest: &Rest<'_>, at: &GitLabLocation, ask: Ask, origin: Origin, job: Option<u64>) -> Found {
+    let ask = ask.with(header::ACCEPT, "*/*");
+    let origin = Origin { proved: at.digest, ..origin };
+    let which = job.map_or_else(|| at.to_string(), |job| job.to_string());
+    let identity = format!("gitlab {} job {which}", rest.root.shown());
+    Found { ask, digest: at.digest, identity, lasting: job.is_some(), origin }
 }
 
 /// The job in the newest successful pipelines of the branch, and how many pipelines were passed over.
-async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation) -> Result<(Job, usize)> {
-    let reference = at.reference.as_deref().unwrap_or_default();
+async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<(Job, usize)> {
     let query = [("ref", reference), ("status", "success"), ("order_by", "id"), ("sort", "desc"), ("per_page", PIPELINES)];
     let pipelines: Vec<Pipeline> = rest.one(&["projects", &at.project, "pipelines"], &query).await?;
     let count = pipelines.len();
     for (passed_over, pipeline) in pipelines.into_iter().enumerate() {
         let id = pipeline.id.to_string();
-        let is_it = |job: &Job| job.name == at.name;
+        let is_it = |job: &Job| job.name == at.name && job.status == "success";
         let path = ["projects", &at.project, "pipelines", &id, "jobs"];
         let jobs = rest.all(&path, &[("per_page", "100")], |page: Vec<Job>| page, |all| all.iter().any(is_it)).await?;
         if let Some(job) = jobs.into_iter().find(|job| is_it(job) && has_artifacts(job)) {
@@ -118,22 +155,6 @@ async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation) -> Result<(Job, usize)
 
 fn has_artifacts(job: &Job) -> bool {
     job.artifacts_file.as_ref().is_some_and(|file| file.filename.is_some())
-}
-
-/// For a baseline the job must have succeeded, and be of the wanted branch where one is named.
-fn accepted(job: &Job, at: &GitLabLocation, trust: Trust) -> Result<()> {
-    let other_branch = at.reference.is_some() && at.reference != job.reference;
-    let reason = if trust == Trust::Baseline && job.status != "success" {
-        "did not succeed"
-    } else if trust == Trust::Baseline && other_branch {
-        "is of another branch"
-    } else if trust == Trust::Baseline && job.name != at.name {
-        "has another name"
-    } else {
-        return Ok(());
-    };
-    let error = Error::new(ErrorKind::NotFound, at.to_string(), format!("job {} {reason}", job.id));
-    Err(error.with_help("a baseline must come from a successful job of the wanted branch"))
 }
 
 /// The file's digest comes with its bytes (`X-Checksum-SHA256`); a version can be uploaded again, so that nothing else

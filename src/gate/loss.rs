@@ -16,13 +16,19 @@ use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
 use crate::verdict::{CheckId, Verdict};
 
-/// Judges the curves of both sides.
+/// Judges the curves of both sides, by the noise band that the policy names, or else by the `recorded` one of the
+/// baseline's manifest.
 ///
 /// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
 /// finding.
-pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
+pub fn check(
+    baseline: &[CurveFile],
+    candidate: &[CurveFile],
+    policy: &Policy,
+    recorded: Option<&NoiseBand>,
+) -> Result<CheckOutcome> {
     let noise = if baseline.is_empty() || candidate.is_empty() { None } else { noise_of(&policy.loss)? };
-    Ok(judge(baseline, candidate, policy, noise.as_ref()))
+    Ok(judge(baseline, candidate, policy, noise.as_ref().or(recorded)))
 }
 
 /// Judges with a noise band that is already there.
@@ -84,7 +90,7 @@ fn noise_of(policy: &LossPolicy) -> Result<Option<NoiseBand>> {
 }
 
 /// A recorded band, where `path` is one.
-fn band_file(path: &str) -> Result<Option<NoiseBand>> {
+pub fn band_file(path: &str) -> Result<Option<NoiseBand>> {
     /// A band holds a few hundred numbers per metric.
     const LARGEST: u64 = 64 << 20;
     let files = fetch::open(path)?;

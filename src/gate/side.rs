@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::baseline;
 use super::discover::{self, Inventory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Disk, FileEntry, Fetcher, Files, Location, Opened, Origin, Source, Trust};
@@ -29,6 +30,9 @@ pub(super) struct Opening<'a> {
 /// # Errors
 /// A path that is not there, and an outside world that fails.
 pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
+    if let Some(name) = location.strip_prefix(baseline::SCHEME) {
+        return unpinned(location, name, side, opening);
+    }
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
     match opening.fetcher.open(location, trust, opening.progress) {
         Ok(Opened { files, origin }) => {
@@ -42,6 +46,21 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     }
 }
 
+/// A baseline that no lock file pins: whoever resolves names has not found it.
+fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
+    let help = format!("record it: `{}`", baseline::record_command(name));
+    let reason = format!("{} pins no such baseline for this branch", baseline::LOCK);
+    empty(location, rules::absent(&rules::MISSING, location, side, &reason, &help), opening)
+}
+
+/// A side without files, and why.
+fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
+    let nothing = Arc::new(Nothing { location: location.to_owned() });
+    let mut inventory = discover::look(nothing, opening.pattern, opening.progress)?;
+    inventory.about = vec![finding];
+    Ok(inventory)
+}
+
 /// The empty side that stands for a location without what is wanted; `None` where the error ends the run.
 fn absent(location: &str, side: Side, opening: Opening<'_>, error: &Error) -> Option<Result<Inventory>> {
     let location = Location::parse(location).ok().filter(Location::is_remote)?.to_string();
@@ -53,17 +72,13 @@ fn absent(location: &str, side: Side, opening: Opening<'_>, error: &Error) -> Op
     let help = match (error.help(), side) {
         (Some(help), _) if error.kind() != ErrorKind::NotFound => help.to_owned(),
         (help, Side::Baseline) => {
-            let record = "record one: `precision-gate baseline promote LOCATION --name NAME --reason WHY`";
-            help.map_or_else(|| record.to_owned(), |help| format!("{help}; or {record}"))
+            let record = format!("record one: `{}`", baseline::record_command(""));
+            help.map_or_else(|| record.clone(), |help| format!("{help}; or {record}"))
         }
         (help, Side::Candidate) => help.unwrap_or("check that the run has uploaded it").to_owned(),
     };
     let finding = rules::absent(rule, &location, side, error.message(), &help);
-    let inventory = discover::look(Arc::new(Nothing { location }), opening.pattern, opening.progress);
-    Some(inventory.map(|mut inventory| {
-        inventory.about = vec![finding];
-        inventory
-    }))
+    Some(empty(&location, finding, opening))
 }
 
 fn of_origin(location: &str, origin: Origin, policy: &Policy) -> Vec<Finding> {
@@ -100,6 +115,14 @@ pub(super) fn look(
             let inventory = discover::look(Arc::new(Nothing { location: files.location().to_owned() }), pattern, progress)?;
             Ok(inventory.with_damaged(files.list().first().map_or("", |entry| &entry.path), error))
         }
+    }
+}
+
+/// The folder that a single archive holds, or the files as they are.
+pub(super) fn unpacked(files: Arc<dyn Files>, disk: &Arc<Disk>) -> Result<Arc<dyn Files>> {
+    match single_archive(files.as_ref()) {
+        Some((source, _)) => Ok(Arc::new(folder::open(source, files.location(), disk)?)),
+        None => Ok(files),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::fetch::{ByteSource, Disk, FileEntry, Files, Memory, Source, past_end}
 /// How much larger than itself an archive may expand. Deflate reaches 1032; real dumps 20, and their zeros more.
 const RATIO: u64 = 200;
 /// What may be expanded whatever the ratio.
-const FREE: u64 = 1 << 30;
+const FREE: u64 = 256 << 20;
 /// Bytes at the start of a compressed member that are had without expanding all of it.
 const HEAD: usize = 64 << 10;
 /// Members of a zip archive.
@@ -70,11 +70,13 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
     let head = head(&source)?;
     if is_compressed(&head) {
-        let inner = expand(&source, &head, disk)?;
-        if !tar::recognise(&self::head(&inner)?) {
+        let mut first = Vec::new();
+        let begun = Read::take(&mut *expanded(&source, &head), HEAD as u64).read_to_end(&mut first);
+        if begun.is_ok() && !tar::recognise(&first) {
             let error = Error::unsupported(source.name(), "is compressed, and what it holds is no tar archive");
             return Err(error.with_help("give the file uncompressed, or a folder packed as .tar.gz or .tar.zst"));
         }
+        let inner = disk.keep(source.name(), &mut *expanded(&source, &head), largest(source.len()))?;
         return open_tar(inner, location);
     }
     if tar::recognise(&head) { open_tar(source, location) } else { open_zip(source, location, disk) }
@@ -87,15 +89,9 @@ fn head(source: &Source) -> Result<Vec<u8>> {
 }
 
 /// What a compressed file of one stream holds.
-fn expand(source: &Source, head: &[u8], disk: &Arc<Disk>) -> Result<Source> {
-    let packed = Cursor::new(source.as_ref());
-    let packed = io::BufReader::with_capacity(1 << 20, packed);
-    let largest = largest(source.len());
-    if head.starts_with(GZIP) {
-        disk.keep(source.name(), &mut flate2::bufread::MultiGzDecoder::new(packed), largest)
-    } else {
-        disk.keep(source.name(), &mut Zstd::new(packed), largest)
-    }
+fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
+    let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
+    if head.starts_with(GZIP) { Box::new(flate2::bufread::MultiGzDecoder::new(packed)) } else { Box::new(Zstd::new(packed)) }
 }
 
 fn largest(packed: u64) -> u64 {
