@@ -112,7 +112,8 @@ impl Bucket {
             }
             Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
             Kind::RateLimited => Failure::temporary(shown, "the service asks to slow down"),
-            _ if error.is_temporary() => Failure::temporary(shown, brief(error)),
+            // opendal's own words for a body that ends before its range does.
+            _ if error.is_temporary() || error.message().contains("too little data") => Failure::temporary(shown, brief(error)),
             _ => of(ErrorKind::Unavailable, &brief(error), "see docs/locations.md for endpoints and credentials"),
         }
     }

@@ -9,6 +9,7 @@
 )]
 
 mod archives;
+mod baselines;
 mod cli;
 #[path = "../forge/contract.rs"]
 #[allow(dead_code, reason = "one module for all tests against forges; not every one needs all of it")]

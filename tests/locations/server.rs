@@ -117,7 +117,7 @@ pub(crate) fn settings(folder: &std::path::Path, variables: &[(&str, &str)]) -> 
         environment: variables.iter().copied().collect::<Environment>(),
         cache: CacheSettings { folder: Some(folder.join("cache")), limit: 1 << 30 },
         retry: Retry { tries: 3, first_wait: Duration::from_millis(5), longest_wait: Duration::from_millis(50) },
-        patience: Patience { connect: Duration::from_secs(2), silence: Duration::from_millis(700) },
+        patience: Patience { connect: Duration::from_secs(2), silence: Duration::from_secs(2) },
         ..Settings::default()
     }
 }
@@ -169,7 +169,8 @@ fn file(bytes: &[u8], range: Option<&str>, fault: Option<&Fault>) -> Response {
     }
     let (start, end) = bounds.unwrap_or((0, bytes.len()));
     let part = bytes[start..end].to_vec();
-    let etag = format!("\"{:x}-{}\"", bytes.iter().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(*byte)), bytes.len());
+    let some = bytes.iter().step_by(4099).map(|byte| u32::from(*byte)).sum::<u32>();
+    let etag = format!("\"{some:x}-{}\"", bytes.len());
     let mut response = Response::builder().header(header::ETAG, etag).header(header::ACCEPT_RANGES, "bytes");
     if bounds.is_some() {
         response = response

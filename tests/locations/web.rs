@@ -178,7 +178,7 @@ fn a_server_without_ranges_is_downloaded_once() {
     let (server, wanted) = (Server::start(), bytes(500_000));
     server.put("/file", &wanted);
     server.forget_ranges();
-    server.fail("/file", &[Fault::Status(500), Fault::Cut(5), Fault::Short(100)]);
+    server.fail("/file", &[Fault::Status(500), Fault::Cut(5), Fault::Cut(100)]);
     let fetcher = fetcher(folder.path(), &[]);
     for _ in 0..2 {
         assert!(whole(&fetcher, &server.url("/file")).expect("downloaded") == wanted);
