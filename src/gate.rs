@@ -136,7 +136,7 @@ pub fn run_from(request: &Request, surroundings: &Surroundings<'_>, progress: &d
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => {
                 let recorded = manifest.and_then(|manifest| manifest.noise.as_ref());
-                loss::check(&baseline.curves, &candidate.curves, &request.policy, recorded)?
+                loss::check_by(&baseline.curves, &candidate.curves, &request.policy, recorded)?
             }
             CheckId::Dump => dump::check(&baseline, &candidate, request, progress),
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, progress),

@@ -208,7 +208,8 @@ fn run_promote(args: PromoteArgs) -> Result<u8> {
 
 fn noise(path: &str) -> Result<precision_gate::judge::loss::noise::NoiseBand> {
     band_file(path)?.ok_or_else(|| {
-        Error::new(ErrorKind::Usage, path, "is no recorded noise band").with_help("record one with `precision-gate noise`")
+        Error::new(ErrorKind::Usage, path, "is no recorded noise band")
+            .with_help("record one with `precision-gate noise`")
     })
 }
 
@@ -308,13 +309,19 @@ fn pinned(root: &Path, name: &str, branch: Option<&str>, environment: &Environme
 ///
 /// # Errors
 /// `Policy` where its manifest is not the one that was pinned.
-pub(crate) fn find(root: &Path, name: &str, branch: Option<&str>, environment: &Environment) -> Result<Option<Manifest>> {
+pub(crate) fn find(
+    root: &Path,
+    name: &str,
+    branch: Option<&str>,
+    environment: &Environment,
+) -> Result<Option<Manifest>> {
     let lock = Lock::read(&root.join(baseline::LOCK))?;
     let branch = branch.or_else(|| environment.first(&BRANCHES)).unwrap_or_default();
     let Some(pin) = lock.find(branch, name) else { return Ok(None) };
     let (manifest, digest): (_, Digest) = Manifest::read(&root.join(&pin.manifest))?;
     if digest != pin.digest {
-        let error = Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline::LOCK));
+        let error =
+            Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline::LOCK));
         return Err(error.with_help("promote the baseline again, so that manifest and pin change together"));
     }
     Ok(Some(manifest))

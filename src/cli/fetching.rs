@@ -35,10 +35,7 @@ impl FetchArgs {
             environment: environment(),
             max_memory: self.max_memory.unwrap_or(usual.max_memory),
             max_disk: self.max_disk.unwrap_or(usual.max_disk),
-            cache: CacheSettings {
-                folder: self.cache.clone(),
-                limit: self.cache_size.unwrap_or(usual.cache.limit),
-            },
+            cache: CacheSettings { folder: self.cache.clone(), limit: self.cache_size.unwrap_or(usual.cache.limit) },
             ..usual
         })
     }

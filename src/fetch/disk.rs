@@ -87,7 +87,8 @@ impl Disk {
     /// An open file that no folder lists.
     fn nameless(&self, name: &str) -> Result<File> {
         let path = self.temporary();
-        let failed = |error: io::Error| Error::io(name, &error).with_help("temporary files go to the cache folder (--cache)");
+        let failed =
+            |error: io::Error| Error::io(name, &error).with_help("temporary files go to the cache folder (--cache)");
         std::fs::create_dir_all(&self.folder).map_err(failed)?;
         let file = create(&path).map_err(failed)?;
         std::fs::remove_file(&path).map_err(failed)?;

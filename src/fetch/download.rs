@@ -59,9 +59,10 @@ impl Downloads<'_> {
     /// `Corrupt` where it has another digest than the one wanted, `LimitExceeded` where the run may not use that much
     /// disk, and what the transport gives.
     pub(super) async fn fetch(&self, wanted: &Wanted<'_>) -> Result<Fetched> {
-        let identity = wanted.digest.map_or_else(|| Digest::of(wanted.identity.as_bytes()), |digest| {
-            Digest::of(format!("digest {digest}").as_bytes())
-        });
+        let identity = wanted.digest.map_or_else(
+            || Digest::of(wanted.identity.as_bytes()),
+            |digest| Digest::of(format!("digest {digest}").as_bytes()),
+        );
         if let Some(found) = self.known(wanted, &identity) {
             return Ok(found);
         }

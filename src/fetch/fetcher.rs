@@ -190,8 +190,11 @@ impl Fetcher {
         shown: String,
     ) -> Result<Opened> {
         if at.digest.is_some() {
-            let error = Error::new(ErrorKind::Usage, shown, "a digest cannot be demanded of an object that is streamed");
-            return Err(error.with_help("record the baseline with `precision-gate baseline promote`, which pins every file"));
+            let error =
+                Error::new(ErrorKind::Usage, shown, "a digest cannot be demanded of an object that is streamed");
+            return Err(
+                error.with_help("record the baseline with `precision-gate baseline promote`, which pins every file")
+            );
         }
         let online = self.online()?;
         let bucket = Bucket::new(operator, online.signed.clone(), name.to_owned(), credentials);

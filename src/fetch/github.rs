@@ -159,7 +159,11 @@ impl GitHub<'_> {
             (false, runs) => format!("none of the last {runs} {} runs left it", self.wanted()),
         };
         let error = Error::new(ErrorKind::NotFound, self.at.to_string(), message);
-        Err(if self.trust == Trust::Baseline { error } else { error.with_help("check names of workflow, branch and artifact") })
+        Err(if self.trust == Trust::Baseline {
+            error
+        } else {
+            error.with_help("check names of workflow, branch and artifact")
+        })
     }
 
     /// The runs that may have left it, newest first.

@@ -134,7 +134,8 @@ fn artifacts(rest: &Rest<'_>, at: &GitLabLocation, ask: Ask, origin: Origin, job
 
 /// The job in the newest successful pipelines of the branch, and how many pipelines were passed over.
 async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result<(Job, usize)> {
-    let query = [("ref", reference), ("status", "success"), ("order_by", "id"), ("sort", "desc"), ("per_page", PIPELINES)];
+    let query =
+        [("ref", reference), ("status", "success"), ("order_by", "id"), ("sort", "desc"), ("per_page", PIPELINES)];
     let pipelines: Vec<Pipeline> = rest.one(&["projects", &at.project, "pipelines"], &query).await?;
     let count = pipelines.len();
     for (passed_over, pipeline) in pipelines.into_iter().enumerate() {
@@ -150,7 +151,8 @@ async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Re
         0 => format!("there is no successful pipeline of {reference}"),
         count => format!("none of the last {count} successful pipelines of {reference} has artifacts of this job"),
     };
-    Err(Error::new(ErrorKind::NotFound, at.to_string(), message).with_help("check branch and job, and how long artifacts are kept"))
+    Err(Error::new(ErrorKind::NotFound, at.to_string(), message)
+        .with_help("check branch and job, and how long artifacts are kept"))
 }
 
 fn has_artifacts(job: &Job) -> bool {

@@ -134,9 +134,15 @@ impl WebServer {
     }
 
     async fn read_into(&self, object: &Object, range: Range<u64>, into: &mut Vec<u8>) -> Result<(), Failure> {
-        let ask = if object.key.is_empty() { self.ask.clone() } else { self.below(&object.key).map_err(Failure::permanent)? };
+        let ask = if object.key.is_empty() {
+            self.ask.clone()
+        } else {
+            self.below(&object.key).map_err(Failure::permanent)?
+        };
         let ask = ask.range(&range);
-        let response = web::get(&self.client, &ask).await.map_err(|failure| Failure { error: with_help(failure.error), ..failure })?;
+        let response = web::get(&self.client, &ask)
+            .await
+            .map_err(|failure| Failure { error: with_help(failure.error), ..failure })?;
         self.check(object, &range, &response, &ask)?;
         web::body(&ask.shown(), response, range.end - range.start, into).await
     }
@@ -145,7 +151,11 @@ impl WebServer {
     fn check(&self, object: &Object, range: &Range<u64>, response: &Response, ask: &Ask) -> Result<(), Failure> {
         let is_whole = range.start == 0 && response.content_length() == Some(object.len) && range.end == object.len;
         if response.status() != StatusCode::PARTIAL_CONTENT && !is_whole {
-            return Err(Failure::permanent(Error::new(ErrorKind::Unavailable, ask.shown(), "the server stopped giving ranges")));
+            return Err(Failure::permanent(Error::new(
+                ErrorKind::Unavailable,
+                ask.shown(),
+                "the server stopped giving ranges",
+            )));
         }
         let found = version(response.headers());
         let is_other = object.etag.is_some() && found.is_some() && object.etag != found;
@@ -194,9 +204,8 @@ fn with_help(error: Error) -> Error {
 
 /// The request, with the name and password that the address or the netrc file holds for its host.
 fn authorised(mut url: Url, environment: &Environment) -> Ask {
-    let of_address = (!url.username().is_empty()).then(|| {
-        (url.username().to_owned(), url.password().unwrap_or_default().to_owned())
-    });
+    let of_address = (!url.username().is_empty())
+        .then(|| (url.username().to_owned(), url.password().unwrap_or_default().to_owned()));
     let (_, _) = (url.set_username(""), url.set_password(None));
     let of_file = || {
         let path = environment.file("NETRC", ".netrc")?;

@@ -113,7 +113,8 @@ impl Location {
             "gitlab" => Ok(Self::GitLab(gitlab(url()?)?)),
             _ => {
                 let error = Error::new(ErrorKind::Usage, scheme, "is no scheme of a location");
-                Err(error.with_help("locations are paths, or start with https://, s3://, obs://, github:// or gitlab://"))
+                Err(error
+                    .with_help("locations are paths, or start with https://, s3://, obs://, github:// or gitlab://"))
             }
         }
     }
@@ -259,7 +260,10 @@ fn decode(text: &str) -> Option<String> {
 /// Percent-encodes what may not stand in a path's segment, `/` included.
 pub(super) fn encode(segment: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    segment.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    segment
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 fn http(parts: Parts) -> Result<HttpLocation> {
@@ -306,7 +310,9 @@ fn github(mut parts: Parts) -> Result<GitHubLocation> {
         digest: parts.digest,
     };
     parts.done()?;
-    if location.release.is_some() && (location.workflow.is_some() || location.branch.is_some() || location.run.is_some()) {
+    if location.release.is_some()
+        && (location.workflow.is_some() || location.branch.is_some() || location.run.is_some())
+    {
         return Err(parts.wrong("asks for a release and for a run", form));
     }
     Ok(location)
@@ -349,7 +355,10 @@ mod tests {
             ("https://user:pw@host.example:8443/a/b.tar.zst?X-Signature=abc", "https://host.example:8443/a/b.tar.zst"),
             ("s3://Golden/glm/step 1?endpoint=http://minio:9000&region=r", "s3://Golden/glm/step 1"),
             ("obs://golden/", "obs://golden/"),
-            ("github://Acme/Model/gpu%20run?workflow=nightly.yml&branch=main", "github://Acme/Model/gpu run?workflow=nightly.yml&branch=main"),
+            (
+                "github://Acme/Model/gpu%20run?workflow=nightly.yml&branch=main",
+                "github://Acme/Model/gpu run?workflow=nightly.yml&branch=main",
+            ),
             ("github://a/b/c.zip?release=latest", "github://a/b/c.zip?release=latest"),
             ("gitlab://group/sub/project/train:gpu?ref=main", "gitlab://group/sub/project/train:gpu?ref=main"),
             ("gitlab://g/p/gpu.tar?package=golden&version=1.2", "gitlab://g/p/gpu.tar?package=golden&version=1.2"),

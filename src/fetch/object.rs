@@ -50,9 +50,8 @@ impl Bucket {
         if folder == at.key {
             return Err(nothing());
         }
-        let metadata = retry.run(async || {
-            self.operator.stat(&at.key).await.map_err(|error| self.failure(&at.key, &error))
-        });
+        let metadata =
+            retry.run(async || self.operator.stat(&at.key).await.map_err(|error| self.failure(&at.key, &error)));
         let metadata = metadata.await?;
         let name = at.key.rsplit('/').next().unwrap_or_default();
         let mut listing = Listing::default();
@@ -101,9 +100,8 @@ impl Bucket {
     fn failure(&self, key: &str, error: &opendal::Error) -> Failure {
         use opendal::ErrorKind as Kind;
         let shown = self.shown(key);
-        let of = |kind, message: &str, help: &str| {
-            Failure::permanent(Error::new(kind, &shown, message).with_help(help))
-        };
+        let of =
+            |kind, message: &str, help: &str| Failure::permanent(Error::new(kind, &shown, message).with_help(help));
         match error.kind() {
             Kind::NotFound => of(ErrorKind::NotFound, "is not there", "check the bucket's name, region and prefix"),
             Kind::PermissionDenied => of(ErrorKind::Denied, "access is denied", self.credentials),
@@ -113,7 +111,9 @@ impl Bucket {
             Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
             Kind::RateLimited => Failure::temporary(shown, "the service asks to slow down"),
             // opendal's own words for a body that ends before its range does.
-            _ if error.is_temporary() || error.message().contains("too little data") => Failure::temporary(shown, brief(error)),
+            _ if error.is_temporary() || error.message().contains("too little data") => {
+                Failure::temporary(shown, brief(error))
+            }
             _ => of(ErrorKind::Unavailable, &brief(error), "see docs/locations.md for endpoints and credentials"),
         }
     }
@@ -136,7 +136,8 @@ impl Store for Bucket {
 
 /// An operator of `builder`, or why there is none.
 pub(super) fn operator(builder: impl opendal::Builder, name: &str) -> Result<Operator> {
-    Operator::new(builder).map_err(|error| Error::new(ErrorKind::Usage, name, brief(&error)).with_help("see docs/locations.md"))
+    Operator::new(builder)
+        .map_err(|error| Error::new(ErrorKind::Usage, name, brief(&error)).with_help("see docs/locations.md"))
 }
 
 fn object(key: String, metadata: &Metadata) -> Object {

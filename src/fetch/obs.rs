@@ -63,7 +63,8 @@ fn endpoint(at: &BucketLocation, environment: &Environment, file: &Config) -> Re
             .with_help("set OBS_ENDPOINT, or add ?region=cn-north-4 to the location")
     })?;
     let with_scheme = if said.contains("://") { said } else { format!("https://{said}") };
-    Url::parse(&with_scheme).map_err(|error| Error::new(ErrorKind::Usage, name, format!("its endpoint is wrong: {error}")))
+    Url::parse(&with_scheme)
+        .map_err(|error| Error::new(ErrorKind::Usage, name, format!("its endpoint is wrong: {error}")))
 }
 
 /// Whether the service's own protocol can be spoken there.
@@ -103,7 +104,9 @@ impl Config {
         };
         let file = |key: &str| self.get(key).map(SecretString::from);
         of("OBS_ACCESS_KEY_ID", "OBS_SECRET_ACCESS_KEY", "OBS_SECURITY_TOKEN")
-            .or_else(|| of("HUAWEI_CLOUD_ACCESS_KEY_ID", "HUAWEI_CLOUD_SECRET_ACCESS_KEY", "HUAWEI_CLOUD_SECURITY_TOKEN"))
+            .or_else(|| {
+                of("HUAWEI_CLOUD_ACCESS_KEY_ID", "HUAWEI_CLOUD_SECRET_ACCESS_KEY", "HUAWEI_CLOUD_SECURITY_TOKEN")
+            })
             .or_else(|| Some(Keys { access: file("ak")?, secret: file("sk")?, token: file("token") }))
     }
 }

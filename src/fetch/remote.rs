@@ -51,9 +51,9 @@ impl RemoteFiles {
         listing.left_out.sort();
         let entries = listing.files.iter().map(|(path, object)| FileEntry { path: path.clone(), len: object.len });
         let entries = entries.collect();
-        let objects = (first_id..).zip(listing.files).map(|(id, (_, object))| {
-            Arc::new(PooledObject { id, store: store.clone(), object })
-        });
+        let objects = (first_id..)
+            .zip(listing.files)
+            .map(|(id, (_, object))| Arc::new(PooledObject { id, store: store.clone(), object }));
         Self { location, entries, objects: objects.collect(), left_out: listing.left_out, pool }
     }
 }

@@ -89,7 +89,8 @@ impl Retry {
 
 fn gave_up(error: &Error, tried: u32) -> Error {
     let message = format!("{} (gave up after {tried} tries)", error.message());
-    let help = error.help().unwrap_or("the service or the network fails; run again later, or give a copy that can be reached");
+    let help =
+        error.help().unwrap_or("the service or the network fails; run again later, or give a copy that can be reached");
     Error::new(ErrorKind::Unavailable, error.subject(), message).with_help(help)
 }
 

@@ -49,13 +49,7 @@ pub(super) fn operator(at: &BucketLocation, environment: &Environment) -> Result
 }
 
 /// A builder with everything said; without keys it asks the machine's roles, or nobody where that is wanted.
-pub(super) fn builder(
-    at: &BucketLocation,
-    endpoint: Option<&str>,
-    region: &str,
-    keys: Option<&Keys>,
-    ec2: bool,
-) -> S3 {
+pub(super) fn builder(at: &BucketLocation, endpoint: Option<&str>, region: &str, keys: Option<&Keys>, ec2: bool) -> S3 {
     let mut builder = S3::default().bucket(&at.bucket).region(region);
     builder = match endpoint {
         Some(endpoint) => builder.endpoint(endpoint),

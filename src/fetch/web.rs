@@ -177,7 +177,9 @@ pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> F
         403 if exhausted || wait.is_some() => {
             Failure { wait, ..Failure::temporary(shown, "the service's rate limit is reached (403)") }
         }
-        408 | 425 | 429 | 500.. => Failure { wait, ..Failure::temporary(shown, format!("the service answers {status}")) },
+        408 | 425 | 429 | 500.. => {
+            Failure { wait, ..Failure::temporary(shown, format!("the service answers {status}")) }
+        }
         401 | 403 | 407 => permanent(ErrorKind::Denied, format!("access is denied ({status})")),
         404 => permanent(ErrorKind::NotFound, "is not there (404)".into()),
         410 => permanent(ErrorKind::NotFound, "has expired (410)".into()),
@@ -211,7 +213,10 @@ mod tests {
     #[test]
     fn a_status_says_whether_another_try_may_help() {
         let headers = |pairs: &[(&'static str, &str)]| {
-            pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).expect("header"))).collect()
+            pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).expect("header")))
+                .collect()
         };
         for (status, pairs, kind, temporary, wait) in [
             (404, vec![], ErrorKind::NotFound, false, None),
@@ -220,7 +225,11 @@ mod tests {
             (403, vec![("retry-after", "7")], ErrorKind::Unavailable, true, Some(7)),
             (
                 403,
-                vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1700000030"), ("date", "Tue, 14 Nov 2023 22:13:20 GMT")],
+                vec![
+                    ("x-ratelimit-remaining", "0"),
+                    ("x-ratelimit-reset", "1700000030"),
+                    ("date", "Tue, 14 Nov 2023 22:13:20 GMT"),
+                ],
                 ErrorKind::Unavailable,
                 true,
                 Some(30),
@@ -230,7 +239,11 @@ mod tests {
         ] {
             let headers: HeaderMap = headers(&pairs);
             let found = failure("x", StatusCode::from_u16(status).expect("status"), &headers);
-            assert_eq!((found.error.kind(), found.temporary, found.wait), (kind, temporary, wait.map(Duration::from_secs)), "{status}");
+            assert_eq!(
+                (found.error.kind(), found.temporary, found.wait),
+                (kind, temporary, wait.map(Duration::from_secs)),
+                "{status}"
+            );
         }
     }
 }

@@ -16,12 +16,19 @@ use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
 use crate::verdict::{CheckId, Verdict};
 
-/// Judges the curves of both sides, by the noise band that the policy names, or else by the `recorded` one of the
-/// baseline's manifest.
+/// Judges the curves of both sides.
 ///
 /// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
 /// finding.
-pub fn check(
+pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
+    check_by(baseline, candidate, policy, None)
+}
+
+/// [`check`], by the `recorded` band of the baseline's manifest where the policy names none.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_by(
     baseline: &[CurveFile],
     candidate: &[CurveFile],
     policy: &Policy,

@@ -90,7 +90,7 @@ const DEFECTS: [(&str, &str, Defect); 15] = [
 pub fn run(policy: &Policy) -> Result<Selftest> {
     let judged = |name, what, is_defect, candidate: &Run| -> Result<Case> {
         let baseline = Run::healthy(STEPS, SEED).file("baseline");
-        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, None)?;
+        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy)?;
         let verdict = outcome.check.verdict;
         let blocks = verdict >= Verdict::Incomplete;
         let worst = outcome.findings.iter().map(|finding| finding.severity).max();

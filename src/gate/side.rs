@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::baseline;
 use super::discover::{self, Inventory};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Disk, FileEntry, Fetcher, Files, Location, Opened, Origin, Source, Trust};
+use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
 use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::location::{self as rules, OriginFacts};
@@ -112,7 +112,8 @@ pub(super) fn look(
             discover::look(files, pattern, progress)
         }
         Err(error) => {
-            let inventory = discover::look(Arc::new(Nothing { location: files.location().to_owned() }), pattern, progress)?;
+            let inventory =
+                discover::look(Arc::new(Nothing { location: files.location().to_owned() }), pattern, progress)?;
             Ok(inventory.with_damaged(files.list().first().map_or("", |entry| &entry.path), error))
         }
     }

@@ -25,8 +25,7 @@ pub const OLD: Rule = Rule::new(CheckId::Artifacts, "baseline-old", Severity::Wa
 pub const MOVED: Rule = Rule::new(CheckId::Artifacts, "baseline-moved", Severity::Warn);
 
 /// All of them.
-pub const RULES: &[&Rule] =
-    &[&MISSING, &REFUSED, &ORIGIN, &EXPIRING, &UNPROVED, &CHANGED, &UNVERIFIED, &OLD, &MOVED];
+pub const RULES: &[&Rule] = &[&MISSING, &REFUSED, &ORIGIN, &EXPIRING, &UNPROVED, &CHANGED, &UNVERIFIED, &OLD, &MOVED];
 
 /// Days before a forge deletes a baseline that deserve a warning.
 const EXPIRES_SOON: i32 = 14;
@@ -50,7 +49,8 @@ pub struct OriginFacts {
 
 /// What is to be said of a baseline that a forge gave.
 pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
-    let days = |day: &Option<String>| day.clone().and_then(|day| Date::try_from(day).ok()).map(|day| today.days_since(day));
+    let days =
+        |day: &Option<String>| day.clone().and_then(|day| Date::try_from(day).ok()).map(|day| today.days_since(day));
     let age = days(&origin.created);
     let mut findings = vec![
         Finding::new(&ORIGIN, location)

@@ -11,10 +11,10 @@ mod tar;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use zip::{CompressionMethod, ZipReadOptions};
 use zip::read::OwnedZipFileEntry;
 use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
+use zip::{CompressionMethod, ZipReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Source};
@@ -62,7 +62,8 @@ impl Member {
         if self.entry.compression() != CompressionMethod::Stored {
             return Ok(None);
         }
-        let damaged = || Error::corrupt(format!("{}:{}", source.name(), self.name), "does not lie where the directory says");
+        let damaged =
+            || Error::corrupt(format!("{}:{}", source.name(), self.name), "does not lie where the directory says");
         let mut header = [0_u8; HEADER];
         let start = self.entry.header_start();
         if start.checked_add(HEADER as u64).is_none_or(|end| end > source.len()) {
@@ -174,7 +175,8 @@ impl Archive {
         }
         let mut bytes = Vec::new();
         // The reader itself stops at the claimed length only for stored members: a deflated one could go on.
-        let mut read = |reader: &mut dyn Read| reader.take(claimed.saturating_add(1)).read_to_end(&mut bytes).map(|_| ());
+        let mut read =
+            |reader: &mut dyn Read| reader.take(claimed.saturating_add(1)).read_to_end(&mut bytes).map(|_| ());
         self.expand(member, &mut read)?;
         if bytes.len() as u64 != claimed {
             return Err(Error::corrupt(

@@ -181,9 +181,10 @@ impl Operation {
             let (schema, _) = self.query.get(*name).ok_or_else(|| format!("`{name}` is none of its parameters"))?;
             check_text(schema, value).map_err(|wrong| format!("parameter `{name}`: {wrong}"))?;
         }
-        let missing = self.query.iter().find(|(name, (_, required))| {
-            *required && !pairs.iter().any(|(given, _)| given == &name.as_str())
-        });
+        let missing = self
+            .query
+            .iter()
+            .find(|(name, (_, required))| *required && !pairs.iter().any(|(given, _)| given == &name.as_str()));
         missing.map_or(Ok(()), |(name, _)| Err(format!("parameter `{name}` is missing")))
     }
 }

@@ -87,8 +87,7 @@ fn an_archive_in_a_bucket_is_read_in_place() {
     server.put("/bucket/gpu.tar", &tar_of(&gpu));
     server.put("/bucket/npu.zip", &zip_of(&npu, CompressionMethod::Stored));
     let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")];
-    let result =
-        judge(&location(&server, "gpu.tar"), &location(&server, "npu.zip"), &fetcher(place.path(), &keys));
+    let result = judge(&location(&server, "gpu.tar"), &location(&server, "npu.zip"), &fetcher(place.path(), &keys));
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.findings);
     assert_eq!(std::fs::read_dir(place.path()).expect("folder").count(), 0, "nothing was stored");
 }
@@ -142,7 +141,8 @@ fn bombs_are_refused_before_they_fill_anything() {
     assert!(error.message().contains("of disk"), "{error}");
 
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).compression_level(Some(9));
+    let options =
+        SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).compression_level(Some(9));
     writer.start_file("zeros", options).expect("begun");
     std::io::copy(&mut std::io::repeat(0).take(ZEROS), &mut writer).expect("packed");
     let files = open(writer.finish().expect("packed").into_inner(), u64::MAX).expect("a sound directory");

@@ -75,7 +75,11 @@ fn a_larger_change_than_the_band_has_to_be_accepted() {
     let root = repository.path();
     promote(root, "runs/old", "first").assert().code(0);
     let before = std::fs::read(root.join("baselines/glm.json")).expect("written");
-    gate(root).args(["baseline", "diff", "glm", "runs/new"]).assert().code(1).stdout(contains("new judged against old: fail"));
+    gate(root)
+        .args(["baseline", "diff", "glm", "runs/new"])
+        .assert()
+        .code(1)
+        .stdout(contains("new judged against old: fail"));
     promote(root, "runs/new", "new eps").assert().code(1).stdout(contains("--accept-change"));
     assert_eq!(std::fs::read(root.join("baselines/glm.json")).expect("there"), before, "nothing was written");
     promote(root, "runs/new", "new eps").arg("--accept-change").assert().code(0).stdout(contains("accepted"));
@@ -92,7 +96,15 @@ fn a_baseline_that_changed_or_aged_is_told() {
     judge(root, "runs/old", "2027-05-01").assert().code(1).stdout(contains("days ago"));
     std::fs::write(root.join("src/model.py"), "eps = 1e-6").expect("written");
     judge(root, "runs/old", "2026-11-02").assert().code(0).stdout(contains("moved since"));
-    let dump = root.join("runs/old/step0").read_dir().expect("a step").flatten().next().expect("a rank").path().join("dump.json");
+    let dump = root
+        .join("runs/old/step0")
+        .read_dir()
+        .expect("a step")
+        .flatten()
+        .next()
+        .expect("a rank")
+        .path()
+        .join("dump.json");
     let text = std::fs::read_to_string(&dump).expect("readable");
     std::fs::write(&dump, text.replacen("\"task\"", " \"task\"", 1)).expect("written");
     judge(root, "runs/old", "2026-11-02").assert().code(1).stdout(contains("manifest glm"));

@@ -102,10 +102,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Answer::To(address) => (302, Vec::new(), Some(address)),
         Answer::Status(status) => (status, Vec::new(), None),
     };
-    if matches!(status, 200) && body.first().is_some_and(|first| b"[{".contains(first)) {
-        if let Err(wrong) = shared.contract.check_answer("GET", &target, status, &body) {
-            note(wrong);
-        }
+    let is_json = status == 200 && body.first().is_some_and(|first| b"[{".contains(first));
+    if is_json && let Err(wrong) = shared.contract.check_answer("GET", &target, status, &body) {
+        note(wrong);
     }
     let mut response = Response::builder().status(status);
     if let Some(location) = location {
@@ -222,7 +221,8 @@ fn a_run_that_proves_nothing_gives_no_baseline() {
         github.forge.tell("/repos/acme/model/actions/runs/5", Answer::Json(run));
         github.artifact(5, b"forged", json!({}));
         for location in [LOCATION.to_owned(), format!("{LOCATION}&run=5")] {
-            let error = github.forge.open(&location, Trust::Baseline).err().unwrap_or_else(|| panic!("{name}: accepted"));
+            let error =
+                github.forge.open(&location, Trust::Baseline).err().unwrap_or_else(|| panic!("{name}: accepted"));
             assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}");
         }
         assert!(github.storage.seen().is_empty(), "{name}: nothing of it was even fetched");
@@ -283,7 +283,8 @@ fn a_release_asset_is_found_and_proved() {
         asset["digest"] = json!(Digest::of(b"golden").to_string());
         github.forge.tell("/repos/acme/model/releases/7/assets", Answer::Json(json!([asset])));
         github.storage.put("/asset", b"golden");
-        let answer = if is_redirect { Answer::To(github.storage.url("/asset")) } else { Answer::Bytes(b"golden".to_vec()) };
+        let answer =
+            if is_redirect { Answer::To(github.storage.url("/asset")) } else { Answer::Bytes(b"golden".to_vec()) };
         github.forge.tell("/repos/acme/model/releases/assets/70", answer);
         for tag in ["v1", "latest"] {
             let location = format!("github://acme/model/gpu.tar?release={tag}");
@@ -310,12 +311,16 @@ fn gitlab_job(id: u64, name: &str, status: &str, has_artifacts: bool) -> Value {
 
 fn gitlab() -> Forge {
     let forge = Forge::start(Contract::gitlab(), "/api/v4");
-    let pipeline = |id: u64| {
-        json!({ "id": id, "sha": "0123", "ref": "main", "status": "success", "web_url": "https://gitlab.example/p" })
-    };
+    let pipeline = |id: u64| json!({ "id": id, "sha": "0123", "ref": "main", "status": "success", "web_url": "https://gitlab.example/p" });
     forge.tell("/projects/group%2Fmodel/pipelines", Answer::Json(json!([pipeline(9), pipeline(8)])));
-    forge.tell("/projects/group%2Fmodel/pipelines/9/jobs", Answer::Json(json!([gitlab_job(90, "train:gpu", "success", false)])));
-    forge.tell("/projects/group%2Fmodel/pipelines/8/jobs", Answer::Json(json!([gitlab_job(80, "train:gpu", "success", true)])));
+    forge.tell(
+        "/projects/group%2Fmodel/pipelines/9/jobs",
+        Answer::Json(json!([gitlab_job(90, "train:gpu", "success", false)])),
+    );
+    forge.tell(
+        "/projects/group%2Fmodel/pipelines/8/jobs",
+        Answer::Json(json!([gitlab_job(80, "train:gpu", "success", true)])),
+    );
     forge
 }
 

@@ -126,7 +126,11 @@ fn a_service_that_is_out_is_not_asked_for_every_object() {
 fn a_streamed_comparison_gives_the_result_of_a_local_one() {
     let folder = tempfile::tempdir().expect("folder");
     let server = Server::start();
-    for case in ["dumps/gpt_bf16_tensor_layernorm_eps", "dumps/tp2_bf16_tensor_rank1_bad_tile", "dumps/broken_truncated_tensor_file"] {
+    for case in [
+        "dumps/gpt_bf16_tensor_layernorm_eps",
+        "dumps/tp2_bf16_tensor_rank1_bad_tile",
+        "dumps/broken_truncated_tensor_file",
+    ] {
         let sides = sides(&fixture(case));
         for (side, path) in [("baseline", &sides[0]), ("candidate", &sides[1])] {
             upload(&server, path, &format!("/bucket/{case}/{side}"));
@@ -153,8 +157,7 @@ fn nothing_at_a_location_is_incomplete_and_says_how_to_record_a_baseline() {
     let folder = tempfile::tempdir().expect("folder");
     let server = Server::start();
     upload(&server, &sides(&fixture("dumps/zoo_tensor_identical"))[1], "/bucket/npu");
-    let result =
-        judge(&location(&server, "golden"), &location(&server, "npu"), &fetcher(folder.path(), &KEYS));
+    let result = judge(&location(&server, "golden"), &location(&server, "npu"), &fetcher(folder.path(), &KEYS));
     assert_eq!(result.verdict, Verdict::Incomplete);
     let finding = result.findings.iter().find(|finding| finding.code == "location-missing").expect("said");
     assert!(format!("{:?}", finding.facts["help"]).contains("precision-gate baseline promote"), "{finding:?}");

@@ -214,8 +214,12 @@ fn folder(shared: &Shared, path: &str) -> Response {
     for (name, bytes) in shared.files.lock().expect("no panic").iter() {
         let Some(rest) = name.strip_prefix(path) else { continue };
         match rest.split_once('/') {
-            Some((folder, _)) => rows.insert(folder.to_owned(), serde_json::json!({ "name": folder, "type": "directory" })),
-            None => rows.insert(rest.to_owned(), serde_json::json!({ "name": rest, "type": "file", "size": bytes.len() })),
+            Some((folder, _)) => {
+                rows.insert(folder.to_owned(), serde_json::json!({ "name": folder, "type": "directory" }))
+            }
+            None => {
+                rows.insert(rest.to_owned(), serde_json::json!({ "name": rest, "type": "file", "size": bytes.len() }))
+            }
         };
     }
     if rows.is_empty() {
@@ -244,7 +248,8 @@ fn listing(shared: &Shared, path: &str, query: &str) -> Response {
             break;
         }
         keys += 1;
-        let next = if keys == 3 { format!("<NextContinuationToken>{key}</NextContinuationToken>") } else { String::new() };
+        let next =
+            if keys == 3 { format!("<NextContinuationToken>{key}</NextContinuationToken>") } else { String::new() };
         write!(
             xml,
             "<Contents><Key>{key}</Key><Size>{}</Size><LastModified>2026-11-21T00:00:00.000Z</LastModified></Contents>{next}",

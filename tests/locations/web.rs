@@ -206,8 +206,7 @@ fn the_disk_limit_stops_a_download() {
     let folder = tempfile::tempdir().expect("folder");
     let (server, wanted) = (Server::start(), bytes(3_000_000));
     server.put("/file", &wanted);
-    let fetcher =
-        Fetcher::new(precision_gate::fetch::Settings { max_disk: 1_000_000, ..settings(folder.path(), &[]) });
+    let fetcher = Fetcher::new(precision_gate::fetch::Settings { max_disk: 1_000_000, ..settings(folder.path(), &[]) });
     let location = format!("{}#sha256={}", server.url("/file"), Digest::of(&wanted).hex());
     assert_eq!(whole(&fetcher, &location).expect_err("too large").kind(), ErrorKind::LimitExceeded);
     assert!(whole(&fetcher, &server.url("/file")).expect("streamed") == wanted, "ranges need no disk");

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-
 use super::manifest::Recorded;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Digest, Files};
@@ -13,8 +12,18 @@ use crate::read::json::to_text;
 
 /// Packages whose versions decide what a run computes.
 const PACKAGES: [&str; 12] = [
-    "torch", "torch-npu", "mindspore", "megatron-core", "mindspeed", "mindspeed-llm", "transformers", "transformer-engine",
-    "apex", "flash-attn", "deepspeed", "numpy",
+    "torch",
+    "torch-npu",
+    "mindspore",
+    "megatron-core",
+    "mindspeed",
+    "mindspeed-llm",
+    "transformers",
+    "transformer-engine",
+    "apex",
+    "flash-attn",
+    "deepspeed",
+    "numpy",
 ];
 /// Settings that hold the seed.
 const SEEDS: [&str; 4] = ["seed", "--seed", "random_seed", "train_seed"];
@@ -64,8 +73,8 @@ pub fn sources(root: &Path, patterns: &[Pattern]) -> Result<BTreeMap<String, Dig
     }
     if found.is_empty() {
         let message = "no file there fits `baselines.sources`";
-        return Err(Error::new(ErrorKind::Usage, location, message).with_help("run it in the repository's root, or pass --source-root"));
+        return Err(Error::new(ErrorKind::Usage, location, message)
+            .with_help("run it in the repository's root, or pass --source-root"));
     }
     Ok(found)
 }
-

@@ -67,7 +67,8 @@ mod tests {
         assert!(may_promote(&github("workflow_dispatch")).is_ok());
         std::fs::write(mark(&github("workflow_dispatch")).expect("in CI"), "").expect("written");
         assert!(may_promote(&github("workflow_dispatch")).is_err(), "it has judged meanwhile");
-        let gitlab: Environment = [("CI_JOB_ID", "9"), ("CI_PIPELINE_SOURCE", "merge_request_event")].into_iter().collect();
+        let gitlab: Environment =
+            [("CI_JOB_ID", "9"), ("CI_PIPELINE_SOURCE", "merge_request_event")].into_iter().collect();
         assert!(may_promote(&gitlab).is_err());
     }
 }

@@ -50,9 +50,8 @@ impl Lock {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(Error::io(name, &error)),
         };
-        let damaged = |message: String| {
-            Error::new(ErrorKind::Policy, &name, message).with_help("restore it from the repository")
-        };
+        let damaged =
+            |message: String| Error::new(ErrorKind::Policy, &name, message).with_help("restore it from the repository");
         let lock: Self = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         if lock.precision_gate_lock != Self::LAYOUT {
             return Err(damaged(format!("has layout {}, expected {}", lock.precision_gate_lock, Self::LAYOUT)));
@@ -65,7 +64,8 @@ impl Lock {
 
     /// The file's text.
     pub fn text(&self) -> Result<String> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::new(ErrorKind::Internal, "lock", error))?;
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| Error::new(ErrorKind::Internal, "lock", error))?;
         Ok(text + "\n")
     }
 
@@ -75,7 +75,9 @@ impl Lock {
         let of_name = || self.pins.iter().filter(|pin| name.is_empty() || pin.name == name);
         let fits = |pin: &&Pin| Pattern::try_from(pin.branch.clone()).is_ok_and(|pattern| pattern.matches(branch));
         let exact = || of_name().find(|pin| pin.branch == branch);
-        exact().or_else(|| of_name().filter(|pin| pin.branch != "*").find(fits)).or_else(|| of_name().find(|pin| pin.branch == "*"))
+        exact()
+            .or_else(|| of_name().filter(|pin| pin.branch != "*").find(fits))
+            .or_else(|| of_name().find(|pin| pin.branch == "*"))
     }
 
     /// Sets a pin, in place of the one with the same branch and name.

@@ -97,7 +97,8 @@ impl Manifest {
     pub fn read(path: &Path) -> Result<(Self, Digest)> {
         let name = path.display().to_string();
         let damaged = |message: String| {
-            Error::new(ErrorKind::Policy, &name, message).with_help("restore it from the repository, or promote the baseline again")
+            Error::new(ErrorKind::Policy, &name, message)
+                .with_help("restore it from the repository, or promote the baseline again")
         };
         let len = std::fs::metadata(path).map_err(|error| Error::io(&name, &error))?.len();
         if len > LARGEST {
@@ -114,7 +115,8 @@ impl Manifest {
 
     /// The file's text.
     pub fn text(&self) -> Result<String> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::new(ErrorKind::Internal, &self.name, error))?;
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| Error::new(ErrorKind::Internal, &self.name, error))?;
         Ok(text + "\n")
     }
 
@@ -128,7 +130,8 @@ impl Manifest {
         };
         line("location", &old.location, &self.location);
         let (added, gone) = (only(&self.files, &old.files), only(&old.files, &self.files));
-        let other = self.files.iter().filter(|(path, fact)| old.files.get(*path).is_some_and(|old| old != *fact)).count();
+        let other =
+            self.files.iter().filter(|(path, fact)| old.files.get(*path).is_some_and(|old| old != *fact)).count();
         if added + gone + other > 0 {
             lines.push(format!("files: {added} added, {gone} gone, {other} changed"));
         }

@@ -185,7 +185,11 @@ pub fn old_against_new(
     };
     let mut lines = vec![format!("new judged against old: {}", result.verdict.as_str())];
     let telling = result.findings.iter().filter(|finding| finding.severity > Severity::Info);
-    lines.extend(telling.take(MOST).map(|finding| format!("  {} {} ({})", finding.code, finding.place, finding.severity.verdict().as_str())));
+    lines.extend(
+        telling
+            .take(MOST)
+            .map(|finding| format!("  {} {} ({})", finding.code, finding.place, finding.severity.verdict().as_str())),
+    );
     (result.verdict, lines)
 }
 

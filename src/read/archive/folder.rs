@@ -91,7 +91,11 @@ fn head(source: &Source) -> Result<Vec<u8>> {
 /// What a compressed file of one stream holds.
 fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
     let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
-    if head.starts_with(GZIP) { Box::new(flate2::bufread::MultiGzDecoder::new(packed)) } else { Box::new(Zstd::new(packed)) }
+    if head.starts_with(GZIP) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(packed))
+    } else {
+        Box::new(Zstd::new(packed))
+    }
 }
 
 fn largest(packed: u64) -> u64 {
@@ -116,7 +120,8 @@ impl<R: io::BufRead> Zstd<R> {
             return Ok(false);
         }
         let frame = ruzstd::decoding::StreamingDecoder::new(packed);
-        self.frame = Some(Box::new(frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?));
+        self.frame =
+            Some(Box::new(frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?));
         Ok(true)
     }
 }
@@ -139,7 +144,7 @@ impl<R: io::BufRead> Read for Zstd<R> {
 }
 
 fn open_tar(source: Source, location: &str) -> Result<Folder> {
-    let (members, refused) = tar::list(&source)?;
+    let tar::Listed { members, refused } = tar::list(&source)?;
     let places = members.into_iter().map(|(name, range)| (name, Place::Range(range))).collect();
     Ok(folder(location, Packed::Tar(source), places, refused))
 }

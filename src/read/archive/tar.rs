@@ -29,13 +29,22 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     head.get(MAGIC.0..).is_some_and(|rest| rest.starts_with(MAGIC.1))
 }
 
-/// Lists an archive: members by name, the last of a repeated name, and what is left out.
-pub(super) fn list(source: &Source) -> Result<(Vec<(String, Range)>, Vec<Refused>)> {
+/// What an archive holds.
+#[derive(Default)]
+pub(super) struct Listed {
+    /// Members by name, in the archive's order; of a repeated name the last one counts.
+    pub(super) members: Vec<(String, Range)>,
+    /// What is left out.
+    pub(super) refused: Vec<Refused>,
+}
+
+/// Lists an archive.
+pub(super) fn list(source: &Source) -> Result<Listed> {
     let damaged = |error: io::Error| {
         Error::corrupt(source.name(), format!("is no whole tar archive: {error}"))
             .with_help("the archive was cut short, as when a job is killed or a copy is stopped: pack or copy it again")
     };
-    let (mut members, mut refused) = (Vec::new(), Vec::new());
+    let mut listed = Listed::default();
     let mut archive = tar::Archive::new(Cursor::new(source.as_ref()));
     for entry in archive.entries_with_seek().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
@@ -45,21 +54,21 @@ pub(super) fn list(source: &Source) -> Result<(Vec<(String, Range)>, Vec<Refused
             continue;
         }
         match refusal(&name, kind) {
-            Some(reason) => refused.push(Refused { name, reason }),
+            Some(reason) => listed.refused.push(Refused { name, reason }),
             None => {
                 let range = Range { offset: entry.raw_file_position(), len: entry.size() };
                 if range.offset.checked_add(range.len).is_none_or(|end| end > source.len()) {
                     return Err(damaged(io::Error::from(io::ErrorKind::UnexpectedEof)));
                 }
-                members.push((plain(&name), range));
+                listed.members.push((plain(&name), range));
             }
         }
-        if members.len() > MAX_MEMBERS {
+        if listed.members.len() > MAX_MEMBERS {
             let message = format!("more than {MAX_MEMBERS} members");
             return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
         }
     }
-    Ok((members, refused))
+    Ok(listed)
 }
 
 /// Why an entry is not read, if it is not.
