@@ -1,7 +1,9 @@
 //! The command line: its types here, what its commands do in the files below.
 
+pub(crate) mod baseline;
 pub(crate) mod config_pack;
 pub(crate) mod curves;
+pub(crate) mod fetching;
 pub(crate) mod inputs;
 pub(crate) mod judge;
 mod progress;
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     /// Record how far a case moves by itself, from repeats of the baseline
     #[command(after_help = "Example:\n  precision-gate noise runs/gpu-1 runs/gpu-2 runs/gpu-3 --output noise.json")]
     Noise(NoiseArgs),
+    /// Baselines as reviewed things: promote, list, show, verify, diff
+    Baseline(baseline::BaselineArgs),
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
@@ -255,6 +259,8 @@ pub(crate) struct CommonArgs {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) documents: DocumentArgs,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
 }
 
 impl Colour {

@@ -23,10 +23,10 @@ pub fn of_verdict(verdict: Verdict, warn_code: u8) -> u8 {
     }
 }
 
-/// The exit code of an error that ended the run.
+/// The exit code of an error that ended the run. What may not be read could not be fetched either.
 pub fn of_error(error: &Error) -> u8 {
     match error.kind() {
-        ErrorKind::Unavailable => UNAVAILABLE,
+        ErrorKind::Unavailable | ErrorKind::Denied => UNAVAILABLE,
         ErrorKind::Internal => INTERNAL,
         _ => USAGE,
     }

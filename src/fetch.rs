@@ -2,8 +2,45 @@
 //!
 //! Everything later reads through the two traits here, so that a file, an archive member or a range in an
 //! object store serves alike. This stage knows nothing of formats or verdicts.
+//!
+//! [`open`] knows paths on this machine; a [`Fetcher`] knows every [`Location`], with one transport per file below this
+//! one. What gives ranges (object stores, most web servers) is read where it lies through a pool of blocks in bounded
+//! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of this folder is
+//! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
 
+mod cache;
+mod digest;
+mod disk;
+mod download;
+mod environment;
+mod fetcher;
+mod github;
+mod gitlab;
+mod http;
 pub mod local;
+mod location;
+mod object;
+mod obs;
+mod origin;
+mod pool;
+pub mod progress;
+mod remote;
+mod rest;
+mod retry;
+mod runtime;
+mod s3;
+mod store;
+mod web;
+
+pub use cache::Cache;
+pub use digest::Digest;
+pub use disk::Disk;
+pub use environment::Environment;
+pub use fetcher::{CacheSettings, Fetcher, Opened, Settings};
+pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
+pub use origin::{Origin, Trust};
+pub use retry::Retry;
+pub use web::Patience;
 
 use std::sync::Arc;
 
@@ -110,7 +147,7 @@ pub(crate) fn past_end(source: &dyn ByteSource, offset: u64, len: usize) -> Erro
     Error::corrupt(source.name(), format!("needs {len} bytes at offset {offset}, the file has {}", source.len()))
 }
 
-/// Opens a location. Local paths are the only ones known here.
+/// Opens a path on this machine; a [`Fetcher`] opens every location.
 pub fn open(location: &str) -> Result<Arc<dyn Files>> {
     Ok(Arc::new(local::LocalFiles::open(location)?))
 }

@@ -3,6 +3,7 @@
 //! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
+pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod discover;
@@ -12,12 +13,16 @@ pub mod init;
 pub mod loss;
 pub mod parts;
 pub mod selftest;
+mod side;
+
+use std::sync::Arc;
 
 use crate::compare::book::Book;
 use crate::diagnose::next_dump::{self, Situation};
 use crate::diagnose::{self, Diagnosis};
 use crate::error::Result;
-use crate::fetch;
+use crate::fetch::{Fetcher, Files, Trust};
+use crate::gate::baseline::manifest::Manifest;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::left_out;
 use crate::judge::operation::OperationLine;
@@ -53,22 +58,7 @@ impl Request {
     pub const COMPARE_CHECKS: [CheckId; 2] = [CheckId::Dump, CheckId::Checkpoint];
 }
 
-/// Tells a person how far long work is.
-pub trait Progress: Send + Sync {
-    /// A stage begins; `total` is 0 where it is not known.
-    fn begin(&self, stage: &str, total: u64);
-    /// That much more of it is done.
-    fn advance(&self, amount: u64);
-}
-
-/// Says nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Quiet;
-
-impl Progress for Quiet {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
-}
+pub use crate::fetch::progress::{Progress, Quiet};
 
 /// What one check gives.
 #[derive(Debug)]
@@ -106,19 +96,43 @@ impl CheckOutcome {
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    run_by(request, &Book::default(), progress)
+    let (fetcher, book) = (Fetcher::default(), Book::default());
+    run_by(request, &Surroundings { fetcher: &fetcher, manifest: None }, &book, progress)
 }
 
-/// [`run`], with `book` to say which tensors are measured and what is known of them.
+/// What a run takes from outside of its request.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Opens both locations.
+    pub fetcher: &'a Fetcher,
+    /// The baseline's manifest, where it was named by one.
+    pub manifest: Option<&'a Manifest>,
+}
+
+/// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `book` to say
+/// which tensors are measured and what is known of them.
 ///
 /// # Errors
-/// As [`run`].
-pub fn run_by(request: &Request, book: &Book, progress: &dyn Progress) -> Result<Outcome> {
+/// As [`run`]; and where the outside world fails before anything could be looked at.
+pub fn run_by(
+    request: &Request,
+    surroundings: &Surroundings<'_>,
+    book: &Book,
+    progress: &dyn Progress,
+) -> Result<Outcome> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
+    let Surroundings { fetcher, manifest } = *surroundings;
+    let opening = side::Opening { fetcher, policy: &request.policy, pattern: pattern.as_ref(), progress };
     progress.begin("looking for artifacts", 0);
-    let look = |location: &str| discover::look(fetch::open(location)?, pattern.as_ref(), progress);
-    let (baseline, candidate) = rayon::join(|| look(&request.baseline), || look(&request.candidate));
+    let (baseline, candidate) = rayon::join(
+        || side::open(&request.baseline, Side::Baseline, opening),
+        || side::open(&request.candidate, Side::Candidate, opening),
+    );
     let (mut baseline, mut candidate) = (baseline?, candidate?);
+    if !baseline.is_unknown() {
+        let standing = baseline::check::findings(manifest, &baseline, &candidate, &request.policy, progress)?;
+        baseline.about.extend(standing);
+    }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
@@ -139,7 +153,10 @@ pub fn run_by(request: &Request, book: &Book, progress: &dyn Progress) -> Result
     for id in &request.checks {
         let mut part = match id {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
-            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy)?,
+            CheckId::Loss => {
+                let recorded = manifest.and_then(|manifest| manifest.noise.as_ref());
+                loss::check_by(&baseline.curves, &candidate.curves, &request.policy, recorded)?
+            }
             CheckId::Dump => dump::check(&baseline, &candidate, request, book, progress),
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
             CheckId::Artifacts | CheckId::Policy => continue,
@@ -183,6 +200,14 @@ fn diagnose(outcome: &mut Outcome) {
         operations,
         diagnoses: &result.diagnoses,
     });
+}
+
+/// Opens a location for other work than judging; a single archive is opened as the folder it holds.
+///
+/// # Errors
+/// What fetching gives, and what a damaged archive gives.
+pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
+    side::unpacked(fetcher.open(location, trust, progress)?.files, fetcher.disk())
 }
 
 /// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
@@ -231,8 +256,10 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
 fn general_findings(request: &Request, baseline: &Inventory, candidate: &Inventory) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
+        findings.extend(inventory.about.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
-        if !request.checks.iter().any(|check| inventory.has(*check)) {
+        let is_explained = inventory.files() == 0 && !inventory.about.is_empty();
+        if !is_explained && !request.checks.iter().any(|check| inventory.has(*check)) {
             findings.push(
                 Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
                     .with("side", side.as_str())

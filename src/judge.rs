@@ -9,6 +9,7 @@ pub mod config;
 pub mod dump;
 pub mod finding;
 pub mod left_out;
+pub mod location;
 pub mod loss;
 pub mod number;
 pub mod operation;

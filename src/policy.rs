@@ -4,6 +4,7 @@
 //! unknown key is an error with line and column, never a silent pass. Each check has its section in a file of
 //! its own.
 
+pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod dump;
@@ -31,6 +32,8 @@ pub struct Policy {
     pub baseline: SidePolicy,
     /// The run judged.
     pub candidate: SidePolicy,
+    /// What the baseline has to be.
+    pub baselines: baseline::BaselinePolicy,
     /// Checks without which the gate may not pass.
     pub required: Vec<CheckId>,
     /// Severity per finding code, in place of its default.

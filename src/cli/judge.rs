@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::compare::book::{Book, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::gate::{self, Progress, Request};
+use precision_gate::gate::baseline::manifest::Manifest;
+use precision_gate::gate::baseline::{SCHEME, job};
+use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{Outcome, Source};
-use precision_gate::verdict::CheckId;
+use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
 use super::quick::{self, QuickArgs};
-use super::{CommonArgs, CompareArgs, PairArgs, progress, show, tools};
+use super::{CommonArgs, CompareArgs, PairArgs, baseline, fetching, progress, show, tools};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
@@ -51,8 +53,8 @@ fn look(common: &CommonArgs, request: &Request, quick: &QuickArgs) -> Result<u8>
     let selection = quick.selection()?;
     match quick.part()? {
         Some(part) => {
-            prepare(common, request)?;
-            quick::measure(common, request, selection, part)
+            let (request, _) = prepare(common, request)?;
+            quick::measure(common, &request, selection, part)
         }
         None => judge_selected(common, request, selection),
     }
@@ -102,30 +104,40 @@ pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
 
 fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) -> Result<u8> {
     let book = Book::new(selection);
-    judge_by(common, request, |progress| gate::run_by(request, &book, progress))
+    judge_by(common, request, |request, from, progress| gate::run_by(request, from, &book, progress))
 }
 
-/// Sees to both sides and the threads.
-pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
+/// What a judgement was, and what the command ends with.
+pub(crate) struct Judged {
+    pub(crate) outcome: Outcome,
+    pub(crate) code: u8,
+}
+
+/// Sees to both sides and the threads; the request comes back with its baseline's location, and its manifest where the
+/// baseline has a name.
+pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<(Request, Option<Manifest>)> {
     if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
     }
-    if let Some(threads) = common.threads {
+    let (location, manifest) = named_baseline(request)?;
+    let request = Request { baseline: location, ..request.clone() };
+    let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
+    if let Some(threads) = common.threads.or(threads) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
-    Ok(())
+    Ok((request, manifest))
 }
 
 /// Writes, shows and answers what `run` finds.
 pub(crate) fn judge_by(
     common: &CommonArgs,
     request: &Request,
-    run: impl FnOnce(&dyn Progress) -> Result<Outcome>,
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Outcome>,
 ) -> Result<u8> {
     let templates = templates(common, &request.policy)?;
-    evaluate(common, request, &templates, None, run).map(|outcome| exit_code(common, &outcome))
+    evaluate(common, request, &templates, None, run).map(|judged| judged.code)
 }
 
 /// Writes and shows what `run` finds of a commit, where one is known.
@@ -134,22 +146,34 @@ pub(crate) fn evaluate(
     request: &Request,
     templates: &Templates,
     source: Option<Source>,
-    run: impl FnOnce(&dyn Progress) -> Result<Outcome>,
-) -> Result<Outcome> {
-    prepare(common, request)?;
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Outcome>,
+) -> Result<Judged> {
+    let (request, manifest) = prepare(common, request)?;
     let documents = &common.documents;
-    let mut outcome = run(progress::of(documents.quiet).as_ref())?;
+    let fetcher = common.fetching.fetcher();
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref() };
+    let mut outcome = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
+    leave_mark();
     outcome.result.source = source;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,
         templates,
-        source_root: source_root(common, request),
+        source_root: source_root(common, &request),
         xlsx: common.xlsx,
     };
     report::write::all(&mut outcome, &options)?;
     show::summary(&outcome.result, &common.out, documents)?;
-    Ok(outcome)
+    let unavailable = fetcher.failure().filter(|_| outcome.result.verdict == Verdict::Incomplete);
+    if let Some(error) = &unavailable {
+        eprintln!("error: {error}");
+    }
+    let code = match () {
+        () if unavailable.is_some() => exit::UNAVAILABLE,
+        () if outcome.required_unread => exit::USAGE,
+        () => exit::of_verdict(outcome.result.verdict, common.warn_exit_code),
+    };
+    Ok(Judged { outcome, code })
 }
 
 /// The folder whose lines findings point at.
@@ -157,10 +181,17 @@ pub(crate) fn source_root<'a>(common: &'a CommonArgs, request: &'a Request) -> O
     common.documents.source_root.as_deref().or(request.policy.source_root.as_deref())
 }
 
-/// What the command ends with.
-pub(crate) fn exit_code(common: &CommonArgs, outcome: &Outcome) -> u8 {
-    if outcome.required_unread {
-        return exit::USAGE;
+/// The location of a baseline that is named as `baseline:NAME`, with its manifest; other locations as they are.
+fn named_baseline(request: &Request) -> Result<(String, Option<Manifest>)> {
+    let Some(name) = request.baseline.strip_prefix(SCHEME) else { return Ok((request.baseline.clone(), None)) };
+    let manifest = baseline::find(Path::new("."), name, None, &fetching::environment())?;
+    let location = manifest.as_ref().map_or_else(|| request.baseline.clone(), |manifest| manifest.location.clone());
+    Ok((location, manifest))
+}
+
+/// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.
+fn leave_mark() {
+    if let Some(mark) = job::mark(&fetching::environment()) {
+        let _left = std::fs::write(mark, "");
     }
-    exit::of_verdict(outcome.result.verdict, common.warn_exit_code)
 }

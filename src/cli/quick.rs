@@ -161,7 +161,9 @@ pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selecti
     let failed = |error: std::io::Error| Error::io(path.display().to_string(), &error);
     std::fs::create_dir_all(&common.out).map_err(failed)?;
     let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
-    gate::parts::measure(request, selection, part, progress::of(common.documents.quiet).as_ref(), &mut file)?;
+    let fetcher = common.fetching.fetcher();
+    let progress = progress::of(common.documents.quiet);
+    gate::parts::measure(request, &fetcher, selection, part, progress.as_ref(), &mut file)?;
     file.flush().map_err(failed)?;
     if !common.documents.quiet {
         super::show::say(&format!("measured part {} of {}: {}\n", part.0, part.1, path.display()))?;
@@ -180,7 +182,7 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
     let mut request = parts.request(policy);
     request.baseline = args.baseline.unwrap_or(request.baseline);
     request.candidate = args.candidate.unwrap_or(request.candidate);
-    judge::judge_by(&args.common, &request, |progress| parts.judge(&request, progress))
+    judge::judge_by(&args.common, &request, |request, from, progress| parts.judge(request, from, progress))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::publish::Story;
 use precision_gate::publish::event::Place;
-use precision_gate::report::{Outcome, Source};
+use precision_gate::report::Source;
 use precision_gate::verdict::Profile;
 
 use super::publish::{self, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
@@ -20,10 +20,10 @@ use super::{CommonArgs, judge};
 /// `run`
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The trusted run: a folder or file
+    /// The trusted run: a folder, file or location (docs/locations.md)
     #[arg(long)]
     pub(crate) baseline: Option<String>,
-    /// The run to judge: a folder or file
+    /// The run to judge: a folder, file or location
     #[arg(long)]
     pub(crate) candidate: Option<String>,
     /// How severe the gate is [default: as the policy says]
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Result<u8> {
     let trusted = publish::trusted(&args.common, &args.publishing, surroundings, false)?;
     let request = request(args, trusted.policy);
-    judge::prepare(&args.common, &request)?;
+    let (request, _) = judge::prepare(&args.common, &request)?;
     quick::measure(&args.common, &request, args.quick.selection()?, part)
 }
 
@@ -83,15 +83,17 @@ fn judge_and_tell(
     let Trusted { policy, templates, notes } = trusted;
     let request = request(args, policy);
     let book = Book::new(args.quick.selection()?);
-    let look = |progress: &dyn Progress| gate::run_by(&request, &book, progress);
-    let outcome = judge::evaluate(&args.common, &request, &templates, source(&surroundings.place), look)?;
-    let Outcome { result, .. } = &outcome;
+    let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
+        gate::run_by(request, from, &book, progress)
+    };
+    let judged = judge::evaluate(&args.common, &request, &templates, source(&surroundings.place), look)?;
+    let result = &judged.outcome.result;
     let source_root: Option<&Path> = judge::source_root(&args.common, &request);
     let (language, out) = (args.common.documents.lang, args.common.out.as_path());
     let (templates, notes) = (&templates, notes.as_slice());
     tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
     publishing.finish(&Story { result, templates, notes, source_root })?;
-    Ok(judge::exit_code(&args.common, &outcome))
+    Ok(judged.code)
 }
 
 /// What flags say goes before the policy.

@@ -117,6 +117,11 @@ pub struct LocalFile {
 }
 
 impl LocalFile {
+    /// A file that is open already, of `len` bytes; messages call it `name`.
+    pub(super) fn of(file: File, name: &str, len: u64) -> Self {
+        Self { name: name.to_owned(), file, len, ahead: ReadAhead::default() }
+    }
+
     /// Opens `path`; messages call it `name`.
     pub fn open(path: &Path, name: &str) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(name, &error))?;

@@ -42,6 +42,8 @@ pub struct Inventory {
     pub dumps: Vec<DumpFolder>,
     /// Checkpoints, one per file or index.
     pub checkpoints: Vec<CheckpointPlace>,
+    /// What is to be said of the location itself.
+    pub about: Vec<Finding>,
     seen: Vec<Seen>,
 }
 
@@ -69,6 +71,7 @@ pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn 
         curves: vec![],
         dumps: vec![],
         checkpoints: vec![],
+        about: vec![],
         seen: vec![],
     };
     for (path, reason) in files.left_out() {
@@ -200,6 +203,18 @@ impl Inventory {
         };
         self.note(path, Some(CheckId::Checkpoint), "checkpoint", Outcome::Read(String::new()));
         self.checkpoints.push(place);
+    }
+
+    /// The same with one more file, which cannot be read.
+    #[must_use]
+    pub(super) fn with_damaged(mut self, path: &str, error: Error) -> Self {
+        self.note(path.to_owned(), None, "archive", Outcome::Damaged(error));
+        self
+    }
+
+    /// Whether nothing in it belongs to any check.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.seen.iter().all(|seen| seen.check.is_none())
     }
 
     /// The side's files.

@@ -21,8 +21,21 @@ use crate::verdict::{CheckId, Verdict};
 /// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
 /// finding.
 pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
+    check_by(baseline, candidate, policy, None)
+}
+
+/// [`check`], by the `recorded` band of the baseline's manifest where the policy names none.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_by(
+    baseline: &[CurveFile],
+    candidate: &[CurveFile],
+    policy: &Policy,
+    recorded: Option<&NoiseBand>,
+) -> Result<CheckOutcome> {
     let noise = if baseline.is_empty() || candidate.is_empty() { None } else { noise_of(&policy.loss)? };
-    Ok(judge(baseline, candidate, policy, noise.as_ref()))
+    Ok(judge(baseline, candidate, policy, noise.as_ref().or(recorded)))
 }
 
 /// Judges with a noise band that is already there.
@@ -84,7 +97,7 @@ fn noise_of(policy: &LossPolicy) -> Result<Option<NoiseBand>> {
 }
 
 /// A recorded band, where `path` is one.
-fn band_file(path: &str) -> Result<Option<NoiseBand>> {
+pub fn band_file(path: &str) -> Result<Option<NoiseBand>> {
     /// A band holds a few hundred numbers per metric.
     const LARGEST: u64 = 64 << 20;
     let files = fetch::open(path)?;

@@ -13,13 +13,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::discover::{self, Inventory};
-use super::{Progress, Request, dump};
+use super::discover::Inventory;
+use super::{Progress, Request, Surroundings, dump, side};
 use crate::compare::book::{Book, Plan, Selection};
 use crate::compare::checkpoint as compare;
 use crate::compare::sample::Sample;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch;
+use crate::fetch::{Fetcher, Trust};
 use crate::msprobe::dump::Matching;
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
@@ -62,6 +62,7 @@ struct Line {
 /// As [`run`](super::run); `Usage` where there is no such part.
 pub fn measure(
     request: &Request,
+    fetcher: &Fetcher,
     selection: Selection,
     (part, parts): (u64, u64),
     progress: &dyn Progress,
@@ -72,8 +73,9 @@ pub fn measure(
         return Err(error.with_help("parts count from 1"));
     }
     let mut sides = Vec::new();
-    for location in [&request.baseline, &request.candidate] {
-        sides.push(discover::look(fetch::open(location)?, None, progress)?);
+    for (location, trust) in [(&request.baseline, Trust::Baseline), (&request.candidate, Trust::Any)] {
+        let files = fetcher.open(location, trust, progress)?.files;
+        sides.push(side::look(files, fetcher.disk(), None, progress)?);
     }
     let [baseline, candidate] = sides.as_slice() else {
         return Err(Error::new(ErrorKind::Internal, "", "two sides"));
@@ -217,7 +219,7 @@ impl Parts {
     /// # Errors
     /// As [`run`](super::run); `Usage` where the policy needs other measurements, `Corrupt` where a side is no longer
     /// what was measured.
-    pub fn judge(self, request: &Request, progress: &dyn Progress) -> Result<Outcome> {
+    pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Outcome> {
         if self.header.preset != preset(&request.policy) {
             let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for another preset");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
@@ -225,7 +227,7 @@ impl Parts {
         let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));
         let ops = self.header.ops.as_deref().and_then(|ops| Some(Glob::new(ops).ok()?.compile_matcher()));
         let book = Book::joined(Selection { sample, ops, stop: None }, self.noted);
-        let outcome = super::run_by(request, &book, progress)?;
+        let outcome = super::run_by(request, from, &book, progress)?;
         let result = &outcome.result;
         let sides = [(&self.header.baseline, &result.baseline), (&self.header.candidate, &result.candidate)];
         if let Some((_, judged)) = sides.into_iter().find(|(measured, judged)| measured.digest != judged.digest) {

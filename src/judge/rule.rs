@@ -70,6 +70,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         super::loss::code::RULES,
         super::dump::rules::RULES,
         super::checkpoint::rules::RULES,
+        super::location::RULES,
     ]
     .into_iter()
     .flatten()

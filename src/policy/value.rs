@@ -84,6 +84,13 @@ impl JsonSchema for Pattern {
 #[serde(try_from = "String")]
 pub struct Date(jiff::civil::Date);
 
+impl Date {
+    /// Days from `earlier` to this day; negative where that comes later.
+    pub fn days_since(self, earlier: Self) -> i32 {
+        (self.0 - earlier.0).get_days()
+    }
+}
+
 impl TryFrom<String> for Date {
     type Error = String;
 

@@ -5,13 +5,16 @@
 //! one by one. Sizes are claimed by the directory and enforced while reading, so that a small archive cannot
 //! expand without bound. Checksums are verified.
 
+pub mod folder;
+mod tar;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use zip::ZipReadOptions;
 use zip::read::OwnedZipFileEntry;
 use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
+use zip::{CompressionMethod, ZipReadOptions};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Source};
@@ -37,6 +40,44 @@ impl Member {
     /// Its name, `/`-separated.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its length, expanded, as the directory claims it.
+    pub fn len(&self) -> u64 {
+        self.entry.size()
+    }
+
+    /// Whether the directory claims that it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Offset and length of its bytes in `source`, where they are stored as they are.
+    ///
+    /// # Errors
+    /// `Corrupt` where its own header is none, or it reaches behind the end.
+    pub fn stored(&self, source: &Source) -> Result<Option<(u64, u64)>> {
+        /// A header's length before name and extra field, whose lengths are its last two numbers.
+        const HEADER: usize = 30;
+        if self.entry.compression() != CompressionMethod::Stored {
+            return Ok(None);
+        }
+        let damaged =
+            || Error::corrupt(format!("{}:{}", source.name(), self.name), "does not lie where the directory says");
+        let mut header = [0_u8; HEADER];
+        let start = self.entry.header_start();
+        if start.checked_add(HEADER as u64).is_none_or(|end| end > source.len()) {
+            return Err(damaged());
+        }
+        source.read_at(start, &mut header)?;
+        let [b'P', b'K', 3, 4, .., name_low, name_high, extra_low, extra_high] = header else { return Err(damaged()) };
+        let number = |low, high| u64::from(u16::from_le_bytes([low, high]));
+        let variable = number(name_low, name_high) + number(extra_low, extra_high);
+        let (offset, len) = (start + HEADER as u64 + variable, self.entry.size());
+        if len != self.entry.compressed_size() || offset.checked_add(len).is_none_or(|end| end > source.len()) {
+            return Err(damaged());
+        }
+        Ok(Some((offset, len)))
     }
 }
 
@@ -110,6 +151,16 @@ impl Archive {
         format!("{}:{}", self.source.name(), member.name)
     }
 
+    /// Hands the expanded bytes of one member to `read`, which decides how many it takes.
+    pub(super) fn expand(&self, member: &Member, read: &mut dyn FnMut(&mut dyn Read) -> io::Result<()>) -> Result<()> {
+        let name = self.full_name(member);
+        let mut cursor = Cursor::new(self.source.as_ref());
+        let options = ZipReadOptions::new();
+        let mut reader =
+            member.entry.as_ref().with_reader(&mut cursor, options).map_err(|error| broken(&name, &error))?;
+        read(&mut reader).map_err(|error| broken(&name, &ZipError::Io(error)))
+    }
+
     /// Expands one member of up to `limit` bytes.
     pub fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>> {
         let name = self.full_name(member);
@@ -122,13 +173,11 @@ impl Archive {
             let message = format!("the archive expands to more than {} bytes", self.limits.total_bytes);
             return Err(Error::new(ErrorKind::LimitExceeded, name, message));
         }
-        let mut cursor = Cursor::new(self.source.as_ref());
         let mut bytes = Vec::new();
-        let options = ZipReadOptions::new();
-        let reader = member.entry.as_ref().with_reader(&mut cursor, options).map_err(|error| broken(&name, &error))?;
         // The reader itself stops at the claimed length only for stored members: a deflated one could go on.
-        let read = reader.take(claimed.saturating_add(1)).read_to_end(&mut bytes);
-        read.map_err(|error| broken(&name, &ZipError::Io(error)))?;
+        let mut read =
+            |reader: &mut dyn Read| reader.take(claimed.saturating_add(1)).read_to_end(&mut bytes).map(|_| ());
+        self.expand(member, &mut read)?;
         if bytes.len() as u64 != claimed {
             return Err(Error::corrupt(
                 name,

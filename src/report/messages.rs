@@ -44,8 +44,10 @@ macro_rules! catalogue {
     };
 }
 
-static ENGLISH: LazyLock<Catalogue> = catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint");
-static CHINESE: LazyLock<Catalogue> = catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint");
+static ENGLISH: LazyLock<Catalogue> =
+    catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location");
+static CHINESE: LazyLock<Catalogue> =
+    catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location");
 
 impl Language {
     /// All of them.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use precision_gate::compare::book::Selection;
 use precision_gate::compare::sample::Sample;
 use precision_gate::error::{ErrorKind, Result};
+use precision_gate::fetch::Fetcher;
 use precision_gate::gate::parts::{self, Parts};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
 
-use super::support::fixtures;
+use super::support::{by_itself, fixtures};
 
 fn request(baseline: &Path, candidate: &Path) -> Request {
     Request {
@@ -33,7 +34,8 @@ fn bytes(outcome: &Outcome) -> String {
 
 fn part(request: &Request, selection: Selection, part: u64, parts: u64) -> (String, Vec<u8>) {
     let mut file = Vec::new();
-    parts::measure(request, selection, (part, parts), &Quiet, &mut file).expect("both sides are there");
+    parts::measure(request, &Fetcher::default(), selection, (part, parts), &Quiet, &mut file)
+        .expect("both sides are there");
     (format!("part-{part}-of-{parts}.jsonl"), file)
 }
 
@@ -45,7 +47,7 @@ fn merged(request: &Request, parts: u64, selection: impl Fn() -> Selection) -> O
     let files: Vec<(String, Vec<u8>)> = (1..=parts).rev().map(|k| part(request, selection(), k, parts)).collect();
     let joined = joined(&files).expect("all parts");
     let request = joined.request(request.policy.clone());
-    joined.judge(&request, &Quiet).expect("judged")
+    by_itself(|from| joined.judge(&request, from, &Quiet)).expect("judged")
 }
 
 fn sides(root: &Path) -> Option<(PathBuf, PathBuf)> {
@@ -82,7 +84,8 @@ fn a_sample_in_parts_is_the_sample_of_one_run() {
     let root = fixtures().join("benign_llama_tensor_l1");
     let request = request(&root.join("gpu"), &root.join("npu"));
     let select = || Selection { sample: Sample::new(0.1, 5), ..Selection::default() };
-    let whole = gate::run_by(&request, &gate_book(select()), &Quiet).expect("both sides are there");
+    let whole =
+        by_itself(|from| gate::run_by(&request, from, &gate_book(select()), &Quiet)).expect("both sides are there");
     assert_eq!(bytes(&whole), bytes(&merged(&request, 2, select)));
 }
 
@@ -102,7 +105,7 @@ fn parts_that_are_not_all_of_one_run_are_refused() {
     assert_eq!(kind(&[of(1, 2), of(2, 3)]), ErrorKind::Usage);
     assert_eq!(kind(&[("cut".into(), b"{\"tool\": {".to_vec())]), ErrorKind::Corrupt);
     let mut out = Vec::new();
-    assert!(parts::measure(&request, Selection::default(), (3, 2), &Quiet, &mut out).is_err());
+    assert!(parts::measure(&request, &Fetcher::default(), Selection::default(), (3, 2), &Quiet, &mut out).is_err());
 }
 
 #[test]
@@ -114,5 +117,5 @@ fn a_side_that_changed_since_is_refused() {
         candidate: fixtures().join("zoo_tensor_nan_inf/npu").display().to_string(),
         ..joined.request(Policy::default())
     };
-    assert_eq!(joined.judge(&other, &Quiet).expect_err("changed").kind(), ErrorKind::Corrupt);
+    assert_eq!(by_itself(|from| joined.judge(&other, from, &Quiet)).expect_err("changed").kind(), ErrorKind::Corrupt);
 }

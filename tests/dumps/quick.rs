@@ -24,7 +24,8 @@ fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
         matching: Matching::default(),
     };
-    let mut outcome = gate::run_by(&request, &Book::new(selection), &Quiet).expect("both sides are there");
+    let mut outcome = super::support::by_itself(|from| gate::run_by(&request, from, &Book::new(selection), &Quiet))
+        .expect("both sides are there");
     for language in Language::ALL {
         messages::fill(&mut outcome.result.findings, language).expect("a message for every finding");
     }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use precision_gate::compare::book::Book;
-use precision_gate::fetch;
-use precision_gate::gate::Quiet;
+use precision_gate::fetch::{self, Fetcher};
 use precision_gate::gate::discover::{self, Inventory};
 use precision_gate::gate::dump_tables::{self, Dumps};
+use precision_gate::gate::{Quiet, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::msprobe::table::{Cell, Table};
 use precision_gate::pair::unit;
@@ -119,4 +119,10 @@ impl Difference {
         assert_eq!(self.equal, self.cells);
         assert!(self.by_column.is_empty());
     }
+}
+
+/// Runs with nothing from outside: a fresh fetcher, and a baseline without a manifest.
+pub(crate) fn by_itself<T>(run: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    let fetcher = Fetcher::default();
+    run(&Surroundings { fetcher: &fetcher, manifest: None })
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use precision_gate::compare::book::Book;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::{self, Progress, Request};
@@ -150,6 +151,8 @@ fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Res
         policy: policy.clone(),
         matching: Matching::default(),
     };
-    let look = |progress: &dyn Progress| gate::run(&request, progress);
-    Ok(judge::evaluate(&args.common, &request, &templates, source, look)?.result)
+    let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
+        gate::run_by(request, from, &Book::default(), progress)
+    };
+    Ok(judge::evaluate(&args.common, &request, &templates, source, look)?.outcome.result)
 }

@@ -6,6 +6,7 @@
 use super::super::scene::{Scene, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::dtype::Dtype;
 use crate::read::dump::TensorRecord;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -33,13 +34,11 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
 pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     let (baseline, candidate) = suspect.value.records()?;
     if let Some(stats) = suspect.value.comparison.stats.as_deref() {
-        let largest =
-            |value: Option<f64>| LARGEST.into_iter().find(|largest| value.is_some_and(|v| is(v.abs(), *largest)));
         if stats.saturated_candidate > 0 {
-            return Some(("candidate", largest(stats.max_candidate).or(largest(stats.min_candidate))?));
+            return Some(("candidate", largest(candidate)?));
         }
         if stats.saturated_baseline > 0 {
-            return Some(("baseline", largest(stats.max_baseline).or(largest(stats.min_baseline))?));
+            return Some(("baseline", largest(baseline)?));
         }
     }
     let stuck = |stays: &TensorRecord, other: &TensorRecord| {
@@ -51,6 +50,17 @@ pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     };
     let of_candidate = stuck(candidate, baseline).map(|largest| ("candidate", largest));
     of_candidate.or_else(|| stuck(baseline, candidate).map(|largest| ("baseline", largest)))
+}
+
+/// The largest number of a tensor's own type.
+fn largest(record: &TensorRecord) -> Option<f64> {
+    let [fp16, bf16, fp32] = LARGEST;
+    match Dtype::parse(&record.dtype)? {
+        Dtype::F16 => Some(fp16),
+        Dtype::BF16 => Some(bf16),
+        Dtype::F32 => Some(fp32),
+        _ => None,
+    }
 }
 
 /// Equal up to the rounding of a printed decimal.

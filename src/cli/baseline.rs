@@ -1,0 +1,333 @@
+//! `precision-gate baseline`: baselines as reviewed things (docs/baselines.md).
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::fetch::{Digest, Environment, Trust};
+use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
+use precision_gate::gate::baseline::promote::{Promotion, old_against_new, promote};
+use precision_gate::gate::baseline::{self, lock::Lock, verify};
+use precision_gate::gate::loss::band_file;
+use precision_gate::policy::Policy;
+use precision_gate::policy::value::Date;
+
+use super::fetching::{FetchArgs, environment};
+use super::{judge, progress, show, tools};
+
+/// Variables that name the branch a change goes to, or the branch that is built.
+const BRANCHES: [&str; 4] =
+    ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_REF_NAME", "CI_COMMIT_BRANCH"];
+/// Variables that name the person behind a job.
+const PEOPLE: [&str; 4] = ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "USER", "LOGNAME"];
+
+/// `baseline`
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArgs {
+    #[command(subcommand)]
+    command: BaselineCommand,
+}
+
+/// What to do with baselines.
+#[derive(Debug, Subcommand)]
+enum BaselineCommand {
+    /// Take a run over as the baseline: writes its manifest and pins it
+    #[command(
+        after_help = "Example:\n  precision-gate baseline promote s3://golden/glm/2026-11 --name glm --reason 'torch 2.7' --approved-by ann"
+    )]
+    Promote(PromoteArgs),
+    /// The baselines that are pinned, by branch
+    #[command(after_help = "Example:\n  precision-gate baseline list")]
+    List(ListArgs),
+    /// What is known of a baseline
+    #[command(after_help = "Example:\n  precision-gate baseline show glm")]
+    Show(NameArgs),
+    /// Whether a baseline still is what its manifest says, byte by byte
+    #[command(after_help = "Example:\n  precision-gate baseline verify glm")]
+    Verify(NameArgs),
+    /// What another run would change about a baseline
+    #[command(after_help = "Example:\n  precision-gate baseline diff glm s3://golden/glm/2026-12")]
+    Diff(DiffArgs),
+}
+
+/// `baseline promote`
+#[derive(Debug, Args)]
+struct PromoteArgs {
+    /// The run: a folder or a location
+    location: String,
+    /// The baseline's name
+    #[arg(long)]
+    name: String,
+    /// Why this run becomes the baseline; reviewers decide by it
+    #[arg(long, default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Who answers for it [default: the person behind the job, or the user]
+    #[arg(long, value_name = "WHO")]
+    approved_by: Option<String>,
+    /// Branch to pin it for, or a pattern of branches
+    #[arg(long, default_value = "*")]
+    branch: String,
+    /// Commit of the training code
+    #[arg(long, default_value = "", hide_default_value = true)]
+    commit: String,
+    /// Digest of the container image
+    #[arg(long, default_value = "", hide_default_value = true)]
+    image: String,
+    /// The accelerators: 8x A100-SXM4-80GB
+    #[arg(long, default_value = "", hide_default_value = true)]
+    hardware: String,
+    /// The random seed, where the run's config pack does not tell
+    #[arg(long, default_value = "", hide_default_value = true)]
+    seed: String,
+    /// A version that the config pack does not tell: cann=8.2.RC1, driver=25.2
+    #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = version)]
+    versions: Vec<(String, String)>,
+    /// The recorded noise band (`precision-gate noise`)
+    #[arg(long, value_name = "FILE")]
+    noise: Option<String>,
+    /// Take it over although it differs from the old one by more than the recorded band
+    #[arg(long)]
+    accept_change: bool,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// `baseline list`
+#[derive(Debug, Args)]
+struct ListArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// A command about one baseline.
+#[derive(Debug, Args)]
+struct NameArgs {
+    /// The baseline's name; not needed where there is one only
+    #[arg(default_value = "", hide_default_value = true)]
+    name: String,
+    /// The branch whose baseline is meant [default: the branch a change goes to]
+    #[arg(long)]
+    branch: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// `baseline diff`
+#[derive(Debug, Args)]
+struct DiffArgs {
+    /// The baseline's name
+    name: String,
+    /// The other run: a folder or a location
+    location: String,
+    /// The branch whose baseline is meant [default: the branch a change goes to]
+    #[arg(long)]
+    branch: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// What every command here takes.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// The repository's root, with the lock file and the folder of manifests
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Policy file [default: precision-gate.yml, where it is present]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Today's date [default: the current UTC date]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    today: Option<String>,
+    /// Say less: only errors
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    fetching: FetchArgs,
+}
+
+impl CommonArgs {
+    fn policy(&self) -> Result<Policy> {
+        judge::policy(self.config.as_deref(), self.today.as_deref())
+    }
+}
+
+/// `precision-gate baseline …`
+pub(crate) fn run(args: BaselineArgs) -> Result<u8> {
+    match args.command {
+        BaselineCommand::Promote(args) => run_promote(args),
+        BaselineCommand::List(args) => list(&args.common),
+        BaselineCommand::Show(args) => show_one(&args),
+        BaselineCommand::Verify(args) => run_verify(&args),
+        BaselineCommand::Diff(args) => diff(&args),
+    }
+}
+
+fn run_promote(args: PromoteArgs) -> Result<u8> {
+    let environment = environment();
+    let recorded = Recorded {
+        commit: args.commit,
+        image: args.image,
+        hardware: args.hardware,
+        seed: args.seed,
+        versions: args.versions.into_iter().collect(),
+        ..Recorded::default()
+    };
+    let promotion = Promotion {
+        root: args.common.root.clone(),
+        name: args.name,
+        location: args.location,
+        branch: args.branch,
+        reason: args.reason,
+        by: args.approved_by.or_else(|| environment.first(&PEOPLE).map(str::to_owned)).unwrap_or_default(),
+        recorded,
+        noise: args.noise.as_deref().map(noise).transpose()?,
+        accept_change: args.accept_change,
+    };
+    let progress = progress::of(args.common.quiet);
+    let fetcher = args.common.fetching.fetcher();
+    let promoted = promote(&promotion, &args.common.policy()?, &fetcher, &environment, progress.as_ref())?;
+    drop(progress);
+    let Manifest { name, files, approval, .. } = &promoted.manifest;
+    show::say(&format!("{name}: {} files, {}\n", files.len(), promoted.manifest.digest))?;
+    for line in &promoted.changes {
+        show::say(&format!("  {line}\n"))?;
+    }
+    if promoted.written.is_empty() {
+        show::say("the change is larger than the recorded band: look at it, then pass --accept-change\n")?;
+        return Ok(exit::FAIL);
+    }
+    if approval.exceeds_band {
+        show::say("the change is larger than the recorded band, and was accepted; the manifest says so\n")?;
+    }
+    for path in &promoted.written {
+        show::say(&format!("written: {}\n", path.display()))?;
+    }
+    Ok(exit::PASS)
+}
+
+fn noise(path: &str) -> Result<precision_gate::judge::loss::noise::NoiseBand> {
+    band_file(path)?.ok_or_else(|| {
+        Error::new(ErrorKind::Usage, path, "is no recorded noise band")
+            .with_help("record one with `precision-gate noise`")
+    })
+}
+
+fn list(common: &CommonArgs) -> Result<u8> {
+    let lock = Lock::read(&common.root.join(baseline::LOCK))?;
+    let today = tools::today(common.today.as_deref())?;
+    for pin in &lock.pins {
+        let line = match Manifest::read(&common.root.join(&pin.manifest)) {
+            Ok((_, digest)) if digest != pin.digest => "its manifest changed since it was pinned".to_owned(),
+            Ok((manifest, _)) => format!("{} {}", age(&manifest, today), manifest.location),
+            Err(error) => error.to_string(),
+        };
+        show::say(&format!("{:<16} {:<16} {line}\n", pin.branch, pin.name))?;
+    }
+    if lock.pins.is_empty() {
+        show::say(&format!("no baseline is pinned; record one: `{}`\n", baseline::record_command("")))?;
+    }
+    Ok(exit::PASS)
+}
+
+fn age(manifest: &Manifest, today: Date) -> String {
+    let recorded = Date::try_from(manifest.approval.date.clone());
+    recorded.map_or_else(|_| "?".to_owned(), |date| format!("{date} ({} days)", today.days_since(date)))
+}
+
+fn show_one(args: &NameArgs) -> Result<u8> {
+    let manifest = pinned(&args.common.root, &args.name, args.branch.as_deref(), &environment())?;
+    let Manifest { name, location, digest, files, recorded, noise, approval, .. } = &manifest;
+    let bytes: u64 = files.values().map(|file| file.bytes).sum();
+    let mut lines = vec![
+        ("name", name.clone()),
+        ("location", location.clone()),
+        ("digest", digest.clone()),
+        ("files", format!("{} ({bytes} bytes)", files.len())),
+        ("approved by", format!("{} on {}", approval.by, approval.date)),
+        ("reason", approval.reason.clone()),
+        ("commit", recorded.commit.clone()),
+        ("image", recorded.image.clone()),
+        ("hardware", recorded.hardware.clone()),
+        ("seed", recorded.seed.clone()),
+    ];
+    lines.extend(recorded.versions.iter().map(|(what, version)| ("version", format!("{what} {version}"))));
+    lines.extend(recorded.inputs.iter().map(|(path, digest)| ("input", format!("{path} {digest}"))));
+    lines.extend(recorded.sources.iter().map(|(path, digest)| ("source", format!("{path} {digest}"))));
+    let metrics = noise.iter().flat_map(|band| band.metrics.keys());
+    lines.push(("noise", metrics.cloned().collect::<Vec<_>>().join(", ")));
+    lines.extend(approval.change.iter().map(|line| ("change", line.clone())));
+    for (what, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
+        show::say(&format!("{what:<12} {value}\n"))?;
+    }
+    Ok(exit::PASS)
+}
+
+fn run_verify(args: &NameArgs) -> Result<u8> {
+    let manifest = pinned(&args.common.root, &args.name, args.branch.as_deref(), &environment())?;
+    let fetcher = args.common.fetching.fetcher();
+    let progress = progress::of(args.common.quiet);
+    let opened = precision_gate::gate::open(&manifest.location, Trust::Baseline, &fetcher, progress.as_ref())?;
+    let found = verify::files_of(opened.as_ref(), progress.as_ref())?;
+    drop(progress);
+    let differences = verify::differences(&manifest, &found);
+    for line in &differences {
+        show::say(&format!("{line}\n"))?;
+    }
+    if differences.is_empty() {
+        show::say(&format!("{}: {} files are as recorded\n", manifest.name, found.len()))?;
+        return Ok(exit::PASS);
+    }
+    Ok(exit::FAIL)
+}
+
+fn diff(args: &DiffArgs) -> Result<u8> {
+    let old = pinned(&args.common.root, &args.name, args.branch.as_deref(), &environment())?;
+    let fetcher = args.common.fetching.fetcher();
+    let progress = progress::of(args.common.quiet);
+    let opened = precision_gate::gate::open(&args.location, Trust::Baseline, &fetcher, progress.as_ref())?;
+    let files = verify::files_of(opened.as_ref(), progress.as_ref())?;
+    let new = Manifest { location: args.location.clone(), files, ..old.clone() };
+    let (verdict, said) = old_against_new(&old, &new, &args.common.policy()?, &fetcher, progress.as_ref());
+    drop(progress);
+    for line in new.changes_since(&old).iter().chain(&said) {
+        show::say(&format!("{line}\n"))?;
+    }
+    Ok(exit::of_verdict(verdict, exit::PASS))
+}
+
+/// The manifest that the lock file pins, unchanged since.
+fn pinned(root: &Path, name: &str, branch: Option<&str>, environment: &Environment) -> Result<Manifest> {
+    let found = find(root, name, branch, environment)?;
+    found.ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, name, format!("{} pins no such baseline for this branch", baseline::LOCK))
+            .with_help(format!("record it: `{}`", baseline::record_command(name)))
+    })
+}
+
+/// The manifest of a baseline, where one is pinned for the branch.
+///
+/// # Errors
+/// `Policy` where its manifest is not the one that was pinned.
+pub(crate) fn find(
+    root: &Path,
+    name: &str,
+    branch: Option<&str>,
+    environment: &Environment,
+) -> Result<Option<Manifest>> {
+    let lock = Lock::read(&root.join(baseline::LOCK))?;
+    let branch = branch.or_else(|| environment.first(&BRANCHES)).unwrap_or_default();
+    let Some(pin) = lock.find(branch, name) else { return Ok(None) };
+    let (manifest, digest): (_, Digest) = Manifest::read(&root.join(&pin.manifest))?;
+    if digest != pin.digest {
+        let error =
+            Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline::LOCK));
+        return Err(error.with_help("promote the baseline again, so that manifest and pin change together"));
+    }
+    Ok(Some(manifest))
+}
+
+fn version(text: &str) -> Result<(String, String), String> {
+    let (what, version) = text.split_once('=').ok_or_else(|| format!("`{text}` is not WHAT=VERSION"))?;
+    Ok((what.trim().to_ascii_lowercase(), version.trim().to_owned()))
+}

@@ -1,0 +1,174 @@
+//! Disk a run may use, and the files it keeps there for itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::local::LocalFile;
+use super::{ByteSource, Memory, Source};
+use crate::error::{Error, ErrorKind, Result};
+
+/// What is not larger than this stays in memory.
+const IN_MEMORY: u64 = 4 << 20;
+/// Bytes moved at once.
+const BLOCK: usize = 256 << 10;
+
+/// Bytes on disk that a run may take.
+#[derive(Debug)]
+pub struct Disk {
+    folder: PathBuf,
+    limit: u64,
+    used: AtomicU64,
+    names: AtomicU64,
+}
+
+impl Disk {
+    /// Up to `limit` bytes; temporary files lie in `folder`.
+    pub fn new(folder: PathBuf, limit: u64) -> Arc<Self> {
+        Arc::new(Self { folder, limit, used: AtomicU64::new(0), names: AtomicU64::new(0) })
+    }
+
+    /// Takes `len` bytes more for `name`.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where that would be more than the run may use.
+    pub fn take(&self, name: &str, len: u64) -> Result<()> {
+        let used = self.used.fetch_add(len, Ordering::Relaxed).saturating_add(len);
+        if used <= self.limit {
+            return Ok(());
+        }
+        self.give_back(len);
+        let message = format!("needs more than the {} bytes of disk this run may use", self.limit);
+        let help = "raise --max-disk, or store it uncompressed where ranges can be read (a folder, .tar, stored .zip)";
+        Err(Error::new(ErrorKind::LimitExceeded, name, message).with_help(help))
+    }
+
+    /// Gives bytes back.
+    pub fn give_back(&self, len: u64) {
+        self.used.fetch_sub(len, Ordering::Relaxed);
+    }
+
+    /// Keeps all that `reader` gives, for as long as the source lives: in memory where it is small, else in a file that
+    /// has no name, so that nothing is left behind however the run ends. More than `largest` bytes are refused.
+    pub fn keep(self: &Arc<Self>, name: &str, reader: &mut dyn Read, largest: u64) -> Result<Source> {
+        let failed = |error: io::Error| Error::corrupt(name, format!("cannot be expanded: {error}"));
+        let too_large = || {
+            let error = Error::new(ErrorKind::LimitExceeded, name, format!("expands to more than {largest} bytes"));
+            error.with_help("an archive that grows this much is taken for a bomb; pack it without compression")
+        };
+        let mut head = Vec::new();
+        Read::take(&mut *reader, IN_MEMORY + 1).read_to_end(&mut head).map_err(failed)?;
+        if head.len() as u64 > largest {
+            return Err(too_large());
+        }
+        if head.len() as u64 <= IN_MEMORY {
+            return Ok(Arc::new(Memory::new(name, head)));
+        }
+        let mut kept = Kept { disk: self.clone(), file: self.nameless(name)?, len: 0 };
+        kept.write(name, &head)?;
+        let mut block = vec![0; BLOCK];
+        loop {
+            let len = match reader.read(&mut block) {
+                Ok(0) => break,
+                Ok(len) => len,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            if kept.len + len as u64 > largest {
+                return Err(too_large());
+            }
+            kept.write(name, block.get(..len).unwrap_or_default())?;
+        }
+        kept.into_source(name)
+    }
+
+    /// An open file that no folder lists.
+    fn nameless(&self, name: &str) -> Result<File> {
+        let path = self.temporary();
+        let failed =
+            |error: io::Error| Error::io(name, &error).with_help("temporary files go to the cache folder (--cache)");
+        std::fs::create_dir_all(&self.folder).map_err(failed)?;
+        let file = create(&path).map_err(failed)?;
+        std::fs::remove_file(&path).map_err(failed)?;
+        Ok(file)
+    }
+
+    /// A path for a file of this run alone.
+    pub(super) fn temporary(&self) -> PathBuf {
+        let number = self.names.fetch_add(1, Ordering::Relaxed);
+        self.folder.join(format!("{}-{number}.tmp", std::process::id()))
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // A stale file of a run that was killed and had the same number is in the way of nobody.
+    let _gone = std::fs::remove_file(path);
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A file without a name, and the bytes it took.
+struct Kept {
+    disk: Arc<Disk>,
+    file: File,
+    len: u64,
+}
+
+impl Kept {
+    fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.disk.take(name, bytes.len() as u64)?;
+        self.len += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(|error| Error::io(name, &error))
+    }
+
+    fn into_source(self, name: &str) -> Result<Source> {
+        let handle = self.file.try_clone().map_err(|error| Error::io(name, &error))?;
+        Ok(Arc::new(KeptFile { file: LocalFile::of(handle, name, self.len), _kept: self }))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.disk.give_back(self.len);
+    }
+}
+
+struct KeptFile {
+    file: LocalFile,
+    _kept: Kept,
+}
+
+impl ByteSource for KeptFile {
+    fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.file.read_at(offset, buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_back_and_its_disk_given_back() {
+        let folder = tempfile::tempdir().expect("folder");
+        let disk = Disk::new(folder.path().to_owned(), 16 << 20);
+        let bytes: Vec<u8> = (0..9_000_000_u32).map(|value| value.to_le_bytes()[1]).collect();
+        let source = disk.keep("x", &mut &bytes[..], 1 << 30).expect("fits");
+        assert_eq!(super::super::read_all(source.as_ref(), 1 << 30).expect("readable"), bytes);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0, "no name is left");
+        assert_eq!(disk.keep("y", &mut &bytes[..], 1 << 30).err().expect("too much").kind(), ErrorKind::LimitExceeded);
+        drop(source);
+        disk.keep("y", &mut &bytes[..], 1 << 30).expect("fits now");
+        assert_eq!(disk.keep("z", &mut &bytes[..], 5_000_000).err().expect("a bomb").kind(), ErrorKind::LimitExceeded);
+    }
+}

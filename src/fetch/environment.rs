@@ -1,0 +1,91 @@
+//! The environment, as an argument: variables a service's own tools read, and the home folder with their files.
+//!
+//! The library never asks the process; `main` hands its variables in, a test hands in what it needs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use secrecy::SecretString;
+
+/// Variables by name. A variable that is set to nothing counts as unset.
+#[derive(Clone, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// The variable's value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The first of several variables that is set.
+    pub fn first(&self, names: &[&str]) -> Option<&str> {
+        names.iter().find_map(|name| self.get(name))
+    }
+
+    /// The first of several variables that is set, as a secret.
+    pub fn secret(&self, names: &[&str]) -> Option<SecretString> {
+        self.first(names).map(SecretString::from)
+    }
+
+    /// The file that `variable` names, or the one at `path` below the home folder.
+    pub fn file(&self, variable: &str, path: &str) -> Option<PathBuf> {
+        let named = self.get(variable).map(PathBuf::from);
+        named.or_else(|| self.get("HOME").map(|home| Path::new(home).join(path)))
+    }
+
+    /// Whether a variable is set to what people write for yes.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes"))
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// Names only: values hold tokens.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// The sections of an INI file, as credential files of AWS and Huawei Cloud are written: `[name]`, `key = value`,
+/// `#` and `;` start comments. Keys before the first section stand under the empty name.
+pub(super) fn sections(text: &str) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut sections: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    let mut current = String::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            current = name.trim().to_owned();
+        } else if let Some((key, value)) = line.split_once('=') {
+            let section = sections.entry(current.clone()).or_default();
+            section.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_is_unset_and_no_value_is_shown() {
+        let environment: Environment = [("TOKEN", "s3cret"), ("EMPTY", "")].into_iter().collect();
+        assert_eq!(environment.get("EMPTY"), None);
+        assert_eq!(environment.first(&["EMPTY", "TOKEN"]), Some("s3cret"));
+        assert!(!format!("{environment:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn credential_files_are_read_by_section() {
+        let found = sections("ak=top\n[default]\naws_access_key_id = A # kept\n; comment\n[profile x]\nregion=r\n");
+        assert_eq!(found[""]["ak"], "top");
+        assert_eq!(found["profile x"]["region"], "r");
+        assert!(found["default"]["aws_access_key_id"].starts_with('A'));
+    }
+}

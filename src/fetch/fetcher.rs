@@ -1,0 +1,283 @@
+//! The fetcher: opens any location, with one set of limits for the run.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use reqwest::Client;
+
+use super::cache::Cache;
+use super::disk::Disk;
+use super::download::{Downloaded, Downloads, Fetched, Wanted};
+use super::environment::Environment;
+use super::github::{self, Found};
+use super::http::WebServer;
+use super::local::LocalFiles;
+use super::location::{BucketLocation, HttpLocation, Location};
+use super::object::{self, Bucket};
+use super::origin::{Origin, Trust};
+use super::pool::Pool;
+use super::progress::Progress;
+use super::remote::{Listing, RemoteFiles};
+use super::rest::Rest;
+use super::retry::Retry;
+use super::runtime::Background;
+use super::store::{Object, PatientStore, Store};
+use super::web::{Ask, Clients, Patience};
+use super::{Files, gitlab, obs, s3};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Memory the program itself takes beside the blocks of remote objects: records, buffers of each thread, the network.
+const OWN_MEMORY: u64 = 112 << 20;
+/// Least memory that blocks get, whatever the limit says.
+const LEAST_MEMORY: u64 = 32 << 20;
+
+/// How a run may fetch.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Variables for credentials and addresses, as `main` found them.
+    pub environment: Environment,
+    /// Memory the whole run may use, in bytes; what is left beside the program's own goes to blocks of remote objects.
+    pub max_memory: u64,
+    /// Disk the run may write, in bytes: downloads and unpacked archives.
+    pub max_disk: u64,
+    /// The cache of downloads.
+    pub cache: CacheSettings,
+    /// How often and how patiently requests are repeated.
+    pub retry: Retry,
+    /// How long the network may be silent.
+    pub patience: Patience,
+    /// Addresses of hosts that no name service knows.
+    pub resolve: Vec<(String, SocketAddr)>,
+}
+
+/// The cache of downloads.
+#[derive(Clone, Debug)]
+pub struct CacheSettings {
+    /// Its folder; by default `PRECISION_GATE_CACHE`, or `precision-gate` below `XDG_CACHE_HOME` or `~/.cache`.
+    pub folder: Option<PathBuf>,
+    /// Bytes it may hold.
+    pub limit: u64,
+}
+
+impl Default for Settings {
+    /// 1 GiB of memory, 20 GiB of disk, a cache of 10 GiB.
+    fn default() -> Self {
+        Self {
+            environment: Environment::default(),
+            max_memory: 1 << 30,
+            max_disk: 20 << 30,
+            cache: CacheSettings { folder: None, limit: 10 << 30 },
+            retry: Retry::default(),
+            patience: Patience::default(),
+            resolve: Vec::new(),
+        }
+    }
+}
+
+/// An open location.
+pub struct Opened {
+    /// What lies there.
+    pub files: Arc<dyn Files>,
+    /// Where a forge's artifact came from.
+    pub origin: Option<Origin>,
+}
+
+/// Opens locations. The network's threads start with the first one that needs them.
+pub struct Fetcher {
+    settings: Settings,
+    online: OnceLock<Online>,
+    cache: Cache,
+    disk: Arc<Disk>,
+    failure: Arc<OnceLock<Error>>,
+    next_id: AtomicU64,
+}
+
+/// What is there once the network is used.
+struct Online {
+    background: Background,
+    /// Follows no redirect by itself.
+    careful: Client,
+    /// Follows redirects; carries signatures, which are worth nothing elsewhere.
+    signed: Client,
+    pool: Arc<Pool>,
+}
+
+impl Default for Fetcher {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
+}
+
+impl Fetcher {
+    /// A fetcher with these limits.
+    pub fn new(settings: Settings) -> Self {
+        let cache = Cache::new(cache_folder(&settings), settings.cache.limit);
+        let disk = Disk::new(cache.temporary(), settings.max_disk);
+        Self { settings, online: OnceLock::new(), cache, disk, failure: Arc::default(), next_id: AtomicU64::new(0) }
+    }
+
+    /// Opens a location.
+    ///
+    /// # Errors
+    /// `NotFound` where nothing is there, `Denied`, `Unavailable` when the outside world failed after retries, `Corrupt`
+    /// for a wrong digest, `Usage` for a location that cannot be meant.
+    pub fn open(&self, location: &str, trust: Trust, progress: &dyn Progress) -> Result<Opened> {
+        let parsed = Location::parse(location)?;
+        let shown = parsed.to_string();
+        let opened = match &parsed {
+            Location::Local(path) => Opened { files: Arc::new(LocalFiles::open(path)?), origin: None },
+            Location::Http(at) => self.http(at, shown, progress)?,
+            Location::S3(at) => {
+                let operator = s3::operator(at, &self.settings.environment)?;
+                self.bucket(at, operator, &format!("s3://{}", at.bucket), s3::CREDENTIALS, shown)?
+            }
+            Location::Obs(at) => {
+                let operator = obs::operator(at, &self.settings.environment)?;
+                self.bucket(at, operator, &format!("obs://{}", at.bucket), obs::CREDENTIALS, shown)?
+            }
+            Location::GitHub(at) => {
+                let root = github::root(&self.settings.environment)?;
+                let rest = self.rest(root, github::HELP)?;
+                let found = self.online()?.background.wait_for(github::find(&rest, at, trust))?;
+                self.forge(&rest, found, &at.name, shown, progress)?
+            }
+            Location::GitLab(at) => {
+                let root = gitlab::root(&self.settings.environment)?;
+                let rest = self.rest(root, gitlab::HELP)?;
+                let found = self.online()?.background.wait_for(gitlab::find(&rest, at, trust))?;
+                self.forge(&rest, found, &at.name, shown, progress)?
+            }
+        };
+        Ok(opened)
+    }
+
+    /// The first object that could not be had although it is there, if any: the outside world failed.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// Disk for what has to be unpacked.
+    pub fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    fn online(&self) -> Result<&Online> {
+        if self.online.get().is_none() {
+            let _first = self.online.set(Online::start(&self.settings)?);
+        }
+        Ok(self.online.get().expect("invariant: set in the line before"))
+    }
+
+    fn rest(&self, root: Ask, help: &'static str) -> Result<Rest<'_>> {
+        Ok(Rest { client: &self.online()?.careful, retry: self.settings.retry, root, help })
+    }
+
+    fn remote(&self, shown: String, listing: Listing, store: Arc<dyn Store>) -> Result<Opened> {
+        let store = Arc::new(PatientStore::new(store, self.settings.retry, self.failure.clone()));
+        let first_id = self.next_id.fetch_add(listing.files.len() as u64, Ordering::Relaxed);
+        let files = RemoteFiles::new(shown, listing, &store, self.online()?.pool.clone(), first_id);
+        Ok(Opened { files: Arc::new(files), origin: None })
+    }
+
+    fn bucket(
+        &self,
+        at: &BucketLocation,
+        operator: opendal::Operator,
+        name: &str,
+        credentials: &'static str,
+        shown: String,
+    ) -> Result<Opened> {
+        if at.digest.is_some() {
+            let error =
+                Error::new(ErrorKind::Usage, shown, "a digest cannot be demanded of an object that is streamed");
+            return Err(
+                error.with_help("record the baseline with `precision-gate baseline promote`, which pins every file")
+            );
+        }
+        let online = self.online()?;
+        let bucket = Bucket::new(operator, online.signed.clone(), name.to_owned(), credentials);
+        let listing = online.background.wait_for(bucket.list(at, &self.settings.retry))?;
+        self.remote(shown, listing, object::store(bucket))
+    }
+
+    fn http(&self, at: &HttpLocation, shown: String, progress: &dyn Progress) -> Result<Opened> {
+        let online = self.online()?;
+        let server = WebServer::new(online.careful.clone(), at.url.clone(), &self.settings.environment);
+        let retry = self.settings.retry;
+        if server.is_folder() {
+            let listing = online.background.wait_for(server.list(&retry))?;
+            return self.remote(shown, listing, Arc::new(server));
+        }
+        let name = shown.rsplit('/').next().unwrap_or_default().to_owned();
+        let probe = online.background.wait_for(server.probe(&retry))?;
+        if probe.ranges && at.digest.is_none() {
+            let mut listing = Listing::default();
+            listing.add(&name, probe.object);
+            return self.remote(shown, listing, Arc::new(server));
+        }
+        let Object { etag, len, .. } = probe.object;
+        let wanted = Wanted {
+            name: &name,
+            ask: server.ask().clone(),
+            digest: at.digest,
+            lasting: etag.is_some(),
+            identity: format!("{shown} {} {len}", etag.unwrap_or_default()),
+        };
+        let files = self.download(&wanted, shown, progress)?;
+        Ok(Opened { files, origin: None })
+    }
+
+    fn forge(
+        &self,
+        rest: &Rest<'_>,
+        found: Found,
+        name: &str,
+        shown: String,
+        progress: &dyn Progress,
+    ) -> Result<Opened> {
+        let Found { ask, digest, identity, lasting, mut origin } = found;
+        let wanted = Wanted { name, ask, digest, identity, lasting };
+        let downloads = self.downloads(progress)?;
+        let fetched = self.online()?.background.wait_for(downloads.fetch(&wanted));
+        let Fetched { file, proved } = fetched.map_err(|error| rest.explain(error))?;
+        // A package's digest comes with its bytes.
+        origin.proved = origin.proved.or(proved);
+        Ok(Opened { files: Arc::new(Downloaded::new(shown, name, file)?), origin: Some(origin) })
+    }
+
+    fn download(&self, wanted: &Wanted<'_>, shown: String, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
+        let downloads = self.downloads(progress)?;
+        let fetched = self.online()?.background.wait_for(downloads.fetch(wanted))?;
+        Ok(Arc::new(Downloaded::new(shown, wanted.name, fetched.file)?))
+    }
+
+    fn downloads<'a>(&'a self, progress: &'a dyn Progress) -> Result<Downloads<'a>> {
+        Ok(Downloads {
+            client: &self.online()?.careful,
+            cache: &self.cache,
+            disk: &self.disk,
+            retry: self.settings.retry,
+            progress,
+        })
+    }
+}
+
+impl Online {
+    fn start(settings: &Settings) -> Result<Self> {
+        let clients = Clients { patience: settings.patience.clone(), resolve: settings.resolve.clone() };
+        let background = Background::start()?;
+        let memory = settings.max_memory.saturating_sub(OWN_MEMORY).max(LEAST_MEMORY);
+        let pool = Pool::new(background.clone(), memory);
+        Ok(Self { background, careful: clients.build(false)?, signed: clients.build(true)?, pool })
+    }
+}
+
+fn cache_folder(settings: &Settings) -> PathBuf {
+    let environment = &settings.environment;
+    let said = settings.cache.folder.clone().or_else(|| environment.get("PRECISION_GATE_CACHE").map(PathBuf::from));
+    let usual = || environment.file("XDG_CACHE_HOME", ".cache").map(|folder| folder.join("precision-gate"));
+    let last = || PathBuf::from(environment.first(&["RUNNER_TEMP", "TMPDIR"]).unwrap_or("/tmp")).join("precision-gate");
+    said.or_else(usual).unwrap_or_else(last)
+}

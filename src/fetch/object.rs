@@ -1,0 +1,158 @@
+//! Buckets of object stores, through opendal; the one module that knows its types.
+//!
+//! Which service, endpoint and credentials: [`super::s3`] and [`super::obs`].
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use futures_util::future::BoxFuture;
+use opendal::{EntryMode, HttpTransporter, Metadata, OperationContext, Operator};
+use opendal_http_transport_reqwest::ReqwestTransport;
+
+use super::location::BucketLocation;
+use super::remote::Listing;
+use super::retry::{Failure, Retry};
+use super::store::{Object, Store};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Most objects of one location that are listed.
+const MAX_OBJECTS: usize = 2_000_000;
+
+/// A bucket that can be asked.
+pub(super) struct Bucket {
+    operator: Operator,
+    /// `s3://bucket`
+    name: String,
+    /// What to check when access is denied.
+    credentials: &'static str,
+}
+
+impl Bucket {
+    /// Asks through `client`; `name` is how messages call the bucket, `credentials` what to check when it denies access.
+    pub(super) fn new(operator: Operator, client: reqwest::Client, name: String, credentials: &'static str) -> Self {
+        let transport = HttpTransporter::new(ReqwestTransport::new(client));
+        let operator = operator.with_context(OperationContext::new().with_http_transport(transport));
+        Self { operator, name, credentials }
+    }
+
+    /// Everything below the location's key, or the one object it names.
+    ///
+    /// # Errors
+    /// `NotFound` where there is neither, `Denied`, `Unavailable` after `retry`.
+    pub(super) async fn list(&self, at: &BucketLocation, retry: &Retry) -> Result<Listing> {
+        let folder = if at.key.is_empty() || at.key.ends_with('/') { at.key.clone() } else { format!("{}/", at.key) };
+        let listing = retry.run(async || self.list_folder(&folder).await).await?;
+        if !listing.files.is_empty() || !listing.left_out.is_empty() {
+            return Ok(listing);
+        }
+        let nothing = || Error::new(ErrorKind::NotFound, self.shown(&at.key), "there is no such object or prefix");
+        if folder == at.key {
+            return Err(nothing());
+        }
+        let metadata =
+            retry.run(async || self.operator.stat(&at.key).await.map_err(|error| self.failure(&at.key, &error)));
+        let metadata = metadata.await?;
+        let name = at.key.rsplit('/').next().unwrap_or_default();
+        let mut listing = Listing::default();
+        listing.add(name, object(at.key.clone(), &metadata));
+        Ok(listing)
+    }
+
+    async fn list_folder(&self, folder: &str) -> Result<Listing, Failure> {
+        let failed = |error: opendal::Error| self.failure(folder, &error);
+        let mut lister = self.operator.lister_with(folder).recursive(true).await.map_err(failed)?;
+        let mut listing = Listing::default();
+        while let Some(entry) = lister.try_next().await.map_err(failed)? {
+            if entry.metadata().mode() != EntryMode::FILE {
+                continue;
+            }
+            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            listing.add(path, object(entry.path().to_owned(), entry.metadata()));
+            if listing.files.len() > MAX_OBJECTS {
+                let message = format!("holds more than {MAX_OBJECTS} objects; give a longer prefix");
+                let error = Error::new(ErrorKind::LimitExceeded, self.shown(folder), message);
+                return Err(Failure::permanent(error));
+            }
+        }
+        Ok(listing)
+    }
+
+    async fn read_into(&self, object: &Object, range: Range<u64>, into: &mut Vec<u8>) -> Result<(), Failure> {
+        let failed = |error: opendal::Error| self.failure(&object.key, &error);
+        let mut request = self.operator.reader_with(&object.key);
+        if let Some(etag) = &object.etag {
+            request = request.if_match(etag);
+        }
+        let reader = request.await.map_err(failed)?;
+        let mut stream = reader.into_stream(range).await.map_err(failed)?;
+        while let Some(buffer) = stream.try_next().await.map_err(failed)? {
+            buffer.for_each(|part| into.extend_from_slice(&part));
+        }
+        Ok(())
+    }
+
+    fn shown(&self, key: &str) -> String {
+        format!("{}/{key}", self.name)
+    }
+
+    /// What an error of the service means. Its own text is kept short: it may repeat the request.
+    fn failure(&self, key: &str, error: &opendal::Error) -> Failure {
+        use opendal::ErrorKind as Kind;
+        let shown = self.shown(key);
+        let of =
+            |kind, message: &str, help: &str| Failure::permanent(Error::new(kind, &shown, message).with_help(help));
+        match error.kind() {
+            Kind::NotFound => of(ErrorKind::NotFound, "is not there", "check the bucket's name, region and prefix"),
+            Kind::PermissionDenied => of(ErrorKind::Denied, "access is denied", self.credentials),
+            Kind::ConditionNotMatch => {
+                of(ErrorKind::Corrupt, "was replaced while it was read", "run again once its upload is finished")
+            }
+            Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
+            Kind::RateLimited => Failure::temporary(shown, "the service asks to slow down"),
+            // opendal's own words for a body that ends before its range does.
+            _ if error.is_temporary() || error.message().contains("too little data") => {
+                Failure::temporary(shown, brief(error))
+            }
+            _ => of(ErrorKind::Unavailable, &brief(error), "see docs/locations.md for endpoints and credentials"),
+        }
+    }
+}
+
+impl Store for Bucket {
+    fn name(&self, object: &Object) -> String {
+        self.shown(&object.key)
+    }
+
+    fn read<'a>(
+        &'a self,
+        object: &'a Object,
+        range: Range<u64>,
+        into: &'a mut Vec<u8>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(self.read_into(object, range, into))
+    }
+}
+
+/// An operator of `builder`, or why there is none.
+pub(super) fn operator(builder: impl opendal::Builder, name: &str) -> Result<Operator> {
+    Operator::new(builder)
+        .map_err(|error| Error::new(ErrorKind::Usage, name, brief(&error)).with_help("see docs/locations.md"))
+}
+
+fn object(key: String, metadata: &Metadata) -> Object {
+    Object { key, len: metadata.content_length(), etag: metadata.etag().map(str::to_owned) }
+}
+
+/// The first words of a service's message.
+fn brief(error: &opendal::Error) -> String {
+    /// Enough for the code and a sentence.
+    const LONGEST: usize = 200;
+    let line = error.message().lines().next().unwrap_or_default();
+    line.chars().take(LONGEST).collect()
+}
+
+/// A bucket as a store.
+pub(super) fn store(bucket: Bucket) -> Arc<dyn Store> {
+    Arc::new(bucket)
+}

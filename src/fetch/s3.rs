@@ -1,0 +1,120 @@
+//! S3: where the service is and who asks.
+//!
+//! As the AWS tools do: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
+//! `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, then `~/.aws/credentials` and `~/.aws/config` by profile. Where these hold
+//! no key, roles of the machine or the pod are asked for by opendal, as the AWS tools would.
+
+use std::collections::BTreeMap;
+
+use opendal::Operator;
+use opendal::services::S3;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::environment::{Environment, sections};
+use super::location::BucketLocation;
+use super::object;
+use crate::error::Result;
+
+/// What to check when access is denied.
+pub(super) const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN), or a \
+     profile in ~/.aws/credentials; for a public bucket add ?anonymous=true";
+
+/// Keys of one user.
+pub(super) struct Keys {
+    /// Who asks.
+    pub(super) access: SecretString,
+    /// Proves it.
+    pub(super) secret: SecretString,
+    /// Goes with keys that expire.
+    pub(super) token: Option<SecretString>,
+}
+
+/// The bucket's operator.
+pub(super) fn operator(at: &BucketLocation, environment: &Environment) -> Result<Operator> {
+    let profile = Profile::read(at, environment);
+    let endpoint = at
+        .endpoint
+        .as_deref()
+        .or_else(|| environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]))
+        .or_else(|| profile.get("endpoint_url"));
+    let region = at
+        .region
+        .as_deref()
+        .or_else(|| environment.first(&["AWS_REGION", "AWS_DEFAULT_REGION"]))
+        .or_else(|| profile.get("region"))
+        .unwrap_or("us-east-1");
+    let keys = if at.anonymous { None } else { profile.keys(at, environment) };
+    let ec2 = !environment.is_on("AWS_EC2_METADATA_DISABLED");
+    object::operator(builder(at, endpoint, region, keys.as_ref(), ec2), &format!("s3://{}", at.bucket))
+}
+
+/// A builder with everything said; without keys it asks the machine's roles, or nobody where that is wanted.
+pub(super) fn builder(at: &BucketLocation, endpoint: Option<&str>, region: &str, keys: Option<&Keys>, ec2: bool) -> S3 {
+    let mut builder = S3::default().bucket(&at.bucket).region(region);
+    builder = match endpoint {
+        Some(endpoint) => builder.endpoint(endpoint),
+        None => builder.endpoint("https://s3.amazonaws.com").enable_virtual_host_style(),
+    };
+    if !ec2 {
+        builder = builder.disable_ec2_metadata();
+    }
+    match keys {
+        _ if at.anonymous => builder.skip_signature().disable_config_load().disable_ec2_metadata(),
+        None => builder,
+        Some(keys) => {
+            let builder = builder
+                .disable_config_load()
+                .disable_ec2_metadata()
+                .access_key_id(keys.access.expose_secret())
+                .secret_access_key(keys.secret.expose_secret());
+            match &keys.token {
+                Some(token) => builder.session_token(token.expose_secret()),
+                None => builder,
+            }
+        }
+    }
+}
+
+/// One profile of the AWS tools' files, both files together.
+struct Profile(BTreeMap<String, String>);
+
+impl Profile {
+    fn read(at: &BucketLocation, environment: &Environment) -> Self {
+        let name = at.profile.as_deref().or_else(|| environment.first(&["AWS_PROFILE"])).unwrap_or("default");
+        let mut found = BTreeMap::new();
+        for (variable, path) in
+            [("AWS_CONFIG_FILE", ".aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials")]
+        {
+            let text = environment.file(variable, path).and_then(|path| std::fs::read_to_string(path).ok());
+            let mut sections = sections(&text.unwrap_or_default());
+            for section in [name.to_owned(), format!("profile {name}")] {
+                found.extend(sections.remove(&section).unwrap_or_default());
+            }
+        }
+        Self(found)
+    }
+
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// The variables' keys, unless the location names a profile; else the profile's.
+    fn keys(&self, at: &BucketLocation, environment: &Environment) -> Option<Keys> {
+        let of_variables = || {
+            Some(Keys {
+                access: environment.secret(&["AWS_ACCESS_KEY_ID"])?,
+                secret: environment.secret(&["AWS_SECRET_ACCESS_KEY"])?,
+                token: environment.secret(&["AWS_SESSION_TOKEN"]),
+            })
+        };
+        let secret = |key: &str| self.get(key).map(SecretString::from);
+        let of_profile = || {
+            Some(Keys {
+                access: secret("aws_access_key_id")?,
+                secret: secret("aws_secret_access_key")?,
+                token: secret("aws_session_token"),
+            })
+        };
+        if at.profile.is_some() { of_profile() } else { of_variables().or_else(of_profile) }
+    }
+}

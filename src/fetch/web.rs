@@ -1,0 +1,249 @@
+//! One HTTP client for web servers and forges: redirects that carry no token elsewhere, and what a status means.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url, redirect};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::location::without_secrets;
+use super::retry::Failure;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Redirects that are followed: an API, its storage, and a mirror or two.
+const MAX_REDIRECTS: usize = 5;
+
+/// How long the network may be silent.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// Between two pieces of an answer; a slow link is fine, a dead one is not.
+    pub silence: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), silence: Duration::from_secs(30) }
+    }
+}
+
+/// Builds clients. Bodies come as they are stored: a decoded one would have other lengths and ranges.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients {
+    /// How long to wait for silence.
+    pub(super) patience: Patience,
+    /// Addresses of hosts that no name service knows.
+    pub(super) resolve: Vec<(String, SocketAddr)>,
+}
+
+impl Clients {
+    /// A client; `redirects` of its own only where it never carries a token of ours.
+    pub(super) fn build(&self, redirects: bool) -> Result<Client> {
+        // Every TLS user of the process shares this provider; a second installation changes nothing.
+        let _installed = rustls::crypto::ring::default_provider().install_default();
+        let policy = if redirects { redirect::Policy::limited(MAX_REDIRECTS) } else { redirect::Policy::none() };
+        let mut builder = Client::builder()
+            .user_agent(concat!("precision-gate/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.patience.connect)
+            .read_timeout(self.patience.silence)
+            .redirect(policy)
+            .no_gzip();
+        for (host, address) in &self.resolve {
+            builder = builder.resolve(host, *address);
+        }
+        builder.build().map_err(|error| Error::new(ErrorKind::Internal, "network", error.without_url()))
+    }
+}
+
+/// One request.
+#[derive(Clone)]
+pub(super) struct Ask {
+    /// What for.
+    pub(super) url: Url,
+    /// Headers for the first host alone: tokens and what else it needs.
+    pub(super) private: HeaderMap,
+    /// Headers for every host on the way.
+    pub(super) headers: HeaderMap,
+}
+
+impl Ask {
+    /// Asks for `url` and no more.
+    pub(super) fn new(url: Url) -> Self {
+        Self { url, private: HeaderMap::new(), headers: HeaderMap::new() }
+    }
+
+    /// Adds a header that every host may see.
+    #[must_use]
+    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// Adds a secret for the first host.
+    #[must_use]
+    pub(super) fn with_secret(mut self, name: HeaderName, prefix: &str, secret: &SecretString) -> Self {
+        if let Ok(mut value) = HeaderValue::from_str(&format!("{prefix}{}", secret.expose_secret())) {
+            value.set_sensitive(true);
+            self.private.insert(name, value);
+        }
+        self
+    }
+
+    /// Asks for a part only; `end` is exclusive.
+    #[must_use]
+    pub(super) fn range(self, range: &Range<u64>) -> Self {
+        let value = format!("bytes={}-{}", range.start, range.end.saturating_sub(1));
+        self.with(header::RANGE, &value)
+    }
+
+    /// How messages call it.
+    pub(super) fn shown(&self) -> String {
+        without_secrets(&self.url)
+    }
+}
+
+/// Sends `ask`, follows redirects, and gives the answer where it is one.
+pub(super) async fn get(client: &Client, ask: &Ask) -> Result<Response, Failure> {
+    let mut url = ask.url.clone();
+    for _ in 0..=MAX_REDIRECTS {
+        let mut request = client.get(url.clone()).headers(ask.headers.clone());
+        if is_same_origin(&url, &ask.url) {
+            request = request.headers(ask.private.clone());
+        }
+        let response = request.send().await.map_err(|error| broken(&ask.shown(), &error))?;
+        let target = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+        match target.filter(|_| response.status().is_redirection()).map(|target| url.join(target)) {
+            Some(Ok(next)) if url.scheme() == "https" && next.scheme() != "https" => {
+                return Err(refused(ask, "it redirects from https to an unprotected address"));
+            }
+            Some(Ok(next)) => url = next,
+            Some(Err(_)) => return Err(refused(ask, "it redirects to no address")),
+            None => return checked(ask, response),
+        }
+    }
+    Err(refused(ask, "it redirects without end"))
+}
+
+fn is_same_origin(a: &Url, b: &Url) -> bool {
+    a.scheme() == b.scheme() && a.host_str() == b.host_str() && a.port_or_known_default() == b.port_or_known_default()
+}
+
+fn refused(ask: &Ask, message: &str) -> Failure {
+    Failure::permanent(Error::new(ErrorKind::Denied, ask.shown(), message))
+}
+
+/// A connection that broke; the error's own text names the address, which may be a signed one.
+pub(super) fn broken(shown: &str, error: &reqwest::Error) -> Failure {
+    let what = if error.is_timeout() {
+        "no answer in time"
+    } else if error.is_connect() {
+        "cannot connect"
+    } else {
+        "the connection broke"
+    };
+    let mut message = what.to_owned();
+    let mut source = std::error::Error::source(error);
+    while let Some(deeper) = source {
+        // The innermost reason is the one that says something: a refused connection, an unknown name.
+        if deeper.source().is_none() {
+            message = format!("{what}: {deeper}");
+        }
+        source = deeper.source();
+    }
+    Failure::temporary(shown, message)
+}
+
+fn checked(ask: &Ask, response: Response) -> Result<Response, Failure> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    Err(failure(&ask.shown(), status, response.headers()))
+}
+
+/// What a status other than success means.
+pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
+    let number = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
+    let exhausted = number("x-ratelimit-remaining") == Some(0);
+    let reset = number("x-ratelimit-reset").zip(date(headers)).map(|(reset, now)| reset.saturating_sub(now));
+    let wait = number("retry-after").or(reset.filter(|_| exhausted)).map(Duration::from_secs);
+    let permanent = |kind, message: String| Failure::permanent(Error::new(kind, shown, message));
+    match status.as_u16() {
+        403 if exhausted || wait.is_some() => {
+            Failure { wait, ..Failure::temporary(shown, "the service's rate limit is reached (403)") }
+        }
+        408 | 425 | 429 | 500.. => {
+            Failure { wait, ..Failure::temporary(shown, format!("the service answers {status}")) }
+        }
+        401 | 403 | 407 => permanent(ErrorKind::Denied, format!("access is denied ({status})")),
+        404 => permanent(ErrorKind::NotFound, "is not there (404)".into()),
+        410 => permanent(ErrorKind::NotFound, "has expired (410)".into()),
+        412 | 416 => permanent(ErrorKind::Corrupt, format!("was replaced while it was read ({status})")),
+        _ => permanent(ErrorKind::Unavailable, format!("the service answers {status}")),
+    }
+}
+
+/// The server's own time, in seconds since 1970.
+fn date(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(header::DATE)?.to_str().ok()?;
+    let time = jiff::fmt::rfc2822::parse(text).ok()?;
+    u64::try_from(time.timestamp().as_second()).ok()
+}
+
+/// Appends the body to `into` as it arrives, up to `wanted` bytes.
+pub(super) async fn body(shown: &str, mut response: Response, wanted: u64, into: &mut Vec<u8>) -> Result<(), Failure> {
+    let start = into.len() as u64;
+    while let Some(piece) = response.chunk().await.map_err(|error| broken(shown, &error))? {
+        let left = wanted.saturating_sub(into.len() as u64 - start);
+        let piece = piece.get(..usize::try_from(left).unwrap_or(usize::MAX).min(piece.len())).unwrap_or_default();
+        into.extend_from_slice(piece);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_whether_another_try_may_help() {
+        let headers = |pairs: &[(&'static str, &str)]| {
+            pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).expect("header")))
+                .collect()
+        };
+        for (status, pairs, kind, temporary, wait) in [
+            (404, vec![], ErrorKind::NotFound, false, None),
+            (410, vec![], ErrorKind::NotFound, false, None),
+            (403, vec![], ErrorKind::Denied, false, None),
+            (403, vec![("retry-after", "7")], ErrorKind::Unavailable, true, Some(7)),
+            (
+                403,
+                vec![
+                    ("x-ratelimit-remaining", "0"),
+                    ("x-ratelimit-reset", "1700000030"),
+                    ("date", "Tue, 14 Nov 2023 22:13:20 GMT"),
+                ],
+                ErrorKind::Unavailable,
+                true,
+                Some(30),
+            ),
+            (503, vec![], ErrorKind::Unavailable, true, None),
+            (400, vec![], ErrorKind::Unavailable, false, None),
+        ] {
+            let headers: HeaderMap = headers(&pairs);
+            let found = failure("x", StatusCode::from_u16(status).expect("status"), &headers);
+            assert_eq!(
+                (found.error.kind(), found.temporary, found.wait),
+                (kind, temporary, wait.map(Duration::from_secs)),
+                "{status}"
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A run's baseline against its manifest: is it that one, and does it still speak for the present state?
+
+use super::manifest::{Manifest, Recorded, changed};
+use super::{facts, verify};
+use crate::error::Result;
+use crate::gate::Progress;
+use crate::gate::discover::Inventory;
+use crate::judge::finding::Finding;
+use crate::judge::location as rules;
+use crate::policy::Policy;
+use crate::policy::value::Date;
+use crate::verdict::Profile;
+
+/// Changes that one finding lists.
+const MOST: usize = 8;
+
+/// Everything to be said of a run's baseline; `manifest` is its own, where it was named by one.
+///
+/// The release profile reads every byte of the baseline again; others hold the digest of what is judged against it.
+///
+/// # Errors
+/// Where files of the repository that the policy names cannot be read.
+pub fn findings(
+    manifest: Option<&Manifest>,
+    baseline: &Inventory,
+    candidate: &Inventory,
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> Result<Vec<Finding>> {
+    let Some(manifest) = manifest else { return Ok(without_manifest(baseline, policy)) };
+    let mut findings: Vec<Finding> = changed_bytes(manifest, baseline, policy, progress).into_iter().collect();
+    findings.extend(age(manifest, policy));
+    let now = facts::of_inventory(candidate);
+    let root = policy.source_root.as_deref().unwrap_or_else(|| std::path::Path::new("."));
+    let sources = if manifest.recorded.sources.is_empty() {
+        std::collections::BTreeMap::new()
+    } else {
+        facts::sources(root, &policy.baselines.sources)?
+    };
+    findings.extend(moved(&manifest.recorded, &now, &sources, baseline));
+    Ok(findings)
+}
+
+/// The release profile takes no baseline whose bytes nobody wrote down.
+fn without_manifest(baseline: &Inventory, policy: &Policy) -> Vec<Finding> {
+    if policy.profile != Profile::Release {
+        return Vec::new();
+    }
+    vec![Finding::new(&rules::UNVERIFIED, baseline.location()).with("reason", "the run names it by its location alone")]
+}
+
+fn changed_bytes(
+    manifest: &Manifest,
+    baseline: &Inventory,
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> Option<Finding> {
+    let reason = if policy.profile == Profile::Release {
+        match verify::files_of(baseline.all_files(), progress) {
+            Ok(found) => verify::differences(manifest, &found).into_iter().next(),
+            Err(error) => Some(error.to_string()),
+        }
+    } else {
+        let digest = baseline.digest();
+        (digest != manifest.digest).then(|| format!("it has {digest}, recorded {}", manifest.digest))
+    };
+    let finding = Finding::new(&rules::CHANGED, baseline.location()).with("manifest", manifest.name.as_str());
+    reason.map(|reason| finding.with("reason", reason))
+}
+
+fn age(manifest: &Manifest, policy: &Policy) -> Option<Finding> {
+    let limit = policy.baselines.max_age_days?;
+    let recorded = Date::try_from(manifest.approval.date.clone()).ok()?;
+    let age = u64::try_from(policy.today.days_since(recorded)).unwrap_or(0);
+    let finding = Finding::new(&rules::OLD, &manifest.name).with("age", age).with("limit", u64::from(limit));
+    (age > u64::from(limit)).then_some(finding)
+}
+
+/// What moved since the baseline was recorded. Versions of packages are not looked at: those of the two platforms differ
+/// by nature, and the config check judges them.
+fn moved(
+    recorded: &Recorded,
+    now: &Recorded,
+    sources: &std::collections::BTreeMap<String, crate::fetch::Digest>,
+    baseline: &Inventory,
+) -> Vec<Finding> {
+    let shared = |map: &std::collections::BTreeMap<String, String>| {
+        let both = map.iter().filter(|(name, _)| recorded.inputs.contains_key(*name) && now.inputs.contains_key(*name));
+        both.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let mut parts = vec![
+        ("code or configuration", changed("source", &recorded.sources, sources)),
+        ("data or weights", changed("input", &shared(&recorded.inputs), &shared(&now.inputs))),
+    ];
+    if !recorded.seed.is_empty() && !now.seed.is_empty() && recorded.seed != now.seed {
+        parts.push(("the seed", vec![format!("{} -> {}", recorded.seed, now.seed)]));
+    }
+    parts
+        .into_iter()
+        .filter(|(_, changes)| !changes.is_empty())
+        .map(|(what, mut changes)| {
+            let more = changes.len().saturating_sub(MOST);
+            changes.truncate(MOST);
+            if more > 0 {
+                changes.push(format!("{more} more"));
+            }
+            Finding::new(&rules::MOVED, baseline.location()).with("what", what).with("changes", changes)
+        })
+        .collect()
+}

@@ -1,0 +1,215 @@
+//! Taking a run over as the baseline, as a reviewed act.
+
+use std::path::{Path, PathBuf};
+
+use super::lock::{Lock, Pin};
+use super::manifest::{Approval, Manifest, Recorded};
+use super::{FOLDER, LOCK, facts, verify};
+use crate::compare::book::Book;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{Digest, Environment, Fetcher};
+use crate::gate::side::{self, Opening};
+use crate::gate::{Progress, Request, Surroundings, run_by};
+use crate::judge::finding::Finding;
+use crate::judge::loss::noise::NoiseBand;
+use crate::msprobe::dump::Matching;
+use crate::policy::Policy;
+use crate::verdict::{Severity, Side, Verdict};
+
+/// Findings of the comparison with the old baseline that are kept.
+const MOST: usize = 10;
+
+/// What to take over.
+#[derive(Clone, Debug)]
+pub struct Promotion {
+    /// The repository's root, where manifest and lock file lie.
+    pub root: PathBuf,
+    /// The baseline's name: a file's name.
+    pub name: String,
+    /// Where the run lies.
+    pub location: String,
+    /// The branch it is pinned for, or a pattern of branches.
+    pub branch: String,
+    /// Why.
+    pub reason: String,
+    /// Who answers for it.
+    pub by: String,
+    /// What is known beside what the run's config pack says; wins over it.
+    pub recorded: Recorded,
+    /// How far the case moves by itself.
+    pub noise: Option<NoiseBand>,
+    /// Take it over although it differs from the old one by more than the recorded band.
+    pub accept_change: bool,
+}
+
+/// What promoting found, and whether it wrote.
+#[derive(Clone, Debug)]
+pub struct Promoted {
+    /// The new manifest.
+    pub manifest: Manifest,
+    /// Old against new, in words, one line each; empty for the first of its name.
+    pub changes: Vec<String>,
+    /// The files written; empty where the change has to be accepted first.
+    pub written: Vec<PathBuf>,
+}
+
+/// Takes a run over.
+///
+/// # Errors
+/// `Usage` without a reason or a person, in a job that judges, and for a location with nothing of the gate's in it.
+pub fn promote(
+    promotion: &Promotion,
+    policy: &Policy,
+    fetcher: &Fetcher,
+    environment: &Environment,
+    progress: &dyn Progress,
+) -> Result<Promoted> {
+    super::job::may_promote(environment)?;
+    check(promotion)?;
+    let mut manifest = record(promotion, policy, fetcher, progress)?;
+    let path = promotion.root.join(FOLDER).join(format!("{}.json", promotion.name));
+    let old = if path.exists() { Some(Manifest::read(&path)?) } else { None };
+    let mut changes = Vec::new();
+    if let Some((old, digest)) = &old {
+        let (verdict, said) = old_against_new(old, &manifest, policy, fetcher, progress);
+        changes = manifest.changes_since(old);
+        changes.extend(said.iter().cloned());
+        let approval = &mut manifest.approval;
+        approval.replaces = Some(*digest);
+        approval.change = said;
+        approval.exceeds_band = verdict != Verdict::Pass;
+    }
+    let written = if manifest.approval.exceeds_band && !promotion.accept_change {
+        Vec::new()
+    } else {
+        write(promotion, &manifest, &path)?
+    };
+    Ok(Promoted { manifest, changes, written })
+}
+
+fn check(promotion: &Promotion) -> Result<()> {
+    let wrong = |flag: &str, message: &str| Err(Error::new(ErrorKind::Usage, flag, message));
+    let is_name = |text: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        !text.is_empty() && text.len() <= 64 && !text.starts_with('.') && text.chars().all(plain)
+    };
+    if promotion.reason.trim().is_empty() {
+        return wrong("--reason", "say why this run becomes the baseline: reviewers decide by it");
+    }
+    if promotion.by.trim().is_empty() {
+        return wrong("--approved-by", "say who answers for it");
+    }
+    if !is_name(&promotion.name) {
+        return wrong("--name", "use letters, digits, `-`, `_` and `.`, 64 at most");
+    }
+    Ok(())
+}
+
+fn record(promotion: &Promotion, policy: &Policy, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Manifest> {
+    let opening = Opening { fetcher, policy, pattern: None, progress };
+    let inventory = side::open(&promotion.location, Side::Baseline, opening)?;
+    if let Some(finding) = inventory.about.iter().find(|finding| finding.severity == Severity::Incomplete) {
+        return Err(refused(&promotion.location, finding));
+    }
+    if inventory.is_unknown() {
+        let error = Error::new(ErrorKind::Usage, inventory.location(), "holds nothing the gate knows");
+        return Err(error.with_help("give the folder of a run: dump, config pack, training curve or checkpoint"));
+    }
+    let mut recorded = facts::of_inventory(&inventory);
+    recorded.take(&promotion.recorded);
+    recorded.sources = facts::sources(&promotion.root, &policy.baselines.sources)?;
+    Ok(Manifest {
+        precision_gate_baseline: Manifest::LAYOUT,
+        name: promotion.name.clone(),
+        location: promotion.location.clone(),
+        digest: inventory.digest(),
+        files: verify::files_of(inventory.all_files(), progress)?,
+        recorded,
+        noise: promotion.noise.clone(),
+        approval: Approval {
+            by: promotion.by.trim().to_owned(),
+            reason: promotion.reason.trim().to_owned(),
+            date: policy.today.to_string(),
+            replaces: None,
+            change: Vec::new(),
+            exceeds_band: false,
+        },
+    })
+}
+
+fn refused(location: &str, finding: &Finding) -> Error {
+    let text = |fact: &str| match finding.facts.get(fact) {
+        Some(crate::judge::finding::Fact::Text(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let shown = if finding.place.is_empty() { location } else { &finding.place };
+    Error::new(ErrorKind::NotFound, shown, text("reason"))
+}
+
+impl Recorded {
+    /// Takes over what `said` knows.
+    fn take(&mut self, said: &Self) {
+        let pairs = [
+            (&mut self.commit, &said.commit),
+            (&mut self.image, &said.image),
+            (&mut self.hardware, &said.hardware),
+            (&mut self.seed, &said.seed),
+        ];
+        for (here, said) in pairs {
+            if !said.is_empty() {
+                here.clone_from(said);
+            }
+        }
+        self.versions.extend(said.versions.clone());
+    }
+}
+
+/// Judges the new baseline against the old one, with the old one's band: the verdict, and what it says.
+pub fn old_against_new(
+    old: &Manifest,
+    new: &Manifest,
+    policy: &Policy,
+    fetcher: &Fetcher,
+    progress: &dyn Progress,
+) -> (Verdict, Vec<String>) {
+    let request = Request {
+        baseline: old.location.clone(),
+        candidate: new.location.clone(),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy: Policy { profile: crate::verdict::Profile::Default, required: Vec::new(), ..policy.clone() },
+        matching: Matching::default(),
+    };
+    let surroundings = Surroundings { fetcher, manifest: Some(old) };
+    let result = match run_by(&request, &surroundings, &Book::default(), progress) {
+        Ok(outcome) => outcome.result,
+        Err(error) => return (Verdict::Incomplete, vec![format!("the old one cannot be compared with: {error}")]),
+    };
+    let mut lines = vec![format!("new judged against old: {}", result.verdict.as_str())];
+    let telling = result.findings.iter().filter(|finding| finding.severity > Severity::Info);
+    lines.extend(
+        telling
+            .take(MOST)
+            .map(|finding| format!("  {} {} ({})", finding.code, finding.place, finding.severity.verdict().as_str())),
+    );
+    (result.verdict, lines)
+}
+
+fn write(promotion: &Promotion, manifest: &Manifest, path: &Path) -> Result<Vec<PathBuf>> {
+    let text = manifest.text()?;
+    let lock_path = promotion.root.join(LOCK);
+    let mut lock = Lock::read(&lock_path)?;
+    lock.set(Pin {
+        branch: promotion.branch.clone(),
+        name: promotion.name.clone(),
+        manifest: format!("{FOLDER}/{}.json", promotion.name),
+        digest: Digest::of(text.as_bytes()),
+    });
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: std::io::Error| Error::io(path, &error)
+    };
+    std::fs::create_dir_all(promotion.root.join(FOLDER)).map_err(failed(path))?;
+    std::fs::write(path, text).map_err(failed(path))?;
+    std::fs::write(&lock_path, lock.text()?).map_err(failed(&lock_path))?;
+    Ok(vec![path.to_owned(), lock_path])
+}

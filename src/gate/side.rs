@@ -1,0 +1,164 @@
+//! One side of a run: its location, opened and looked through.
+
+use std::sync::Arc;
+
+use super::baseline;
+use super::discover::{self, Inventory};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
+use crate::gate::Progress;
+use crate::judge::finding::Finding;
+use crate::judge::location::{self as rules, OriginFacts};
+use crate::policy::Policy;
+use crate::read::archive::folder;
+use crate::read::curve::log::LogPattern;
+use crate::read::{pack, tensor};
+use crate::verdict::Side;
+
+/// What opening a side takes beside its location.
+#[derive(Clone, Copy)]
+pub(super) struct Opening<'a> {
+    pub(super) fetcher: &'a Fetcher,
+    pub(super) policy: &'a Policy,
+    pub(super) pattern: Option<&'a LogPattern>,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// Opens `location` and looks through it. A location somewhere else that has nothing, or not what it has to have, is an
+/// empty side with a finding.
+///
+/// # Errors
+/// A path that is not there, and an outside world that fails.
+pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
+    if let Some(name) = location.strip_prefix(baseline::SCHEME) {
+        return unpinned(location, name, side, opening);
+    }
+    let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
+    match opening.fetcher.open(location, trust, opening.progress) {
+        Ok(Opened { files, origin }) => {
+            let mut inventory = look(files, opening.fetcher.disk(), opening.pattern, opening.progress)?;
+            if let Some(origin) = origin.filter(|_| side == Side::Baseline) {
+                inventory.about = of_origin(inventory.location(), origin, opening.policy);
+            }
+            Ok(inventory)
+        }
+        Err(error) => absent(location, side, opening, &error).unwrap_or(Err(error)),
+    }
+}
+
+/// A baseline that no lock file pins: whoever resolves names has not found it.
+fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
+    let help = format!("record it: `{}`", baseline::record_command(name));
+    let reason = format!("{} pins no such baseline for this branch", baseline::LOCK);
+    empty(location, rules::absent(&rules::MISSING, location, side, &reason, &help), opening)
+}
+
+/// A side without files, and why.
+fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
+    let nothing = Arc::new(Nothing { location: location.to_owned() });
+    let mut inventory = discover::look(nothing, opening.pattern, opening.progress)?;
+    inventory.about = vec![finding];
+    Ok(inventory)
+}
+
+/// The empty side that stands for a location without what is wanted; `None` where the error ends the run.
+fn absent(location: &str, side: Side, opening: Opening<'_>, error: &Error) -> Option<Result<Inventory>> {
+    let location = Location::parse(location).ok().filter(Location::is_remote)?.to_string();
+    let rule = match error.kind() {
+        ErrorKind::NotFound => &rules::MISSING,
+        ErrorKind::Corrupt | ErrorKind::LimitExceeded | ErrorKind::Unsupported => &rules::REFUSED,
+        _ => return None,
+    };
+    let help = match (error.help(), side) {
+        (Some(help), _) if error.kind() != ErrorKind::NotFound => help.to_owned(),
+        (help, Side::Baseline) => {
+            let record = format!("record one: `{}`", baseline::record_command(""));
+            help.map_or_else(|| record.clone(), |help| format!("{help}; or {record}"))
+        }
+        (help, Side::Candidate) => help.unwrap_or("check that the run has uploaded it").to_owned(),
+    };
+    let finding = rules::absent(rule, &location, side, error.message(), &help);
+    Some(empty(&location, finding, opening))
+}
+
+fn of_origin(location: &str, origin: Origin, policy: &Policy) -> Vec<Finding> {
+    let facts = OriginFacts {
+        what: origin.what,
+        commit: origin.commit,
+        created: origin.created,
+        expires: origin.expires,
+        passed_over: origin.passed_over,
+        is_proved: origin.proved.is_some(),
+    };
+    rules::of_origin(location, &facts, policy.profile, policy.today)
+}
+
+/// Looks through `files`; a single file that is an archive of others is looked into.
+pub(super) fn look(
+    files: Arc<dyn Files>,
+    disk: &Arc<Disk>,
+    pattern: Option<&LogPattern>,
+    progress: &dyn Progress,
+) -> Result<Inventory> {
+    let Some((source, head)) = single_archive(files.as_ref()) else { return discover::look(files, pattern, progress) };
+    match folder::open(source, files.location(), disk) {
+        Ok(members) => {
+            let inventory = discover::look(Arc::new(members), pattern, progress)?;
+            // A zip archive with nothing of ours in it is judged as the file it is.
+            let is_other = head.starts_with(b"PK") && inventory.is_unknown();
+            if is_other { discover::look(files, pattern, progress) } else { Ok(inventory) }
+        }
+        Err(error) if head.starts_with(b"PK") && error.kind() == ErrorKind::Corrupt => {
+            discover::look(files, pattern, progress)
+        }
+        Err(error) => {
+            let inventory =
+                discover::look(Arc::new(Nothing { location: files.location().to_owned() }), pattern, progress)?;
+            Ok(inventory.with_damaged(files.list().first().map_or("", |entry| &entry.path), error))
+        }
+    }
+}
+
+/// The folder that a single archive holds, or the files as they are.
+pub(super) fn unpacked(files: Arc<dyn Files>, disk: &Arc<Disk>) -> Result<Arc<dyn Files>> {
+    match single_archive(files.as_ref()) {
+        Some((source, _)) => Ok(Arc::new(folder::open(source, files.location(), disk)?)),
+        None => Ok(files),
+    }
+}
+
+/// The one file of a location, where it is an archive that is neither a config pack nor a torch file.
+fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
+    /// Enough for the mark of a tar archive.
+    const HEAD: u64 = 512;
+    let [FileEntry { path, .. }] = files.list() else { return None };
+    let source = files.open(path).ok()?;
+    let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
+    source.read_at(0, &mut head).ok()?;
+    let is_ours = || pack::recognise(&source) || tensor::holds_names(&head, &source);
+    let is_archive = folder::recognise(&head) && !(head.starts_with(b"PK") && is_ours());
+    is_archive.then_some((source, head))
+}
+
+/// A location without files.
+struct Nothing {
+    location: String,
+}
+
+impl Files for Nothing {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        &[]
+    }
+
+    fn left_out(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        Err(Error::new(ErrorKind::NotFound, path, "is not at the location"))
+    }
+}

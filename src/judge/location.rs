@@ -1,0 +1,107 @@
+//! What is said of the places both sides come from, and of a baseline's standing.
+
+use super::finding::Finding;
+use super::rule::Rule;
+use crate::policy::value::Date;
+use crate::verdict::{CheckId, Profile, Severity, Side};
+
+/// Nothing lies at a location.
+pub const MISSING: Rule = Rule::new(CheckId::Artifacts, "location-missing", Severity::Incomplete);
+/// What lies at a location is not what it has to be: another digest, a run of a fork.
+pub const REFUSED: Rule = Rule::new(CheckId::Artifacts, "location-refused", Severity::Incomplete);
+/// Which run, job, release or package a forge's artifact came from.
+pub const ORIGIN: Rule = Rule::new(CheckId::Artifacts, "baseline-origin", Severity::Info);
+/// The forge deletes the baseline soon.
+pub const EXPIRING: Rule = Rule::new(CheckId::Artifacts, "baseline-expiring", Severity::Warn);
+/// A forge's artifact whose digest nobody tells.
+pub const UNPROVED: Rule = Rule::new(CheckId::Artifacts, "baseline-unproved", Severity::Warn);
+/// The baseline is not what its manifest says.
+pub const CHANGED: Rule = Rule::new(CheckId::Artifacts, "baseline-changed", Severity::Incomplete);
+/// The profile demands a baseline with a manifest, and there is none.
+pub const UNVERIFIED: Rule = Rule::new(CheckId::Artifacts, "baseline-unverified", Severity::Incomplete);
+/// The baseline is older than the policy allows.
+pub const OLD: Rule = Rule::new(CheckId::Artifacts, "baseline-old", Severity::Warn);
+/// Code, data, weights or configuration moved since the baseline was recorded.
+pub const MOVED: Rule = Rule::new(CheckId::Artifacts, "baseline-moved", Severity::Warn);
+
+/// All of them.
+pub const RULES: &[&Rule] = &[&MISSING, &REFUSED, &ORIGIN, &EXPIRING, &UNPROVED, &CHANGED, &UNVERIFIED, &OLD, &MOVED];
+
+/// Days before a forge deletes a baseline that deserve a warning.
+const EXPIRES_SOON: i32 = 14;
+
+/// Facts about a forge's artifact, as its transport found them.
+#[derive(Clone, Debug, Default)]
+pub struct OriginFacts {
+    /// The run, job, release or package, in words.
+    pub what: String,
+    /// The commit.
+    pub commit: Option<String>,
+    /// The day it was made.
+    pub created: Option<String>,
+    /// The day it is deleted.
+    pub expires: Option<String>,
+    /// Newer runs without it.
+    pub passed_over: usize,
+    /// Whether its bytes were proved against a digest.
+    pub is_proved: bool,
+}
+
+/// What is to be said of a baseline that a forge gave.
+pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
+    let days =
+        |day: &Option<String>| day.clone().and_then(|day| Date::try_from(day).ok()).map(|day| today.days_since(day));
+    let age = days(&origin.created);
+    let mut findings = vec![
+        Finding::new(&ORIGIN, location)
+            .with("what", origin.what.as_str())
+            .with("commit", origin.commit.clone().unwrap_or_default())
+            .with("age", age.map_or_else(String::new, |age| age.max(0).to_string()))
+            .with("passed_over", origin.passed_over),
+    ];
+    if let Some(left) = days(&origin.expires).map(|since| -since).filter(|left| *left <= EXPIRES_SOON) {
+        findings.push(
+            Finding::new(&EXPIRING, location)
+                .with("days", u64::try_from(left).unwrap_or(0))
+                .with("what", origin.what.as_str()),
+        );
+    }
+    if !origin.is_proved {
+        let finding = Finding::new(&UNPROVED, location).with("what", origin.what.as_str());
+        let severity = if profile == Profile::Release { Severity::Incomplete } else { Severity::Info };
+        findings.push(finding.weighing(severity));
+    }
+    findings
+}
+
+/// Nothing is there, or not what has to be; `reason` and `help` say why and what to do.
+pub fn absent(rule: &Rule, location: &str, side: Side, reason: &str, help: &str) -> Finding {
+    Finding::new(rule, location).with("side", side.as_str()).with("reason", reason).with("help", help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> Date {
+        Date::try_from(text.to_owned()).expect("a date")
+    }
+
+    #[test]
+    fn a_baseline_that_is_deleted_soon_is_warned_of() {
+        let origin = |expires: &str| OriginFacts {
+            what: "run 1".into(),
+            created: Some("2026-11-01".into()),
+            expires: Some(expires.into()),
+            is_proved: true,
+            ..OriginFacts::default()
+        };
+        let codes = |expires: &str| {
+            let found = of_origin("x", &origin(expires), Profile::Default, date("2026-11-21"));
+            found.into_iter().map(|finding| finding.code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes("2026-12-31"), ["baseline-origin"]);
+        assert_eq!(codes("2026-12-01"), ["baseline-origin", "baseline-expiring"]);
+        assert_eq!(codes("2026-11-20"), ["baseline-origin", "baseline-expiring"]);
+    }
+}

@@ -1,0 +1,293 @@
+//! An archive as a folder: zip, tar, and either packed by gzip or Zstandard.
+//!
+//! Stored members are ranges of the archive, wherever that lies, and cost no space. What is compressed is expanded once it
+//! is asked for, into memory or a nameless file, under the run's disk limit; more than [`RATIO`] times the packed size is
+//! taken for a bomb.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::{Arc, OnceLock};
+
+use super::{Archive, Cursor, Limits, Member, tar};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
+
+/// How much larger than itself an archive may expand. Deflate reaches 1032; real dumps 20, and their zeros more.
+const RATIO: u64 = 200;
+/// What may be expanded whatever the ratio.
+const FREE: u64 = 256 << 20;
+/// Bytes at the start of a compressed member that are had without expanding all of it.
+const HEAD: usize = 64 << 10;
+/// Members of a zip archive.
+const MAX_MEMBERS: usize = 2_000_000;
+
+/// The members of an archive.
+pub struct Folder {
+    location: String,
+    archive: Packed,
+    entries: Vec<FileEntry>,
+    places: BTreeMap<String, Place>,
+    left_out: Vec<(String, String)>,
+}
+
+/// The archive itself.
+enum Packed {
+    Tar(Source),
+    Zip(Arc<Zip>),
+}
+
+struct Zip {
+    archive: Archive,
+    source: Source,
+    disk: Arc<Disk>,
+}
+
+/// Where a member lies.
+#[derive(Clone, Copy)]
+enum Place {
+    Range(tar::Range),
+    /// Number of the member in the zip archive, and its length.
+    Deflated(usize, u64),
+}
+
+/// Whether a file that starts with `head` is an archive of a kind that is opened as a folder.
+pub fn recognise(head: &[u8]) -> bool {
+    head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || is_compressed(head) || tar::recognise(head)
+}
+
+fn is_compressed(head: &[u8]) -> bool {
+    head.starts_with(GZIP) || head.starts_with(ZSTD)
+}
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Opens the archive `source`, found at `location`; what has to be expanded goes to `disk`.
+///
+/// # Errors
+/// `Corrupt` where it is cut short, `Unsupported` where what was compressed is no tar archive, `LimitExceeded` for a bomb
+/// or where the run may not use that much disk.
+pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
+    let head = head(&source)?;
+    if is_compressed(&head) {
+        let mut first = Vec::new();
+        let begun = Read::take(&mut *expanded(&source, &head), HEAD as u64).read_to_end(&mut first);
+        if begun.is_ok() && !tar::recognise(&first) {
+            let error = Error::unsupported(source.name(), "is compressed, and what it holds is no tar archive");
+            return Err(error.with_help("give the file uncompressed, or a folder packed as .tar.gz or .tar.zst"));
+        }
+        let inner = disk.keep(source.name(), &mut *expanded(&source, &head), largest(source.len()))?;
+        return open_tar(inner, location);
+    }
+    if tar::recognise(&head) { open_tar(source, location) } else { open_zip(source, location, disk) }
+}
+
+fn head(source: &Source) -> Result<Vec<u8>> {
+    let mut head = vec![0; usize::try_from(source.len().min(512)).unwrap_or(0)];
+    source.read_at(0, &mut head)?;
+    Ok(head)
+}
+
+/// What a compressed file of one stream holds.
+fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
+    let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
+    if head.starts_with(GZIP) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(packed))
+    } else {
+        Box::new(Zstd::new(packed))
+    }
+}
+
+fn largest(packed: u64) -> u64 {
+    packed.saturating_mul(RATIO).max(FREE)
+}
+
+/// Zstandard frames, one after the other, as tools that compress in parallel write them.
+struct Zstd<R: Read> {
+    frame: Option<Box<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>>,
+    rest: Option<R>,
+}
+
+impl<R: io::BufRead> Zstd<R> {
+    fn new(packed: R) -> Self {
+        Self { frame: None, rest: Some(packed) }
+    }
+
+    /// Begins the next frame; `false` at the end.
+    fn begin(&mut self) -> io::Result<bool> {
+        let Some(mut packed) = self.rest.take() else { return Ok(false) };
+        if packed.fill_buf()?.is_empty() {
+            return Ok(false);
+        }
+        let frame = ruzstd::decoding::StreamingDecoder::new(packed);
+        self.frame =
+            Some(Box::new(frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?));
+        Ok(true)
+    }
+}
+
+impl<R: io::BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let len = frame.read(buffer)?;
+                if len > 0 || buffer.is_empty() {
+                    return Ok(len);
+                }
+                self.rest = self.frame.take().map(|frame| frame.into_inner());
+            }
+            if !self.begin()? {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+fn open_tar(source: Source, location: &str) -> Result<Folder> {
+    let tar::Listed { members, refused } = tar::list(&source)?;
+    let places = members.into_iter().map(|(name, range)| (name, Place::Range(range))).collect();
+    Ok(folder(location, Packed::Tar(source), places, refused))
+}
+
+fn open_zip(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
+    let limits = Limits { members: MAX_MEMBERS, total_bytes: largest(source.len()) };
+    let archive = Archive::open(source.clone(), limits)?;
+    let mut places = BTreeMap::new();
+    for (number, member) in archive.members().iter().enumerate() {
+        let place = match member.stored(&source)? {
+            Some((offset, len)) => Place::Range(tar::Range { offset, len }),
+            None => Place::Deflated(number, member.len()),
+        };
+        places.insert(member.name().replace('\\', "/"), place);
+    }
+    let refused = archive.refused().to_vec();
+    let zip = Zip { archive, source, disk: disk.clone() };
+    Ok(folder(location, Packed::Zip(Arc::new(zip)), places, refused))
+}
+
+fn folder(location: &str, archive: Packed, places: BTreeMap<String, Place>, refused: Vec<super::Refused>) -> Folder {
+    let len = |place: &Place| match place {
+        Place::Range(range) => range.len,
+        Place::Deflated(_, len) => *len,
+    };
+    let entries = places.iter().map(|(path, place)| FileEntry { path: path.clone(), len: len(place) }).collect();
+    let mut left_out: Vec<_> = refused.into_iter().map(|refused| (refused.name, refused.reason.to_owned())).collect();
+    left_out.sort();
+    Folder { location: location.to_owned(), archive, entries, places, left_out }
+}
+
+impl Files for Folder {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        &self.entries
+    }
+
+    fn left_out(&self) -> &[(String, String)] {
+        &self.left_out
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        let missing = || Error::new(ErrorKind::NotFound, path, "is not in the archive");
+        let name = path.to_owned();
+        Ok(match (&self.archive, *self.places.get(path).ok_or_else(missing)?) {
+            (Packed::Tar(source), Place::Range(range)) => Arc::new(Part { name, source: source.clone(), range }),
+            (Packed::Zip(zip), Place::Range(range)) => Arc::new(Part { name, source: zip.source.clone(), range }),
+            (Packed::Zip(zip), Place::Deflated(number, len)) => {
+                let (head, whole) = (OnceLock::new(), OnceLock::new());
+                Arc::new(Deflated { name, zip: zip.clone(), number, len, head, whole })
+            }
+            (Packed::Tar(_), Place::Deflated(..)) => return Err(missing()),
+        })
+    }
+}
+
+/// A range of another source.
+struct Part {
+    name: String,
+    source: Source,
+    range: tar::Range,
+}
+
+impl ByteSource for Part {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.range.len
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        if offset.checked_add(buffer.len() as u64).is_none_or(|end| end > self.range.len) {
+            return Err(past_end(self, offset, buffer.len()));
+        }
+        self.source.read_at(self.range.offset + offset, buffer)
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        let start = usize::try_from(self.range.offset).ok()?;
+        let len = usize::try_from(self.range.len).ok()?;
+        self.source.in_memory()?.get(start..start.checked_add(len)?)
+    }
+}
+
+/// A compressed member: its first bytes, or all of them once more is asked for.
+struct Deflated {
+    name: String,
+    zip: Arc<Zip>,
+    number: usize,
+    len: u64,
+    head: OnceLock<Result<Source>>,
+    whole: OnceLock<Result<Source>>,
+}
+
+impl Deflated {
+    fn member(&self) -> Result<&Member> {
+        let members = self.zip.archive.members();
+        members.get(self.number).ok_or_else(|| Error::new(ErrorKind::Internal, &self.name, "its member is gone"))
+    }
+
+    fn head(&self) -> Result<Source> {
+        let mut bytes = Vec::new();
+        let mut expand = |reader: &mut dyn Read| Read::take(reader, HEAD as u64).read_to_end(&mut bytes).map(|_| ());
+        self.zip.archive.expand(self.member()?, &mut expand)?;
+        Ok(Arc::new(Memory::new(self.name.clone(), bytes)))
+    }
+
+    fn whole(&self) -> Result<Source> {
+        let mut kept = None;
+        let mut expand = |reader: &mut dyn Read| {
+            kept = Some(self.zip.disk.keep(&self.name, reader, largest(self.zip.source.len()).min(self.len)));
+            Ok(())
+        };
+        self.zip.archive.expand(self.member()?, &mut expand)?;
+        let kept = kept.unwrap_or_else(|| Err(Error::corrupt(&self.name, "cannot be expanded")))?;
+        if kept.len() != self.len {
+            let message = format!("its size is not the {} bytes the archive's directory says", self.len);
+            return Err(Error::corrupt(&self.name, message));
+        }
+        Ok(kept)
+    }
+}
+
+impl ByteSource for Deflated {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= self.len);
+        let Some(end) = end else { return Err(past_end(self, offset, buffer.len())) };
+        let cell = if end <= HEAD as u64 && self.whole.get().is_none() { &self.head } else { &self.whole };
+        let is_head = std::ptr::eq(cell, &self.head);
+        let source = cell.get_or_init(|| if is_head { self.head() } else { self.whole() });
+        source.as_ref().map_err(Clone::clone)?.read_at(offset, buffer)
+    }
+}

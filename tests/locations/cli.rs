@@ -1,0 +1,40 @@
+//! Exit codes and flags, as a job sees them.
+
+use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+
+use super::objects::{fixture, location, sides, upload};
+use super::server::{Fault, Server};
+
+fn gate(server: &Server, folder: &std::path::Path, baseline: &str, candidate: &str) -> Command {
+    let mut command = Command::cargo_bin("precision-gate").expect("built");
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("AWS_ACCESS_KEY_ID", "access")
+        .env("AWS_SECRET_ACCESS_KEY", "s3cret")
+        .env("HOME", folder)
+        .args(["run", "--baseline", &location(server, baseline), "--candidate", &location(server, candidate)])
+        .args(["--max-disk", "10MB", "--max-memory", "256MB", "--today", "2026-11-21", "--color", "never"]);
+    command
+}
+
+#[test]
+fn exit_codes_say_whether_the_run_or_the_world_failed() {
+    let folder = tempfile::tempdir().expect("folder");
+    let server = Server::start();
+    let [gpu, npu] = sides(&fixture("dumps/zoo_tensor_identical"));
+    upload(&server, &gpu, "/bucket/gpu");
+    upload(&server, &npu, "/bucket/npu");
+    gate(&server, folder.path(), "gpu", "npu").assert().code(0);
+    // The verdict can be made again, and nothing secret stands in it.
+    let result = std::fs::read_to_string(folder.path().join("precision-gate-out/result.json")).expect("written");
+    assert!(result.contains("s3://bucket/gpu") && !result.contains("s3cret") && !result.contains("127.0.0.1"));
+    gate(&server, folder.path(), "none", "npu").assert().code(1).stdout(contains("baseline promote"));
+    let mut denied = gate(&server, folder.path(), "gpu", "npu");
+    server.fail("/bucket", &[Fault::Status(403)]);
+    denied.assert().code(3).stderr(contains("access is denied").and(contains("AWS_ACCESS_KEY_ID")));
+    let mut wrong = gate(&server, folder.path(), "gpu?acess=1", "npu");
+    wrong.assert().code(2);
+}

@@ -1,0 +1,173 @@
+//! Servers and clients that others wrote: moto's S3, an OBS whose signatures Huawei's own client computes, nginx.
+//!
+//! `.ci/run` installs them; `PEERS_PYTHON` names the Python that has `moto`, `boto3` and `esdk-obs-python`.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use precision_gate::error::ErrorKind;
+use precision_gate::fetch::{Fetcher, Settings, read_all};
+use precision_gate::verdict::Verdict;
+
+use super::objects::{fixture, judge, sides};
+use super::server::{fetcher, settings};
+use super::web::{bytes, open, whole};
+
+/// A process that ends with the test.
+struct Peer(Child);
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+fn python() -> Command {
+    Command::new(std::env::var_os("PEERS_PYTHON").unwrap_or_else(|| "python3".into()))
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/locations/peers").join(name)
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+fn wait_for(port: u16) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < deadline, "the server does not come up");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// moto's S3 server, and its address.
+fn moto() -> (Peer, String) {
+    let port = free_port();
+    let command = python()
+        .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let peer = Peer(command.expect("moto is installed"));
+    wait_for(port);
+    (peer, format!("http://127.0.0.1:{port}"))
+}
+
+fn put(endpoint: &str, folder: &Path, prefix: &str) {
+    let done = python().arg(script("s3_bucket.py")).args(["put", endpoint, "golden"]).arg(folder).arg(prefix).status();
+    assert!(done.expect("boto3 is installed").success());
+}
+
+const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "access"), ("AWS_SECRET_ACCESS_KEY", "secret")];
+
+#[test]
+#[ignore = "needs moto"]
+fn a_real_s3_server_gives_the_result_of_local_folders() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (_moto, endpoint) = moto();
+    let [gpu, npu] = sides(&fixture("dumps/gpt_bf16_tensor_layernorm_eps"));
+    put(&endpoint, &gpu, "gpu");
+    put(&endpoint, &npu, "npu");
+    let at = |prefix: &str| format!("s3://golden/{prefix}?endpoint={endpoint}");
+    let local = judge(gpu.to_str().expect("UTF-8"), npu.to_str().expect("UTF-8"), &Fetcher::default());
+    let mut streamed = judge(&at("gpu"), &at("npu"), &fetcher(folder.path(), &KEYS));
+    streamed.baseline.location.clone_from(&local.baseline.location);
+    streamed.candidate.location.clone_from(&local.candidate.location);
+    assert_eq!(streamed, local);
+    let fetcher = fetcher(folder.path(), &KEYS);
+    assert_eq!(open(&fetcher, &at("none")).err().expect("nothing").kind(), ErrorKind::NotFound);
+    let no_bucket = format!("s3://silver/x?endpoint={endpoint}");
+    assert_eq!(open(&fetcher, &no_bucket).err().expect("no bucket").kind(), ErrorKind::NotFound);
+}
+
+/// The OBS server, and settings that reach it under the service's own name.
+fn obs(files: &Path, folder: &Path, secret: &str) -> (Peer, Settings) {
+    let mut child = python()
+        .arg(script("obs_server.py"))
+        .arg(files)
+        .args(["golden", "access", "secret"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("esdk-obs-python is installed");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("its port");
+    let port: u16 = line.trim().parse().expect("a port");
+    let variables = [
+        ("OBS_ACCESS_KEY_ID", "access"),
+        ("OBS_SECRET_ACCESS_KEY", secret),
+        ("OBS_ENDPOINT", "http://obs.cn-north-4.myhuaweicloud.com"),
+    ];
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let resolve = vec![("golden.obs.cn-north-4.myhuaweicloud.com".to_owned(), address)];
+    (Peer(child), Settings { resolve, ..settings(folder, &variables) })
+}
+
+#[test]
+#[ignore = "needs esdk-obs-python"]
+fn obs_is_asked_as_huaweis_own_client_would() {
+    let folder = tempfile::tempdir().expect("folder");
+    let case = fixture("dumps/zoo_tensor_identical");
+    let (_obs, settings) = obs(&case, folder.path(), "secret");
+    let fetcher = Fetcher::new(settings);
+    let result = judge("obs://golden/gpu", "obs://golden/npu", &fetcher);
+    assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.findings);
+    assert_eq!(open(&fetcher, "obs://golden/none").err().expect("nothing").kind(), ErrorKind::NotFound);
+    let (_other, settings) = obs(&case, folder.path(), "wrong");
+    let error = open(&Fetcher::new(settings), "obs://golden/gpu").err().expect("denied");
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.help().is_some_and(|help| help.contains("OBS_ACCESS_KEY_ID")));
+}
+
+/// nginx over `files`, with a listing as JSON, a slow and a closed corner.
+fn nginx(files: &Path, folder: &Path) -> (Peer, String) {
+    let port = free_port();
+    let (root, place) = (files.display(), folder.display());
+    let config = format!(
+        "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log;
+         events {{}}
+         http {{
+           access_log off; client_body_temp_path {place}/b; proxy_temp_path {place}/p; fastcgi_temp_path {place}/f;
+           uwsgi_temp_path {place}/u; scgi_temp_path {place}/s;
+           server {{
+             listen 127.0.0.1:{port}; root {root}; autoindex on; autoindex_format json;
+             location /slow/ {{ alias {root}/; limit_rate 400k; }}
+             location /closed/ {{ deny all; }}
+           }}
+         }}"
+    );
+    let path = folder.join("nginx.conf");
+    std::fs::write(&path, config).expect("written");
+    let child = Command::new("nginx").arg("-c").arg(&path).stderr(Stdio::null()).spawn();
+    let peer = Peer(child.expect("nginx is installed"));
+    wait_for(port);
+    (peer, format!("http://127.0.0.1:{port}"))
+}
+
+#[test]
+#[ignore = "needs nginx"]
+fn nginx_gives_ranges_folders_and_refusals() {
+    let (folder, files) = (tempfile::tempdir().expect("folder"), tempfile::tempdir().expect("folder"));
+    std::fs::create_dir_all(files.path().join("run/step 0")).expect("made");
+    let wanted = bytes(1_500_000);
+    std::fs::write(files.path().join("run/step 0/file"), &wanted).expect("written");
+    std::fs::write(files.path().join("large"), bytes(30_000_000)).expect("written");
+    let (_nginx, address) = nginx(files.path(), folder.path());
+    let fetcher = fetcher(folder.path(), &[]);
+    let listed = open(&fetcher, &format!("{address}/run/")).expect("listed").files;
+    assert_eq!(listed.list()[0].path, "step 0/file");
+    let source = listed.open("step 0/file").expect("listed");
+    assert!(read_all(source.as_ref(), u64::MAX).expect("readable") == wanted);
+    assert!(whole(&fetcher, &format!("{address}/large")).expect("readable") == bytes(30_000_000));
+    assert!(whole(&fetcher, &format!("{address}/slow/run/step%200/file")).expect("slow, and right") == wanted);
+    for (path, kind) in [("/none", ErrorKind::NotFound), ("/closed/x", ErrorKind::Denied)] {
+        assert_eq!(open(&fetcher, &format!("{address}{path}")).err().expect("refused").kind(), kind, "{path}");
+    }
+}

@@ -1,0 +1,47 @@
+"""Puts a folder into a bucket of an S3 server, with Amazon's own client; or downloads it all and discards it.
+
+    python3 s3_bucket.py put  ENDPOINT BUCKET FOLDER PREFIX
+    python3 s3_bucket.py time ENDPOINT BUCKET CONNECTIONS      prints seconds and bytes of a plain parallel download
+"""
+import concurrent.futures
+import pathlib
+import sys
+import time
+
+import boto3
+from botocore.config import Config
+
+
+def client(endpoint):
+    return boto3.client("s3", endpoint_url=endpoint, aws_access_key_id="access", aws_secret_access_key="secret",
+                        region_name="us-east-1", config=Config(max_pool_connections=64, retries={"max_attempts": 1}))
+
+
+def put(endpoint, bucket, folder, prefix):
+    s3, folder = client(endpoint), pathlib.Path(folder)
+    s3.create_bucket(Bucket=bucket)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as body:
+                s3.put_object(Bucket=bucket, Key=f"{prefix}/{path.relative_to(folder).as_posix()}", Body=body)
+
+
+def download(endpoint, bucket, connections):
+    s3 = client(endpoint)
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+    keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
+
+    def one(key):
+        total = 0
+        for piece in s3.get_object(Bucket=bucket, Key=key)["Body"].iter_chunks(1 << 20):
+            total += len(piece)
+        return total
+
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(int(connections)) as pool:
+        total = sum(pool.map(one, keys))
+    print(f"{time.monotonic() - start:.2f} {total}")
+
+
+if __name__ == "__main__":
+    {"put": put, "time": download}[sys.argv[1]](*sys.argv[2:])
