@@ -134,13 +134,18 @@ impl Client {
             Err(error) => (None, error),
         };
         let tried = if tries > 1 { format!(" (tried {tries} times)") } else { String::new() };
+        Err(Failure { status, ..self.failed(call, &format!("{}{tried}", said.trim_end())) })
+    }
+
+    /// A failure of a request for what its answer says.
+    pub(super) fn failed(&self, call: &Call, said: &str) -> Failure {
         let path = call.path.split('?').next().unwrap_or_default();
-        Err(Failure {
-            status,
+        Failure {
+            status: None,
             request: format!("{} {}{path}", call.method.as_str(), self.base),
             purpose: call.purpose,
-            message: self.without_token(&format!("{}{tried}", said.trim_end())),
-        })
+            message: self.without_token(said),
+        }
     }
 
     fn may_wait(&self, wait: Duration) -> bool {
