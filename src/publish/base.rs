@@ -54,7 +54,7 @@ impl Base<'_> {
         let commit = self.commit.get(..12).unwrap_or(self.commit);
         let message = format!("the base commit {commit} is not at hand, and a fork's own version does not count");
         Error::new(ErrorKind::Unavailable, path.display().to_string(), message).with_help(
-            "check out with the full history (`fetch-depth: 0`), or give a token that may read the repository",
+            "check out with the full history (`fetch-depth: 0`, GIT_DEPTH: 0), or give a token that may read the repository",
         )
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! octocrab runs on reqwest too, so that proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates
 //! (`SSL_CERT_FILE`) work alike. Redirects are not followed: a header with a token would travel along. octocrab's own
-//! repeats, which send a creating request twice, are not built in; [`retry`](super::retry) decides.
+//! repeats, which send a creating request twice, are not built in; [`retry`] decides.
 
 use std::fmt;
 use std::sync::Mutex;
