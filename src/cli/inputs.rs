@@ -1,7 +1,7 @@
 //! `INPUT_<FLAG>`: what an action or a component is given becomes the flags that the command line leaves out.
 //!
-//! GitHub's runner hands each input of an action over as a variable: upper case, hyphens stay. So does our GitLab
-//! component. A pure function adds them to the arguments before they are parsed, for every flag the sub-command has, so
+//! GitHub's runner hands each input of an action over as a variable: upper case, hyphens stay. Where a system knows no
+//! hyphens in names, underscores stand for them. A pure function adds them to the arguments before they are parsed, for every flag the sub-command has, so
 //! that the two never drift apart. An empty one counts as unset. Flags go before inputs.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,10 @@ pub(crate) fn with_inputs(
     for flag in command.get_arguments() {
         let Some(name) = flag.get_long().filter(|name| !is_given(given, flag, name)) else { continue };
         let input = format!("INPUT_{}", name.to_uppercase());
-        if let Some(value) = environment.get(&input).filter(|value| !value.trim().is_empty()) {
+        // Shells and GitLab know no hyphens in names.
+        let mut spellings = [input.clone(), input.replace('-', "_")].into_iter();
+        let set = |name: String| environment.get(&name).filter(|value| !value.trim().is_empty());
+        if let Some(value) = spellings.find_map(set) {
             added.extend(as_flags(flag, name, value).map_err(|wrong| Error::new(ErrorKind::Usage, input, wrong))?);
         }
     }
@@ -80,6 +83,7 @@ mod tests {
             ("p run --baseline a", vec![("INPUT_BASELINE", "gpu")], "p run --baseline a"),
             ("p run --baseline=a", vec![("INPUT_BASELINE", "gpu")], "p run --baseline=a"),
             ("p run", vec![("INPUT_WARN-EXIT-CODE", " 3 ")], "p run --warn-exit-code=3"),
+            ("p run", vec![("INPUT_WARN_EXIT_CODE", "3"), ("INPUT_WARN-EXIT-CODE", "")], "p run --warn-exit-code=3"),
             ("p run", vec![("INPUT_BASELINE", ""), ("INPUT_TOKEN", "t"), ("INPUT_NO-SUCH", "x")], "p run"),
             ("p run", vec![("INPUT_PUBLISH", "true"), ("INPUT_XLSX", "False")], "p run --publish"),
             ("p run -q", vec![("INPUT_QUIET", "true")], "p run -q"),

@@ -46,32 +46,44 @@ impl Base<'_> {
     }
 
     fn below_root(&self, path: &Path) -> Option<PathBuf> {
-        let (path, root) = (std::path::absolute(path).ok()?, std::path::absolute(self.root).ok()?);
-        path.strip_prefix(root).ok().map(Path::to_owned)
+        let (folder, name) = (resolved(folder_of(path))?, path.file_name()?);
+        folder.join(name).strip_prefix(resolved(self.root)?).ok().map(Path::to_owned)
     }
 
     fn unreachable(&self, path: &Path) -> Error {
         let commit = self.commit.get(..12).unwrap_or(self.commit);
         let message = format!("the base commit {commit} is not at hand, and a fork's own version does not count");
         Error::new(ErrorKind::Unavailable, path.display().to_string(), message).with_help(
-            "check out with the full history (`fetch-depth: 0`), or give a token that may read the repository",
+            "check out with the full history (`fetch-depth: 0`, GIT_DEPTH: 0), or give a token that may read the repository",
         )
     }
 }
 
-/// The file at the commit, from the repository around it: `None` where git or the commit is not there.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A folder without links, so that two names of one folder are not taken for two.
+fn resolved(folder: &Path) -> Option<PathBuf> {
+    folder.canonicalize().or_else(|_| std::path::absolute(folder)).ok()
+}
+
+/// The file at the commit, from the repository around it. `None` where that cannot tell: no git, no such commit, or a
+/// clone that leaves out what is asked for.
 fn local(commit: &str, path: &Path) -> Option<Option<String>> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = path.file_name()?.to_str()?;
-    let git = |arguments: &[&str]| {
-        Command::new("git").arg("-C").arg(folder).args(arguments).output().ok().filter(|ran| ran.status.success())
-    };
     if commit.is_empty() || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    git(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?;
-    let shown = git(&["cat-file", "blob", &format!("{commit}:./{name}")]);
-    Some(shown.and_then(|shown| String::from_utf8(shown.stdout).ok()))
+    let name = path.file_name()?.to_str()?;
+    let git = |arguments: &[&str]| {
+        let ran = Command::new("git").arg("-C").arg(folder_of(path)).args(arguments).output().ok()?;
+        ran.status.success().then_some(ran.stdout)
+    };
+    if git(&["ls-tree", commit, &format!("./{name}")])?.is_empty() {
+        return Some(None);
+    }
+    let bytes = git(&["cat-file", "blob", &format!("{commit}:./{name}")])?;
+    String::from_utf8(bytes).ok().map(Some)
 }
 
 #[cfg(test)]

@@ -18,26 +18,32 @@ impl Desk {
         if report.commit.is_empty() {
             return;
         }
+        let mut refused = None;
         if self.job.settings.check == CheckMode::Check {
             match self.check_run(report).await {
-                Ok(known) => {
-                    if known {
-                        return;
-                    }
-                }
+                Ok(true) => return,
+                Ok(false) => {}
                 // Only apps may write checks; a status takes less.
                 Err(failure) if matches!(failure.status, Some(403 | 404 | 422)) && self.check.is_none() => {
-                    self.warn(failure);
+                    refused = Some(failure);
                 }
                 Err(failure) => return self.warn(failure),
             }
             self.job.settings.check = CheckMode::Status;
         }
-        if self.job.settings.check == CheckMode::Status
-            && let Err(failure) = self.status(report).await
-        {
-            self.job.settings.check = CheckMode::None;
-            self.warn(failure);
+        if self.job.settings.check == CheckMode::None {
+            return;
+        }
+        match (self.status(report).await, refused) {
+            (Ok(()), None) => {}
+            (Ok(()), Some(refused)) => {
+                let refused = refused.into_error(self.forge.as_ref());
+                self.notices.push(format!("a status stands in place of the check: {refused}"));
+            }
+            (Err(failure), refused) => {
+                self.job.settings.check = CheckMode::None;
+                refused.into_iter().chain([failure]).for_each(|failure| self.warn(failure));
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! octocrab runs on reqwest too, so that proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates
 //! (`SSL_CERT_FILE`) work alike. Redirects are not followed: a header with a token would travel along. octocrab's own
-//! repeats, which send a creating request twice, are not built in; [`retry`](super::retry) decides.
+//! repeats, which send a creating request twice, are not built in; [`retry`] decides.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -134,13 +134,18 @@ impl Client {
             Err(error) => (None, error),
         };
         let tried = if tries > 1 { format!(" (tried {tries} times)") } else { String::new() };
+        Err(Failure { status, ..self.failed(call, &format!("{}{tried}", said.trim_end())) })
+    }
+
+    /// A failure of a request for what its answer says.
+    pub(super) fn failed(&self, call: &Call, said: &str) -> Failure {
         let path = call.path.split('?').next().unwrap_or_default();
-        Err(Failure {
-            status,
+        Failure {
+            status: None,
             request: format!("{} {}{path}", call.method.as_str(), self.base),
             purpose: call.purpose,
-            message: self.without_token(&format!("{}{tried}", said.trim_end())),
-        })
+            message: self.without_token(said),
+        }
     }
 
     fn may_wait(&self, wait: Duration) -> bool {

@@ -217,7 +217,8 @@ impl Forge for GitHub {
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
-        let answer: Value = serde_json::from_str(answer).ok()?;
+        let answer: Value =
+            serde_json::from_str(answer).ok().filter(|answer: &Value| answer["encoding"] == "base64")?;
         let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
         String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
     }

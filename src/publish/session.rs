@@ -58,8 +58,8 @@ pub(super) struct Desk {
     pub(super) check: Option<u64>,
     /// The login of the app that wrote the check run.
     pub(super) app: OnceLock<String>,
-    pub(super) warnings: Vec<Error>,
-    notices: Vec<String>,
+    warnings: Vec<Error>,
+    pub(super) notices: Vec<String>,
 }
 
 impl Session {
@@ -287,11 +287,18 @@ impl Desk {
     }
 
     async fn file(&self, path: &str, commit: &str) -> Result<Option<String>, Failure> {
-        match self.client.send(&self.forge.file(path, commit)).await {
-            Ok(answer) => Ok(self.forge.read_file(&answer.body)),
-            Err(failure) if failure.status == Some(404) => Ok(None),
-            Err(failure) => Err(failure),
+        let call = self.forge.file(path, commit);
+        let answer = match self.client.send(&call).await {
+            Err(failure) if failure.status == Some(404) => return Ok(None),
+            answer => answer?,
+        };
+        // Gitee's way to say that there is no such file.
+        if answer.body.trim() == "[]" {
+            return Ok(None);
         }
+        // A folder, or a file too large to be told: not the same as none.
+        let unread = || self.client.failed(&call, "answered without the file's text");
+        self.forge.read_file(&answer.body).map(Some).ok_or_else(unread)
     }
 
     /// The verdict as a label, where the forge has nothing better.

@@ -210,7 +210,9 @@ fn a_read_only_token_is_told_which_permission_is_missing() {
 fn a_token_without_checks_sets_a_status() {
     let (fake, gate) = start();
     fake.state().tokens.insert(TOKEN.into(), Rights { checks: false, ..Rights::workflow() });
-    assert_eq!(gate.run(Pair::Fail, &[]).code, 1);
+    let ended = gate.run(Pair::Fail, &["--strict-publish"]);
+    assert_eq!(ended.code, 1, "no failure: {ended:?}");
+    assert!(ended.stdout.contains("::notice title=precision-gate::a status stands in place of the check"), "{ended:?}");
     let states: Vec<Value> = fake.state().statuses.iter().map(|status| status["state"].clone()).collect();
     assert_eq!(states, ["pending", "failure"]);
     let writes = fake.writes();

@@ -79,8 +79,6 @@ fn prepare(
     publishing: &mut Publishing<'_>,
 ) -> Result<(GateResult, Vec<Note>)> {
     let mut result = load::result(&args.result)?;
-    // What is not read now is not believed later: the lines beside it are checked too.
-    load::operations_beside(&args.result)?;
     let pull = head(surroundings, publishing)?;
     check_commit(&args.result, result.source.as_ref(), surroundings, pull.as_ref())?;
     let mut notes = changed_settings(args, publishing, pull.as_ref());

@@ -43,15 +43,18 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
 fn target(name: &str, event: &Value) -> Target {
     let number = |value: &Value| value.as_u64().map(Target::Pull);
     let found = match name {
-        "pull_request" | "pull_request_target" => {
-            number(&event["number"]).or_else(|| number(&event["pull_request"]["number"]))
-        }
+        name if is_pull_request(name) => number(&event["number"]).or_else(|| number(&event["pull_request"]["number"])),
         "issue_comment" if event["issue"]["pull_request"].is_object() => number(&event["issue"]["number"]),
         "workflow_run" => workflow_run(&event["workflow_run"], &event["repository"]),
         "push" if text(&event["ref"]).starts_with("refs/heads/") => Some(Target::OfCommit),
         _ => None,
     };
     found.unwrap_or_default()
+}
+
+/// `pull_request` and its kin (`_target`, `_review`, `_review_comment`), which describe the pull request alike.
+fn is_pull_request(name: &str) -> bool {
+    name.starts_with("pull_request")
 }
 
 /// The pull request of a finished workflow: the event names it only where it comes from the same repository.
@@ -68,7 +71,7 @@ fn workflow_run(run: &Value, repository: &Value) -> Option<Target> {
 
 fn commit(name: &str, event: &Value) -> Option<String> {
     let value = match name {
-        "pull_request" | "pull_request_target" => &event["pull_request"]["head"]["sha"],
+        name if is_pull_request(name) => &event["pull_request"]["head"]["sha"],
         "workflow_run" => &event["workflow_run"]["head_sha"],
         "merge_group" => &event["merge_group"]["head_sha"],
         _ => &Value::Null,
@@ -80,7 +83,7 @@ fn commit(name: &str, event: &Value) -> Option<String> {
 fn is_fork(name: &str, event: &Value) -> bool {
     let own = &event["repository"];
     match name {
-        "pull_request" | "pull_request_target" => {
+        name if is_pull_request(name) => {
             let head = &event["pull_request"]["head"]["repo"];
             event["pull_request"].is_object() && (head.is_null() || head["full_name"] != own["full_name"])
         }
@@ -92,8 +95,9 @@ fn is_fork(name: &str, event: &Value) -> bool {
 fn read_only(name: &str, from_fork: bool, environment: &Environment) -> Option<ReadOnly> {
     let dependabot = variable(environment, "GITHUB_ACTOR") == Some("dependabot[bot]");
     match name {
-        "pull_request" if from_fork => Some(ReadOnly::Fork),
-        "pull_request" | "push" if dependabot => Some(ReadOnly::Dependabot),
+        "pull_request_target" | "workflow_run" => None,
+        _ if from_fork => Some(ReadOnly::Fork),
+        _ if dependabot => Some(ReadOnly::Dependabot),
         _ => None,
     }
 }

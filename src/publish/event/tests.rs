@@ -53,6 +53,7 @@ fn github_events() {
         ("pull_request", pull(&own), Target::Pull(7), HEAD, false, None),
         ("pull_request", pull(&fork), Target::Pull(7), HEAD, true, Some(ReadOnly::Fork)),
         ("pull_request", pull(&Value::Null), Target::Pull(7), HEAD, true, Some(ReadOnly::Fork)),
+        ("pull_request_review", pull(&fork), Target::Pull(7), HEAD, true, Some(ReadOnly::Fork)),
         ("pull_request_target", pull(&fork), Target::Pull(7), HEAD, true, None),
         ("workflow_run", finished("pull_request", 1, &json!([{ "number": 7 }])), Target::Pull(7), HEAD, false, None),
         ("workflow_run", finished("pull_request", 2, &json!([])), branch, HEAD, true, None),
