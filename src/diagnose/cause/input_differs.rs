@@ -6,7 +6,7 @@
 use super::super::scene::{Scene, Suspect, elements_of, operations_of, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use super::wrong_weights_or_data::is_weight;
+use super::wrong_weights_or_data::{is_other_weight, is_weight};
 use crate::read::dump::TensorRecord;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -22,7 +22,7 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is(&["input-differs"]))?;
+    let suspect = scene.suspect().filter(|suspect| suspect.is(&["input-differs"]) && !is_other_weight(suspect))?;
     let op = suspect.culprit.op.as_str();
     let sign = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign);

@@ -61,7 +61,9 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(sign));
     }
     let (types, unit) = operands(&suspect)?;
-    if formula::fitting(scene, &suspect, data.as_ref()).is_some() {
+    let is_confined = data.as_ref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
+    // Another precision errs everywhere, and by no formula.
+    if is_confined || formula::fitting(scene, &suspect, data.as_ref()).is_some() {
         return None;
     }
     let one_sided = data.and_then(|data| data.one_sidedness(suspect.limit()));

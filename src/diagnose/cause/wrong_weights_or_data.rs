@@ -32,9 +32,13 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         let sign = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
     }
-    let is_unrelated = suspect.is(&["input-differs"]) && suspect.error() >= UNRELATED;
     let sign = Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
-    (is_unrelated && is_weight(&suspect)).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign))
+    is_other_weight(&suspect).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign))
+}
+
+/// A weight of other numbers, not of other digits.
+pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
+    suspect.is(&["input-differs"]) && suspect.error() >= UNRELATED && is_weight(suspect)
 }
 
 /// A module's parameter, or an argument after the first that is trained.
