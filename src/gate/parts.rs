@@ -153,44 +153,17 @@ impl Parts {
     /// # Errors
     /// `Corrupt` where a file is no part, `Usage` where the parts are not those of one run, or not all of them.
     pub fn read<R: BufRead + Send>(files: Vec<(String, R)>) -> Result<Self> {
-        let parts: Vec<Result<(String, Header, BTreeMap<String, Value>)>> = files
-            .into_par_iter()
-            .map(|(name, file)| read(&name, file).map(|(header, noted)| (name, header, noted)))
-            .collect();
+        let parts: Vec<Result<Part>> = files.into_par_iter().map(|(name, file)| read(name, file)).collect();
         let mut parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
-        parts.sort_by_key(|(_, header, _)| header.part);
-        let usage = |name: &str, message: String| {
-            Error::new(ErrorKind::Usage, name, message).with_help("give the files of all parts of one run, each once")
-        };
-        let header = match parts.first() {
-            Some((_, header, _)) => header.clone(),
-            None => return Err(usage("merge", "no part was given".into())),
-        };
-        let mut noted = BTreeMap::new();
-        let mut expected = 1..=header.parts;
-        for (name, own, found) in parts {
-            if (Header { part: 0, ..own.clone() }) != (Header { part: 0, ..header.clone() }) {
-                return Err(usage(
-                    &name,
-                    "is a part of another run: something else was measured, or in another way".into(),
-                ));
-            }
-            if expected.next() != Some(own.part) {
-                return Err(usage(
-                    &name,
-                    format!("is part {} of {}, and not the one that is missing", own.part, own.parts),
-                ));
-            }
-            noted.extend(found);
-        }
-        if let Some(missing) = expected.next() {
-            return Err(usage("merge", format!("part {missing} of {} is missing", header.parts)));
-        }
+        parts.sort_by_key(|part| part.header.part);
+        let Some(first) = parts.first() else { return Err(refused("merge", "no part was given".into())) };
+        let header = first.header.clone();
+        header.expect_all(&parts)?;
         if header.tool != Tool::current() {
             let (theirs, ours) = (&header.tool.version, Tool::current().version);
-            return Err(usage("merge", format!("the parts are of version {theirs}, this is version {ours}")));
+            return Err(refused("merge", format!("the parts are of version {theirs}, this is version {ours}")));
         }
-        Ok(Self { header, noted })
+        Ok(Self { header, noted: parts.into_iter().flat_map(|part| part.noted).collect() })
     }
 
     /// Where the baseline was read from.
@@ -238,17 +211,49 @@ impl Parts {
     }
 }
 
-fn read(name: &str, mut file: impl BufRead) -> Result<(Header, BTreeMap<String, Value>)> {
+impl Header {
+    /// Demands every part of one run, each once; they are in order.
+    fn expect_all(&self, parts: &[Part]) -> Result<()> {
+        let mut expected = 1..=self.parts;
+        for Part { name, header, .. } in parts {
+            if (Self { part: 0, ..header.clone() }) != (Self { part: 0, ..self.clone() }) {
+                let message = "is a part of another run: something else was measured, or in another way";
+                return Err(refused(name, message.into()));
+            }
+            if expected.next() != Some(header.part) {
+                let message = format!("is part {} of {}, and not the next that is missing", header.part, header.parts);
+                return Err(refused(name, message));
+            }
+        }
+        match expected.next() {
+            Some(missing) => Err(refused("merge", format!("part {missing} of {} is missing", self.parts))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(subject: &str, message: String) -> Error {
+    Error::new(ErrorKind::Usage, subject, message).with_help("give the files of all parts of one run, each once")
+}
+
+/// A part file, read.
+struct Part {
+    name: String,
+    header: Header,
+    noted: BTreeMap<String, Value>,
+}
+
+fn read(name: String, mut file: impl BufRead) -> Result<Part> {
     let mut text = String::new();
     let mut number = 0;
     let mut next = |text: &mut String| {
         text.clear();
         number += 1;
-        let read = file.read_line(text).map_err(|error| Error::io(name, &error))?;
+        let read = file.read_line(text).map_err(|error| Error::io(name.as_str(), &error))?;
         Ok::<_, Error>((read > 0).then_some(number))
     };
     let damaged = |line: usize, error: serde_json::Error| {
-        Error::corrupt(name, format!("line {line}: {error}"))
+        Error::corrupt(name.as_str(), format!("line {line}: {error}"))
             .with_help("a part is written by `--shard K/N`; copy it again, or measure it again")
     };
     let line = next(&mut text)?.unwrap_or(1);
@@ -258,5 +263,5 @@ fn read(name: &str, mut file: impl BufRead) -> Result<(Header, BTreeMap<String, 
         let Line { of, found } = serde_json::from_str(&text).map_err(|error| damaged(line, error))?;
         noted.insert(of, found);
     }
-    Ok((header, noted))
+    Ok(Part { name, header, noted })
 }

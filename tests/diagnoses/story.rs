@@ -55,8 +55,13 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
     let first = many.diagnoses[0].clone();
     many.diagnoses.extend(std::iter::repeat_n(first, 6));
     let templates = Templates::shipped();
-    let options =
-        summary::Options { language: Language::En, limit: COMMENT_LIMIT, pictures: &[], diagram: true, templates: &templates };
+    let options = summary::Options {
+        language: Language::En,
+        limit: COMMENT_LIMIT,
+        pictures: &[],
+        diagram: true,
+        templates: &templates,
+    };
     let text = summary::render(&many, &options).expect("renders");
     let part = text.split("### Likely causes").nth(1).and_then(|rest| rest.split("<details>").next()).expect("a part");
     assert_eq!(part.lines().filter(|line| line.contains("**")).count(), 5, "{part}");
