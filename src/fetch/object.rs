@@ -108,6 +108,10 @@ impl Bucket {
             Kind::ConditionNotMatch => {
                 of(ErrorKind::Corrupt, "was replaced while it was read", "run again once its upload is finished")
             }
+            // opendal's view of a bucket that is not there.
+            Kind::ConfigInvalid if error.message().contains("NoSuchBucket") => {
+                of(ErrorKind::NotFound, "there is no such bucket", "check the bucket's name and the endpoint")
+            }
             Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
             Kind::RateLimited => Failure::temporary(shown, "the service asks to slow down"),
             // opendal's own words for a body that ends before its range does.
@@ -148,8 +152,8 @@ fn object(key: String, metadata: &Metadata) -> Object {
 fn brief(error: &opendal::Error) -> String {
     /// Enough for the code and a sentence.
     const LONGEST: usize = 200;
-    let line = error.message().lines().next().unwrap_or_default();
-    line.chars().take(LONGEST).collect()
+    let line = error.message().lines().next().unwrap_or_default().trim();
+    if line.is_empty() { "the service refuses, and says no more".to_owned() } else { line.chars().take(LONGEST).collect() }
 }
 
 /// A bucket as a store.

@@ -252,7 +252,7 @@ fn listing(shared: &Shared, path: &str, query: &str) -> Response {
             if keys == 3 { format!("<NextContinuationToken>{key}</NextContinuationToken>") } else { String::new() };
         write!(
             xml,
-            "<Contents><Key>{key}</Key><Size>{}</Size><LastModified>2026-11-21T00:00:00.000Z</LastModified></Contents>{next}",
+            "<Contents><Key>{key}</Key><Size>{}</Size><ETag>&quot;x&quot;</ETag><LastModified>2026-11-21T00:00:00.000Z</LastModified></Contents>{next}",
             bytes.len()
         )
         .expect("text");

@@ -1,7 +1,6 @@
-"""Puts a folder into a bucket of an S3 server, with Amazon's own client; or downloads it all and discards it.
+"""Puts a folder into a bucket of an S3 server, with Amazon's own client.
 
-    python3 s3_bucket.py put  ENDPOINT BUCKET FOLDER PREFIX
-    python3 s3_bucket.py time ENDPOINT BUCKET CONNECTIONS      prints seconds and bytes of a plain parallel download
+    python3 s3_bucket.py put ENDPOINT BUCKET FOLDER PREFIX
 """
 import concurrent.futures
 import pathlib
@@ -27,6 +26,7 @@ def put(endpoint, bucket, folder, prefix):
 
 
 def download(endpoint, bucket, connections):
+    """Seconds and bytes of a plain parallel download that discards what it gets."""
     s3 = client(endpoint)
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
     keys = [entry["Key"] for page in pages for entry in page.get("Contents", [])]
@@ -40,8 +40,8 @@ def download(endpoint, bucket, connections):
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(int(connections)) as pool:
         total = sum(pool.map(one, keys))
-    print(f"{time.monotonic() - start:.2f} {total}")
+    return time.monotonic() - start, total
 
 
 if __name__ == "__main__":
-    {"put": put, "time": download}[sys.argv[1]](*sys.argv[2:])
+    put(*sys.argv[2:])
