@@ -32,15 +32,15 @@ pub(crate) struct RunArgs {
     /// Repeats of the baseline, or the band recorded from them; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(crate) noise: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
     /// Post comment, check and pictures
     #[arg(long, help_heading = "Publishing")]
     pub(crate) publish: bool,
     #[command(flatten)]
     pub(crate) publishing: PublishFlags,
-    #[command(flatten)]
-    pub(crate) quick: QuickArgs,
-    #[command(flatten)]
-    pub(crate) common: CommonArgs,
 }
 
 /// `precision-gate run`

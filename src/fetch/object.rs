@@ -153,7 +153,11 @@ fn brief(error: &opendal::Error) -> String {
     /// Enough for the code and a sentence.
     const LONGEST: usize = 200;
     let line = error.message().lines().next().unwrap_or_default().trim();
-    if line.is_empty() { "the service refuses, and says no more".to_owned() } else { line.chars().take(LONGEST).collect() }
+    if line.is_empty() {
+        "the service refuses, and says no more".to_owned()
+    } else {
+        line.chars().take(LONGEST).collect()
+    }
 }
 
 /// A bucket as a store.

@@ -319,6 +319,7 @@ fn cause(error: &dyn std::error::Error) -> String {
 fn shown(base: &str, call: &Call) -> String {
     let body = match &call.body {
         Body::Empty => String::new(),
+        Body::Json(json) if json.get("encoding").is_some() => "a picture, in base64\n".into(),
         Body::Json(json) => format!("{json:#}\n"),
         Body::File { name, bytes } => format!("file {name}, {} bytes\n", bytes.len()),
     };

@@ -34,7 +34,7 @@ impl Desk {
         let mode = self.job.settings.image;
         let uploads = self.forge.as_gitlab().is_some() && matches!(mode, ImageMode::Auto | ImageMode::Branch);
         let branch = self.forge.as_github().is_some() && mode == ImageMode::Branch;
-        if self.client.is_dry() || !(uploads || branch) {
+        if !(uploads || branch) {
             return Ok(Vec::new());
         }
         let pngs = render(story, self.job.settings.language)?;
@@ -97,10 +97,11 @@ impl Desk {
     /// The branch's commit and files; nothing where there is no branch yet.
     async fn on_branch(&self, github: &GitHub) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
         let head = match self.client.send(&github.branch(BRANCH)).await {
-            Ok(answer) => text(&answer.json()["object"]["sha"]),
-            Err(failure) if failure.status == Some(404) => return Ok((None, Vec::new())),
+            Ok(answer) => Some(text(&answer.json()["object"]["sha"])).filter(|sha| !sha.is_empty()),
+            Err(failure) if failure.status == Some(404) => None,
             Err(failure) => return Err(failure),
         };
+        let Some(head) = head else { return Ok((None, Vec::new())) };
         let tree = self.client.send(&github.tree(&head)).await?.json();
         let entries = tree["tree"].as_array().into_iter().flatten();
         let files = entries.filter(|entry| entry["type"] == "blob");

@@ -368,11 +368,12 @@ fn the_runner_gets_outputs_summary_and_annotations_without_publishing() {
 #[test]
 fn a_dry_run_sends_nothing_and_prints_all() {
     let (fake, gate) = start();
-    let ended = gate.run(Pair::Fail, &["--dry-run"]);
+    let ended = gate.run(Pair::Fail, &["--dry-run", "--image", "branch"]);
     assert_eq!((ended.code, fake.requests()), (1, vec![]));
     for line in [
         format!("POST {}/repos/org/model/check-runs", fake.base),
         format!("POST {}/repos/org/model/issues/7/comments", fake.base),
+        format!("POST {}/repos/org/model/git/refs", fake.base),
         r#""conclusion": "failure""#.to_owned(),
     ] {
         assert!(ended.stdout.contains(&line), "{line}: {}", ended.stdout);

@@ -34,9 +34,9 @@ pub(crate) struct PublishArgs {
     #[arg(long)]
     pub(crate) candidate: Option<String>,
     #[command(flatten)]
-    pub(crate) publishing: PublishFlags,
-    #[command(flatten)]
     pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) publishing: PublishFlags,
 }
 
 /// `precision-gate publish`: exits 0 where the result was fit to be posted, whatever its verdict.
