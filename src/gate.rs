@@ -292,6 +292,10 @@ fn block_one_sided(part: &mut CheckOutcome, baseline: &Inventory, candidate: &In
 
 /// Adds findings about a check as a whole.
 fn add_findings(part: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
+    // A check that had nothing to do stays skipped.
+    if findings.is_empty() {
+        return;
+    }
     let settled = settle(findings, policy);
     part.check.verdict = part.check.verdict.max(verdict_of(&settled.findings));
     part.findings.extend(settled.findings);

@@ -109,7 +109,7 @@ fn check_commit(path: &Path, source: Option<&Source>, surroundings: &Surrounding
     let of_job = Some(surroundings.place.commit.as_str()).filter(|commit| !commit.is_empty());
     let head = of_job.or(pull.map(|pull| pull.head.as_str())).unwrap_or_default();
     let refuse = |message: String| {
-        let error = Error::new(ErrorKind::Denied, path.display().to_string(), message);
+        let error = Error::new(ErrorKind::Usage, path.display().to_string(), message);
         Err(error.with_help("publish the result of a run of the newest commit"))
     };
     match source {
