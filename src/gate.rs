@@ -237,8 +237,11 @@ fn block_one_sided(part: &mut CheckOutcome, baseline: &Inventory, candidate: &In
     add_findings(part, vec![finding], policy);
 }
 
-/// Adds findings about a check as a whole.
+/// Adds findings about a check as a whole; none leave its verdict as it is.
 fn add_findings(part: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
+    if findings.is_empty() {
+        return;
+    }
     let settled = settle(findings, policy);
     part.check.verdict = part.check.verdict.max(verdict_of(&settled.findings));
     part.findings.extend(settled.findings);

@@ -28,7 +28,7 @@ pub struct Options<'a> {
     pub xlsx: bool,
 }
 
-/// Writes message texts into the result, then every document into the folder.
+/// Writes message texts into the result, then every document into the folder. Tables are given back once written.
 pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     messages::fill(&mut outcome.result.findings, options.language)?;
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
@@ -43,6 +43,8 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
             file(options.out, &name, &bytes)?;
         }
     }
+    // Documents need no tables; a row weighs two kilobytes.
+    outcome.tables = Vec::new();
     documents(&outcome.result, &outcome.operations, options)
 }
 
