@@ -290,9 +290,8 @@ fn block_one_sided(part: &mut CheckOutcome, baseline: &Inventory, candidate: &In
     add_findings(part, vec![finding], policy);
 }
 
-/// Adds findings about a check as a whole.
+/// Adds findings about a check as a whole; none leave its verdict as it is.
 fn add_findings(part: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
-    // A check that had nothing to do stays skipped.
     if findings.is_empty() {
         return;
     }

@@ -28,7 +28,7 @@ pub struct Options<'a> {
     pub xlsx: bool,
 }
 
-/// Writes message texts into the result, then every document into the folder.
+/// Writes message texts into the result, then every document into the folder. Tables are given back once written.
 pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     messages::fill(&mut outcome.result.findings, options.language)?;
     causes::fill(&mut outcome.result.diagnoses, options.language)?;
@@ -44,6 +44,8 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
             file(options.out, &name, &bytes)?;
         }
     }
+    // Documents need no tables; a row weighs two kilobytes.
+    outcome.tables = Vec::new();
     documents(&outcome.result, &outcome.operations, options)
 }
 
