@@ -20,8 +20,9 @@ const SMALL_READ: usize = 64 << 10;
 const LARGEST_BLOCK: u64 = 8 << 20;
 /// And at least this long.
 const SMALLEST_BLOCK: u64 = 256 << 10;
-/// How many blocks the memory is cut into: both sides of eight tensors, being read and next.
-const BLOCKS: u64 = 32;
+/// How many blocks the memory is cut into at least: both sides of eight tensors. Few long blocks beat many short ones:
+/// every request costs the server a look for its object.
+const BLOCKS: u64 = 16;
 
 /// An object of a location, ready to be read.
 pub(super) struct PooledObject {

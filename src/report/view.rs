@@ -103,6 +103,8 @@ pub struct FindingRow {
     pub help: Value,
     /// Whether it is about the culprit that the result names.
     pub is_culprit: bool,
+    /// What each side has, baseline first, where the finding tells a difference of two values.
+    pub sides: Option<[Value; 2]>,
 }
 
 /// A rule of a unit.
@@ -184,6 +186,11 @@ impl Builder<'_> {
             message: safe(message),
             help: safe(if self.is_diagnosed(&finding.code) { String::new() } else { help }),
             is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| is_about(finding, culprit)),
+            sides: finding
+                .facts
+                .get("baseline")
+                .zip(finding.facts.get("candidate"))
+                .map(|(baseline, candidate)| [baseline, candidate].map(|fact| self.writer.fact("", fact))),
         })
     }
 

@@ -104,7 +104,8 @@ impl Writer {
         facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact))).collect()
     }
 
-    fn fact(&self, name: &str, fact: &Fact) -> Value {
+    /// A fact as templates see it; `name` is what the finding calls it.
+    pub(super) fn fact(&self, name: &str, fact: &Fact) -> Value {
         match fact {
             Fact::Count(count) => (*count).into(),
             Fact::Number(value) => value.0.into(),
