@@ -1,6 +1,6 @@
 //! Which elements a quick look takes: runs of whole cache lines, one at a random place of every stretch.
 //!
-//! A tensor is cut into runs of [`RUN`] elements (16 to 256 cache lines, so that a disk reads what it is asked for and
+//! A tensor is cut into runs of `RUN` elements (16 to 256 cache lines, so that a disk reads what it is asked for and
 //! little more) and runs into stretches of equal length; of each stretch one run is looked at. The choice depends on
 //! seed, tensor name and place alone: the same on every machine, for any thread count.
 

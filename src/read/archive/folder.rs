@@ -1,7 +1,7 @@
 //! An archive as a folder: zip, tar, and either packed by gzip or Zstandard.
 //!
 //! Stored members are ranges of the archive, wherever that lies, and cost no space. What is compressed is expanded once it
-//! is asked for, into memory or a nameless file, under the run's disk limit; more than [`RATIO`] times the packed size is
+//! is asked for, into memory or a nameless file, under the run's disk limit; more than `RATIO` times the packed size is
 //! taken for a bomb.
 
 use std::collections::BTreeMap;
