@@ -2,13 +2,11 @@
 //! was at hand.
 #![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::forge::{Comment, Forge, ForgeKind, Pull, text, text_of_contents};
 use super::status::Report;
 use crate::verdict::Verdict;
 
@@ -71,13 +69,7 @@ impl Forge for Community {
     }
 
     fn read_pull(&self, answer: &Value) -> Option<Pull> {
-        Some(Pull {
-            number: answer["number"].as_u64()?,
-            head: text(&answer["head"]["sha"]),
-            base: text(&answer["base"]["sha"]),
-            open: answer["state"] == "open" || answer["state"] == "opened",
-            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
-        })
+        Pull::of_answer(answer)
     }
 
     fn pulls_of_commit(&self, _commit: &str) -> Option<Call> {
@@ -121,10 +113,7 @@ impl Forge for Community {
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
-        let answer: Value =
-            serde_json::from_str(answer).ok().filter(|answer: &Value| answer["encoding"] == "base64")?;
-        let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
-        String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+        text_of_contents(answer)
     }
 
     fn help(&self, status: u16, _failure: &Failure) -> Option<String> {

@@ -1,7 +1,10 @@
 //! What forges have in common: pull requests, comments, and a verdict beside a commit.
 //!
 //! A [`Forge`] is a dialect: it writes requests and reads answers, and sends nothing. One file per family below.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,6 +170,26 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn as_community(&self) -> Option<&super::community::Community> {
         None
     }
+}
+
+impl Pull {
+    /// A pull request as GitHub and the forges that follow it answer; Gitee and GitCode say `opened` too.
+    pub(super) fn of_answer(answer: &Value) -> Option<Self> {
+        Some(Self {
+            number: answer["number"].as_u64()?,
+            head: text(&answer["head"]["sha"]),
+            base: text(&answer["base"]["sha"]),
+            open: answer["state"] == "open" || answer["state"] == "opened",
+            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
+        })
+    }
+}
+
+/// The file in an answer of the contents API; `None` where it is not one file of UTF-8 text.
+pub(super) fn text_of_contents(answer: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(answer).ok().filter(|answer: &Value| answer["encoding"] == "base64")?;
+    let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
+    String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
 }
 
 /// A text of an answer; empty where it is not there.

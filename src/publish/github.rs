@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::forge::{Comment, Forge, ForgeKind, Pull, text, text_of_contents};
 use super::status::{Annotation, Conclusion, Report, State};
 
 /// Characters of a status's description; a longer one is refused.
@@ -151,13 +151,7 @@ impl Forge for GitHub {
     }
 
     fn read_pull(&self, answer: &Value) -> Option<Pull> {
-        Some(Pull {
-            number: answer["number"].as_u64()?,
-            head: text(&answer["head"]["sha"]),
-            base: text(&answer["base"]["sha"]),
-            open: answer["state"] == "open",
-            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
-        })
+        Pull::of_answer(answer)
     }
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
@@ -217,10 +211,7 @@ impl Forge for GitHub {
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
-        let answer: Value =
-            serde_json::from_str(answer).ok().filter(|answer: &Value| answer["encoding"] == "base64")?;
-        let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
-        String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+        text_of_contents(answer)
     }
 
     fn help(&self, status: u16, failure: &Failure) -> Option<String> {

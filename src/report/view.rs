@@ -178,6 +178,7 @@ impl Builder<'_> {
 impl Builder<'_> {
     fn finding(&self, finding: &Finding) -> Result<FindingRow> {
         let Text { message, help } = self.sentence(finding)?;
+        let fact = |name| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
         Ok(FindingRow {
             check: finding.check,
             severity: finding.severity,
@@ -186,11 +187,7 @@ impl Builder<'_> {
             message: safe(message),
             help: safe(if self.is_diagnosed(&finding.code) { String::new() } else { help }),
             is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| is_about(finding, culprit)),
-            sides: finding
-                .facts
-                .get("baseline")
-                .zip(finding.facts.get("candidate"))
-                .map(|(baseline, candidate)| [baseline, candidate].map(|fact| self.writer.fact("", fact))),
+            sides: fact("baseline").zip(fact("candidate")).map(|(baseline, candidate)| [baseline, candidate]),
         })
     }
 
