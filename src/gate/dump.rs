@@ -123,9 +123,7 @@ fn diagnose(compared: &[Compared<'_>], judged: &[JudgedUnit], outcome: &mut Chec
     let first = first_of(judged.iter().map(|unit| &unit.unit));
     let inputs: Vec<Peer<'_>> = compared.iter().map(Compared::input).collect();
     for (index, (unit, input)) in judged.iter().zip(&inputs).enumerate() {
-        // The same place, not equal numbers: a NaN among them equals nothing.
-        let is_later = |culprit: &Culprit| !first.is_some_and(|first| std::ptr::eq(first, culprit));
-        if unit.unit.culprit.as_ref().is_some_and(is_later) {
+        if unit.unit.culprit.as_ref().is_some_and(|culprit| first != Some(culprit)) {
             continue;
         }
         let peers = inputs.iter().enumerate().filter(|(other, _)| *other != index);

@@ -6,8 +6,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An `f64` that survives JSON: NaN and the infinities are the strings `"nan"`, `"inf"`, `"-inf"`.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+/// A recorded NaN equals itself, so that a thing with numbers in it equals its copy.
+#[derive(Clone, Copy, Debug)]
 pub struct Number(pub f64);
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 || (self.0.is_nan() && other.0.is_nan())
+    }
+}
 
 impl Number {
     /// The word for a value JSON has no number for.
@@ -69,6 +76,15 @@ impl JsonSchema for Number {
 #[cfg(test)]
 mod tests {
     use super::Number;
+
+    #[test]
+    fn a_copy_is_equal_whatever_the_value() {
+        for value in [0.0, f64::INFINITY, f64::NAN] {
+            assert_eq!(Number(value), Number(value));
+        }
+        assert_eq!(Number(0.0), Number(-0.0));
+        assert_ne!(Number(f64::NAN), Number(0.0));
+    }
 
     #[test]
     fn every_value_comes_back() {
