@@ -173,8 +173,10 @@ impl Shelf {
 
     /// Takes note of a stream for `range`, up to what is there or coming already; gives its number.
     pub(super) fn begin(&self, state: &mut State, object: u64, range: Range<u64>) -> u64 {
-        if state.streams.len() >= self.limit / 2 {
-            state.drop_idle_stream();
+        if state.streams.len() >= self.limit / 2
+            && let Some(idle) = state.most_idle_stream()
+        {
+            self.end(state, idle);
         }
         let Range { start: next, end } = self.indexes(&range);
         let is_there = state.slots.range((object, next)..(object, end)).map(|(key, _)| key.1).next();
@@ -324,12 +326,10 @@ impl State {
         brought.filter(|(_, slot)| matches!(slot, Slot::Ready(ready) if ready.unread > 0)).count()
     }
 
-    /// Ends the stream whose use lies back furthest, of those that nobody waits for.
-    fn drop_idle_stream(&mut self) {
+    /// The stream whose use lies back furthest, of those that nobody waits for.
+    fn most_idle_stream(&self) -> Option<u64> {
         let idle = self.streams.iter().filter(|(_, stream)| !self.is_awaited(stream));
-        if let Some(id) = idle.min_by_key(|(_, stream)| stream.used).map(|(id, _)| *id) {
-            self.streams.remove(&id);
-        }
+        idle.min_by_key(|(_, stream)| stream.used).map(|(id, _)| *id)
     }
 
     /// Makes room for one block, by giving up one that was read through, or else (if it `may_clear` what was not) the

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -95,7 +94,7 @@ fn within_a_minute(work: impl FnOnce() + Send + 'static) {
 #[test]
 fn one_request_brings_what_was_announced() {
     let store = Arc::new(Counting::default());
-    let len = 20_000_001;
+    let len = 5_000_001;
     let (pool, objects) = pool(&store, 64 << 20, 1000, 2, len);
     objects.iter().for_each(|object| pool.expect(object, 0..len));
     for start in (0..len).step_by(300_000) {
@@ -109,7 +108,7 @@ fn one_request_brings_what_was_announced() {
 #[test]
 fn a_reader_that_says_nothing_but_moves_forward_is_read_ahead_for() {
     let store = Arc::new(Counting::default());
-    let len = 30_000_000;
+    let len = 12_000_000;
     let (pool, objects) = pool(&store, 64 << 20, 1000, 1, len);
     for start in (0..len).step_by(10_000) {
         check(&pool, &objects[0], start..len.min(start + 10_000));
