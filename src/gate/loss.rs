@@ -112,7 +112,8 @@ pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>>
     }
     let bytes = fetch::read_all(source.as_ref(), LARGEST)?;
     let damaged = |message: String| {
-        Error::new(ErrorKind::Policy, files.location(), message).with_help("record it again with `precision-gate noise`")
+        Error::new(ErrorKind::Policy, files.location(), message)
+            .with_help("record it again with `precision-gate noise`")
     };
     let band: NoiseBand = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if band.precision_gate_noise != NoiseBand::LAYOUT {
