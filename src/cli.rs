@@ -110,13 +110,15 @@ pub(crate) struct NextDumpArgs {
 /// `init`
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The trusted run's folder
+    /// Location of the trusted run
     pub(crate) baseline: String,
-    /// The folder of the run to judge
+    /// Location of the run to judge
     pub(crate) candidate: String,
     /// Today's date, for the example waiver [default: the current UTC date]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
 }
 
 /// What a schema is of.
@@ -203,15 +205,15 @@ pub(crate) struct LossArgs {
     /// A published rule that decides in place of the gate's own
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
-    /// Repeats of the baseline, or the band recorded from them; may be given several times
-    #[arg(long, value_name = "PATH")]
+    /// Location of a repeat of the baseline, or of the band recorded from repeats; may be given several times
+    #[arg(long, value_name = "LOCATION")]
     pub(crate) noise: Vec<String>,
 }
 
 /// `noise`
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArgs {
-    /// Repeats of one case, or one folder with a repeat per entry
+    /// Locations of repeats of one case, or of one folder with a repeat per entry
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// The file to write
@@ -220,6 +222,8 @@ pub(crate) struct NoiseArgs {
     /// Policy file [default: precision-gate.yml, where it is present]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
 }
 
 /// `selftest`

@@ -42,6 +42,7 @@ pub use origin::{Origin, Trust};
 pub use retry::Retry;
 pub use web::Patience;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -61,6 +62,10 @@ pub trait ByteSource: Send + Sync {
 
     /// Fills `buffer` from `offset` on; reading past the end is an error.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()>;
+
+    /// Says that `range` is about to be read from front to back, so that what comes over a network is on its way by
+    /// then. Nothing has to follow, and what lies beyond the end does not count.
+    fn expect(&self, _range: Range<u64>) {}
 
     /// All bytes, where they lie in memory anyway and need no copy.
     fn in_memory(&self) -> Option<&[u8]> {

@@ -153,10 +153,7 @@ pub fn run_by(
     for id in &request.checks {
         let mut part = match id {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
-            CheckId::Loss => {
-                let recorded = manifest.and_then(|manifest| manifest.noise.as_ref());
-                loss::check_by(&baseline.curves, &candidate.curves, &request.policy, recorded)?
-            }
+            CheckId::Loss => loss::check_by(&baseline.curves, &candidate.curves, &request.policy, surroundings)?,
             CheckId::Dump => dump::check(&baseline, &candidate, request, book, progress),
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
             CheckId::Artifacts | CheckId::Policy => continue,

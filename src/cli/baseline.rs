@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::fetch::{Digest, Environment, Trust};
+use precision_gate::fetch::{Digest, Environment, Fetcher, Location, Trust};
 use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
 use precision_gate::gate::baseline::promote::{Promotion, old_against_new, promote};
 use precision_gate::gate::baseline::{self, lock::Lock, verify};
@@ -164,7 +164,7 @@ pub(crate) fn run(args: BaselineArgs) -> Result<u8> {
 }
 
 fn run_promote(args: PromoteArgs) -> Result<u8> {
-    let environment = environment();
+    let (environment, fetcher) = (environment(), args.common.fetching.fetcher());
     let recorded = Recorded {
         commit: args.commit,
         image: args.image,
@@ -181,11 +181,10 @@ fn run_promote(args: PromoteArgs) -> Result<u8> {
         reason: args.reason,
         by: args.approved_by.or_else(|| environment.first(&PEOPLE).map(str::to_owned)).unwrap_or_default(),
         recorded,
-        noise: args.noise.as_deref().map(noise).transpose()?,
+        noise: args.noise.as_deref().map(|location| noise(location, &fetcher)).transpose()?,
         accept_change: args.accept_change,
     };
     let progress = progress::of(args.common.quiet);
-    let fetcher = args.common.fetching.fetcher();
     let promoted = promote(&promotion, &args.common.policy()?, &fetcher, &environment, progress.as_ref())?;
     drop(progress);
     let Manifest { name, files, approval, .. } = &promoted.manifest;
@@ -206,9 +205,10 @@ fn run_promote(args: PromoteArgs) -> Result<u8> {
     Ok(exit::PASS)
 }
 
-fn noise(path: &str) -> Result<precision_gate::judge::loss::noise::NoiseBand> {
-    band_file(path)?.ok_or_else(|| {
-        Error::new(ErrorKind::Usage, path, "is no recorded noise band")
+fn noise(location: &str, fetcher: &Fetcher) -> Result<precision_gate::judge::loss::noise::NoiseBand> {
+    let shown = Location::parse(location)?.to_string();
+    band_file(location, fetcher)?.ok_or_else(|| {
+        Error::new(ErrorKind::Usage, shown, "is no recorded noise band")
             .with_help("record one with `precision-gate noise`")
     })
 }

@@ -32,7 +32,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
 /// `precision-gate noise`
 pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = judge::policy(args.config.as_deref(), None)?;
-    let band = gate::loss::record(&args.runs, &policy.loss)?;
+    let band = gate::loss::record(&args.runs, &policy.loss, &args.fetching.fetcher())?;
     let name = args.output.display().to_string();
     std::fs::write(&args.output, json(&band)?).map_err(|error| Error::io(&name, &error))?;
     for (metric, noise) in &band.metrics {

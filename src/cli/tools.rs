@@ -12,7 +12,7 @@ use super::{Cli, InitArgs, SchemaOf, show};
 /// `precision-gate init`
 pub(crate) fn init(args: &InitArgs) -> Result<u8> {
     let policy = Policy { today: today(args.today.as_deref())?, ..Policy::default() };
-    show::say(&gate::init::policy_text(&args.baseline, &args.candidate, &policy)?)?;
+    show::say(&gate::init::policy_text(&args.baseline, &args.candidate, &policy, &args.fetching.fetcher())?)?;
     Ok(exit::PASS)
 }
 

@@ -149,7 +149,11 @@ pub fn compare_some(baseline: &TensorData, candidate: &TensorData, sample: Optio
 /// [`compare`] on a given instruction set.
 fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Result<PairStats> {
     let elements = baseline.elements();
-    Pair::new(arch, baseline, candidate)?.pieces(elements.div_ceil(CHUNK), |index| {
+    let pair = Pair::new(arch, baseline, candidate)?;
+    // Both are on their way before either is waited for.
+    baseline.expect();
+    candidate.expect();
+    pair.pieces(elements.div_ceil(CHUNK), |index| {
         Ranges::Whole(Some((index * CHUNK, elements.min((index + 1) * CHUNK))))
     })
 }

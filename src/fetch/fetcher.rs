@@ -269,7 +269,7 @@ impl Online {
         let clients = Clients { patience: settings.patience.clone(), resolve: settings.resolve.clone() };
         let background = Background::start()?;
         let memory = settings.max_memory.saturating_sub(OWN_MEMORY).max(LEAST_MEMORY);
-        let pool = Pool::new(background.clone(), memory);
+        let pool = Pool::new(background.clone(), memory, settings.patience.silence);
         Ok(Self { background, careful: clients.build(false)?, signed: clients.build(true)?, pool })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, TryFutureExt, TryStreamExt};
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Response, StatusCode, Url};
 use secrecy::SecretString;
@@ -15,7 +15,7 @@ use super::environment::Environment;
 use super::location::encode;
 use super::remote::Listing;
 use super::retry::{Failure, Retry};
-use super::store::{Object, Store};
+use super::store::{Object, Pieces, Store};
 use super::web::{self, Ask};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -133,7 +133,7 @@ impl WebServer {
         Ok(ask)
     }
 
-    async fn read_into(&self, object: &Object, range: Range<u64>, into: &mut Vec<u8>) -> Result<(), Failure> {
+    async fn open(&self, object: &Object, range: Range<u64>) -> Result<Pieces<'static>, Failure> {
         let ask = if object.key.is_empty() {
             self.ask.clone()
         } else {
@@ -144,7 +144,8 @@ impl WebServer {
             .await
             .map_err(|failure| Failure { error: with_help(failure.error), ..failure })?;
         self.check(object, &range, &response, &ask)?;
-        web::body(&ask.shown(), response, range.end - range.start, into).await
+        let shown = ask.shown();
+        Ok(response.bytes_stream().map_err(move |error| web::broken(&shown, &error)).boxed())
     }
 
     /// Whether the answer is the part that was asked for, of the file that was listed.
@@ -173,13 +174,8 @@ impl Store for WebServer {
         format!("{}{}", self.ask.shown(), object.key)
     }
 
-    fn read<'a>(
-        &'a self,
-        object: &'a Object,
-        range: Range<u64>,
-        into: &'a mut Vec<u8>,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(self.read_into(object, range, into))
+    fn read<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Pieces<'a> {
+        self.open(object, range).try_flatten_stream().boxed()
     }
 }
 

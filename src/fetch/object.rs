@@ -5,15 +5,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures_util::TryStreamExt;
-use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use opendal::{EntryMode, HttpTransporter, Metadata, OperationContext, Operator};
 use opendal_http_transport_reqwest::ReqwestTransport;
 
 use super::location::BucketLocation;
 use super::remote::Listing;
 use super::retry::{Failure, Retry};
-use super::store::{Object, Store};
+use super::store::{Object, Pieces, Store};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Most objects of one location that are listed.
@@ -78,18 +77,15 @@ impl Bucket {
         Ok(listing)
     }
 
-    async fn read_into(&self, object: &Object, range: Range<u64>, into: &mut Vec<u8>) -> Result<(), Failure> {
+    async fn open<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Result<Pieces<'a>, Failure> {
         let failed = |error: opendal::Error| self.failure(&object.key, &error);
         let mut request = self.operator.reader_with(&object.key);
         if let Some(etag) = &object.etag {
             request = request.if_match(etag);
         }
         let reader = request.await.map_err(failed)?;
-        let mut stream = reader.into_stream(range).await.map_err(failed)?;
-        while let Some(buffer) = stream.try_next().await.map_err(failed)? {
-            buffer.for_each(|part| into.extend_from_slice(&part));
-        }
-        Ok(())
+        let buffers = reader.into_stream(range).await.map_err(failed)?.map_err(failed);
+        Ok(buffers.map_ok(|buffer| stream::iter(Iterator::map(buffer, Ok))).try_flatten().boxed())
     }
 
     fn shown(&self, key: &str) -> String {
@@ -128,13 +124,8 @@ impl Store for Bucket {
         self.shown(&object.key)
     }
 
-    fn read<'a>(
-        &'a self,
-        object: &'a Object,
-        range: Range<u64>,
-        into: &'a mut Vec<u8>,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
-        Box::pin(self.read_into(object, range, into))
+    fn read<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Pieces<'a> {
+        self.open(object, range).try_flatten_stream().boxed()
     }
 }
 

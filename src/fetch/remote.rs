@@ -1,6 +1,8 @@
 //! Files in a store that gives ranges: read where they lie, never stored.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::pool::{Pool, PooledObject};
 use super::store::{Object, PatientStore};
@@ -53,7 +55,7 @@ impl RemoteFiles {
         let entries = entries.collect();
         let objects = (first_id..)
             .zip(listing.files)
-            .map(|(id, (_, object))| Arc::new(PooledObject { id, store: store.clone(), object }));
+            .map(|(id, (_, object))| Arc::new(PooledObject::new(id, store.clone(), object)));
         Self { location, entries, objects: objects.collect(), left_out: listing.left_out, pool }
     }
 }
@@ -75,6 +77,7 @@ impl Files for RemoteFiles {
         let found = self.entries.binary_search_by(|entry| entry.path.as_str().cmp(path)).ok();
         let object = found.and_then(|index| self.objects.get(index));
         let object = object.ok_or_else(|| Error::new(ErrorKind::NotFound, path, "is not at the location"))?;
+        object.readers.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(RemoteFile { name: path.to_owned(), object: object.clone(), pool: self.pool.clone() }))
     }
 }
@@ -101,5 +104,18 @@ impl ByteSource for RemoteFile {
             return Err(past_end(self, offset, buffer.len()));
         }
         self.pool.read(&self.object, offset, buffer)
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        self.pool.expect(&self.object, range.start..range.end.min(self.len()));
+    }
+}
+
+impl Drop for RemoteFile {
+    /// Whoever stops early leaves bytes on their way that nobody will come for.
+    fn drop(&mut self) {
+        if self.object.readers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.pool.release(&self.object);
+        }
     }
 }

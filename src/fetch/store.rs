@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use futures_util::future::BoxFuture;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 
 use super::retry::{Failure, Retry};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,18 +25,17 @@ pub(super) struct Object {
     pub(super) etag: Option<String>,
 }
 
+/// Bytes as they arrive.
+pub(super) type Pieces<'a> = BoxStream<'a, Result<Bytes, Failure>>;
+
 /// Something that gives ranges of objects.
 pub(super) trait Store: Send + Sync {
     /// How messages call an object.
     fn name(&self, object: &Object) -> String;
 
-    /// Appends the bytes of `range` to `into`, as they arrive: after a failure it holds what came until then.
-    fn read<'a>(
-        &'a self,
-        object: &'a Object,
-        range: Range<u64>,
-        into: &'a mut Vec<u8>,
-    ) -> BoxFuture<'a, Result<(), Failure>>;
+    /// The bytes of `range`, by one request that goes out when the first piece is asked for. While no piece is asked
+    /// for, the sender is made to wait; dropping the pieces ends the request.
+    fn read<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Pieces<'a>;
 }
 
 /// A store with its patience: one for all objects of a location.
@@ -52,38 +53,9 @@ impl PatientStore {
         Self { store, retry, given_up: AtomicU32::new(0), outage: OnceLock::new(), failure }
     }
 
-    /// Fills `bytes` with all of `range`. A try that was cut goes on where it was cut.
-    pub(super) async fn read(&self, object: &Object, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<()> {
-        if let Some(outage) = self.outage.get() {
-            return Err(outage.clone());
-        }
-        let mut tried = 0;
-        let outcome = loop {
-            match self.attempt(object, &range, bytes).await {
-                Ok(()) => break Ok(()),
-                Err(failure) => {
-                    if let Err(error) = self.retry.pause(&mut tried, failure).await {
-                        break Err(error);
-                    }
-                }
-            }
-        };
-        match &outcome {
-            Ok(()) => self.given_up.store(0, Ordering::Relaxed),
-            Err(error) if error.kind() == ErrorKind::Unavailable => self.note(error),
-            Err(_) => {}
-        }
-        outcome
-    }
-
-    async fn attempt(&self, object: &Object, range: &Range<u64>, bytes: &mut Vec<u8>) -> Result<(), Failure> {
-        let left = range.start + bytes.len() as u64..range.end;
-        self.store.read(object, left, bytes).await?;
-        let (found, wanted) = (bytes.len() as u64, range.end - range.start);
-        if found == wanted {
-            return Ok(());
-        }
-        Err(Failure::temporary(self.store.name(object), format!("{found} of {wanted} bytes arrived")))
+    /// Begins to read `range`.
+    pub(super) fn read<'a>(&'a self, object: &'a Object, range: Range<u64>) -> Reading<'a> {
+        Reading { from: self, object, range, pieces: None, rest: Bytes::new() }
     }
 
     /// When object after object cannot be had, the service is out, and waiting for each would take hours.
@@ -91,6 +63,69 @@ impl PatientStore {
         let _first = self.failure.set(error.clone());
         if self.given_up.fetch_add(1, Ordering::Relaxed) + 1 >= OUTAGE {
             let _first = self.outage.set(error.clone());
+        }
+    }
+}
+
+/// A range that is being read from front to back: one request, or more where it was cut.
+pub(super) struct Reading<'a> {
+    from: &'a PatientStore,
+    object: &'a Object,
+    /// What has not been taken yet.
+    range: Range<u64>,
+    pieces: Option<Pieces<'a>>,
+    /// What arrived beyond what was taken.
+    rest: Bytes,
+}
+
+impl Reading<'_> {
+    /// Appends the next `len` bytes to `into`. What was cut goes on where it was cut, as often as the store's patience
+    /// allows for these bytes.
+    pub(super) async fn take(&mut self, len: usize, into: &mut Vec<u8>) -> Result<()> {
+        if let Some(outage) = self.from.outage.get() {
+            return Err(outage.clone());
+        }
+        let (full, mut tried) = (into.len() + len, 0);
+        let outcome = loop {
+            match self.attempt(full, into).await {
+                Ok(()) => break Ok(()),
+                Err(failure) => {
+                    self.pieces = None;
+                    if let Err(error) = self.from.retry.pause(&mut tried, failure).await {
+                        break Err(error);
+                    }
+                }
+            }
+        };
+        match &outcome {
+            Ok(()) => self.from.given_up.store(0, Ordering::Relaxed),
+            Err(error) if error.kind() == ErrorKind::Unavailable => self.from.note(error),
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    async fn attempt(&mut self, full: usize, into: &mut Vec<u8>) -> Result<(), Failure> {
+        while into.len() < full {
+            if self.rest.is_empty() {
+                self.rest = self.next_piece().await?;
+            }
+            let part = self.rest.split_to(self.rest.len().min(full - into.len()));
+            into.extend_from_slice(&part);
+            self.range.start += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    async fn next_piece(&mut self) -> Result<Bytes, Failure> {
+        let (from, object, range) = (self.from, self.object, self.range.clone());
+        let pieces = self.pieces.get_or_insert_with(|| from.store.read(object, range.clone()));
+        match pieces.next().await {
+            Some(piece) => piece,
+            None => {
+                let message = format!("the answer ends {} bytes early", range.end - range.start);
+                Err(Failure::temporary(from.store.name(object), message))
+            }
         }
     }
 }

@@ -50,6 +50,8 @@ impl Clients {
             .connect_timeout(self.patience.connect)
             .read_timeout(self.patience.silence)
             .redirect(policy)
+            // Over HTTP/2, answers that wait for room would hold up those that others wait for: they share a window.
+            .http1_only()
             .no_gzip();
         for (host, address) in &self.resolve {
             builder = builder.resolve(host, *address);

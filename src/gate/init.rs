@@ -2,17 +2,19 @@
 
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use super::discover::{self, Inventory};
-use super::{Quiet, Request};
+use super::discover::Inventory;
+use super::{Quiet, Request, side as opened};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch;
+use crate::fetch::{Fetcher, Trust};
 use crate::policy::Policy;
 use crate::verdict::CheckId;
 
-/// The commented text of a policy file for `baseline` and `candidate`, as of `policy.today`.
-pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy) -> Result<String> {
-    let look = |location: &str| discover::look(fetch::open(location)?, None, &Quiet);
-    let (left, right) = (look(baseline)?, look(candidate)?);
+/// The commented text of a policy file for the locations `baseline` and `candidate`, as of `policy.today`.
+pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &Fetcher) -> Result<String> {
+    let look = |location: &str, trust| {
+        opened::look(fetcher.open(location, trust, &Quiet)?.files, fetcher.disk(), None, &Quiet)
+    };
+    let (left, right) = (look(baseline, Trust::Baseline)?, look(candidate, Trust::Any)?);
     let on_both_sides = |check: &&CheckId| left.has(**check) && right.has(**check);
     let checks: Vec<&str> = Request::ALL_CHECKS.iter().filter(on_both_sides).map(|check| check.as_str()).collect();
     let mut environment = Environment::new();

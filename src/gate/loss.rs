@@ -2,8 +2,8 @@
 
 use super::CheckOutcome;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch;
-use crate::gate::{Quiet, discover};
+use crate::fetch::{self, Fetcher, Trust};
+use crate::gate::{Quiet, Surroundings, side};
 use crate::judge::finding::verdict_of;
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, Settings};
@@ -21,10 +21,10 @@ use crate::verdict::{CheckId, Verdict};
 /// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
 /// finding.
 pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
-    check_by(baseline, candidate, policy, None)
+    check_by(baseline, candidate, policy, &Surroundings { fetcher: &Fetcher::default(), manifest: None })
 }
 
-/// [`check`], by the `recorded` band of the baseline's manifest where the policy names none.
+/// [`check`], by the recorded band of the baseline's manifest where the policy names none.
 ///
 /// # Errors
 /// As [`check`].
@@ -32,9 +32,11 @@ pub fn check_by(
     baseline: &[CurveFile],
     candidate: &[CurveFile],
     policy: &Policy,
-    recorded: Option<&NoiseBand>,
+    surroundings: &Surroundings<'_>,
 ) -> Result<CheckOutcome> {
-    let noise = if baseline.is_empty() || candidate.is_empty() { None } else { noise_of(&policy.loss)? };
+    let is_one_sided = baseline.is_empty() || candidate.is_empty();
+    let noise = if is_one_sided { None } else { noise_of(&policy.loss, surroundings.fetcher)? };
+    let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
     Ok(judge(baseline, candidate, policy, noise.as_ref().or(recorded)))
 }
 
@@ -85,22 +87,22 @@ pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
 }
 
 /// The noise band the policy names: a recorded file, or repeats to record one from.
-fn noise_of(policy: &LossPolicy) -> Result<Option<NoiseBand>> {
+fn noise_of(policy: &LossPolicy, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
     match policy.noise.0.as_slice() {
         [] => Ok(None),
-        [path] => match band_file(path)? {
+        [path] => match band_file(path, fetcher)? {
             Some(band) => Ok(Some(band)),
-            None => record(&policy.noise.0, policy).map(Some),
+            None => record(&policy.noise.0, policy, fetcher).map(Some),
         },
-        runs => record(runs, policy).map(Some),
+        runs => record(runs, policy, fetcher).map(Some),
     }
 }
 
-/// A recorded band, where `path` is one.
-pub fn band_file(path: &str) -> Result<Option<NoiseBand>> {
+/// A recorded band, where one lies at `location`.
+pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
     /// A band holds a few hundred numbers per metric.
     const LARGEST: u64 = 64 << 20;
-    let files = fetch::open(path)?;
+    let files = fetcher.open(location, Trust::Baseline, &Quiet)?.files;
     let [entry] = files.list() else { return Ok(None) };
     let source = files.open(&entry.path)?;
     let mut head = vec![0; usize::try_from(source.len().min(256)).unwrap_or_default()];
@@ -110,7 +112,8 @@ pub fn band_file(path: &str) -> Result<Option<NoiseBand>> {
     }
     let bytes = fetch::read_all(source.as_ref(), LARGEST)?;
     let damaged = |message: String| {
-        Error::new(ErrorKind::Policy, path, message).with_help("record it again with `precision-gate noise`")
+        Error::new(ErrorKind::Policy, files.location(), message)
+            .with_help("record it again with `precision-gate noise`")
     };
     let band: NoiseBand = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if band.precision_gate_noise != NoiseBand::LAYOUT {
@@ -122,21 +125,26 @@ pub fn band_file(path: &str) -> Result<Option<NoiseBand>> {
     Ok(Some(band))
 }
 
-/// Records a noise band from repeats: several runs, or one folder with a run in each entry.
-pub fn record(runs: &[String], policy: &LossPolicy) -> Result<NoiseBand> {
+/// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry.
+pub fn record(runs: &[String], policy: &LossPolicy, fetcher: &Fetcher) -> Result<NoiseBand> {
     let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
+    let mut locations = Vec::new();
     for run in runs {
-        let inventory = discover::look(fetch::open(run)?, log_pattern(policy)?.as_ref(), &Quiet)?;
+        let files = fetcher.open(run, Trust::Baseline, &Quiet)?.files;
+        let inventory = side::look(files, fetcher.disk(), log_pattern(policy)?.as_ref(), &Quiet)?;
+        // Not as it was given, which may hold a secret.
+        let location = inventory.location().to_owned();
+        locations.push(location.clone());
         if let [_] = runs {
-            found.extend(repeats_in(run, inventory.curves));
+            found.extend(repeats_in(&location, inventory.curves));
         } else {
-            found.push((run.clone(), inventory.curves));
+            found.push((location, inventory.curves));
         }
     }
     found.retain(|(_, curves)| !curves.is_empty());
     if found.len() < 2 {
         let message = format!("noise needs two repeats at least, better three; {} with curves were found", found.len());
-        return Err(Error::new(ErrorKind::Usage, runs.join(", "), message)
+        return Err(Error::new(ErrorKind::Usage, locations.join(", "), message)
             .with_help("give several runs of the same case, or a folder with one run per entry"));
     }
     Ok(compare_all(&found))

@@ -177,6 +177,14 @@ impl TensorData {
         self.source.name()
     }
 
+    /// Says that all elements are about to be read in order.
+    pub(crate) fn expect(&self) {
+        if self.dense {
+            let (start, len) = (self.placement.offset, self.elements * self.dtype.size() as u64);
+            self.source.expect(start..start + len);
+        }
+    }
+
     /// Fills `buffer` with whole elements in row-major order, little-endian, from `start_element` on.
     ///
     /// # Errors

@@ -7,14 +7,21 @@ use predicates::str::contains;
 use super::objects::{fixture, location, sides, upload};
 use super::server::{Fault, Server};
 
-fn gate(server: &Server, folder: &std::path::Path, baseline: &str, candidate: &str) -> Command {
+/// The binary, with credentials of the server's bucket and nothing else from here.
+fn binary(folder: &std::path::Path) -> Command {
     let mut command = Command::cargo_bin("precision-gate").expect("built");
     command
         .current_dir(folder)
         .env_clear()
         .env("AWS_ACCESS_KEY_ID", "access")
         .env("AWS_SECRET_ACCESS_KEY", "s3cret")
-        .env("HOME", folder)
+        .env("HOME", folder);
+    command
+}
+
+fn gate(server: &Server, folder: &std::path::Path, baseline: &str, candidate: &str) -> Command {
+    let mut command = binary(folder);
+    command
         .args(["run", "--baseline", &location(server, baseline), "--candidate", &location(server, candidate)])
         .args(["--max-disk", "10MB", "--max-memory", "256MB", "--today", "2026-11-21", "--color", "never"]);
     command
@@ -37,4 +44,23 @@ fn exit_codes_say_whether_the_run_or_the_world_failed() {
     denied.assert().code(3).stderr(contains("access is denied").and(contains("AWS_ACCESS_KEY_ID")));
     let mut wrong = gate(&server, folder.path(), "gpu?acess=1", "npu");
     wrong.assert().code(2);
+}
+
+#[test]
+fn a_policy_and_a_noise_band_are_made_of_runs_in_a_bucket() {
+    let folder = tempfile::tempdir().expect("folder");
+    let server = Server::start();
+    let [gpu, npu] = sides(&fixture("loss/aligned_bf16"));
+    upload(&server, &gpu, "/bucket/gpu");
+    upload(&server, &npu, "/bucket/npu");
+    let at = |key: &str| location(&server, key);
+    let sides = [at("gpu"), at("npu")];
+    binary(folder.path()).arg("init").args(&sides).assert().code(0).stdout(contains("s3://bucket/npu"));
+    binary(folder.path()).arg("noise").args(&sides).assert().code(0).stdout(contains("loss: head"));
+    let band = std::fs::read(folder.path().join("noise.json")).expect("written");
+    assert!(!String::from_utf8_lossy(&band).contains("127.0.0.1"), "locations without what may be secret");
+    server.put("/bucket/noise.json", &band);
+    let mut loss = binary(folder.path());
+    loss.arg("loss").args(&sides).args(["--noise", &at("noise.json")]).assert().code(0);
+    loss.args(["--noise", &at("none")]).assert().code(2).stderr(contains("s3://bucket/none: is not there"));
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::ops;
 use std::sync::{Arc, OnceLock};
 
 use super::{Archive, Cursor, Limits, Member, tar};
@@ -70,6 +71,7 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> {
     let head = head(&source)?;
     if is_compressed(&head) {
+        source.expect(0..source.len());
         let mut first = Vec::new();
         let begun = Read::take(&mut *expanded(&source, &head), HEAD as u64).read_to_end(&mut first);
         if begun.is_ok() && !tar::recognise(&first) {
@@ -225,6 +227,11 @@ impl ByteSource for Part {
             return Err(past_end(self, offset, buffer.len()));
         }
         self.source.read_at(self.range.offset + offset, buffer)
+    }
+
+    fn expect(&self, range: ops::Range<u64>) {
+        let [start, end] = [range.start, range.end].map(|at| self.range.offset + at.min(self.range.len));
+        self.source.expect(start..end);
     }
 
     fn in_memory(&self) -> Option<&[u8]> {
