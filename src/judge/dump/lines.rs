@@ -8,10 +8,10 @@ use crate::judge::operation::{OperationLine, Shown, State};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind, Value};
 use crate::read::json::Json;
 
-/// One line per value of the unit.
-pub fn of_unit(input: &UnitInput<'_>, flows: &[OperationFlow]) -> Vec<OperationLine> {
+/// One line per value of the unit, each made when it is asked for.
+pub fn of_unit<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow]) -> impl Iterator<Item = OperationLine> + 'a {
     let operations = input.comparison.operations.iter().zip(flows).enumerate();
-    operations.flat_map(|(order, (comparison, flow))| of_operation(input, order, comparison, flow)).collect()
+    operations.flat_map(move |(order, (comparison, flow))| of_operation(input, order, comparison, flow))
 }
 
 fn of_operation(

@@ -8,7 +8,6 @@ use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
 use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
-use crate::judge::operation::OperationLine;
 use crate::judge::settle::settle;
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint};
 use crate::policy::Policy;
@@ -48,8 +47,8 @@ pub struct JudgedUnit {
     pub findings: Vec<Finding>,
     /// What waivers cover.
     pub waived: Vec<WaivedFinding>,
-    /// One line per value.
-    pub operations: Vec<OperationLine>,
+    /// How errors flow through its operations; [`lines`] makes their lines of it.
+    pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
     /// Whether anything differs beyond noise.
@@ -93,10 +92,10 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         unit,
         findings: settled.findings,
         waived: settled.waived,
-        operations: lines::of_unit(input, &flows),
         largest_error: view.largest_error(),
         limits_used,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
+        flows,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,10 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         by_key(&candidate.keys(debug), &baseline.keys(debug))
     };
     let mapped: HashMap<&str, &str> = matching.rows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
-    let by_name: HashMap<&str, usize> = baseline.names().enumerate().map(|(row, name)| (name, row)).collect();
+    let by_name: HashMap<&str, usize> = match mapped.is_empty() {
+        true => HashMap::new(),
+        false => baseline.names().enumerate().map(|(row, name)| (name, row)).collect(),
+    };
     let rows = candidate.rows.iter().zip(candidate.names()).zip(partners);
     rows.map(|((row, name), partner)| {
         let partner = mapped.get(name).map_or(partner, |to| by_name.get(to).copied());
@@ -124,7 +128,7 @@ impl<'a> Side<'a> {
     }
 
     /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.
-    fn keys(&self, debug: bool) -> Vec<String> {
+    fn keys(&self, debug: bool) -> Vec<Key> {
         let mut order: HashMap<String, u64> = HashMap::new();
         let keys: Vec<Option<String>> = self
             .operations
@@ -143,12 +147,12 @@ impl<'a> Side<'a> {
         self.rows.iter().map(|row| self.key(row, keys.get(row.op).and_then(Option::as_deref))).collect()
     }
 
-    fn key(&self, row: &Row<'_>, numbered: Option<&str>) -> String {
+    fn key(&self, row: &Row<'_>, numbered: Option<&str>) -> Key {
         let op = self.operations.get(row.op);
         match (numbered, op) {
-            (Some(numbered), _) => format!("{numbered}{}", row.suffix),
-            (None, Some(op)) if op.renamed != op.name => format!("{}{}", op.renamed, row.suffix),
-            _ => row.name.to_owned(),
+            (Some(numbered), _) => key_of(&format!("{numbered}{}", row.suffix)),
+            (None, Some(op)) if op.renamed != op.name => key_of(&format!("{}{}", op.renamed, row.suffix)),
+            _ => key_of(row.name),
         }
     }
 
@@ -199,13 +203,33 @@ fn rename<'a>(name: &'a str, modules: &[(String, String)]) -> Cow<'a, str> {
     if renamed == module { name } else { Cow::Owned(format!("{prefix}.{renamed}{call}")) }
 }
 
+/// Stands for a text: 128 bits that no two of a dump's texts share by chance, in place of hundreds.
+type Key = [u64; 2];
+
+fn key_of(text: &str) -> Key {
+    std::array::from_fn(|seed| {
+        let mut hash = DefaultHasher::new();
+        (seed, text).hash(&mut hash);
+        hash.finish()
+    })
+}
+
 /// For every candidate key, the baseline row with the same key. Rows that share a key pair in order.
-fn by_key(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
-    let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
-    for (row, key) in baseline.iter().enumerate() {
-        waiting.entry(key).or_default().push_back(row);
+fn by_key(candidate: &[Key], baseline: &[Key]) -> Vec<Option<usize>> {
+    let in_order = |keys: &[Key]| {
+        let mut rows: Vec<(Key, usize)> = keys.iter().copied().zip(0..).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let mut partners = vec![None; candidate.len()];
+    let mut waiting = in_order(baseline).into_iter().peekable();
+    for (key, row) in in_order(candidate) {
+        while waiting.next_if(|(other, _)| *other < key).is_some() {}
+        if let Some(partner) = partners.get_mut(row) {
+            *partner = waiting.next_if(|(other, _)| *other == key).map(|(_, row)| row);
+        }
     }
-    candidate.iter().map(|key| waiting.get_mut(key.as_str()).and_then(VecDeque::pop_front)).collect()
+    partners
 }
 
 /// Matches keys in order of appearance: two queues grow in step; the newest candidate takes the oldest waiting
