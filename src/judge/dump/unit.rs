@@ -269,7 +269,7 @@ impl<'a> View<'a> {
                 findings.push(
                     Finding::new(&rules::TENSOR_UNREADABLE, row)
                         .with("unit", self.place())
-                        .with("reason", reason.as_str()),
+                        .with("reason", reason.as_ref()),
                 );
             } else if leaf.measured.is_none() {
                 let side = if leaf.pair.baseline.is_none() { "baseline" } else { "candidate" };
@@ -321,7 +321,7 @@ impl<'a> View<'a> {
         preset: TensorPreset,
     ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, PresetOutcome)> {
         self.leaf_comparisons().filter_map(move |(operation, leaf)| {
-            let outcome = preset::apply(preset, leaf.stats.as_deref()?, leaf.closeness.as_ref())?;
+            let outcome = preset::apply(preset, leaf.stats.as_deref()?, leaf.closeness.as_deref())?;
             Some((operation, leaf, outcome))
         })
     }

@@ -50,7 +50,7 @@ impl Half {
 
     fn of_tensor(record: &TensorRecord) -> Self {
         Self {
-            dtype: record.dtype.clone(),
+            dtype: record.dtype.to_string(),
             shape: shape_text(&record.shape),
             requires_grad: match record.requires_grad {
                 Some(true) => "True",
@@ -58,8 +58,8 @@ impl Half {
                 None => NOTHING,
             },
             statistics: tensor_statistics(record),
-            hash: record.checksum.clone().unwrap_or_else(|| hash::of_text("")),
-            data_name: record.data_name.clone().unwrap_or_else(|| NO_FILE.into()),
+            hash: record.checksum.as_deref().map_or_else(|| hash::of_text(""), str::to_owned),
+            data_name: record.data_name.as_deref().unwrap_or(NO_FILE).to_owned(),
             ..Self::missing()
         }
     }
@@ -168,7 +168,7 @@ pub(super) fn statistics_of(leaf: &Leaf) -> [Cell; 4] {
 
 /// msprobe turns the truth values of a tensor's record into text, those of scalars not.
 fn tensor_statistics(record: &TensorRecord) -> [Cell; 4] {
-    [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(value) {
+    [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(&value.json()) {
         truth @ Cell::Bool(_) => Cell::Text(truth.text()),
         other => other,
     })

@@ -78,8 +78,9 @@ fn family(dtype: &str) -> Option<&'static str> {
 
 /// The rows of one side.
 struct Side<'a> {
+    dump: &'a Dump,
     operations: Vec<Op<'a>>,
-    rows: Vec<Row<'a>>,
+    rows: Vec<Row>,
 }
 
 struct Op<'a> {
@@ -87,19 +88,16 @@ struct Op<'a> {
     renamed: Cow<'a, str>,
 }
 
-struct Row<'a> {
+struct Row {
     place: Place,
     /// Index in `Side::operations`.
     op: usize,
-    name: &'a str,
-    /// The name without its operation's name.
-    suffix: &'a str,
 }
 
 impl<'a> Side<'a> {
     /// Lists the rows; operations with names outside the grammar have none, except in `debug.json`.
     fn new(dump: &'a Dump, debug: bool, modules: Option<&[(String, String)]>) -> Self {
-        let mut side = Self { operations: Vec::new(), rows: Vec::new() };
+        let mut side = Self { dump, operations: Vec::new(), rows: Vec::new() };
         for (index, operation) in dump.operations.iter().enumerate() {
             if !debug && !is_compared(&operation.name) {
                 continue;
@@ -111,20 +109,23 @@ impl<'a> Side<'a> {
 
     fn add(&mut self, index: usize, operation: &'a Operation, modules: Option<&[(String, String)]>) {
         let op = self.operations.len();
-        for (leaf, value) in operation.leaves.iter().enumerate() {
-            self.rows.push(Row {
-                place: Place { operation: index, leaf },
-                op,
-                name: &value.row,
-                suffix: value.row.strip_prefix(operation.name.as_str()).unwrap_or(&value.row),
-            });
-        }
+        self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place { operation: index, leaf }, op }));
         let name = operation.name.as_str();
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
     }
 
     fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.rows.iter().map(|row| row.name)
+        self.rows.iter().map(|row| self.name(row))
+    }
+
+    fn name(&self, row: &Row) -> &'a str {
+        row.place.of(self.dump).map_or("", |leaf| &leaf.row)
+    }
+
+    /// The name without its operation's name.
+    fn suffix(&self, row: &Row) -> &'a str {
+        let name = self.name(row);
+        self.operations.get(row.op).and_then(|op| name.strip_prefix(op.name)).unwrap_or(name)
     }
 
     /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.
@@ -147,19 +148,22 @@ impl<'a> Side<'a> {
         self.rows.iter().map(|row| self.key(row, keys.get(row.op).and_then(Option::as_deref))).collect()
     }
 
-    fn key(&self, row: &Row<'_>, numbered: Option<&str>) -> Key {
+    fn key(&self, row: &Row, numbered: Option<&str>) -> Key {
         let op = self.operations.get(row.op);
         match (numbered, op) {
-            (Some(numbered), _) => key_of(&format!("{numbered}{}", row.suffix)),
-            (None, Some(op)) if op.renamed != op.name => key_of(&format!("{}{}", op.renamed, row.suffix)),
-            _ => key_of(row.name),
+            (Some(numbered), _) => key_of(&format!("{numbered}{}", self.suffix(row))),
+            (None, Some(op)) if op.renamed != op.name => key_of(&format!("{}{}", op.renamed, self.suffix(row))),
+            _ => key_of(self.name(row)),
         }
     }
 
     /// The key of every row without call numbers.
     fn fuzzy_keys(&self) -> Vec<String> {
         let stems: Vec<String> = self.operations.iter().map(|op| without_call(&op.renamed)).collect();
-        self.rows.iter().map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), row.suffix)).collect()
+        self.rows
+            .iter()
+            .map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), self.suffix(row)))
+            .collect()
     }
 }
 
