@@ -127,40 +127,35 @@ impl Stored for f16 {
     }
 }
 
-/// The values of `float16`s: whole registers by the instruction for it where the widest vector unit is there.
+/// The values of `float16`s: whole registers by the instruction for it where the widest vector unit is there. Without
+/// one this is slow, and converting beforehand is better ([`converts_halves`]).
 #[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "no instruction is asked for there"))]
 fn widened_halves<S: Simd, const N: usize>(simd: S, stored: &[f16; N]) -> [f32; N] {
     let mut numbers = [0.0; N];
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>()
-        && N % 16 == 0
-    {
+    if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>().filter(|_| N.is_multiple_of(16)) {
         for (to, from) in numbers.as_chunks_mut::<16>().0.iter_mut().zip(stored.as_chunks::<16>().0) {
             *to = pulp::cast(simd.avx512f._mm512_cvtph_ps(pulp::cast(from.map(f16::to_bits))));
         }
         return numbers;
     }
     for (to, from) in numbers.iter_mut().zip(stored) {
-        *to = widened_half(from.to_bits());
+        *to = from.to_f32_const();
     }
     numbers
 }
 
-/// The value of a `float16`, in steps that a vector unit takes for all lanes at once; no number below the normal
-/// range of `f32` takes part, which processors are slow at. NaN is some NaN.
-#[inline(always)]
-fn widened_half(raw: u16) -> f32 {
-    /// From the exponent of one type to that of the other.
-    const REBIAS: u32 = (127 - 15) << 23;
-    /// 2⁻¹⁴, in whose units of the last place the numbers below the normal range of `float16` are counted.
-    const SMALLEST_NORMAL: f32 = f32::from_bits(REBIAS + (1 << 23));
-    let magnitude = u32::from(raw & 0x7fff) << 13;
-    let normal = magnitude + REBIAS;
-    let small = f32::from_bits(magnitude | SMALLEST_NORMAL.to_bits()) - SMALLEST_NORMAL;
-    let special = magnitude | 0x7f80_0000;
-    let finite = choose(magnitude < 1 << 23, small.to_bits(), normal);
-    let bits = choose(magnitude >= 31 << 23, special, finite);
-    f32::from_bits(bits | u32::from(raw & 0x8000) << 16)
+/// Whether `float16`s are converted in the kernel's registers at the speed of `bfloat16`s.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn converts_halves(arch: Arch) -> bool {
+    matches!(arch, Arch::V4(_))
+}
+
+/// Other machines convert beforehand.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn converts_halves(_: Arch) -> bool {
+    false
 }
 
 #[inline(always)]

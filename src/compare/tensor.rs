@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::convert;
 use super::detail::{Detail, Largest};
-use super::kernel::{Lanes, Sums};
+use super::kernel::{Lanes, Sums, converts_halves};
 use super::sample::{Runs, Sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
@@ -367,7 +367,7 @@ impl Scheme for Narrow {
         // The commonest pairs need no buffer between.
         let is_finite = if let Some((b, c)) = strip.as_stored(Dtype::BF16).filter(|_| !is_equal) {
             self.0.take::<bf16>(arch, b, c)
-        } else if let Some((b, c)) = strip.as_stored(Dtype::F16).filter(|_| !is_equal) {
+        } else if let Some((b, c)) = strip.as_stored(Dtype::F16).filter(|_| !is_equal && converts_halves(arch)) {
             self.0.take::<f16>(arch, b, c)
         } else {
             let b = narrow_values(arch, strip.baseline, left);

@@ -170,3 +170,58 @@ impl Reader {
         Ok(len > 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(order: u64, state: &str) -> String {
+        format!(
+            r#"{{"step":0,"rank":0,"order":{order},"op":"a","tensor":"\\"state\\":\\"agrees\\"","kind":"input","state":"{state}","metrics":{{"m{order}":1.0}},"baseline":null,"candidate":null}}"#
+        )
+    }
+
+    fn beside(text: &str) -> Result<(tempfile::TempDir, Lines<'static>)> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("operations.jsonl"), text).expect("written");
+        Lines::beside(&folder.path().join("result.json")).map(|lines| (folder, lines))
+    }
+
+    fn orders(lines: &Lines<'_>, first: Wanted, next: Wanted) -> Vec<u64> {
+        let mut orders = Vec::new();
+        let read = lines.each(first, |line| {
+            orders.push(line.order);
+            Ok(next)
+        });
+        read.expect("sound");
+        orders
+    }
+
+    #[test]
+    fn lines_of_a_file_are_those_of_memory() {
+        let text: Vec<String> = ["agrees", "differs", "agrees", "not-compared"]
+            .iter()
+            .zip(0..)
+            .map(|(state, at)| line(at, state))
+            .collect();
+        let kept: Vec<OperationLine> = text.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
+        let (_folder, file) = beside(&text.join("\n")).expect("sound");
+        let memory = Lines::from(kept.as_slice());
+        assert_eq!(file.census, memory.census);
+        assert_eq!((file.census.total, file.census.telling, file.census.metrics.len()), (4, 2, 4));
+        for lines in [&file, &memory] {
+            assert_eq!(orders(lines, Wanted::All, Wanted::All), [0, 1, 2, 3]);
+            assert_eq!(orders(lines, Wanted::Telling, Wanted::Telling), [1, 3]);
+            assert_eq!(orders(lines, Wanted::All, Wanted::Nothing), [0]);
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_named_and_a_missing_file_has_none() {
+        let error = beside(&format!("{}\n{{", line(0, "agrees"))).expect_err("damaged");
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("operations.jsonl:2"), "{error}");
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(Lines::beside(&folder.path().join("result.json")).expect("none").census, Census::default());
+    }
+}
