@@ -18,21 +18,21 @@ mod side;
 use std::sync::Arc;
 
 use crate::compare::book::Book;
-use crate::diagnose::next_dump::{self, Situation};
+use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::diagnose::{self, Diagnosis};
 use crate::error::Result;
 use crate::fetch::{Fetcher, Files, Trust};
 use crate::gate::baseline::manifest::Manifest;
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::left_out;
-use crate::judge::operation::OperationLine;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
 use crate::judge::unit::{Check, Unit};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
-use crate::report::{ArtifactRow, GateResult, Outcome, Run, SCHEMA_VERSION, Tool};
+use crate::report::sink::{Kept, Sink};
+use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::Inventory;
 
@@ -69,10 +69,10 @@ pub struct CheckOutcome {
     pub findings: Vec<Finding>,
     /// What waivers cover.
     pub waived: Vec<WaivedFinding>,
-    /// One line per compared tensor.
-    pub operations: Vec<OperationLine>,
-    /// Tables as msprobe writes them.
+    /// Tables that do not grow with what is compared; others have gone to the sink.
     pub tables: Vec<Table>,
+    /// What operations weigh that the next dump may hold.
+    pub sizes: Sizes,
     /// Likely causes that its artifacts show by themselves.
     pub diagnoses: Vec<Diagnosis>,
 }
@@ -84,44 +84,62 @@ impl CheckOutcome {
             check: Check { id, verdict: Verdict::Skipped, items: Vec::new(), units: Vec::new() },
             findings: Vec::new(),
             waived: Vec::new(),
-            operations: Vec::new(),
             tables: Vec::new(),
+            sizes: Sizes::default(),
             diagnoses: Vec::new(),
         }
     }
 }
 
-/// Runs the gate.
+/// What the checks of a run share.
+#[derive(Clone, Copy)]
+pub struct Shared<'a> {
+    /// What to judge.
+    pub request: &'a Request,
+    /// Which tensors are measured.
+    pub book: &'a Book,
+    /// Where lines and tables go.
+    pub sink: &'a dyn Sink,
+    /// Who is told how far it got.
+    pub progress: &'a dyn Progress,
+}
+
+/// Runs the gate, and keeps every line and table in memory.
 ///
 /// An error means that nothing could be judged at all (a path that is not there); damage inside an artifact is a
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
-    let (fetcher, book) = (Fetcher::default(), Book::default());
-    run_by(request, &Surroundings { fetcher: &fetcher, manifest: None }, &book, progress)
+    let (fetcher, kept) = (Fetcher::default(), Kept::default());
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &kept };
+    let judged = run_by(request, &surroundings, &Book::default(), progress)?;
+    Ok(kept.into_outcome(judged))
 }
 
-/// What a run takes from outside of its request.
+/// What a run takes from outside of its request, and where it puts what grows with it.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Opens both locations.
     pub fetcher: &'a Fetcher,
     /// The baseline's manifest, where it was named by one.
     pub manifest: Option<&'a Manifest>,
+    /// Takes lines of operations and tables.
+    pub sink: &'a dyn Sink,
 }
 
 /// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `book` to say
 /// which tensors are measured and what is known of them.
 ///
 /// # Errors
-/// As [`run`]; and where the outside world fails before anything could be looked at.
+/// As [`run`]; where the outside world fails before anything could be looked at; and what the sink gives.
 pub fn run_by(
     request: &Request,
     surroundings: &Surroundings<'_>,
     book: &Book,
     progress: &dyn Progress,
-) -> Result<Outcome> {
+) -> Result<Judged> {
     let pattern = loss::log_pattern(&request.policy.loss)?;
-    let Surroundings { fetcher, manifest } = *surroundings;
+    let Surroundings { fetcher, manifest, sink } = *surroundings;
+    let shared = Shared { request, book, sink, progress };
     let opening = side::Opening { fetcher, policy: &request.policy, pattern: pattern.as_ref(), progress };
     progress.begin("looking for artifacts", 0);
     let (baseline, candidate) = rayon::join(
@@ -137,12 +155,8 @@ pub fn run_by(
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
     }
-    let mut outcome = Outcome {
-        result: empty_result(request, &baseline, &candidate),
-        operations: vec![],
-        tables: vec![],
-        required_unread: false,
-    };
+    let mut outcome = Judged { result: empty_result(request, &baseline, &candidate), required_unread: false };
+    let mut sizes = Sizes::default();
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
     if general.findings.is_empty() {
@@ -154,7 +168,7 @@ pub fn run_by(
         let mut part = match id {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
             CheckId::Loss => loss::check_by(&baseline.curves, &candidate.curves, &request.policy, surroundings)?,
-            CheckId::Dump => dump::check(&baseline, &candidate, request, book, progress),
+            CheckId::Dump => dump::check(&baseline, &candidate, &shared)?,
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
             CheckId::Artifacts | CheckId::Policy => continue,
         };
@@ -165,8 +179,10 @@ pub fn run_by(
         outcome.result.checks.push(part.check);
         outcome.result.findings.extend(part.findings);
         outcome.result.waived.extend(part.waived);
-        outcome.operations.extend(part.operations);
-        outcome.tables.extend(part.tables);
+        part.tables.into_iter().try_for_each(|table| sink.table(table.into()))?;
+        if *id == CheckId::Dump {
+            sizes = part.sizes;
+        }
         outcome.result.diagnoses.extend(part.diagnoses);
     }
     let of_policy = waiver_findings(&request.policy, &outcome.result.waived);
@@ -180,21 +196,20 @@ pub fn run_by(
     };
     outcome.result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
-    diagnose(&mut outcome);
+    diagnose(&mut outcome.result, &sizes);
     outcome.required_unread = is_unread(&outcome.result, &request.policy, &baseline, &candidate);
     Ok(outcome)
 }
 
 /// Turns what single checks show into one story, and says what to collect next.
-fn diagnose(outcome: &mut Outcome) {
-    let Outcome { result, operations, .. } = outcome;
+fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
     let shown = std::mem::take(&mut result.diagnoses);
     result.diagnoses = diagnose::story(shown, &run);
     result.next_dump = next_dump::plan(&Situation {
         culprit: result.culprit.as_ref(),
         checks: &result.checks,
-        operations,
+        sizes,
         diagnoses: &result.diagnoses,
     });
 }

@@ -8,9 +8,11 @@ pub mod causes;
 pub mod code_quality;
 pub mod curve;
 pub mod escape;
+pub mod folder;
 pub mod frame;
 pub mod issue;
 pub mod junit;
+pub mod lines;
 pub mod load;
 pub mod mermaid;
 pub mod messages;
@@ -20,6 +22,7 @@ pub mod page;
 pub mod phrases;
 pub mod plot;
 pub mod sarif;
+pub mod sink;
 pub mod source;
 pub mod summary;
 pub mod templates;
@@ -43,7 +46,16 @@ use crate::verdict::{Profile, Side, Verdict};
 /// Version of `result.json`'s layout.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What a run gives: the result, and the tables that go beside it.
+/// What a run gives.
+#[derive(Debug)]
+pub struct Judged {
+    /// The result, without message texts.
+    pub result: GateResult,
+    /// Whether a check that the policy requires is there, and no unit of it could be read.
+    pub required_unread: bool,
+}
+
+/// What a run gives, with what it gave to its sink.
 #[derive(Debug)]
 pub struct Outcome {
     /// The result, without message texts.

@@ -10,8 +10,9 @@ use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
+use precision_gate::report::folder::Folder;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::{Outcome, Source};
+use precision_gate::report::{GateResult, Source};
 use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
@@ -109,7 +110,7 @@ fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) 
 
 /// What a judgement was, and what the command ends with.
 pub(crate) struct Judged {
-    pub(crate) outcome: Outcome,
+    pub(crate) result: GateResult,
     pub(crate) code: u8,
 }
 
@@ -134,7 +135,7 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<(Request
 pub(crate) fn judge_by(
     common: &CommonArgs,
     request: &Request,
-    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Outcome>,
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<report::Judged>,
 ) -> Result<u8> {
     let templates = templates(common, &request.policy)?;
     evaluate(common, request, &templates, None, run).map(|judged| judged.code)
@@ -146,34 +147,35 @@ pub(crate) fn evaluate(
     request: &Request,
     templates: &Templates,
     source: Option<Source>,
-    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Outcome>,
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<report::Judged>,
 ) -> Result<Judged> {
     let (request, manifest) = prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref() };
-    let mut outcome = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
+    let folder = Folder::new(&common.out, common.xlsx);
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder };
+    let report::Judged { mut result, required_unread } =
+        run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
-    outcome.result.source = source;
+    result.source = source;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,
         templates,
         source_root: source_root(common, &request),
-        xlsx: common.xlsx,
     };
-    report::write::all(&mut outcome, &options)?;
-    show::summary(&outcome.result, &common.out, documents)?;
-    let unavailable = fetcher.failure().filter(|_| outcome.result.verdict == Verdict::Incomplete);
+    report::write::all(&mut result, folder, &options)?;
+    show::summary(&result, &common.out, documents)?;
+    let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
     if let Some(error) = &unavailable {
         eprintln!("error: {error}");
     }
     let code = match () {
         () if unavailable.is_some() => exit::UNAVAILABLE,
-        () if outcome.required_unread => exit::USAGE,
-        () => exit::of_verdict(outcome.result.verdict, common.warn_exit_code),
+        () if required_unread => exit::USAGE,
+        () => exit::of_verdict(result.verdict, common.warn_exit_code),
     };
-    Ok(Judged { outcome, code })
+    Ok(Judged { result, code })
 }
 
 /// The folder whose lines findings point at.

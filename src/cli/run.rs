@@ -87,7 +87,7 @@ fn judge_and_tell(
         gate::run_by(request, from, &book, progress)
     };
     let judged = judge::evaluate(&args.common, &request, &templates, source(&surroundings.place), look)?;
-    let result = &judged.outcome.result;
+    let result = &judged.result;
     let source_root: Option<&Path> = judge::source_root(&args.common, &request);
     let (language, out) = (args.common.documents.lang, args.common.out.as_path());
     let (templates, notes) = (&templates, notes.as_slice());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::report::lines::Lines;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, load, terminal, write};
 
@@ -40,7 +41,7 @@ pub(crate) fn say(text: &str) -> Result<()> {
 /// `precision-gate report`: exits 0 whatever the verdict, which is that of an earlier run.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
-    let operations = load::operations_beside(&args.result)?;
+    let lines = Lines::beside(&args.result)?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let out = args.out.as_deref().or(beside).unwrap_or_else(|| Path::new("."));
     let templates = templates(args.documents.templates.as_deref())?;
@@ -49,9 +50,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         language: args.documents.lang,
         templates: &templates,
         source_root: args.documents.source_root.as_deref(),
-        xlsx: false,
     };
-    write::documents(&result, &operations, &options)?;
+    write::documents(&result, &lines, &options)?;
     summary(&result, out, &args.documents)?;
     Ok(exit::PASS)
 }

@@ -14,7 +14,7 @@ use super::tensor::{self, PairStats};
 use crate::dtype::Dtype;
 use crate::error::Result;
 use crate::pair::dump::{LeafPair, OperationPair};
-use crate::read::dump::{Dump, DumpFolder, Operation, TensorKind, TensorRecord, Value};
+use crate::read::dump::{Dump, DumpFolder, Operation, Statistic, TensorKind, TensorRecord, Value};
 use crate::read::json::Json;
 
 /// How two values compare.
@@ -179,7 +179,7 @@ struct Four {
 
 impl Four {
     fn of(record: &TensorRecord) -> Self {
-        let [max, min, mean, norm] = [&record.max, &record.min, &record.mean, &record.norm].map(Json::as_f64);
+        let [max, min, mean, norm] = [&record.max, &record.min, &record.mean, &record.norm].map(Statistic::as_f64);
         Self { max, min, mean, norm }
     }
 
@@ -195,7 +195,7 @@ fn statistics(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) 
         (Some(a), Some(b)) => Some(a == b),
         _ => None,
     };
-    let written = |record: &TensorRecord| [&record.max, &record.min, &record.mean, &record.norm].map(Clone::clone);
+    let written = |record: &TensorRecord| [&record.max, &record.min, &record.mean, &record.norm].map(Statistic::json);
     let (left, right) = (written(baseline), written(candidate));
     if left.iter().all(|value| *value == Json::Null) && right.iter().all(|value| *value == Json::Null) {
         return match same_checksum {
@@ -296,9 +296,9 @@ pub struct LeafComparison {
     /// What one pass over the data found, where there is data.
     pub stats: Option<Box<PairStats>>,
     /// Elements counted by a tolerance, where that was asked for.
-    pub closeness: Option<Closeness>,
+    pub closeness: Option<Box<Closeness>>,
     /// Why the data could not be compared, where it should have been.
-    pub unreadable: Option<String>,
+    pub unreadable: Option<Box<str>>,
 }
 
 /// Where the data of a unit's tensors lies.
@@ -344,14 +344,20 @@ fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>)
                     &stats,
                     matches!(&left.value, Value::Tensor(record) if is_exact_type(record)),
                 ));
-                LeafComparison { pair, measured, stats: Some(Box::new(stats)), closeness, unreadable: None }
+                LeafComparison {
+                    pair,
+                    measured,
+                    stats: Some(Box::new(stats)),
+                    closeness: closeness.map(Box::new),
+                    unreadable: None,
+                }
             }
             Some(Err(reason)) => LeafComparison {
                 pair,
                 measured: Some(recorded),
                 stats: None,
                 closeness: None,
-                unreadable: Some(reason),
+                unreadable: Some(reason.into()),
             },
         }
     };

@@ -10,10 +10,12 @@
 //! nothing elsewhere. Under masks a place where either side is NaN or infinite counts as (0, 0) here and is looked at
 //! by [`detail`](super::detail).
 
+#[cfg(target_arch = "x86_64")]
+use std::any::Any;
 use std::fmt::Debug;
 use std::ops::{Add, Div, Sub};
 
-use half::bf16;
+use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
 
 /// A type in which relative errors are taken: `f32` or `f64`.
@@ -89,15 +91,20 @@ pub(crate) trait Stored: Copy {
     /// What it becomes.
     type Real: Real;
 
-    /// Hands the numbers of both sides on: these themselves, or what they become.
-    fn pass<const N: usize>(b: &[Self; N], c: &[Self; N], on: impl FnOnce(&[Self::Real; N], &[Self::Real; N]));
+    /// Hands the numbers of both sides on: these themselves, or what they become on `simd`.
+    fn pass<S: Simd, const N: usize>(
+        simd: S,
+        b: &[Self; N],
+        c: &[Self; N],
+        on: impl FnOnce(&[Self::Real; N], &[Self::Real; N]),
+    );
 }
 
 impl<T: Real> Stored for T {
     type Real = T;
 
     #[inline(always)]
-    fn pass<const N: usize>(b: &[T; N], c: &[T; N], on: impl FnOnce(&[T; N], &[T; N])) {
+    fn pass<S: Simd, const N: usize>(_: S, b: &[T; N], c: &[T; N], on: impl FnOnce(&[T; N], &[T; N])) {
         on(b, c);
     }
 }
@@ -106,9 +113,49 @@ impl Stored for bf16 {
     type Real = f32;
 
     #[inline(always)]
-    fn pass<const N: usize>(b: &[Self; N], c: &[Self; N], on: impl FnOnce(&[f32; N], &[f32; N])) {
+    fn pass<S: Simd, const N: usize>(_: S, b: &[Self; N], c: &[Self; N], on: impl FnOnce(&[f32; N], &[f32; N])) {
         on(&widened(b), &widened(c));
     }
+}
+
+impl Stored for f16 {
+    type Real = f32;
+
+    #[inline(always)]
+    fn pass<S: Simd, const N: usize>(simd: S, b: &[Self; N], c: &[Self; N], on: impl FnOnce(&[f32; N], &[f32; N])) {
+        on(&widened_halves(simd, b), &widened_halves(simd, c));
+    }
+}
+
+/// The values of `float16`s: whole registers by the instruction for it where the widest vector unit is there. Without
+/// one this is slow, and converting beforehand is better ([`converts_halves`]).
+#[inline(always)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "no instruction is asked for there"))]
+fn widened_halves<S: Simd, const N: usize>(simd: S, stored: &[f16; N]) -> [f32; N] {
+    let mut numbers = [0.0; N];
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>().filter(|_| N.is_multiple_of(16)) {
+        for (to, from) in numbers.as_chunks_mut::<16>().0.iter_mut().zip(stored.as_chunks::<16>().0) {
+            *to = pulp::cast(simd.avx512f._mm512_cvtph_ps(pulp::cast(from.map(f16::to_bits))));
+        }
+        return numbers;
+    }
+    for (to, from) in numbers.iter_mut().zip(stored) {
+        *to = from.to_f32_const();
+    }
+    numbers
+}
+
+/// Whether `float16`s are converted in the kernel's registers at the speed of `bfloat16`s.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn converts_halves(arch: Arch) -> bool {
+    matches!(arch, Arch::V4(_))
+}
+
+/// Other machines convert beforehand.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn converts_halves(_: Arch) -> bool {
+    false
 }
 
 #[inline(always)]
@@ -208,8 +255,9 @@ impl<T: Real, const N: usize> Lanes<T, N> {
 
     /// Takes a strip in, unless its largest relative error says that more than `ZEROS` and `MASKED` is needed.
     #[inline(always)]
-    fn attempt<R: Stored<Real = T>, const ZEROS: bool, const MASKED: bool, const FUSED: bool>(
+    fn attempt<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool, const FUSED: bool>(
         &mut self,
+        simd: S,
         baseline: &[R],
         candidate: &[R],
         one: u32,
@@ -220,13 +268,14 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         let (candidate, candidate_rest) = candidate.as_chunks::<N>();
         for (b, c) in baseline.iter().zip(candidate) {
             R::pass(
+                simd,
                 b,
                 c,
                 #[inline(always)]
                 |b, c| lanes.step::<ZEROS, MASKED, FUSED>(b, c, one),
             );
         }
-        let rest = [padded(baseline_rest), padded(candidate_rest)];
+        let rest = [padded(simd, baseline_rest), padded(simd, candidate_rest)];
         let len = baseline_rest.len();
         let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY.bits())
             && rest.iter().flat_map(|rest| rest.iter().take(len)).all(|value| is_finite(*value));
@@ -303,10 +352,10 @@ fn multiply_add<T: Real, const FUSED: bool>(a: f64, b: f64, sum: f64) -> f64 {
 
 /// The numbers of `rest`, filled up with what is masked everywhere: NaN.
 #[inline(always)]
-fn padded<R: Stored, const N: usize>(rest: &[R]) -> [R::Real; N] {
+fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R]) -> [R::Real; N] {
     let mut lanes = [R::Real::NAN; N];
     for (to, from) in lanes.iter_mut().zip(rest) {
-        R::pass(&[*from], &[*from], |[number], _| *to = *number);
+        R::pass(simd, &[*from], &[*from], |[number], _| *to = *number);
     }
     lanes
 }
@@ -379,14 +428,14 @@ struct Take<'a, R: Stored, const N: usize> {
 
 impl<R: Stored, const N: usize> Take<'_, R, N> {
     #[inline(always)]
-    fn run<const FUSED: bool>(self, one: u32) -> bool {
+    fn run<S: Simd, const FUSED: bool>(self, simd: S, one: u32) -> bool {
         let Self { baseline, candidate, lanes } = self;
-        if !lanes.has_zeros && lanes.attempt::<R, false, false, FUSED>(baseline, candidate, one)
-            || lanes.attempt::<R, true, false, FUSED>(baseline, candidate, one)
+        if !lanes.has_zeros && lanes.attempt::<R, S, false, false, FUSED>(simd, baseline, candidate, one)
+            || lanes.attempt::<R, S, true, false, FUSED>(simd, baseline, candidate, one)
         {
             return true;
         }
-        lanes.attempt::<R, true, true, FUSED>(baseline, candidate, one);
+        lanes.attempt::<R, S, true, true, FUSED>(simd, baseline, candidate, one);
         false
     }
 }
@@ -396,10 +445,10 @@ impl<R: Stored, const N: usize> WithSimd for Take<'_, R, N> {
 
     /// Every vector unit `pulp` knows of fuses; plain code would call a function for it.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
         // AVX-512 adds under a mask in one step. The compiler finds that only where it does not know that a one is
         // added, for which it has another way: the mask as a number, in two.
         let one = if size_of::<S::f32s>() == 64 { std::hint::black_box(1) } else { 1 };
-        if S::IS_SCALAR { self.run::<false>(one) } else { self.run::<true>(one) }
+        if S::IS_SCALAR { self.run::<S, false>(simd, one) } else { self.run::<S, true>(simd, one) }
     }
 }

@@ -11,14 +11,15 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use half::bf16;
+use bytemuck::AnyBitPattern;
+use half::{bf16, f16};
 use pulp::Arch;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::convert;
 use super::detail::{Detail, Largest};
-use super::kernel::{Lanes, Sums};
+use super::kernel::{Lanes, Sums, converts_halves};
 use super::sample::{Runs, Sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
@@ -329,6 +330,12 @@ impl<'a> Strips<'a> {
         self.baseline == self.candidate
     }
 
+    /// Both sides' elements, where they are of this type, stored as `T`, and lie as these may.
+    fn as_stored<T: AnyBitPattern>(&self, dtype: Dtype) -> Option<(&'a [T], &'a [T])> {
+        let of = |(own, bytes): (Dtype, &'a [u8])| bytemuck::try_cast_slice(bytes).ok().filter(|_| own == dtype);
+        of(self.baseline).zip(of(self.candidate))
+    }
+
     fn largest(&self) -> Largest {
         Largest {
             baseline: convert::largest_finite(self.baseline.0),
@@ -361,14 +368,14 @@ impl Scheme for Narrow {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [left, right] = &mut *room.narrow;
         let is_equal = strip.are_equal();
-        let is_finite = match (bf16s(strip.baseline), bf16s(strip.candidate)) {
-            // The commonest pair needs no buffer between.
-            (Some(b), Some(c)) if !is_equal => self.0.take(arch, b, c),
-            _ => {
-                let b = narrow_values(arch, strip.baseline, left);
-                is_equal && self.0.take_equal(arch, b)
-                    || self.0.take(arch, b, narrow_values(arch, strip.candidate, right))
-            }
+        // The commonest pairs need no buffer between.
+        let is_finite = if let Some((b, c)) = strip.as_stored(Dtype::BF16).filter(|_| !is_equal) {
+            self.0.take::<bf16>(arch, b, c)
+        } else if let Some((b, c)) = strip.as_stored(Dtype::F16).filter(|_| !is_equal && converts_halves(arch)) {
+            self.0.take::<f16>(arch, b, c)
+        } else {
+            let b = narrow_values(arch, strip.baseline, left);
+            is_equal && self.0.take_equal(arch, b) || self.0.take(arch, b, narrow_values(arch, strip.candidate, right))
         };
         if !is_finite {
             let b = narrow_values(arch, strip.baseline, left);
@@ -380,11 +387,6 @@ impl Scheme for Narrow {
         let sums = self.0.fold();
         PairStats::new(elements, &sums, detail, sums.unequal + detail.unequal)
     }
-}
-
-/// The elements of a strip of `bfloat16`, where they lie as these may.
-fn bf16s((dtype, bytes): (Dtype, &[u8])) -> Option<&[bf16]> {
-    bytemuck::try_cast_slice(bytes).ok().filter(|_| dtype == Dtype::BF16)
 }
 
 /// The values of a strip: where they are `f32` as they lie, else converted into `room`.

@@ -6,7 +6,7 @@
 use super::Statement;
 use super::scene::{Both, Scene, Suspect, elements_of, record};
 use super::values::Data;
-use crate::read::dump::{TensorKind, TensorRecord};
+use crate::read::dump::{Statistic, TensorKind, TensorRecord};
 use crate::read::json::Json;
 
 /// Share of an error that may be left over where a formula explains it.
@@ -58,7 +58,7 @@ fn factor_of_data(data: &Data) -> Option<f64> {
 /// The factor that largest and smallest value, and norm, agree on.
 fn factor_of_statistics(suspect: &Suspect<'_>, tolerance: f64) -> Option<f64> {
     let (baseline, candidate) = suspect.value.records()?;
-    let ratio = |get: fn(&TensorRecord) -> &Json| {
+    let ratio = |get: fn(&TensorRecord) -> &Statistic| {
         let (b, c) = (get(baseline).as_f64()?, get(candidate).as_f64()?);
         (b.abs() > 0.0).then(|| c / b)
     };
@@ -86,7 +86,7 @@ fn is_bias(both: &Both<'_>, output: &Both<'_>) -> bool {
     let place = both.baseline.row.rsplit('.').next().unwrap_or_default();
     // The third argument of a linear or convolution, the first of a sum of matrices.
     let is_named = matches!(place, "bias" | "2" | "0");
-    let [len] = bias.shape.as_slice() else { return false };
+    let [len] = bias.shape.as_ref() else { return false };
     is_named && *len > 1 && (output.shape.last() == Some(len) || output.shape.get(1) == Some(len))
 }
 

@@ -4,6 +4,8 @@
 //! lost between two operations both of them with their forward calls; from a curve the step at which it parts. Keys
 //! and meanings of the configuration are those of msprobe 26.2.0 (`config.json` of its PyTorch debugger).
 
+use std::collections::{BTreeSet, HashMap};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,10 +51,40 @@ pub struct Situation<'a> {
     pub culprit: Option<&'a Culprit>,
     /// The checks.
     pub checks: &'a [Check],
-    /// What was compared, tensor by tensor.
-    pub operations: &'a [OperationLine],
+    /// What its operations weigh.
+    pub sizes: &'a Sizes,
     /// Likely causes.
     pub diagnoses: &'a [Diagnosis],
+}
+
+/// Bytes of every recorded tensor of the candidate's operations that a plan may name, by step and rank.
+#[derive(Debug, Default)]
+pub struct Sizes(HashMap<(u64, Option<u64>), HashMap<String, u64>>);
+
+impl Sizes {
+    /// Asks for what a plan from `culprit` may name, as `diagnoses` tell it.
+    pub fn ask(&mut self, culprit: &Culprit, diagnoses: &[Diagnosis]) {
+        let known = self.0.entry((culprit.step, culprit.rank)).or_default();
+        for op in gaps(diagnoses).chain([culprit.op.as_str()]).flat_map(with_forward) {
+            known.entry(op).or_default();
+        }
+    }
+
+    /// Adds what a line shows, where it was asked for.
+    pub fn add(&mut self, line: &OperationLine) {
+        let known = self.0.get_mut(&(line.step, line.rank)).and_then(|known| known.get_mut(&line.op));
+        if let Some((known, bytes)) = known.zip(line.candidate.as_ref().and_then(bytes_of)) {
+            *known = known.saturating_add(bytes);
+        }
+    }
+
+    /// Of these operations together; `None` where none is recorded.
+    fn of(&self, culprit: &Culprit, names: &[String]) -> Option<u64> {
+        let known = self.0.get(&(culprit.step, culprit.rank))?;
+        let names: BTreeSet<&String> = names.iter().collect();
+        let bytes = names.into_iter().filter_map(|name| known.get(name)).copied().fold(0, u64::saturating_add);
+        (bytes > 0).then_some(bytes)
+    }
 }
 
 /// What to collect next; `None` where this run already holds what there is to see.
@@ -75,7 +107,7 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
     };
     let name = OpName::parse(&culprit.op);
     if is_module(&culprit.op) {
-        let own = size_of(situation.operations, culprit, std::slice::from_ref(&culprit.op));
+        let own = situation.sizes.of(culprit, std::slice::from_ref(&culprit.op));
         let bytes = own.map(|bytes| bytes.saturating_mul(INSIDE_OVER_OWN));
         return Some(NextDump {
             reason: "inside-module".into(),
@@ -96,7 +128,7 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
     let mut list = with_forward(&culprit.op);
     let reason = if gap.is_some() { "gap" } else { "tensors" };
     list.extend(gap.as_deref().map(with_forward).unwrap_or_default());
-    let bytes = size_of(situation.operations, culprit, &list);
+    let bytes = situation.sizes.of(culprit, &list);
     Some(NextDump { reason: reason.into(), list, bytes, ..next })
 }
 
@@ -128,13 +160,18 @@ fn with_forward(op: &str) -> Vec<String> {
 
 /// The last operation before a gap, where a diagnosis found that the culprit only received what got lost there.
 fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
-    let signs = diagnoses.iter().filter(|_| culprit.kind == TensorKind::Input).flat_map(|diagnosis| &diagnosis.signs);
-    let is_gap = |code: &str| matches!(code, "lost-in-gap" | "made-by-undumped");
-    let before = signs.filter(|sign| is_gap(&sign.code)).find_map(|sign| match sign.facts.get("before") {
-        Some(Fact::Text(before)) => Some(before.clone()),
+    let before = gaps(diagnoses).next().filter(|_| culprit.kind == TensorKind::Input)?;
+    (is_call(&OpName::parse(before)) && !is_module(before)).then(|| before.to_owned())
+}
+
+/// The last operation before each gap that a diagnosis found.
+fn gaps(diagnoses: &[Diagnosis]) -> impl Iterator<Item = &str> {
+    let signs = diagnoses.iter().flat_map(|diagnosis| &diagnosis.signs);
+    let gaps = signs.filter(|sign| matches!(sign.code.as_str(), "lost-in-gap" | "made-by-undumped"));
+    gaps.filter_map(|sign| match sign.facts.get("before") {
+        Some(Fact::Text(before)) => Some(before.as_str()),
         _ => None,
-    });
-    before.filter(|before| is_call(&OpName::parse(before)) && !is_module(before))
+    })
 }
 
 fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
@@ -146,15 +183,6 @@ fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
         })
         .find(|unit| unit.step == culprit.step && unit.rank == culprit.rank)
         .map(|unit| unit.data.as_str())
-}
-
-/// Bytes of every recorded tensor of these operations on the candidate side; `None` where none is recorded.
-fn size_of(operations: &[OperationLine], culprit: &Culprit, names: &[String]) -> Option<u64> {
-    let own = operations.iter().filter(|line| line.step == culprit.step && line.rank == culprit.rank);
-    let own = own.filter(|line| names.contains(&line.op));
-    let sizes = own.filter_map(|line| line.candidate.as_ref()).filter_map(bytes_of);
-    let bytes = sizes.fold(0, u64::saturating_add);
-    (bytes > 0).then_some(bytes)
 }
 
 fn bytes_of(shown: &Shown) -> Option<u64> {

@@ -176,7 +176,7 @@ impl<'a> Suspect<'a> {
         ];
         let plain = |row: &String| {
             self.candidate.leaves.iter().find_map(|leaf| match &leaf.value {
-                Value::Plain { value, .. } if leaf.row == *row => Some(value),
+                Value::Plain { value, .. } if leaf.row == *row => Some(value.as_ref()),
                 _ => None,
             })
         };

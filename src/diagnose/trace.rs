@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 
 use crate::judge::dump::unit::UnitInput;
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord};
-use crate::read::json::Json;
+use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
 use super::scene::{elements_of, record};
 
@@ -16,7 +15,7 @@ type Fingerprint = (u64, u64, u64);
 
 /// A tensor's fingerprint; `None` for constants and where no statistics were recorded.
 fn fingerprint(record: &TensorRecord) -> Option<Fingerprint> {
-    let bits = |value: &Json| value.as_f64().map(f64::to_bits);
+    let bits = |value: &Statistic| value.as_f64().map(f64::to_bits);
     let (max, min) = (bits(&record.max)?, bits(&record.min)?);
     (max != min).then(|| (elements_of(&record.shape), max, min))
 }

@@ -6,35 +6,32 @@ use rayon::prelude::*;
 
 use super::discover::Inventory;
 use super::dump_tables::{self, Dumps};
-use super::{CheckOutcome, Progress, Request};
+use super::{CheckOutcome, Shared};
 use crate::compare::book::Book;
 use crate::compare::dump::{self as compare, UnitComparison};
 use crate::diagnose::{self, Peer, Scene};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
-use crate::judge::dump::{preset, rules};
+use crate::judge::dump::{lines, preset, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
 use crate::msprobe::dump::Matching;
-use crate::msprobe::table::Table;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
 use crate::read::dump::Dump;
+use crate::report::sink::Sink;
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
 /// collective carries errors from rank to rank.
-pub fn check(
-    baseline: &Inventory,
-    candidate: &Inventory,
-    request: &Request,
-    book: &Book,
-    progress: &dyn Progress,
-) -> CheckOutcome {
-    let policy = &request.policy;
+///
+/// # Errors
+/// What the sink gives.
+pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -> Result<CheckOutcome> {
+    let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(CheckId::Dump);
     let (pairs, missing) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
@@ -43,9 +40,9 @@ pub fn check(
     }
     let mut earlier: HashMap<Option<u64>, Earlier> = HashMap::new();
     let mut limits_used = vec![false; policy.dump.limits.len()];
-    progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
+    shared.progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
     for pairs in steps.into_values() {
-        for used in step(&pairs, &mut earlier, (request, book), progress, &mut outcome) {
+        for used in step(&pairs, &mut earlier, shared, &mut outcome)? {
             limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
         }
     }
@@ -59,7 +56,7 @@ pub fn check(
     let units = outcome.check.units.iter().map(Unit::verdict);
     let findings = (!outcome.findings.is_empty()).then(|| verdict_of(&outcome.findings));
     outcome.check.verdict = Verdict::of_all(units.chain(findings));
-    outcome
+    Ok(outcome)
 }
 
 /// What a later step of a rank has to know.
@@ -80,20 +77,20 @@ pub(super) struct Compared<'a> {
 fn step(
     pairs: &[UnitPair<'_>],
     earlier: &mut HashMap<Option<u64>, Earlier>,
-    (request, book): (&Request, &Book),
-    progress: &dyn Progress,
+    shared: &Shared<'_>,
     outcome: &mut CheckOutcome,
-) -> Vec<Vec<bool>> {
-    let policy = &request.policy;
+) -> Result<Vec<Vec<bool>>> {
+    let Shared { book, sink, .. } = *shared;
+    let policy = &shared.request.policy;
     let mut compared = Vec::new();
     for pair in pairs {
         match read_and_compare(pair, policy, book) {
             Ok(unit) => compared.push(unit),
             Err(errors) => unreadable(pair, &errors, policy, outcome),
         }
-        progress.advance(1);
+        shared.progress.advance(1);
     }
-    outcome.tables.extend(compared.iter().filter_map(|unit| unit.table(&request.matching, book)));
+    compared.iter().try_for_each(|unit| unit.table(&shared.request.matching, book, sink))?;
     let collectives = collective_errors(&compared);
     let mut judged: Vec<JudgedUnit> = compared
         .par_iter()
@@ -107,15 +104,20 @@ fn step(
         diagnose(&compared, &judged, outcome);
     }
     inherit(&mut judged, earlier);
+    let culprits = judged.iter().filter_map(|unit| unit.unit.culprit.as_ref());
+    culprits.for_each(|culprit| outcome.sizes.ask(culprit, &outcome.diagnoses));
     let mut limits_used = Vec::new();
-    for unit in judged {
+    for (unit, compared) in judged.into_iter().zip(&compared) {
+        for line in lines::of_unit(&compared.input(), &unit.flows) {
+            outcome.sizes.add(&line);
+            sink.line(line)?;
+        }
         limits_used.push(unit.limits_used);
         outcome.check.units.push(Unit::Dump(Box::new(unit.unit)));
         outcome.findings.extend(unit.findings);
         outcome.waived.extend(unit.waived);
-        outcome.operations.extend(unit.operations);
     }
-    limits_used
+    Ok(limits_used)
 }
 
 /// Looks for causes while the dumps are at hand: at the first culprit of the step, and at units that have none.
@@ -141,11 +143,11 @@ fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
 }
 
 impl Compared<'_> {
-    /// msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
-    pub(super) fn table(&self, matching: &Matching, book: &Book) -> Option<Table> {
+    /// Gives msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
+    pub(super) fn table(&self, matching: &Matching, book: &Book, sink: &dyn Sink) -> Result<()> {
         let known = dump_tables::measured(&self.comparison);
         let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
-        dump_tables::table(&dumps, matching, &known, book)
+        dump_tables::table(&dumps, matching, &known, book).map_or(Ok(()), |table| sink.table(table))
     }
 
     fn input(&self) -> UnitInput<'_> {
@@ -164,7 +166,7 @@ pub(super) fn read_and_compare<'a>(
     pair: &'a UnitPair<'a>,
     policy: &Policy,
     book: &Book,
-) -> Result<Compared<'a>, Vec<(Side, Error)>> {
+) -> std::result::Result<Compared<'a>, Vec<(Side, Error)>> {
     let (baseline, candidate) = rayon::join(|| pair.baseline.read(), || pair.candidate.read());
     match (baseline, candidate) {
         (Ok(baseline), Ok(candidate)) => {

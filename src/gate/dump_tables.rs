@@ -8,7 +8,7 @@ use crate::compare::book::{Book, PairName};
 use crate::compare::dump::UnitComparison;
 use crate::compare::tensor::PairStats;
 use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
-use crate::msprobe::table::Table;
+use crate::msprobe::table::Rows;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::{Dump, DumpFolder, DumpFormat, Value};
 use crate::read::tensor;
@@ -28,27 +28,29 @@ pub struct Dumps<'a> {
 ///
 /// `known` holds what has been measured of pairs of values already (candidate first); the others are measured here, in
 /// parallel. There is no table of a sample: its cells would not be msprobe's.
-pub fn table(
-    dumps: &Dumps<'_>,
-    matching: &Matching,
-    known: &HashMap<(Place, Place), &PairStats>,
+pub fn table<'a>(
+    dumps: &Dumps<'a>,
+    matching: &'a Matching,
+    known: &'a HashMap<(Place, Place), &PairStats>,
     book: &Book,
-) -> Option<Table> {
+) -> Option<Rows<'a>> {
     let candidate = dumps.folders.candidate;
     let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
     let pairs = dump::pairs(&pair);
     if book.sample().is_some() && !pairs.is_empty() {
         return None;
     }
+    let known = move |places: &(Place, Place)| known.get(places).and_then(|stats| Measured::of_stats(stats));
     let measured: HashMap<(Place, Place), Measured> = pairs
         .into_par_iter()
-        .map(|(candidate, baseline)| {
-            let known = known.get(&(candidate, baseline)).and_then(|stats| Measured::of_stats(stats));
-            ((candidate, baseline), known.unwrap_or_else(|| measure(dumps, candidate, baseline, book)))
-        })
+        .filter(|places| known(places).is_none())
+        .map(|places| (places, measure(dumps, places.0, places.1, book)))
         .collect();
-    let lookup = |candidate, baseline| measured.get(&(candidate, baseline)).cloned().unwrap_or(Measured::Unreadable);
-    dump::table(&pair, &lookup, name(candidate))
+    let lookup = move |candidate, baseline| {
+        let places = (candidate, baseline);
+        known(&places).or_else(|| measured.get(&places).cloned()).unwrap_or(Measured::Unreadable)
+    };
+    dump::table(&pair, lookup, name(candidate))
 }
 
 /// What the comparison for the verdict measured of pairs of tensors of one shape, candidate first.

@@ -23,7 +23,8 @@ use crate::fetch::{Fetcher, Trust};
 use crate::msprobe::dump::Matching;
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
-use crate::report::{Outcome, Tool};
+use crate::report::sink::Dropped;
+use crate::report::{Judged, Tool};
 use crate::verdict::CheckId;
 
 /// What a part measured, and of how many parts it is one.
@@ -96,7 +97,7 @@ pub fn measure(
     let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
     let book = Book::part(selection, Plan::new(part, parts, files));
     if request.checks.contains(&CheckId::Dump) {
-        dumps(baseline, candidate, request, &book, progress);
+        dumps(baseline, candidate, request, &book, progress)?;
     }
     if request.checks.contains(&CheckId::Checkpoint) {
         checkpoints(baseline, candidate, request, &book, progress);
@@ -116,15 +117,22 @@ fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<()> {
 }
 
 /// Measures every unit; what cannot be read is found again, and said, when the parts are judged.
-fn dumps(baseline: &Inventory, candidate: &Inventory, request: &Request, book: &Book, progress: &dyn Progress) {
+fn dumps(
+    baseline: &Inventory,
+    candidate: &Inventory,
+    request: &Request,
+    book: &Book,
+    progress: &dyn Progress,
+) -> Result<()> {
     let (pairs, _) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
     progress.begin("measuring dumps", pairs.len() as u64);
     for pair in &pairs {
         if let Ok(unit) = dump::read_and_compare(pair, &request.policy, book) {
-            unit.table(&request.matching, book);
+            unit.table(&request.matching, book, &Dropped)?;
         }
         progress.advance(1);
     }
+    Ok(())
 }
 
 fn checkpoints(baseline: &Inventory, candidate: &Inventory, request: &Request, book: &Book, progress: &dyn Progress) {
@@ -192,7 +200,7 @@ impl Parts {
     /// # Errors
     /// As [`run`](super::run); `Usage` where the policy needs other measurements, `Corrupt` where a side is no longer
     /// what was measured.
-    pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Outcome> {
+    pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Judged> {
         if self.header.preset != preset(&request.policy) {
             let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for another preset");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));

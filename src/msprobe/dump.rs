@@ -1,7 +1,7 @@
 //! msprobe's compare tables of dumps (`dump-compare.md` sections 3 and 4).
 //!
 //! [`table`] pairs the rows of two dumps, fills every cell as msprobe 26.2.0 does, and lets its indicator rules
-//! write `Result` and `Err_message`. Tensors are not read here: the caller measures the pairs that [`pairs`] lists.
+//! write `Result` and `Err_message`, one operation at a time: a row weighs ten times what it is made from. Tensors are not read here: the caller measures the pairs that [`pairs`] lists.
 
 mod cells;
 mod difference;
@@ -16,7 +16,7 @@ pub use metrics::Measured;
 pub use pairing::Matching;
 
 use crate::msprobe::python;
-use crate::msprobe::table::{Cell, Table};
+use crate::msprobe::table::{Cell, Rows};
 use crate::read::dump::{Dump, DumpFormat, Leaf, Value};
 use crate::read::json::Json;
 use cells::Half;
@@ -112,34 +112,139 @@ pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
 
 /// The table msprobe writes; `None` where it writes none: other tasks, a side without operations, or no row.
 ///
-/// `measured` gives what was measured of a pair of tensor files; it is asked only about what [`pairs`] lists.
-pub fn table(pair: &Pair<'_>, measured: &dyn Fn(Place, Place) -> Measured, name: String) -> Option<Table> {
+/// `measured` gives what was measured of a pair of tensor files; it is asked only about what [`pairs`] lists, when the
+/// row is made.
+pub fn table<'a>(pair: &Pair<'a>, measured: impl Fn(Place, Place) -> Measured + 'a, name: String) -> Option<Rows<'a>> {
     let mode = mode(pair.candidate, pair.baseline).ok()?;
     if pair.format == DumpFormat::Ptdbg {
-        return ptdbg::table(pair, mode, measured, name);
+        return ptdbg::table(pair, mode, &measured, name).map(Rows::from);
     }
-    if pair.baseline.operations.is_empty() {
+    let pairs = pairing::pair(pair);
+    if pair.baseline.operations.is_empty() || pairs.is_empty() {
         return None;
     }
-    let rows = pairing::pair(pair);
-    let mut lines = lines(pair, &rows, mode, measured);
-    if lines.is_empty() {
-        return None;
+    let maker = Maker {
+        pair: *pair,
+        mode,
+        columns: Columns::of(pair, &pairs, mode),
+        stacks: pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe,
+        measured,
+    };
+    let columns = cells::columns(mode, maker.stacks);
+    let rows = Box::new(Groups { pairs, next: 0 }.flat_map(move |group| maker.rows(&group)));
+    Some(Rows { sheet: "Sheet1".into(), columns, name, rows })
+}
+
+/// Row pairs of one operation after the other: what msprobe judges together.
+struct Groups {
+    pairs: Vec<RowPair>,
+    next: usize,
+}
+
+impl Iterator for Groups {
+    type Item = Vec<RowPair>;
+
+    fn next(&mut self) -> Option<Vec<RowPair>> {
+        let rest = self.pairs.get(self.next..)?;
+        let group = rest.chunk_by(|a, b| a.candidate.operation == b.candidate.operation).next()?;
+        self.next += group.len();
+        Some(group.to_vec())
     }
-    cells::infer(lines.iter_mut().map(|line| &mut line.candidate.statistics));
-    cells::infer(lines.iter_mut().map(|line| &mut line.baseline.statistics));
-    if mode == Mode::Statistics {
-        difference::fill(&mut lines);
+}
+
+/// What whole columns decide about every one of their cells.
+struct Columns {
+    candidate: cells::Inference,
+    baseline: cells::Inference,
+    /// Statistics of which both sides hold whole numbers only; those are subtracted as integers.
+    whole: [bool; 4],
+}
+
+impl Columns {
+    fn of(pair: &Pair<'_>, pairs: &[RowPair], mode: Mode) -> Self {
+        let mut columns = Self { candidate: Default::default(), baseline: Default::default(), whole: [true; 4] };
+        for row in pairs {
+            let (candidate, baseline) = statistics(pair, row);
+            columns.candidate.see(&candidate);
+            columns.baseline.see(&baseline);
+        }
+        for row in pairs.iter().filter(|_| mode == Mode::Statistics) {
+            let (mut candidate, mut baseline) = statistics(pair, row);
+            columns.candidate.apply(&mut candidate);
+            columns.baseline.apply(&mut baseline);
+            for (whole, cells) in columns.whole.iter_mut().zip(candidate.iter().zip(&baseline)) {
+                *whole = *whole && difference::are_whole(cells);
+            }
+            if columns.whole == [false; 4] {
+                break;
+            }
+        }
+        columns
     }
-    let verdicts = verdict::judge(&facts(&rows, &lines, mode));
-    let stacks = pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe;
-    let mut previous = None;
-    let cells = lines.iter().zip(&rows).zip(&verdicts).map(|((line, row), verdict)| {
-        let first = previous.replace(row.candidate.operation) != Some(row.candidate.operation);
-        line.row(mode, verdict, stacks.then(|| stack_cell(pair.candidate, row.candidate, first)))
-    });
-    let rows = cells.collect();
-    Some(Table { sheet: "Sheet1".into(), columns: cells::columns(mode, stacks), name, rows })
+}
+
+/// The statistics of both sides of a row, before whole columns are looked at.
+fn statistics(pair: &Pair<'_>, row: &RowPair) -> ([Cell; 4], [Cell; 4]) {
+    let of = |place: Option<Place>, dump: &Dump| {
+        place.and_then(|place| place.of(dump)).map_or_else(|| cells::all(cells::NOTHING), cells::statistics_of)
+    };
+    (of(Some(row.candidate), pair.candidate), of(row.baseline, pair.baseline))
+}
+
+/// Makes rows of what is known of the whole table.
+struct Maker<'a, M> {
+    pair: Pair<'a>,
+    mode: Mode,
+    columns: Columns,
+    /// Whether a column shows call stacks.
+    stacks: bool,
+    measured: M,
+}
+
+impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
+    /// The rows of one operation.
+    fn rows(&self, pairs: &[RowPair]) -> Vec<Vec<Cell>> {
+        let lines: Vec<Line> = pairs.iter().filter_map(|row| self.line(row)).collect();
+        let verdicts = verdict::judge(&self.facts(pairs, &lines));
+        let cells = lines.iter().zip(pairs).zip(&verdicts).enumerate().map(|(index, ((line, row), verdict))| {
+            let stack = self.stacks.then(|| stack_cell(self.pair.candidate, row.candidate, index == 0));
+            line.row(self.mode, verdict, stack)
+        });
+        cells.collect()
+    }
+
+    fn line(&self, row: &RowPair) -> Option<Line> {
+        let mut candidate = Half::of(row.candidate.of(self.pair.candidate)?);
+        let baseline = row.baseline.and_then(|place| place.of(self.pair.baseline));
+        let mut baseline = baseline.map_or_else(Half::missing, Half::of);
+        self.columns.candidate.apply(&mut candidate.statistics);
+        self.columns.baseline.apply(&mut baseline.statistics);
+        let tensor = match row.baseline {
+            Some(place) if self.mode == Mode::Tensor && candidate.is_saved() && baseline.is_saved() => {
+                (self.measured)(row.candidate, place).cells()
+            }
+            _ => cells::all("unsupported"),
+        };
+        let differences = match self.mode {
+            Mode::Statistics => difference::of(&candidate.statistics, &baseline.statistics, self.columns.whole),
+            _ => Default::default(),
+        };
+        Some(Line { candidate, baseline, tensor, differences })
+    }
+
+    fn facts<'l>(&self, pairs: &[RowPair], lines: &'l [Line]) -> Vec<Facts<'l>> {
+        let fact = |(line, row): (&'l Line, &RowPair)| Facts {
+            operation: row.candidate.operation,
+            candidate: &line.candidate,
+            baseline: &line.baseline,
+            numbers: match self.mode {
+                Mode::Tensor => Numbers::Tensor(&line.tensor),
+                Mode::Statistics => Numbers::Statistics { norm_relative: line.norm_relative() },
+                Mode::Checksum => Numbers::Checksum,
+            },
+        };
+        lines.iter().zip(pairs).map(fact).collect()
+    }
 }
 
 /// Everything of a row but its verdict.
@@ -150,35 +255,6 @@ struct Line {
     tensor: [Cell; 6],
     /// Differences of statistics mode: four absolute, four relative.
     differences: [String; 8],
-}
-
-fn lines(pair: &Pair<'_>, rows: &[RowPair], mode: Mode, measured: &dyn Fn(Place, Place) -> Measured) -> Vec<Line> {
-    let line = |row: &RowPair| {
-        let candidate = Half::of(row.candidate.of(pair.candidate)?);
-        let baseline = row.baseline.and_then(|place| place.of(pair.baseline)).map_or_else(Half::missing, Half::of);
-        let tensor = match row.baseline {
-            Some(place) if mode == Mode::Tensor && candidate.is_saved() && baseline.is_saved() => {
-                measured(row.candidate, place).cells()
-            }
-            _ => cells::all("unsupported"),
-        };
-        Some(Line { candidate, baseline, tensor, differences: Default::default() })
-    };
-    rows.iter().filter_map(line).collect()
-}
-
-fn facts<'a>(rows: &[RowPair], lines: &'a [Line], mode: Mode) -> Vec<Facts<'a>> {
-    let fact = |(line, row): (&'a Line, &RowPair)| Facts {
-        operation: row.candidate.operation,
-        candidate: &line.candidate,
-        baseline: &line.baseline,
-        numbers: match mode {
-            Mode::Tensor => Numbers::Tensor(&line.tensor),
-            Mode::Statistics => Numbers::Statistics { norm_relative: line.norm_relative() },
-            Mode::Checksum => Numbers::Checksum,
-        },
-    };
-    lines.iter().zip(rows).map(fact).collect()
 }
 
 impl Line {

@@ -71,6 +71,30 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
+/// A table whose rows are made one after the other, as they are asked for.
+pub struct Rows<'a> {
+    /// As [`Table::name`].
+    pub name: String,
+    /// As [`Table::sheet`].
+    pub sheet: String,
+    /// As [`Table::columns`].
+    pub columns: Vec<String>,
+    /// The rows, from top to bottom.
+    pub rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,
+}
+
+impl From<Rows<'_>> for Table {
+    fn from(Rows { name, sheet, columns, rows }: Rows<'_>) -> Self {
+        Self { name, sheet, columns, rows: rows.collect() }
+    }
+}
+
+impl From<Table> for Rows<'_> {
+    fn from(Table { name, sheet, columns, rows }: Table) -> Self {
+        Self { name, sheet, columns, rows: Box::new(rows.into_iter()) }
+    }
+}
+
 /// Whether a spreadsheet could take a text for a formula, by msprobe's rule: no number (cut at `;`, as Python's
 /// `float` reads it), and `+ - = % @` or a full-width twin at the start or after a `;`.
 pub fn is_formula_like(text: &str) -> bool {

@@ -3,6 +3,7 @@
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
 //! (`dump-compare.md` sections 1 and 2.1) and ptdbg_ascend's line-JSON `.pkl` (section 2.2).
 
+mod compact;
 mod find;
 mod mindspore;
 mod msprobe;
@@ -10,9 +11,9 @@ pub mod name;
 mod ptdbg;
 mod stack;
 
+pub use compact::{ByName, Statistic};
 pub use find::{data_folders, is_part, recognise};
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -62,9 +63,9 @@ pub struct Dump {
     /// Operations in execution order.
     pub operations: Vec<Operation>,
     /// Call stack per operation, innermost frame first; absent where nothing lies beside the records.
-    pub stacks: Option<HashMap<String, Arc<Vec<String>>>>,
+    pub stacks: Option<ByName<Arc<Vec<String>>>>,
     /// The operation or module an operation ran in.
-    pub parents: HashMap<String, String>,
+    pub parents: ByName<Arc<str>>,
     /// What was not understood, for the table of artifacts.
     pub notes: Vec<String>,
 }
@@ -99,35 +100,33 @@ pub enum Value {
     /// Anything else, with the type it is recorded under: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
     Plain {
         /// The recorded type.
-        type_name: String,
+        type_name: Arc<str>,
         /// The recorded value.
-        value: Json,
+        value: Box<Json>,
     },
 }
 
 /// What a dump says of a tensor.
 #[derive(Clone, Debug)]
 pub struct TensorRecord {
-    /// The recorded type: `torch.Tensor`, `mindspore.Tensor` ...
-    pub type_name: String,
     /// Element type as written: `torch.float32`, `BFloat16`.
-    pub dtype: String,
+    pub dtype: Arc<str>,
     /// Shape.
-    pub shape: Vec<u64>,
+    pub shape: Arc<[u64]>,
     /// Largest value, as written (a number, a boolean, null).
-    pub max: Json,
+    pub max: Statistic,
     /// Smallest value.
-    pub min: Json,
+    pub min: Statistic,
     /// Mean.
-    pub mean: Json,
+    pub mean: Statistic,
     /// 2-norm.
-    pub norm: Json,
+    pub norm: Statistic,
     /// Whether it requires a gradient; not written by every producer.
     pub requires_grad: Option<bool>,
     /// Checksum (`md5` key: CRC-32, or `0x…` for xor).
-    pub checksum: Option<String>,
+    pub checksum: Option<Box<str>>,
     /// Its file below the data folder, where it was saved.
-    pub data_name: Option<String>,
+    pub data_name: Option<Box<str>>,
 }
 
 /// What a tensor is to its operation.

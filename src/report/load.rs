@@ -8,17 +8,14 @@ use std::path::Path;
 
 use super::{GateResult, SCHEMA_VERSION};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::OperationLine;
 
 /// Bytes of a result that are read; a run of a thousand ranks stays far below.
 const MOST_BYTES: u64 = 256 << 20;
-/// Bytes of operation lines that are read: some ten million lines.
-const MOST_OPERATION_BYTES: u64 = 4 << 30;
 
 /// Reads `result.json`.
 pub fn result(path: &Path) -> Result<GateResult> {
     let name = path.display().to_string();
-    let text = read(path, MOST_BYTES)?;
+    let text = read(path)?;
     let version = serde_json::from_str::<Version>(&text).map(|version| version.schema_version);
     if let Some(other) = version.ok().filter(|version| *version != SCHEMA_VERSION) {
         let message = format!("has schema version {other}; this version reads {SCHEMA_VERSION}");
@@ -29,29 +26,16 @@ pub fn result(path: &Path) -> Result<GateResult> {
         .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))
 }
 
-/// Reads the `operations.jsonl` beside a result; empty where there is none.
-pub fn operations_beside(result: &Path) -> Result<Vec<OperationLine>> {
-    let path = result.with_file_name("operations.jsonl");
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = read(&path, MOST_OPERATION_BYTES)?;
-    let line = |(index, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| Error::corrupt(format!("{}:{}", path.display(), index + 1), error))
-    };
-    text.lines().enumerate().map(line).collect()
-}
-
 #[derive(serde::Deserialize)]
 struct Version {
     schema_version: u32,
 }
 
-fn read(path: &Path, most: u64) -> Result<String> {
+fn read(path: &Path) -> Result<String> {
     let name = path.display().to_string();
     let len = fs::metadata(path).map_err(|error| Error::io(&name, &error))?.len();
-    if len > most {
-        return Err(Error::new(ErrorKind::LimitExceeded, name, format!("{len} bytes; at most {most} are read")));
+    if len > MOST_BYTES {
+        return Err(Error::new(ErrorKind::LimitExceeded, name, format!("{len} bytes; at most {MOST_BYTES} are read")));
     }
     fs::read_to_string(path).map_err(|error| Error::io(&name, &error))
 }

@@ -5,6 +5,8 @@
 //! the page. Nothing is loaded from anywhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 
 use minijinja::value::Serde;
 use minijinja::{Value, context};
@@ -13,6 +15,7 @@ use serde_json::{Value as Json, json};
 
 use super::GateResult;
 use super::escape::{self, Target};
+use super::lines::{Lines, Wanted};
 use super::messages::Language;
 use super::phrases;
 use super::templates::Templates;
@@ -39,13 +42,19 @@ pub struct Options<'a> {
     pub templates: &'a Templates,
 }
 
-/// Renders the page.
-pub fn render(result: &GateResult, operations: &[OperationLine], options: &Options<'_>) -> Result<String> {
+/// Stands for the data until the rest of the page is written; nothing that is escaped can contain it.
+const PLACE_OF_DATA: &str = "<!-- data -->";
+
+/// Writes the page. Rows go out as their lines are read; what is kept of them is every text once.
+///
+/// # Errors
+/// What reading and writing give; `Policy` for a template of the user's that does not render.
+pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
     let writer = Writer::new(options.language, Target::Html);
     let view = View::new(result, &writer)?;
     let context = context! {
         language => options.language.tag(),
-        data => safe(embedded(&data(result, operations, options.language))?),
+        data => safe(PLACE_OF_DATA.into()),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
             script => safe(include_str!("../../templates/report/page.js").into()),
@@ -55,23 +64,57 @@ pub fn render(result: &GateResult, operations: &[OperationLine], options: &Optio
         artifacts => Value::from(Serde(view::telling_artifacts(result))),
         ..view::context(result, &view)
     };
-    writer.document(&options.templates.page, context)
-}
-
-/// JSON that cannot end the element it stands in, without characters that would reorder or hide text.
-fn embedded(data: &Json) -> Result<String> {
-    let json = serde_json::to_string(data).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))?;
-    let mut safe = String::with_capacity(json.len() + json.len() / 64);
-    for character in json.chars().filter(|character| !escape::is_invisible(*character)) {
-        match character {
-            '<' => safe.push_str("\\u003c"),
-            other => safe.push(other),
+    let page = writer.document(&options.templates.page, context)?;
+    let mut out = Embedding(out);
+    for (index, part) in page.split(PLACE_OF_DATA).enumerate() {
+        if index > 0 {
+            data(result, lines, options.language, &mut out)?;
         }
+        out.written(part)?;
     }
-    Ok(safe)
+    Ok(())
 }
 
-fn data(result: &GateResult, operations: &[OperationLine], language: Language) -> Json {
+/// The page of lines that fit memory, as text.
+///
+/// # Errors
+/// As [`write`].
+pub fn render(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<String> {
+    let mut page = Vec::new();
+    write(result, lines, options, &mut page)?;
+    String::from_utf8(page).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))
+}
+
+/// A page in the making, into which JSON is written.
+struct Embedding<'a>(&'a mut dyn Write);
+
+impl Embedding<'_> {
+    /// Text as it is.
+    fn written(&mut self, text: &str) -> Result<()> {
+        self.0.write_all(text.as_bytes()).map_err(|error| Error::io("report.html", &error))
+    }
+
+    /// A value.
+    fn json(&mut self, value: &impl Serialize) -> Result<()> {
+        let json =
+            serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))?;
+        self.embedded(&json)
+    }
+
+    /// JSON that cannot end the element it stands in, without characters that would reorder or hide text.
+    fn embedded(&mut self, json: &str) -> Result<()> {
+        let mut safe = String::with_capacity(json.len() + json.len() / 64);
+        for character in json.chars().filter(|character| !escape::is_invisible(*character)) {
+            match character {
+                '<' => safe.push_str("\\u003c"),
+                other => safe.push(other),
+            }
+        }
+        self.written(&safe)
+    }
+}
+
+fn data(result: &GateResult, lines: &Lines<'_>, language: Language, out: &mut Embedding<'_>) -> Result<()> {
     let units = result.checks.iter().flat_map(|check| &check.units);
     let curves: Vec<Json> = units
         .clone()
@@ -91,10 +134,15 @@ fn data(result: &GateResult, operations: &[OperationLine], language: Language) -
         .iter()
         .filter(|(key, _)| SCRIPT_WORDS.iter().any(|start| key.starts_with(start)))
         .collect();
-    json!({
-        "words": words, "curves": curves, "units": dumps.collect::<Vec<_>>(),
-        "operations": table(operations),
-    })
+    out.written("{\"words\":")?;
+    out.json(&words)?;
+    out.written(",\"curves\":")?;
+    out.json(&curves)?;
+    out.written(",\"units\":")?;
+    out.json(&dumps.collect::<Vec<_>>())?;
+    out.written(",\"operations\":")?;
+    table(lines, out)?;
+    out.written("}")
 }
 
 fn dump(unit: &DumpUnit) -> Json {
@@ -114,49 +162,79 @@ fn dump(unit: &DumpUnit) -> Json {
 /// A row is step, rank, order, operation, module, tensor, kind, state, reason, error, limit, baseline, candidate and the
 /// metrics; texts are indexes into `strings`, both sides into `sides`. A side is tensor (null where it is the row's),
 /// element type, shape and values.
-fn table(operations: &[OperationLine]) -> Json {
-    let shown = chosen(operations);
-    let metrics: BTreeSet<&str> = shown.iter().flat_map(|line| line.metrics.keys()).map(String::as_str).collect();
-    let mut strings = Strings::default();
-    let mut sides = Sides::default();
-    let rows: Vec<Json> = shown.iter().map(|line| row(line, &metrics, &mut strings, &mut sides)).collect();
-    json!({
-        "strings": strings.list, "sides": sides.list, "metrics": metrics, "rows": rows, "total": operations.len(),
-    })
+fn table(lines: &Lines<'_>, out: &mut Embedding<'_>) -> Result<()> {
+    let metrics = &lines.census.metrics;
+    let mut texts = Texts::default();
+    let mut sides = Texts::default();
+    out.written("{\"rows\":[")?;
+    let mut separator = "";
+    chosen(lines, |line| {
+        out.written(separator)?;
+        separator = ",";
+        out.json(&row(line, metrics, &mut texts, &mut sides))
+    })?;
+    out.written("],\"sides\":[")?;
+    for (index, side) in sides.iter().enumerate() {
+        out.written(if index > 0 { "," } else { "" })?;
+        out.written(side)?;
+    }
+    out.written("],\"strings\":[")?;
+    for (index, text) in texts.iter().enumerate() {
+        out.written(if index > 0 { "," } else { "" })?;
+        out.json(&text)?;
+    }
+    out.written("],\"metrics\":")?;
+    out.json(metrics)?;
+    out.written(&format!(",\"total\":{}}}", lines.census.total))
 }
 
 /// At most [`MOST_ROWS`] lines in order; agreeing ones give way to the others.
-fn chosen(operations: &[OperationLine]) -> Vec<&OperationLine> {
-    let telling = operations.iter().filter(|line| line.state != State::Agrees).count();
-    let mut agreeing = MOST_ROWS.saturating_sub(telling);
-    let room = |line: &&OperationLine| {
-        let fits = line.state != State::Agrees || agreeing > 0;
-        agreeing -= usize::from(line.state == State::Agrees && fits);
-        fits
+fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>) -> Result<()> {
+    let mut agreeing = MOST_ROWS.saturating_sub(lines.census.telling);
+    let mut room = MOST_ROWS;
+    let wanted = |agreeing, room| match (agreeing, room) {
+        (_, 0) => Wanted::Nothing,
+        (0, _) => Wanted::Telling,
+        _ => Wanted::All,
     };
-    operations.iter().filter(room).take(MOST_ROWS).collect()
+    lines.each(wanted(agreeing, room), |line| {
+        agreeing -= usize::from(line.state == State::Agrees);
+        room -= 1;
+        take(line)?;
+        Ok(wanted(agreeing, room))
+    })
 }
 
-fn row(line: &OperationLine, metrics: &BTreeSet<&str>, strings: &mut Strings, sides: &mut Sides) -> Json {
-    let mut side = |shown: &Option<Shown>| shown.as_ref().map(|shown| sides.index(shown, &line.tensor, strings));
-    let (baseline, candidate) = (side(&line.baseline), side(&line.candidate));
+fn row(line: &OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, sides: &mut Texts) -> Json {
+    let mut index = |shown: &Option<Shown>| shown.as_ref().map(|shown| sides.index(&side(shown, &line.tensor, texts)));
+    let (baseline, candidate) = (index(&line.baseline), index(&line.candidate));
     let mut row = vec![
         json!(line.step),
         json!(line.rank),
         json!(line.order),
-        json!(strings.index(&line.op)),
-        json!(strings.index(&line.module)),
-        json!(strings.index(&line.tensor)),
+        json!(texts.index(&line.op)),
+        json!(texts.index(&line.module)),
+        json!(texts.index(&line.tensor)),
         word(&line.kind),
         word(&line.state),
-        json!(strings.index(&line.reason)),
+        json!(texts.index(&line.reason)),
         json!(line.error.map(rounded)),
         json!(line.limit.map(rounded)),
         json!(baseline),
         json!(candidate),
     ];
-    row.extend(metrics.iter().map(|name| json!(line.metrics.get(*name).copied().map(rounded))));
+    row.extend(metrics.iter().map(|name| json!(line.metrics.get(name).copied().map(rounded))));
     Json::Array(row)
+}
+
+/// What a side says, as JSON of indexes; an output is often the next operation's input, and says the same.
+fn side(side: &Shown, tensor: &str, texts: &mut Texts) -> String {
+    let shape: Vec<String> = side.shape.iter().map(u64::to_string).collect();
+    let shape = if shape.is_empty() { String::new() } else { format!("[{}]", shape.join(", ")) };
+    let tensor = (side.tensor != tensor).then(|| texts.index(&side.tensor));
+    let mut json = vec![json!(tensor), json!(texts.index(&side.dtype)), json!(texts.index(&shape))];
+    json.extend(side.values.iter().map(|value| json!(texts.index(value))));
+    Json::Array(json).to_string()
 }
 
 /// Five significant digits: the page shows four, and 100 000 rows have to stay light.
@@ -168,41 +246,40 @@ fn word<T: Serialize>(value: &T) -> Json {
     serde_json::to_value(value).unwrap_or(Json::Null)
 }
 
-/// Every text once.
+/// Every text once, one behind the other.
 #[derive(Default)]
-struct Strings {
-    list: Vec<String>,
-    index: HashMap<String, usize>,
+struct Texts {
+    all: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// By hash; a text whose place is taken by another stands at the next free one.
+    index: HashMap<u64, u32>,
 }
 
-impl Strings {
-    fn index(&mut self, text: &str) -> usize {
-        if let Some(index) = self.index.get(text) {
-            return *index;
+impl Texts {
+    fn index(&mut self, text: &str) -> u32 {
+        let mut hash = DefaultHasher::new();
+        text.hash(&mut hash);
+        let mut place = hash.finish();
+        while let Some(known) = self.index.get(&place) {
+            if self.get(*known as usize) == Some(text) {
+                return *known;
+            }
+            place = place.wrapping_add(1);
         }
-        self.list.push(text.to_owned());
-        self.index.insert(text.to_owned(), self.list.len() - 1);
-        self.list.len() - 1
+        let next = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+        self.index.insert(place, next);
+        next
     }
-}
 
-/// What a side says, each once: an output is often the next operation's input.
-#[derive(Default)]
-struct Sides {
-    list: Vec<Vec<Option<usize>>>,
-    index: HashMap<Vec<Option<usize>>, usize>,
-}
+    fn get(&self, index: usize) -> Option<&str> {
+        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.all.get(start..*self.ends.get(index)?)
+    }
 
-impl Sides {
-    fn index(&mut self, side: &Shown, tensor: &str, strings: &mut Strings) -> usize {
-        let shape: Vec<String> = side.shape.iter().map(u64::to_string).collect();
-        let shape = if shape.is_empty() { String::new() } else { format!("[{}]", shape.join(", ")) };
-        let tensor = (side.tensor != tensor).then(|| strings.index(&side.tensor));
-        let mut key = vec![tensor, Some(strings.index(&side.dtype)), Some(strings.index(&shape))];
-        key.extend(side.values.iter().map(|value| Some(strings.index(value))));
-        *self.index.entry(key.clone()).or_insert_with(|| {
-            self.list.push(key);
-            self.list.len() - 1
-        })
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len()).filter_map(|index| self.get(index))
     }
 }

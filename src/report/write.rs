@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use super::GateResult;
+use super::folder::{self, Folder};
+use super::lines::Lines;
 use super::messages::{self, Language};
 use super::templates::Templates;
-use super::{GateResult, Outcome};
 use super::{causes, code_quality, issue, junit, metrics, page, plot, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::OperationLine;
-use crate::msprobe::table::{Cell, Table};
 use crate::verdict::CheckId;
 
 /// How to write.
@@ -24,39 +24,31 @@ pub struct Options<'a> {
     pub templates: &'a Templates,
     /// Folder of the checked-out repository, where recorded calls are looked for.
     pub source_root: Option<&'a Path>,
-    /// Whether tables are written as workbooks too.
-    pub xlsx: bool,
 }
 
-/// Writes message texts into the result, then every document into the folder. Tables are given back once written.
-pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
-    messages::fill(&mut outcome.result.findings, options.language)?;
-    causes::fill(&mut outcome.result.diagnoses, options.language)?;
-    fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
-    let json = serde_json::to_string_pretty(&outcome.result).map_err(internal)?;
+/// Writes message texts into the result, then every document that its `folder` does not hold yet.
+///
+/// # Errors
+/// What writing gives; `Policy` for a template of the user's that does not render.
+pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
+    messages::fill(&mut result.findings, options.language)?;
+    causes::fill(&mut result.diagnoses, options.language)?;
+    let lines = folder.finish()?;
+    let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     file(options.out, "result.json", (json + "\n").as_bytes())?;
-    stream(options.out, "operations.jsonl", |out| operations(&outcome.operations, out))?;
-    for table in &outcome.tables {
-        stream(options.out, &format!("{}.csv", table.name), |out| csv(table, out))?;
-    }
-    if options.xlsx {
-        for (name, bytes) in super::xlsx::workbooks(&outcome.tables)? {
-            file(options.out, &name, &bytes)?;
-        }
-    }
-    // Documents need no tables; a row weighs two kilobytes.
-    outcome.tables = Vec::new();
-    documents(&outcome.result, &outcome.operations, options)
+    documents(result, &lines, options)
 }
 
 /// Writes every document that is made from a result and its operations alone.
-pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Options<'_>) -> Result<()> {
+///
+/// # Errors
+/// As [`all`]; and what reading the lines gives.
+pub fn documents(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<()> {
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
-    let page = page::render(result, operations, &page::Options { language, templates })?;
-    file(options.out, "report.html", page.as_bytes())?;
+    page(result, lines, options)?;
     let mut attached = Vec::new();
     for (check, name, picture) in [
         (CheckId::Loss, "loss.png", plot::loss::loss_png(result, language)?),
@@ -77,43 +69,16 @@ pub fn documents(result: &GateResult, operations: &[OperationLine], options: &Op
     file(options.out, "metrics.txt", metrics::render(result).as_bytes())
 }
 
-/// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
-///
-/// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
-fn csv(table: &Table, out: &mut dyn Write) -> std::io::Result<()> {
-    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(out);
-    writer.write_record(&table.columns)?;
-    for row in &table.rows {
-        writer.write_record(row.iter().map(Cell::guarded_text))?;
-    }
-    writer.flush()
-}
-
-fn operations(lines: &[OperationLine], out: &mut dyn Write) -> std::io::Result<()> {
-    for line in lines {
-        serde_json::to_writer(&mut *out, line)?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
-}
-
-/// Writes a file piece by piece: what grows with the run is never in memory twice.
-fn stream(folder: &Path, name: &str, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let path = folder.join(name);
-    let all = || {
-        let mut out = BufWriter::new(fs::File::create(&path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    all().map_err(|error| Error::io(path.display().to_string(), &error))
+/// The page goes to its file as it is made.
+fn page(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<()> {
+    let path = options.out.join("report.html");
+    let failed = |error: std::io::Error| Error::io(path.display().to_string(), &error);
+    let mut out = BufWriter::new(fs::File::create(&path).map_err(failed)?);
+    let page = page::Options { language: options.language, templates: options.templates };
+    page::write(result, lines, &page, &mut out)?;
+    out.flush().map_err(failed)
 }
 
 fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    let path = folder.join(name);
-    let write = || fs::File::create(&path)?.write_all(bytes);
-    write().map_err(|error| Error::io(path.display().to_string(), &error))
-}
-
-fn internal(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Internal, "", error)
+    folder::write(folder, name, |out| out.write_all(bytes))
 }

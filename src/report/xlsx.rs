@@ -17,8 +17,7 @@ const MAX_NAME: usize = 31;
 
 /// Workbooks by file name: the config check's tables together in `result.xlsx`, every other table in its own.
 pub fn workbooks(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>> {
-    let (config, others): (Vec<&Table>, Vec<&Table>) =
-        tables.iter().partition(|table| table.name.starts_with("config_check_"));
+    let (config, others): (Vec<&Table>, Vec<&Table>) = tables.iter().partition(|table| is_shared(table));
     let mut books = Vec::new();
     if !config.is_empty() {
         books.push(("result.xlsx".to_owned(), workbook(&config)?));
@@ -27,6 +26,11 @@ pub fn workbooks(tables: &[Table]) -> Result<Vec<(String, Vec<u8>)>> {
         books.push((format!("{}.xlsx", table.name), workbook(&[table])?));
     }
     Ok(books)
+}
+
+/// Whether a table has its workbook in common with others.
+pub fn is_shared(table: &Table) -> bool {
+    table.name.starts_with("config_check_")
 }
 
 /// One workbook with a sheet per table.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use precision_gate::compare::book::Book;
+use precision_gate::error::Result;
 use precision_gate::fetch::{self, Fetcher};
 use precision_gate::gate::discover::{self, Inventory};
 use precision_gate::gate::dump_tables::{self, Dumps};
@@ -11,6 +12,8 @@ use precision_gate::gate::{Quiet, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::msprobe::table::{Cell, Table};
 use precision_gate::pair::unit;
+use precision_gate::report::sink::Kept;
+use precision_gate::report::{Judged, Outcome};
 use serde_json::Value;
 
 /// Folder of the fixtures.
@@ -31,7 +34,7 @@ pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> 
     let table = |folders: &unit::UnitPair<'_>| {
         let (baseline, candidate) = (folders.baseline.read().ok()?, folders.candidate.read().ok()?);
         let dumps = Dumps { folders: *folders, baseline: &baseline, candidate: &candidate };
-        dump_tables::table(&dumps, matching, &HashMap::new(), &Book::default())
+        dump_tables::table(&dumps, matching, &HashMap::new(), &Book::default()).map(Table::from)
     };
     pairs.iter().filter_map(table).collect()
 }
@@ -121,8 +124,9 @@ impl Difference {
     }
 }
 
-/// Runs with nothing from outside: a fresh fetcher, and a baseline without a manifest.
-pub(crate) fn by_itself<T>(run: impl FnOnce(&Surroundings<'_>) -> T) -> T {
-    let fetcher = Fetcher::default();
-    run(&Surroundings { fetcher: &fetcher, manifest: None })
+/// Runs with nothing from outside: a fresh fetcher, and a baseline without a manifest. Everything is kept.
+pub(crate) fn by_itself(run: impl FnOnce(&Surroundings<'_>) -> Result<Judged>) -> Result<Outcome> {
+    let (fetcher, kept) = (Fetcher::default(), Kept::default());
+    let judged = run(&Surroundings { fetcher: &fetcher, manifest: None, sink: &kept })?;
+    Ok(kept.into_outcome(judged))
 }

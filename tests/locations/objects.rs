@@ -9,6 +9,7 @@ use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::GateResult;
+use precision_gate::report::sink::Dropped;
 use precision_gate::verdict::Verdict;
 
 use super::server::{Fault, Server, fetcher};
@@ -46,7 +47,9 @@ pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateR
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    gate::run_by(&request, &Surroundings { fetcher, manifest: None }, &Book::default(), &Quiet).expect("judged").result
+    gate::run_by(&request, &Surroundings { fetcher, manifest: None, sink: &Dropped }, &Book::default(), &Quiet)
+        .expect("judged")
+        .result
 }
 
 #[test]

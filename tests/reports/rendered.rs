@@ -88,7 +88,7 @@ fn the_page_draws_without_errors_in_light_and_dark() {
     {
         let outcome = crate::cases::find(name).run();
         let options = page::Options { language, templates: &templates };
-        let html = page::render(&outcome.result, &outcome.operations, &options).expect("renders");
+        let html = page::render(&outcome.result, &outcome.operations.as_slice().into(), &options).expect("renders");
         let used = folder().join(format!("{name}-used.html"));
         fs::write(&used, html.replace("</body>", USE)).expect("written");
         let quietly = [

@@ -152,5 +152,5 @@ fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Res
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         gate::run_by(request, from, &Book::default(), progress)
     };
-    Ok(judge::evaluate(&args.common, &request, &templates, source, look)?.outcome.result)
+    Ok(judge::evaluate(&args.common, &request, &templates, source, look)?.result)
 }

@@ -360,6 +360,39 @@ fn a_strip_that_is_the_same_gives_the_bits_of_any_other() {
     assert_eq!(bits(&compare(&wide, &wide).expect("readable")), bits(&compare(&wide, &b).expect("readable")));
 }
 
+/// Every `float16` there is, finite or not.
+fn all_halves() -> Vec<f16> {
+    (0..=u16::MAX).map(f16::from_bits).collect()
+}
+
+#[test]
+fn every_half_is_the_number_that_it_is_on_every_instruction_set() {
+    let halves: Vec<f16> = all_halves().into_iter().filter(|half| half.is_finite()).collect();
+    let values: Vec<f32> = halves.iter().map(|half| half.to_f32()).collect();
+    let turned = |len: usize| [&values[len..], &values[..len]].concat();
+    for arch in instruction_sets() {
+        for by in [1, 31_743] {
+            let numbers = compare_on(arch, &f32s(&values), &f32s(&turned(by))).expect("readable");
+            let halves = compare_on(arch, &f16s(&values), &f16s(&turned(by))).expect("readable");
+            assert_eq!(bits(&numbers), bits(&halves), "{arch:?} {by}");
+        }
+        // One at a time: no sum can hide that two changed places.
+        for (half, value) in halves.iter().zip(&values) {
+            let stats = compare_on(arch, &f16s(&[*value; 16]), &f16s(&[2.0; 16])).expect("readable");
+            assert_eq!(stats.max_abs_diff, (2.0 - f64::from(*value)).abs(), "{arch:?} {half}");
+        }
+    }
+}
+
+#[test]
+fn halves_that_are_not_finite_are_told_apart_on_every_instruction_set() {
+    let halves: Vec<f32> = all_halves().iter().map(|half| half.to_f32()).collect();
+    for arch in instruction_sets() {
+        let stats = compare_on(arch, &f16s(&halves), &f16s(&vec![1.0; halves.len()])).expect("readable");
+        assert_eq!((stats.inf_baseline, stats.nan_baseline), (2, 2046), "{arch:?}");
+    }
+}
+
 #[test]
 fn nan_agrees_with_nan_by_place_and_infinities_by_sign() {
     let nan = f32::NAN;

@@ -82,17 +82,16 @@ fn inverse_frequency_base(record: &TensorRecord) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::json::Json;
+    use crate::read::dump::Statistic;
 
     fn table(max: f64, min: f64, shape: Vec<u64>) -> TensorRecord {
         TensorRecord {
-            type_name: "torch.Tensor".into(),
             dtype: "torch.float32".into(),
-            shape,
-            max: Json::Float(max),
-            min: Json::Float(min),
-            mean: Json::Null,
-            norm: Json::Null,
+            shape: shape.into(),
+            max: Statistic::Float(max),
+            min: Statistic::Float(min),
+            mean: Statistic::Null,
+            norm: Statistic::Null,
             requires_grad: Some(false),
             checksum: None,
             data_name: None,

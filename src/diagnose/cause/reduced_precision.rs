@@ -13,8 +13,7 @@ use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::compare::dump::Basis;
 use crate::dtype::Dtype;
-use crate::read::dump::TensorKind;
-use crate::read::json::Json;
+use crate::read::dump::{Statistic, TensorKind};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -123,7 +122,7 @@ fn stored_in(both: &Both<'_>, data: Option<&Data>) -> Option<Dtype> {
         Some(data) => (data.baseline.clone(), data.candidate.clone()),
         None => {
             let (baseline, candidate) = both.records()?;
-            let ends = |values: [&Json; 2]| values.into_iter().filter_map(Json::as_f64).collect();
+            let ends = |values: [&Statistic; 2]| values.into_iter().filter_map(Statistic::as_f64).collect();
             (ends([&baseline.max, &baseline.min]), ends([&candidate.max, &candidate.min]))
         }
     };

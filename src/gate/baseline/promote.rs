@@ -14,6 +14,7 @@ use crate::judge::finding::Finding;
 use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
 use crate::policy::Policy;
+use crate::report::sink::Dropped;
 use crate::verdict::{Severity, Side, Verdict};
 
 /// Findings of the comparison with the old baseline that are kept.
@@ -179,7 +180,7 @@ pub fn old_against_new(
         policy: Policy { profile: crate::verdict::Profile::Default, required: Vec::new(), ..policy.clone() },
         matching: Matching::default(),
     };
-    let surroundings = Surroundings { fetcher, manifest: Some(old) };
+    let surroundings = Surroundings { fetcher, manifest: Some(old), sink: &Dropped };
     let result = match run_by(&request, &surroundings, &Book::default(), progress) {
         Ok(outcome) => outcome.result,
         Err(error) => return (Verdict::Incomplete, vec![format!("the old one cannot be compared with: {error}")]),

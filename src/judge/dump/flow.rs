@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::rules;
@@ -11,8 +12,7 @@ use crate::dtype::Dtype;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
-use crate::read::json::Json;
+use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord, Value};
 use crate::verdict::Severity;
 
 /// What an operation received and what follows from it.
@@ -90,13 +90,9 @@ impl Seen {
     }
 }
 
-/// Recognises a value again: by its checksum, or by its number of elements, largest and smallest value. A cast, a
-/// view or a transpose that was not dumped keeps these.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum ValueKey {
-    Checksum(bool, String),
-    Range(bool, u64, u64, u64),
-}
+/// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
+/// value. A cast, a view or a transpose that was not dumped keeps these.
+type ValueKey = u64;
 
 struct Walk<'a> {
     policy: &'a DumpPolicy,
@@ -105,8 +101,8 @@ struct Walk<'a> {
     candidate: &'a Dump,
     context: &'a Context,
     values: HashMap<ValueKey, Seen>,
-    /// What a forward call saw, for its backward call, by base name and call number.
-    forward: HashMap<(String, Option<u64>), Seen>,
+    /// What a forward call saw, for its backward call, by hash of base name and call number.
+    forward: HashMap<u64, Seen>,
     /// What happened inside a module, by its path and direction.
     inside: HashMap<(String, Option<Direction>), Seen>,
     before: Seen,
@@ -152,14 +148,21 @@ impl Item<'_> {
 
 fn key(is_candidate: bool, record: &TensorRecord) -> Option<ValueKey> {
     if let Some(checksum) = &record.checksum {
-        return Some(ValueKey::Checksum(is_candidate, checksum.clone()));
+        return Some(hash_of(&(is_candidate, checksum)));
     }
     // A constant (all zeros, an empty mask) is no fingerprint.
-    if record.max == record.min || record.max == Json::Null {
+    if record.max == record.min || record.max == Statistic::Null {
         return None;
     }
-    let bits = |value: &Json| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
-    Some(ValueKey::Range(is_candidate, record.shape.iter().product(), bits(&record.max)?, bits(&record.min)?))
+    let bits = |value: &Statistic| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
+    let elements: u64 = record.shape.iter().product();
+    Some(hash_of(&(is_candidate, elements, bits(&record.max)?, bits(&record.min)?)))
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hash = DefaultHasher::new();
+    value.hash(&mut hash);
+    hash.finish()
 }
 
 impl<'a> Walk<'a> {
@@ -210,7 +213,7 @@ impl<'a> Walk<'a> {
     fn received_from_context(&self, name: &OpName, full_name: &str) -> Seen {
         let mut received = Seen::NOTHING;
         if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
-            let forward = self.forward.get(&(name.base.clone(), name.call)).copied();
+            let forward = self.forward.get(&hash_of(&(&name.base, name.call))).copied();
             received.add(forward.unwrap_or(Seen::NOTHING));
         }
         if let Some(path) = module_path(&name.base) {
@@ -363,7 +366,7 @@ impl<'a> Walk<'a> {
             }
         }
         if name.direction == Some(Direction::Forward) {
-            self.forward.insert((name.base.clone(), name.call), all);
+            self.forward.insert(hash_of(&(&name.base, name.call)), all);
         }
         if !suspicion::is_in_place_artefact(items, full_name) {
             self.before.add(Seen { loosest: made.loosest, ..all });

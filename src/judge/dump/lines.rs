@@ -8,10 +8,10 @@ use crate::judge::operation::{OperationLine, Shown, State};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind, Value};
 use crate::read::json::Json;
 
-/// One line per value of the unit.
-pub fn of_unit(input: &UnitInput<'_>, flows: &[OperationFlow]) -> Vec<OperationLine> {
+/// One line per value of the unit, each made when it is asked for.
+pub fn of_unit<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow]) -> impl Iterator<Item = OperationLine> + 'a {
     let operations = input.comparison.operations.iter().zip(flows).enumerate();
-    operations.flat_map(|(order, (comparison, flow))| of_operation(input, order, comparison, flow)).collect()
+    operations.flat_map(move |(order, (comparison, flow))| of_operation(input, order, comparison, flow))
 }
 
 fn of_operation(
@@ -28,7 +28,7 @@ fn of_operation(
         rank: input.rank,
         order: order as u64,
         op: named.name.clone(),
-        module: input.candidate.parents.get(&named.name).cloned().unwrap_or_default(),
+        module: input.candidate.parents.get(&named.name).map(ToString::to_string).unwrap_or_default(),
         tensor: String::new(),
         kind: TensorKind::Input,
         state: State::Agrees,
@@ -99,7 +99,7 @@ fn state(comparison: &LeafComparison, flow: &LeafFlow) -> (State, String) {
         return (state, String::new());
     };
     if let Some(reason) = &comparison.unreadable {
-        return (State::NotCompared, reason.clone());
+        return (State::NotCompared, reason.to_string());
     }
     let reason = measured.exact.map(exact_name).unwrap_or_default();
     (if flow.differs { State::Differs } else { State::Agrees }, reason.to_owned())
@@ -123,7 +123,7 @@ pub fn summary(leaf: &Leaf) -> String {
     let shown = show(leaf);
     match &leaf.value {
         Value::Tensor(record) => {
-            let [max, min] = [&record.max, &record.min].map(plain);
+            let [max, min] = [&record.max, &record.min].map(|value| plain(&value.json()));
             format!("{} {:?} max {max} min {min}", shown.dtype, shown.shape)
         }
         _ => shown.values.join(", "),
@@ -136,16 +136,16 @@ fn show(leaf: &Leaf) -> Shown {
             Shown { tensor: leaf.row.clone(), dtype: "null".into(), shape: vec![], values: vec!["null".into()] }
         }
         Value::Plain { type_name, value } => {
-            Shown { tensor: leaf.row.clone(), dtype: type_name.clone(), shape: vec![], values: vec![plain(value)] }
+            Shown { tensor: leaf.row.clone(), dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
         }
         Value::Tensor(record) => {
-            let mut values: Vec<String> =
-                [&record.max, &record.min, &record.mean, &record.norm].into_iter().map(plain).collect();
-            values.extend(record.checksum.clone());
+            let statistics = [&record.max, &record.min, &record.mean, &record.norm];
+            let mut values: Vec<String> = statistics.iter().map(|value| plain(&value.json())).collect();
+            values.extend(record.checksum.as_deref().map(str::to_owned));
             Shown {
                 tensor: leaf.row.clone(),
                 dtype: record.dtype.trim_start_matches("torch.").to_owned(),
-                shape: record.shape.clone(),
+                shape: record.shape.to_vec(),
                 values,
             }
         }

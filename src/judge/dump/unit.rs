@@ -8,7 +8,6 @@ use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
 use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
-use crate::judge::operation::OperationLine;
 use crate::judge::settle::settle;
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint};
 use crate::policy::Policy;
@@ -48,8 +47,8 @@ pub struct JudgedUnit {
     pub findings: Vec<Finding>,
     /// What waivers cover.
     pub waived: Vec<WaivedFinding>,
-    /// One line per value.
-    pub operations: Vec<OperationLine>,
+    /// How errors flow through its operations; [`lines`] makes their lines of it.
+    pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
     /// Whether anything differs beyond noise.
@@ -93,10 +92,10 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         unit,
         findings: settled.findings,
         waived: settled.waived,
-        operations: lines::of_unit(input, &flows),
         largest_error: view.largest_error(),
         limits_used,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
+        flows,
     }
 }
 
@@ -270,7 +269,7 @@ impl<'a> View<'a> {
                 findings.push(
                     Finding::new(&rules::TENSOR_UNREADABLE, row)
                         .with("unit", self.place())
-                        .with("reason", reason.as_str()),
+                        .with("reason", reason.as_ref()),
                 );
             } else if leaf.measured.is_none() {
                 let side = if leaf.pair.baseline.is_none() { "baseline" } else { "candidate" };
@@ -322,7 +321,7 @@ impl<'a> View<'a> {
         preset: TensorPreset,
     ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, PresetOutcome)> {
         self.leaf_comparisons().filter_map(move |(operation, leaf)| {
-            let outcome = preset::apply(preset, leaf.stats.as_deref()?, leaf.closeness.as_ref())?;
+            let outcome = preset::apply(preset, leaf.stats.as_deref()?, leaf.closeness.as_deref())?;
             Some((operation, leaf, outcome))
         })
     }

@@ -50,20 +50,16 @@ impl Half {
 
     fn of_tensor(record: &TensorRecord) -> Self {
         Self {
-            dtype: record.dtype.clone(),
+            dtype: record.dtype.to_string(),
             shape: shape_text(&record.shape),
             requires_grad: match record.requires_grad {
                 Some(true) => "True",
                 Some(false) => "False",
                 None => NOTHING,
             },
-            // msprobe turns the truth values of a tensor's record into text, those of scalars not.
-            statistics: [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(value) {
-                truth @ Cell::Bool(_) => Cell::Text(truth.text()),
-                other => other,
-            }),
-            hash: record.checksum.clone().unwrap_or_else(|| hash::of_text("")),
-            data_name: record.data_name.clone().unwrap_or_else(|| NO_FILE.into()),
+            statistics: tensor_statistics(record),
+            hash: record.checksum.as_deref().map_or_else(|| hash::of_text(""), str::to_owned),
+            data_name: record.data_name.as_deref().unwrap_or(NO_FILE).to_owned(),
             ..Self::missing()
         }
     }
@@ -162,22 +158,40 @@ fn statistic(value: &Json) -> Cell {
     }
 }
 
+/// The statistics of a value, as [`Half::of`] has them.
+pub(super) fn statistics_of(leaf: &Leaf) -> [Cell; 4] {
+    match &leaf.value {
+        Value::Tensor(record) => tensor_statistics(record),
+        _ => Half::of(leaf).statistics,
+    }
+}
+
+/// msprobe turns the truth values of a tensor's record into text, those of scalars not.
+fn tensor_statistics(record: &TensorRecord) -> [Cell; 4] {
+    [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(&value.json()) {
+        truth @ Cell::Bool(_) => Cell::Text(truth.text()),
+        other => other,
+    })
+}
+
 /// Repeats what pandas does to the four statistics of one side when it makes columns of them.
 ///
 /// A column of whole and other numbers becomes one of floats. Where all four columns are numeric and any value is
-/// a float, all become floats.
-pub(super) fn infer<'a>(statistics: impl Iterator<Item = &'a mut [Cell; 4]>) {
-    let mut rows: Vec<&mut [Cell; 4]> = statistics.collect();
-    let mut kinds = [ColumnKind::Whole; 4];
-    for row in &rows {
-        for (kind, cell) in kinds.iter_mut().zip(row.iter()) {
+/// a float, all become floats. So every row has to be [seen](Self::see) before it is [applied](Self::apply) to one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Inference([ColumnKind; 4]);
+
+impl Inference {
+    pub(super) fn see(&mut self, row: &[Cell; 4]) {
+        for (kind, cell) in self.0.iter_mut().zip(row) {
             *kind = (*kind).max(ColumnKind::of(cell));
         }
     }
-    let widest = kinds.into_iter().max().unwrap_or(ColumnKind::Other);
-    for row in &mut rows {
-        for (kind, cell) in kinds.iter().zip(row.iter_mut()) {
-            if *kind == ColumnKind::Number || widest == ColumnKind::Number {
+
+    pub(super) fn apply(self, row: &mut [Cell; 4]) {
+        let widest = self.0.into_iter().max().unwrap_or_default();
+        for (kind, cell) in self.0.into_iter().zip(row) {
+            if kind == ColumnKind::Number || widest == ColumnKind::Number {
                 *cell = float(cell);
             }
         }
@@ -185,8 +199,9 @@ pub(super) fn infer<'a>(statistics: impl Iterator<Item = &'a mut [Cell; 4]>) {
 }
 
 /// What a column holds, each kind wider than the one before.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum ColumnKind {
+    #[default]
     Whole,
     Number,
     Other,
@@ -264,7 +279,9 @@ mod tests {
 
     fn inferred(rows: Vec<[Cell; 4]>) -> Vec<[String; 4]> {
         let mut rows = rows;
-        infer(rows.iter_mut());
+        let mut inference = Inference::default();
+        rows.iter().for_each(|row| inference.see(row));
+        rows.iter_mut().for_each(|row| inference.apply(row));
         rows.iter().map(|row| row.each_ref().map(Cell::text)).collect()
     }
 

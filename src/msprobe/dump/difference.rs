@@ -3,34 +3,24 @@
 //! msprobe turns the cells into text and back into numbers, so what the text says decides, and whole columns of
 //! integers are subtracted as integers.
 
-use super::Line;
 use crate::msprobe::python;
 use crate::msprobe::table::Cell;
 
-/// Fills the differences of every row.
-pub(super) fn fill(lines: &mut [Line]) {
-    for statistic in 0..4 {
-        let texts: Vec<(String, String)> = lines
-            .iter()
-            .map(|line| (text_at(&line.candidate.statistics, statistic), text_at(&line.baseline.statistics, statistic)))
-            .collect();
-        let whole = texts.iter().all(|(candidate, baseline)| is_whole(candidate) && is_whole(baseline));
-        for (line, (candidate, baseline)) in lines.iter_mut().zip(&texts) {
-            let (difference, relative) = difference(candidate, baseline, whole);
-            let [max, min, mean, norm, max_rel, min_rel, mean_rel, norm_rel] = &mut line.differences;
-            let (to, to_relative) = match statistic {
-                0 => (max, max_rel),
-                1 => (min, min_rel),
-                2 => (mean, mean_rel),
-                _ => (norm, norm_rel),
-            };
-            (*to, *to_relative) = (difference, relative);
-        }
+/// The differences of a row: four absolute, four relative. `whole` says of each statistic whether both columns hold
+/// whole numbers only.
+pub(super) fn of(candidate: &[Cell; 4], baseline: &[Cell; 4], whole: [bool; 4]) -> [String; 8] {
+    let mut differences: [String; 8] = Default::default();
+    let (absolute, relative) = differences.split_at_mut(4);
+    let statistics = candidate.iter().zip(baseline).zip(whole);
+    for (((candidate, baseline), whole), to) in statistics.zip(absolute.iter_mut().zip(relative)) {
+        (*to.0, *to.1) = difference(&candidate.text(), &baseline.text(), whole);
     }
+    differences
 }
 
-fn text_at(cells: &[Cell; 4], index: usize) -> String {
-    cells.get(index).map(Cell::text).unwrap_or_default()
+/// Whether the text of both cells is a whole number.
+pub(super) fn are_whole((candidate, baseline): (&Cell, &Cell)) -> bool {
+    is_whole(&candidate.text()) && is_whole(&baseline.text())
 }
 
 /// Absolute and relative difference of two cells, as text. `whole` says that both columns hold integers only.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,10 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         by_key(&candidate.keys(debug), &baseline.keys(debug))
     };
     let mapped: HashMap<&str, &str> = matching.rows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
-    let by_name: HashMap<&str, usize> = baseline.names().enumerate().map(|(row, name)| (name, row)).collect();
+    let by_name: HashMap<&str, usize> = match mapped.is_empty() {
+        true => HashMap::new(),
+        false => baseline.names().enumerate().map(|(row, name)| (name, row)).collect(),
+    };
     let rows = candidate.rows.iter().zip(candidate.names()).zip(partners);
     rows.map(|((row, name), partner)| {
         let partner = mapped.get(name).map_or(partner, |to| by_name.get(to).copied());
@@ -74,8 +78,9 @@ fn family(dtype: &str) -> Option<&'static str> {
 
 /// The rows of one side.
 struct Side<'a> {
+    dump: &'a Dump,
     operations: Vec<Op<'a>>,
-    rows: Vec<Row<'a>>,
+    rows: Vec<Row>,
 }
 
 struct Op<'a> {
@@ -83,19 +88,16 @@ struct Op<'a> {
     renamed: Cow<'a, str>,
 }
 
-struct Row<'a> {
+struct Row {
     place: Place,
     /// Index in `Side::operations`.
     op: usize,
-    name: &'a str,
-    /// The name without its operation's name.
-    suffix: &'a str,
 }
 
 impl<'a> Side<'a> {
     /// Lists the rows; operations with names outside the grammar have none, except in `debug.json`.
     fn new(dump: &'a Dump, debug: bool, modules: Option<&[(String, String)]>) -> Self {
-        let mut side = Self { operations: Vec::new(), rows: Vec::new() };
+        let mut side = Self { dump, operations: Vec::new(), rows: Vec::new() };
         for (index, operation) in dump.operations.iter().enumerate() {
             if !debug && !is_compared(&operation.name) {
                 continue;
@@ -107,24 +109,27 @@ impl<'a> Side<'a> {
 
     fn add(&mut self, index: usize, operation: &'a Operation, modules: Option<&[(String, String)]>) {
         let op = self.operations.len();
-        for (leaf, value) in operation.leaves.iter().enumerate() {
-            self.rows.push(Row {
-                place: Place { operation: index, leaf },
-                op,
-                name: &value.row,
-                suffix: value.row.strip_prefix(operation.name.as_str()).unwrap_or(&value.row),
-            });
-        }
+        self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place { operation: index, leaf }, op }));
         let name = operation.name.as_str();
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
     }
 
     fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.rows.iter().map(|row| row.name)
+        self.rows.iter().map(|row| self.name(row))
+    }
+
+    fn name(&self, row: &Row) -> &'a str {
+        row.place.of(self.dump).map_or("", |leaf| &leaf.row)
+    }
+
+    /// The name without its operation's name.
+    fn suffix(&self, row: &Row) -> &'a str {
+        let name = self.name(row);
+        self.operations.get(row.op).and_then(|op| name.strip_prefix(op.name)).unwrap_or(name)
     }
 
     /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.
-    fn keys(&self, debug: bool) -> Vec<String> {
+    fn keys(&self, debug: bool) -> Vec<Key> {
         let mut order: HashMap<String, u64> = HashMap::new();
         let keys: Vec<Option<String>> = self
             .operations
@@ -143,19 +148,22 @@ impl<'a> Side<'a> {
         self.rows.iter().map(|row| self.key(row, keys.get(row.op).and_then(Option::as_deref))).collect()
     }
 
-    fn key(&self, row: &Row<'_>, numbered: Option<&str>) -> String {
+    fn key(&self, row: &Row, numbered: Option<&str>) -> Key {
         let op = self.operations.get(row.op);
         match (numbered, op) {
-            (Some(numbered), _) => format!("{numbered}{}", row.suffix),
-            (None, Some(op)) if op.renamed != op.name => format!("{}{}", op.renamed, row.suffix),
-            _ => row.name.to_owned(),
+            (Some(numbered), _) => key_of(&format!("{numbered}{}", self.suffix(row))),
+            (None, Some(op)) if op.renamed != op.name => key_of(&format!("{}{}", op.renamed, self.suffix(row))),
+            _ => key_of(self.name(row)),
         }
     }
 
     /// The key of every row without call numbers.
     fn fuzzy_keys(&self) -> Vec<String> {
         let stems: Vec<String> = self.operations.iter().map(|op| without_call(&op.renamed)).collect();
-        self.rows.iter().map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), row.suffix)).collect()
+        self.rows
+            .iter()
+            .map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), self.suffix(row)))
+            .collect()
     }
 }
 
@@ -199,13 +207,33 @@ fn rename<'a>(name: &'a str, modules: &[(String, String)]) -> Cow<'a, str> {
     if renamed == module { name } else { Cow::Owned(format!("{prefix}.{renamed}{call}")) }
 }
 
+/// Stands for a text: 128 bits that no two of a dump's texts share by chance, in place of hundreds.
+type Key = [u64; 2];
+
+fn key_of(text: &str) -> Key {
+    std::array::from_fn(|seed| {
+        let mut hash = DefaultHasher::new();
+        (seed, text).hash(&mut hash);
+        hash.finish()
+    })
+}
+
 /// For every candidate key, the baseline row with the same key. Rows that share a key pair in order.
-fn by_key(candidate: &[String], baseline: &[String]) -> Vec<Option<usize>> {
-    let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
-    for (row, key) in baseline.iter().enumerate() {
-        waiting.entry(key).or_default().push_back(row);
+fn by_key(candidate: &[Key], baseline: &[Key]) -> Vec<Option<usize>> {
+    let in_order = |keys: &[Key]| {
+        let mut rows: Vec<(Key, usize)> = keys.iter().copied().zip(0..).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let mut partners = vec![None; candidate.len()];
+    let mut waiting = in_order(baseline).into_iter().peekable();
+    for (key, row) in in_order(candidate) {
+        while waiting.next_if(|(other, _)| *other < key).is_some() {}
+        if let Some(partner) = partners.get_mut(row) {
+            *partner = waiting.next_if(|(other, _)| *other == key).map(|(_, row)| row);
+        }
     }
-    candidate.iter().map(|key| waiting.get_mut(key.as_str()).and_then(VecDeque::pop_front)).collect()
+    partners
 }
 
 /// Matches keys in order of appearance: two queues grow in step; the newest candidate takes the oldest waiting

@@ -8,7 +8,7 @@ use super::{Measured, Mode, Pair, Place, RowPair, pairing};
 use crate::compare::tensor::{MsprobeStats, ScalarPair};
 use crate::msprobe::python;
 use crate::msprobe::table::{Cell, Table};
-use crate::read::dump::{Dump, Operation, Value};
+use crate::read::dump::{Dump, Operation, Statistic, Value};
 use crate::read::json::Json;
 
 /// What a cell without a number shows.
@@ -128,7 +128,7 @@ fn missing() -> Half {
 
 fn has_norms(dump: &Dump) -> bool {
     let mut leaves = dump.operations.iter().flat_map(|operation| &operation.leaves);
-    !leaves.any(|leaf| matches!(&leaf.value, Value::Tensor(record) if record.norm == Json::Null))
+    !leaves.any(|leaf| matches!(&leaf.value, Value::Tensor(record) if record.norm == Statistic::Null))
 }
 
 /// Cells of real data.

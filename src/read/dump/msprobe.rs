@@ -3,8 +3,7 @@
 //! The `data` object is streamed: one record at a time is a tree in memory. Every record is flattened into leaves
 //! by the rules of section 3.2, which also give each leaf its row name.
 
-use std::collections::HashMap;
-
+use super::compact::{ByName, Shared};
 use super::mindspore::guess_framework;
 use super::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
 use crate::error::{Error, Result};
@@ -46,7 +45,8 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
 struct Reader {
     dump: Dump,
     has_data: bool,
-    places: HashMap<String, usize>,
+    places: ByName<usize>,
+    shared: Shared,
 }
 
 impl Reader {
@@ -62,11 +62,14 @@ impl Reader {
 
     /// Adds one operation; a repeated name keeps its first place and takes the last record, as in Python.
     fn record(&mut self, name: String, record: &Json) {
-        let operation = Operation { leaves: leaves(&name, record, &mut self.dump.notes), name };
-        match self.places.get(&operation.name).and_then(|place| self.dump.operations.get_mut(*place)) {
+        let mut leaves = leaves(&name, record, &mut self.dump.notes, &mut self.shared);
+        leaves.shrink_to_fit();
+        let operation = Operation { leaves, name };
+        let known = self.places.get(&operation.name).and_then(|place| self.dump.operations.get_mut(*place));
+        match known.filter(|known| known.name == operation.name) {
             Some(known) => *known = operation,
             None => {
-                self.places.insert(operation.name.clone(), self.dump.operations.len());
+                self.places.insert(&operation.name, self.dump.operations.len());
                 self.dump.operations.push(operation);
             }
         }
@@ -82,8 +85,9 @@ impl Reader {
 }
 
 /// Flattens one operation's record.
-fn leaves(name: &str, record: &Json, notes: &mut Vec<String>) -> Vec<Leaf> {
-    let mut walk = Walk { without_index: name.split('.').any(|part| part == "parameters_grad"), leaves: vec![], notes };
+fn leaves(name: &str, record: &Json, notes: &mut Vec<String>, shared: &mut Shared) -> Vec<Leaf> {
+    let without_index = name.split('.').any(|part| part == "parameters_grad");
+    let mut walk = Walk { without_index, leaves: vec![], notes, shared };
     let mut parts = name.rsplit('.');
     let (last, before) = (parts.next(), parts.next());
     if last == Some("debug") {
@@ -113,6 +117,7 @@ struct Walk<'a> {
     without_index: bool,
     leaves: Vec<Leaf>,
     notes: &'a mut Vec<String>,
+    shared: &'a mut Shared,
 }
 
 impl Walk<'_> {
@@ -149,33 +154,35 @@ impl Walk<'_> {
         }
     }
 
-    fn leaf(&mut self, item: &Json, row: String, kind: TensorKind) -> Leaf {
+    fn leaf(&mut self, item: &Json, mut row: String, kind: TensorKind) -> Leaf {
+        row.shrink_to_fit();
         let type_name = text(item, "type").unwrap_or_default();
         let Some(dtype) = text(item, "dtype").filter(|dtype| !dtype.is_empty()) else {
-            return Leaf { row, kind, value: Value::Plain { value: plain_value(&type_name, item), type_name } };
+            let value = Box::new(plain_value(type_name, item));
+            return Leaf { row, kind, value: Value::Plain { value, type_name: self.shared.text(type_name) } };
         };
         let shape = item.get("shape").and_then(Json::as_array).and_then(extents);
         let Some(shape) = shape else {
             self.notes.push(format!("{row}: its shape is not a list of sizes"));
-            return Leaf { row, kind, value: Value::Plain { type_name, value: Json::Null } };
+            let value = Value::Plain { type_name: self.shared.text(type_name), value: Box::new(Json::Null) };
+            return Leaf { row, kind, value };
         };
-        let statistic = |key| item.get(key).cloned().unwrap_or(Json::Null);
+        let statistic = |key| item.get(key).cloned().unwrap_or(Json::Null).into();
         let data_name = text(item, "data_name").filter(|name| !name.is_empty());
-        let row = match data_name.as_deref().map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem)) {
+        let row = match data_name.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem)) {
             Some(stem) => stem.to_owned(),
             None => row,
         };
         let record = TensorRecord {
-            type_name,
-            dtype,
-            shape,
+            dtype: self.shared.text(dtype),
+            shape: self.shared.shape(&shape),
             max: statistic("Max"),
             min: statistic("Min"),
             mean: statistic("Mean"),
             norm: statistic("Norm"),
             requires_grad: item.get("requires_grad").and_then(Json::as_bool),
-            checksum: text(item, "md5").filter(|checksum| !checksum.is_empty()),
-            data_name,
+            checksum: text(item, "md5").filter(|checksum| !checksum.is_empty()).map(Into::into),
+            data_name: data_name.map(Into::into),
         };
         Leaf { row, kind, value: Value::Tensor(Box::new(record)) }
     }
@@ -191,8 +198,8 @@ fn plain_value(type_name: &str, item: &Json) -> Json {
     item.get(key).cloned().unwrap_or(Json::Null)
 }
 
-fn text(item: &Json, key: &str) -> Option<String> {
-    item.get(key).and_then(Json::as_str).map(str::to_owned)
+fn text<'a>(item: &'a Json, key: &str) -> Option<&'a str> {
+    item.get(key).and_then(Json::as_str)
 }
 
 /// Sizes of a shape; `None` where one is not a whole number from 0 on.

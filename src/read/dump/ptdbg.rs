@@ -4,9 +4,9 @@
 //! value and `[name, [[path, line, function, code], …]]` for a call stack. Names join with `.`, or with `_` in very
 //! old files. Values lie as `<name>.npy` in a folder beside the file.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::compact::{ByName, Shared};
 use super::msprobe::extents;
 use super::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     }
     let whole = line.len() < head.len() || line.ends_with(b"]");
     match crate::read::json::parse_bytes("", line) {
-        Ok(row) => parse_row(&row).is_some(),
+        Ok(row) => parse_row(&row, &mut Shared::default()).is_some(),
         // A first line that does not end within the head: a long stack, which never comes first.
         Err(_) => !whole && contains_io(line),
     }
@@ -36,16 +36,17 @@ fn contains_io(line: &[u8]) -> bool {
 pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Result<Dump> {
     let mut dump =
         Dump { task: "statistics".into(), level: "L1".into(), framework: "pytorch".into(), ..Dump::default() };
-    let mut stacks = HashMap::new();
+    let mut stacks = ByName::default();
+    let mut shared = Shared::default();
     let mut parser = Parser::new(source);
     while !parser.at_end()? {
         let line = parser.offset();
         let row = parser.value()?;
-        match parse_row(&row) {
-            Some(Row::Stack(operation, frames)) => drop(stacks.insert(operation, Arc::new(frames))),
+        match parse_row(&row, &mut shared) {
+            Some(Row::Stack(operation, frames)) => stacks.insert(&operation, Arc::new(frames)),
             Some(Row::Value(mut leaf, operation)) => {
                 if let Value::Tensor(record) = &mut leaf.value {
-                    record.data_name = Some(format!("{}.npy", leaf.row)).filter(|name| saved(name));
+                    record.data_name = Some(format!("{}.npy", leaf.row)).filter(|name| saved(name)).map(Into::into);
                     if record.data_name.is_some() {
                         "tensor".clone_into(&mut dump.task);
                     }
@@ -72,7 +73,7 @@ enum Row {
     Value(Leaf, String),
 }
 
-fn parse_row(row: &Json) -> Option<Row> {
+fn parse_row(row: &Json, shared: &mut Shared) -> Option<Row> {
     match row.as_array()? {
         [Json::Text(name), Json::Array(frames)] => {
             let operation = name.strip_suffix("stack_info")?;
@@ -81,7 +82,7 @@ fn parse_row(row: &Json) -> Option<Row> {
         }
         [Json::Text(name), _step, checksum, Json::Text(dtype), shape, Json::Array(statistics), ..] => {
             let (operation, kind) = split_row_name(name)?;
-            let value = value(checksum, dtype, shape, statistics)?;
+            let value = value(checksum, dtype, shape, statistics, shared)?;
             Some(Row::Value(Leaf { row: name.clone(), kind, value }, operation.to_owned()))
         }
         _ => None,
@@ -114,21 +115,20 @@ fn split_row_name(name: &str) -> Option<(&str, TensorKind)> {
     WORDS.iter().filter_map(split).max_by_key(|(operation, _)| operation.len())
 }
 
-fn value(checksum: &Json, dtype: &str, shape: &Json, statistics: &[Json]) -> Option<Value> {
+fn value(checksum: &Json, dtype: &str, shape: &Json, statistics: &[Json], shared: &mut Shared) -> Option<Value> {
     let statistic = |index: usize| statistics.get(index).cloned().unwrap_or(Json::Null);
     if let Some(class) = dtype.strip_prefix("<class '").and_then(|rest| rest.strip_suffix("'>")) {
-        return Some(Value::Plain { type_name: class.to_owned(), value: statistic(0) });
+        return Some(Value::Plain { type_name: shared.text(class), value: Box::new(statistic(0)) });
     }
     Some(Value::Tensor(Box::new(TensorRecord {
-        type_name: "torch.Tensor".into(),
-        dtype: dtype.to_owned(),
-        shape: extents(shape.as_array()?)?,
-        max: statistic(0),
-        min: statistic(1),
-        mean: statistic(2),
-        norm: statistic(3),
+        dtype: shared.text(dtype),
+        shape: shared.shape(&extents(shape.as_array()?)?),
+        max: statistic(0).into(),
+        min: statistic(1).into(),
+        mean: statistic(2).into(),
+        norm: statistic(3).into(),
         requires_grad: None,
-        checksum: checksum.as_str().map(str::to_owned),
+        checksum: checksum.as_str().map(Into::into),
         data_name: None,
     })))
 }
@@ -137,6 +137,7 @@ fn value(checksum: &Json, dtype: &str, shape: &Json, statistics: &[Json]) -> Opt
 mod tests {
     use super::*;
     use crate::fetch::Memory;
+    use crate::read::dump::Statistic;
 
     fn records(text: &str) -> Dump {
         read(&Memory::new("dump.pkl", text.as_bytes().to_vec()), |_| false).expect("valid")
@@ -148,7 +149,7 @@ mod tests {
         let [operation] = dump.operations.as_slice() else { panic!("one operation") };
         assert_eq!(operation.name, "Torch.add.0.forward");
         let Value::Tensor(record) = &operation.leaves[0].value else { panic!("a tensor") };
-        assert_eq!((&record.max, &record.norm, &record.shape), (&Json::Int(1), &Json::Int(1), &vec![2]));
+        assert_eq!((&record.max, &record.norm, &record.shape), (&Statistic::Int(1), &Statistic::Int(1), &[2].into()));
     }
 
     #[test]
@@ -172,9 +173,9 @@ mod tests {
             "[\"Torch_a_0_forward_stack_info\", [[\"a.py\", \"1\", \"f\", \"g()\"]]]\n",
         ));
         let Value::Tensor(record) = &dump.operations[0].leaves[0].value else { panic!("a tensor") };
-        assert_eq!(record.norm, Json::Null);
+        assert_eq!(record.norm, Statistic::Null);
         let stacks = dump.stacks.expect("stacks");
-        assert_eq!(stacks["Torch_a_0_forward"][0], "File a.py, line 1, in f, \n g()");
+        assert_eq!(stacks.get("Torch_a_0_forward").expect("a stack")[0], "File a.py, line 1, in f, \n g()");
     }
 
     #[test]

@@ -1,29 +1,30 @@
 //! `stack.json` and `construct.json` (`dump-compare.md` section 1.9).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::compact::{ByName, Shared};
 use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
 
 /// Frames per operation, innermost first as msprobe writes them; operations may share a stack.
-pub(super) type Stacks = HashMap<String, Arc<Vec<String>>>;
+pub(super) type Stacks = ByName<Arc<Vec<String>>>;
 
 /// Reads call stacks, in the form `{"0": [[operation, …], [frame, …]]}` or the older `{operation: [frame, …]}`.
 ///
 /// Entries of another shape are skipped: a stack is help, not evidence.
 pub(super) fn stacks(source: &dyn ByteSource) -> Result<Stacks> {
-    let mut stacks = Stacks::new();
+    let mut stacks = Stacks::default();
     let mut parser = Parser::new(source);
     parser.object(|key, parser| {
         let value = parser.value()?;
         match value.as_array() {
             Some([Json::Array(operations), frames]) => {
                 let frames = Arc::new(texts(frames));
-                stacks.extend(operations.iter().filter_map(|name| Some((name.as_str()?.to_owned(), frames.clone()))));
+                let names = operations.iter().filter_map(Json::as_str);
+                names.for_each(|name| stacks.insert(name, frames.clone()));
             }
-            Some(_) => drop(stacks.insert(key, Arc::new(texts(&value)))),
+            Some(_) => stacks.insert(&key, Arc::new(texts(&value))),
             None => {}
         }
         Ok(())
@@ -42,8 +43,9 @@ fn texts(value: &Json) -> Vec<String> {
 }
 
 /// Reads the module tree: operation to parent, or to `[parent, micro step]`; `null` parents are left out.
-pub(super) fn parents(source: &dyn ByteSource) -> Result<HashMap<String, String>> {
-    let mut parents = HashMap::new();
+pub(super) fn parents(source: &dyn ByteSource) -> Result<ByName<Arc<str>>> {
+    let mut parents = ByName::default();
+    let mut shared = Shared::default();
     let mut parser = Parser::new(source);
     parser.object(|key, parser| {
         let value = parser.value()?;
@@ -52,7 +54,7 @@ pub(super) fn parents(source: &dyn ByteSource) -> Result<HashMap<String, String>
             other => other.as_str(),
         };
         if let Some(parent) = parent {
-            parents.insert(key, parent.to_owned());
+            parents.insert(&key, shared.text(parent));
         }
         Ok(())
     })?;
@@ -79,7 +81,7 @@ mod tests {
             br#"{"a": "m", "m": null, "b": ["m", 3], "megatron_micro_step_number": 4}"#.to_vec(),
         );
         let parents = parents(&source).expect("tree");
-        assert_eq!(parents.len(), 2);
-        assert_eq!(parents["b"], "m");
+        let of = |name| parents.get(name).map(AsRef::as_ref);
+        assert_eq!([of("a"), of("b"), of("m")], [Some("m"), Some("m"), None]);
     }
 }

@@ -1,0 +1,61 @@
+"""Makes a pair of statistics dumps of as many operations as wanted, to see what a run of that size costs.
+
+    python3 benches/large_dump.py FOLDER OPERATIONS
+    /usr/bin/time -v precision-gate compare FOLDER/gpu FOLDER/npu --out FOLDER/out --quiet
+
+Four operations a layer, three values each, every value with statistics of its own; call stacks and module tree beside
+them. The candidate differs by rounding noise everywhere, and by 5 % in one operation in ten thousand.
+"""
+
+import json
+import pathlib
+import random
+import sys
+
+APIS = ["Functional.linear", "Tensor.__add__", "Torch.matmul", "Functional.layer_norm"]
+
+
+def tensor(shape, values):
+    keys = ["Max", "Min", "Mean", "Norm"]
+    head = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": shape}
+    return head | dict(zip(keys, values)) | {"requires_grad": True}
+
+
+def operations(count, drift):
+    numbers, noise = random.Random(0), random.Random(drift)
+
+    def values(factor):
+        largest, norm = numbers.uniform(1, 9), numbers.uniform(50, 900)
+        plain = [largest, -largest * numbers.uniform(0.5, 1), numbers.uniform(-0.1, 0.1), norm]
+        return [value * factor * (1 + noise.uniform(-1e-7, 1e-7)) for value in plain]
+
+    for index in range(count):
+        name = f"{APIS[index % 4]}.{index // 4}.forward"
+        shape = [8, 128, 64 * (1 + index % 7)]
+        broken = 1.05 if drift and index % 10_000 == 5_000 else 1.0
+        yield name, {
+            "input_args": [tensor(shape, values(1.0)), tensor(shape, values(1.0))],
+            "input_kwargs": {},
+            "output": [tensor(shape, values(broken))],
+        }
+
+
+def write(folder, count, drift):
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "dump.json", "w") as out:
+        out.write('{"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": null, "data": {')
+        for index, (name, record) in enumerate(operations(count, drift)):
+            out.write("," * (index > 0) + f'\n "{name}": {json.dumps(record)}')
+        out.write("}}\n")
+    names = [f"{APIS[index % 4]}.{index // 4}.forward" for index in range(count)]
+    with open(folder / "stack.json", "w") as out:
+        frames = [["File model.py, line 10, in forward, \n y = f(x)", "File train.py, line 3, in step, \n model(x)"]] * 100
+        json.dump({str(at): [names[at::100], frames[at]] for at in range(100)}, out)
+    with open(folder / "construct.json", "w") as out:
+        json.dump({name: f"Module.layers.{at // 40}.Block.forward.0" for at, name in enumerate(names)}, out)
+
+
+if __name__ == "__main__":
+    root, count = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+    write(root / "gpu/step0/rank0", count, 0)
+    write(root / "npu/step0/rank0", count, 1)
