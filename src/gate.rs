@@ -159,7 +159,7 @@ pub fn run_by(
             }
             CheckId::Dump => dump::check(&baseline, &candidate, request, book, progress),
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
-            CheckId::Artifacts | CheckId::Policy => continue,
+            CheckId::Artifacts | CheckId::Policy | CheckId::History => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
         let left_out = left_out::findings(*id, &book.left_out(), book.sample(), book.ops());
