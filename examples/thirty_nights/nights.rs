@@ -23,24 +23,24 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 /// How many nights.
-pub const NIGHTS: u64 = 30;
+pub(crate) const NIGHTS: u64 = 30;
 /// The night on which the step begins.
-pub const STEP: u64 = 18;
+pub(crate) const STEP: u64 = 18;
 /// The single bad night.
-pub const FLAKY: u64 = 12;
+pub(crate) const FLAKY: u64 = 12;
 /// How much the loss drifts away in one night, by the end of its run.
-pub const DRIFT: f64 = 6e-5;
+pub(crate) const DRIFT: f64 = 6e-5;
 /// Nights in a row that have to fail before there is an alert.
 const ALERT_AFTER: usize = 2;
 
 const CURVES: &str = "tests/fixtures/loss/aligned_bf16";
 const DUMPS: &str = "tests/fixtures/dumps/benign_glm_stats_mix";
 /// The operation whose result is wrong from the night of the step on.
-pub const CULPRIT: &str = "Functional.softmax.0.forward";
+pub(crate) const CULPRIT: &str = "Functional.softmax.0.forward";
 
 /// What is built into a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// The loss drifts away a little more every night.
     Drift,
     /// From one night on an operation is wrong, and the loss moves with it, within its limits.
@@ -51,10 +51,10 @@ pub enum Suite {
 
 impl Suite {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Drift, Self::Step, Self::Flaky];
+    pub(crate) const ALL: [Self; 3] = [Self::Drift, Self::Step, Self::Flaky];
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Drift => "drift",
             Self::Step => "step",
@@ -80,19 +80,19 @@ impl Suite {
 }
 
 /// A night of a suite, judged.
-pub struct Night {
+pub(crate) struct Night {
     /// From 1.
-    pub number: u64,
+    pub(crate) number: u64,
     /// When it was judged.
-    pub time: Timestamp,
+    pub(crate) time: Timestamp,
     /// The commit judged.
-    pub commit: String,
+    pub(crate) commit: String,
     /// What the gate says.
-    pub result: GateResult,
+    pub(crate) result: GateResult,
 }
 
 /// The commit of a night.
-pub fn commit(night: u64) -> String {
+pub(crate) fn commit(night: u64) -> String {
     format!("{:040x}", night * 0x1_0001)
 }
 
@@ -106,27 +106,30 @@ fn time(night: u64, random: &mut Random) -> Timestamp {
 }
 
 /// Judges thirty nights of a suite; candidates are written below `folder`.
-pub fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
+pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
     let sources = Sources::read()?;
-    (1..=NIGHTS).into_par_iter().map(|number| {
-        // A seed of its own for every night.
-        let mut random = Random::new(1000 * (suite as u64 + 1) + number);
-        let night = folder.join(format!("{}-{number}", suite.name()));
-        sources.write(&night, suite, number, &mut random)?;
-        let request = Request {
-            baseline: folder.join("baseline").display().to_string(),
-            candidate: night.display().to_string(),
-            checks: vec![CheckId::Loss, CheckId::Dump],
-            policy: Policy::default(),
-            matching: Matching::default(),
-        };
-        let result = run(&request, &Quiet)?.result;
-        Ok(Night { number, time: time(number, &mut random), commit: commit(number), result })
-    }).collect()
+    (1..=NIGHTS)
+        .into_par_iter()
+        .map(|number| {
+            // A seed of its own for every night.
+            let mut random = Random::new(1000 * (suite as u64 + 1) + number);
+            let night = folder.join(format!("{}-{number}", suite.name()));
+            sources.write(&night, suite, number, &mut random)?;
+            let request = Request {
+                baseline: folder.join("baseline").display().to_string(),
+                candidate: night.display().to_string(),
+                checks: vec![CheckId::Loss, CheckId::Dump],
+                policy: Policy::default(),
+                matching: Matching::default(),
+            };
+            let result = run(&request, &Quiet)?.result;
+            Ok(Night { number, time: time(number, &mut random), commit: commit(number), result })
+        })
+        .collect()
 }
 
 /// Writes the baseline of all nights below `folder`.
-pub fn write_baseline(folder: &Path) -> Result<()> {
+pub(crate) fn write_baseline(folder: &Path) -> Result<()> {
     let sources = Sources::read()?;
     let dump = sources.dump_baseline.clone();
     write(&folder.join("baseline/trainer_state.json"), &sources.curve_baseline)?;
@@ -255,7 +258,7 @@ fn scale(tensor: &mut Value, factor: f64) {
 }
 
 /// The values of every rule over the nights, as a history keeps them.
-pub fn series(suite: Suite, nights: &[Night]) -> Vec<Series> {
+pub(crate) fn series(suite: Suite, nights: &[Night]) -> Vec<Series> {
     let mut found: BTreeMap<(CheckId, String, String), Series> = BTreeMap::new();
     for night in nights {
         for measured in night.result.checks.iter().flat_map(|check| &check.units).flat_map(measured) {
@@ -313,25 +316,24 @@ fn single(
 }
 
 /// A warning, with the night on which it was first given.
-pub struct Told {
+pub(crate) struct Told {
     /// The night.
-    pub night: u64,
+    pub(crate) night: u64,
     /// The rule it is about.
-    pub trend: Trend,
+    pub(crate) trend: Trend,
     /// What was said.
-    pub finding: Finding,
+    pub(crate) finding: Finding,
 }
 
 /// What is warned of, night after night, each warning once.
-pub fn told(suite: Suite, nights: &[Night]) -> Vec<Told> {
+pub(crate) fn told(suite: Suite, nights: &[Night]) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
     for count in 1..=nights.len() {
         let so_far = nights.get(..count).unwrap_or_default();
         for trend in trends(&series(suite, so_far)) {
             for finding in finding::of(&trend).into_iter().filter(|finding| finding.severity >= Severity::Warn) {
-                let is_known = told.iter().any(|old| {
-                    (&old.finding.code, &old.finding.place) == (&finding.code, &finding.place)
-                });
+                let is_known =
+                    told.iter().any(|old| (&old.finding.code, &old.finding.place) == (&finding.code, &finding.place));
                 if !is_known {
                     told.push(Told { night: count as u64, trend: trend.clone(), finding });
                 }
@@ -342,19 +344,19 @@ pub fn told(suite: Suite, nights: &[Night]) -> Vec<Told> {
 }
 
 /// Nights that block.
-pub fn red(nights: &[Night]) -> Vec<u64> {
+pub(crate) fn red(nights: &[Night]) -> Vec<u64> {
     nights.iter().filter(|night| night.result.verdict >= Verdict::Incomplete).map(|night| night.number).collect()
 }
 
 /// Nights with an alert: the second in a row that blocks, and those that follow.
-pub fn alerts(nights: &[Night]) -> Vec<u64> {
+pub(crate) fn alerts(nights: &[Night]) -> Vec<u64> {
     let blocks = |night: &Night| night.result.verdict >= Verdict::Incomplete;
     let streaks = nights.windows(ALERT_AFTER).filter(|streak| streak.iter().all(blocks));
     streaks.filter_map(|streak| Some(streak.last()?.number)).collect()
 }
 
 /// The last commit that did not block and the first that did, of the nights that block at the end.
-pub fn bisect(nights: &[Night]) -> Option<(String, String)> {
+pub(crate) fn bisect(nights: &[Night]) -> Option<(String, String)> {
     let green = nights.iter().rposition(|night| night.result.verdict < Verdict::Incomplete)?;
     Some((nights.get(green)?.commit.clone(), nights.get(green + 1)?.commit.clone()))
 }

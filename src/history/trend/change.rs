@@ -59,11 +59,12 @@ pub(super) fn present(samples: &[Sample]) -> Regime {
     let cuts = cuts(samples);
     let starts = cuts.iter().rev().skip(1).copied().chain([0]);
     for (at, start) in cuts.iter().rev().copied().zip(starts) {
-        let Some(cut) = samples.get(start..).and_then(|samples| Cut::at(samples, at - start)) else { continue };
+        let Some(cut) = samples.get(start..).and_then(|samples| Cut::near(samples, at - start)) else { continue };
         let places = (samples.len() + 1).saturating_sub(2 * MIN_SIDE);
         if let Some(p) = cut.significance(places) {
-            let step = Step { at, before: cut.before, after: cut.after, p };
-            return Regime { start: at, step: (!cut.is_bend()).then_some(step) };
+            let start = start + cut.early.len();
+            let step = Step { at: start, before: cut.before, after: cut.after, p };
+            return Regime { start, step: (!cut.is_bend()).then_some(step) };
         }
     }
     Regime::default()
@@ -113,6 +114,17 @@ struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
+    /// The cut before the sample `at`; where a drift follows, which no level fits, wherever level and line fit best.
+    fn near(samples: &'a [Sample], at: usize) -> Option<Self> {
+        let cut = Self::at(samples, at)?;
+        if cut.drift.is_none() {
+            return Some(cut);
+        }
+        let places = MIN_SIDE..samples.len();
+        let others = places.filter_map(|at| Self::at(samples, at)).filter(|cut| cut.drift.is_some());
+        others.min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
     fn at(samples: &'a [Sample], at: usize) -> Option<Self> {
         let (early, late) = samples.split_at_checked(at)?;
         let (before, after) = (median(values(early))?, median(values(late))?);
@@ -151,10 +163,14 @@ impl<'a> Cut<'a> {
         size > 0.0 && size >= MIN_DEVIATIONS * self.deviation && size >= MIN_RELATIVE * self.before.abs()
     }
 
-    /// Whether the values did not jump here but began to drift.
+    /// Whether the values did not jump here but began to drift: a line that, continued back into the last few runs of
+    /// the level, comes close to it or meets it. Where a drift begins can be told to a few runs, not better.
     fn is_bend(&self) -> bool {
-        let begins = self.drift.zip(self.late.first()).map(|(line, first)| line.at(first.day));
-        begins.is_some_and(|value| !self.is_large(value))
+        let back = self.early.len().checked_sub(MIN_SIDE).and_then(|index| self.early.get(index));
+        self.drift.zip(back).is_some_and(|(line, back)| {
+            let (rise, begun) = (self.after - self.before, line.at(back.day) - self.before);
+            begun * rise <= 0.0 || !self.is_large(line.at(back.day))
+        })
     }
 }
 
