@@ -21,7 +21,7 @@ use precision_gate::history::trend::{Trend, trends};
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::trend::trend_png;
-use precision_gate::report::trend::table;
+use precision_gate::report::trend::{sparkline, table};
 use precision_gate::report::writer::Writer;
 
 fn main() -> Result<()> {
@@ -31,20 +31,21 @@ fn main() -> Result<()> {
     for suite in Suite::ALL {
         suites.push((suite, nights::judge(suite, folder.path())?));
     }
-    let shown = shown(&suites);
-    let tables = [("nights", nights_table(&suites)?), ("last", last_table(&shown)?), ("measured", measure::tables())];
-    match std::env::args().nth(1).map(PathBuf::from) {
-        None => tables.iter().for_each(|(_, table)| println!("{table}")),
-        Some(docs) => {
-            for (name, table) in &tables {
-                replace(&docs.join("trend.md"), name, table)?;
-            }
-            if let Some(png) = trend_png(&shown, Language::En)? {
-                write(&docs.join("images/trend.png"), &png)?;
-            }
+    let docs = std::env::args().nth(1).map(PathBuf::from);
+    let give = |name: &str, table: &str| match &docs {
+        None => {
+            println!("{table}");
+            Ok(())
         }
+        Some(docs) => replace(&docs.join("trend.md"), name, table),
+    };
+    let shown = shown(&suites);
+    give("nights", &nights_table(&suites)?)?;
+    give("last", &last_table(&shown)?)?;
+    if let Some((docs, png)) = docs.as_ref().zip(trend_png(&shown, Language::En)?) {
+        write(&docs.join("images/trend.png"), &png)?;
     }
-    Ok(())
+    give("measured", &measure::tables())
 }
 
 /// The rules that move, of all suites, worst first.
@@ -60,15 +61,16 @@ fn shown(suites: &[(Suite, Vec<Night>)]) -> Vec<Trend> {
 
 fn nights_table(suites: &[(Suite, Vec<Night>)]) -> Result<String> {
     let writer = Writer::new(Language::En, Target::Markdown);
-    let mut text = String::from("| suite | night | warning, told once |\n|---|---:|---|\n");
+    let mut text = String::from("| suite | night | until then | warning, told once |\n|---|---:|---|---|\n");
     for (suite, nights) in suites {
         let told = nights::told(*suite, nights);
         for told in &told {
             let message = writer.finding(&told.finding)?.message;
-            line(&mut text, &[suite.name(), &told.night.to_string(), &message]);
+            let values: Vec<f64> = told.trend.last.iter().map(|run| run.value.0).collect();
+            line(&mut text, &[suite.name(), &told.night.to_string(), &sparkline(&values), &message]);
         }
         if told.is_empty() {
-            line(&mut text, &[suite.name(), "", "none"]);
+            line(&mut text, &[suite.name(), "", "", "none"]);
         }
     }
     text.push_str("\n| suite | nights that block | nights with an alert | bisect |\n|---|---|---|---|\n");

@@ -379,6 +379,7 @@ fn json(path: &Path) -> Result<Value> {
 fn write(path: &Path, value: &Value) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder)
-        .and_then(|()| fs::write(path, value.to_string()))
+        // In lines, as a trainer writes it.
+        .and_then(|()| fs::write(path, format!("{value:#}")))
         .map_err(|error| Error::io(path.display().to_string(), &error))
 }

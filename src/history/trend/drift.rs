@@ -39,8 +39,8 @@ impl Line {
     /// The line of Theil and Sen: the median of the slopes of all pairs, the median of what it leaves (H. Theil, 1950;
     /// P. K. Sen, J. Amer. Statist. Assoc. 63, 1968). Up to 29 % of the samples may be wild.
     ///
-    /// Errors that grow with training grow by factors, so where all values are above zero the line is drawn through
-    /// their logarithms too, and the line that lies closer to the values, in their own unit, is taken.
+    /// Errors grow by factors as often as by sums, so where all values are above zero the line is drawn through their
+    /// logarithms too, and the line that lies closer to the values, in their own unit, is taken.
     ///
     /// `None` where no two samples lie at different times. Values are finite.
     pub(super) fn through(samples: &[Sample]) -> Option<Self> {
@@ -89,14 +89,14 @@ impl Line {
         }
     }
 
-    /// How many days after `day` the line reaches `limit` from below; `None` where it does not, or has.
+    /// How many days after `day` the values reach `limit` from below if they go on rising as on that day; `None` where
+    /// they fall, or are there.
+    ///
+    /// Straight on either scale: a curve that is followed ahead turns a few early values into alarm. Growth that goes on
+    /// by factors crosses earlier, and every night's answer comes closer.
     pub(super) fn days_until(&self, limit: f64, day: f64) -> Option<f64> {
-        let now = self.at(day);
-        let days = match self.scale {
-            Scale::Linear => (limit - now) / self.slope,
-            Scale::Logarithmic => (limit / now).ln() / self.slope,
-        };
-        (now < limit && self.slope > 0.0 && days.is_finite()).then_some(days)
+        let days = (limit - self.at(day)) / self.per_day(day);
+        (days > 0.0 && days.is_finite() && self.slope > 0.0).then_some(days)
     }
 }
 
@@ -125,9 +125,11 @@ mod tests {
         let doubling = samples((0..20).map(|day| 1e-6 * (f64::from(day) / 4.0).exp2()));
         let line = Line::through(&doubling).expect("a line");
         assert_eq!(line.scale, Scale::Logarithmic);
-        // Half a dozen more doublings.
-        let wait = line.days_until(1e-6 * (19.0 / 4.0_f64).exp2() * 64.0, 19.0).expect("towards it");
-        assert!((wait - 24.0).abs() < 1e-6);
+        let now = 1e-6 * (19.0 / 4.0_f64).exp2();
+        assert!((line.per_day(19.0) / now - 2.0_f64.ln() / 4.0).abs() < 1e-9);
+        // Twice as much takes four nights, by the rise of this night 4 / ln 2.
+        let wait = line.days_until(2.0 * now, 19.0).expect("towards it");
+        assert!((wait - 4.0 / 2.0_f64.ln()).abs() < 1e-6);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use jiff::ToSpan;
 
 use super::*;
-use crate::gate::selftest::synthetic::Random;
 use crate::verdict::Severity;
 
 /// A night's time; nights count from 0.
@@ -26,9 +25,10 @@ fn series(points: impl IntoIterator<Item = (usize, f64)>) -> Series {
     }
 }
 
+/// Values around a level, evenly spread over plus and minus 1.7 in an order without pattern (the golden ratio's).
 fn noisy(nights: usize, level: impl Fn(usize) -> f64) -> Vec<(usize, f64)> {
-    let mut random = Random::new(11);
-    (0..nights).map(|night| (night, level(night) + random.normal())).collect()
+    let noise = |night: usize| 3.4 * ((0.618_034 * night as f64).fract() - 0.5);
+    (0..nights).map(|night| (night, level(night) + noise(night))).collect()
 }
 
 fn codes(trend: &Trend) -> Vec<String> {
@@ -81,6 +81,18 @@ fn a_step_down_is_told_and_does_not_warn() {
     assert_eq!(finding::of(&Trend::of(&better))[0].severity, Severity::Info);
     (better.warn, better.fail) = (None, None);
     assert_eq!(finding::of(&Trend::of(&better))[0].severity, Severity::Warn, "nobody knows what is better");
+}
+
+#[test]
+fn a_step_far_below_its_limit_warns_only_if_it_is_large() {
+    let severity = |low: f64, high: f64| {
+        let values = (0..25).map(|night| (night, if night < 18 { low } else { high }));
+        finding::of(&Trend::of(&series(values)))[0].severity
+    };
+    assert_eq!(severity(5.0, 9.0), Severity::Info);
+    assert_eq!(severity(0.0, 9.0), Severity::Info);
+    assert_eq!(severity(0.5, 9.0), Severity::Warn);
+    assert_eq!(severity(5.0, 11.0), Severity::Warn);
 }
 
 #[test]
