@@ -170,7 +170,7 @@ pub fn run_by(
             CheckId::Loss => loss::check_by(&baseline.curves, &candidate.curves, &request.policy, surroundings)?,
             CheckId::Dump => dump::check(&baseline, &candidate, &shared)?,
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
-            CheckId::Artifacts | CheckId::Policy => continue,
+            CheckId::Artifacts | CheckId::Policy | CheckId::History => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
         let left_out = left_out::findings(*id, &book.left_out(), book.sample(), book.ops());

@@ -27,6 +27,7 @@ pub mod source;
 pub mod summary;
 pub mod templates;
 pub mod terminal;
+pub mod trend;
 pub mod view;
 pub mod write;
 pub mod writer;

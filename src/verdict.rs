@@ -94,6 +94,8 @@ pub enum CheckId {
     Dump,
     /// Checkpoints.
     Checkpoint,
+    /// Earlier runs of the suite.
+    History,
 }
 
 impl CheckId {
@@ -106,6 +108,7 @@ impl CheckId {
             Self::Loss => "loss",
             Self::Dump => "dump",
             Self::Checkpoint => "checkpoint",
+            Self::History => "history",
         }
     }
 }

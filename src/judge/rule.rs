@@ -60,6 +60,19 @@ pub mod policy {
     pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &SELECTOR_UNUSED];
 }
 
+/// Rules about the runs of a suite over time.
+pub mod history {
+    use super::{CheckId, Rule, Severity};
+
+    /// A rule's values changed their level and stayed there.
+    pub const STEP: Rule = Rule::new(CheckId::History, "history-step", Severity::Warn);
+    /// A rule's values drift towards a limit.
+    pub const DRIFT: Rule = Rule::new(CheckId::History, "history-drift", Severity::Warn);
+
+    /// All of them.
+    pub const RULES: &[&Rule] = &[&STEP, &DRIFT];
+}
+
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
     [
@@ -71,6 +84,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         super::dump::rules::RULES,
         super::checkpoint::rules::RULES,
         super::location::RULES,
+        history::RULES,
     ]
     .into_iter()
     .flatten()

@@ -45,9 +45,9 @@ macro_rules! catalogue {
 }
 
 static ENGLISH: LazyLock<Catalogue> =
-    catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location");
+    catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location", "history");
 static CHINESE: LazyLock<Catalogue> =
-    catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location");
+    catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location", "history");
 
 impl Language {
     /// All of them.

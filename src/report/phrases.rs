@@ -91,6 +91,7 @@ mod tests {
             include_str!("view.rs"),
             include_str!("terminal.rs"),
             include_str!("mermaid.rs"),
+            include_str!("trend.rs"),
         ];
         let composed = [
             "compared_",

@@ -5,10 +5,13 @@
 
 pub mod divergence;
 pub mod loss;
+pub mod trend;
 
 use std::sync::Once;
 
-use plotters::style::{FontStyle, RGBColor, register_font};
+use plotters::coord::Shift;
+use plotters::prelude::{BitMapBackend, DrawingArea, IntoDrawingArea, Rectangle, Text};
+use plotters::style::{Color, FontStyle, IntoFont, RGBColor, TextStyle, register_font};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::escape::Target;
@@ -16,18 +19,21 @@ use crate::report::messages::Language;
 use crate::report::writer::Writer;
 use crate::verdict::Verdict;
 
+/// A part of a picture.
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+
 /// Font family the embedded font is registered under.
-pub(super) const FONT: &str = "sans-serif";
+const FONT: &str = "sans-serif";
 /// The embedded font; see `templates/fonts/README.md`.
 static FONT_BYTES: &[u8] = include_bytes!("../../templates/fonts/NotoSansSC-Regular-subset.otf");
 
-pub(super) const PAPER: RGBColor = RGBColor(255, 255, 255);
-pub(super) const INK: RGBColor = RGBColor(31, 41, 55);
-pub(super) const FAINT: RGBColor = RGBColor(107, 114, 128);
-pub(super) const GRID: RGBColor = RGBColor(229, 231, 235);
-pub(super) const BASELINE: RGBColor = RGBColor(37, 99, 235);
-pub(super) const CANDIDATE: RGBColor = RGBColor(234, 88, 12);
-pub(super) const ALARM: RGBColor = RGBColor(185, 28, 28);
+const PAPER: RGBColor = RGBColor(255, 255, 255);
+const INK: RGBColor = RGBColor(31, 41, 55);
+const FAINT: RGBColor = RGBColor(107, 114, 128);
+const GRID: RGBColor = RGBColor(229, 231, 235);
+const BASELINE: RGBColor = RGBColor(37, 99, 235);
+const CANDIDATE: RGBColor = RGBColor(234, 88, 12);
+const ALARM: RGBColor = RGBColor(185, 28, 28);
 
 /// Makes the embedded font known; without it, drawing any text is an error.
 pub fn prepare_font() {
@@ -39,7 +45,7 @@ pub fn prepare_font() {
 }
 
 /// Text the embedded font can draw, cut to `longest` characters.
-pub(super) fn drawable(text: &str, longest: usize) -> String {
+fn drawable(text: &str, longest: usize) -> String {
     let known = |character: char| matches!(character, ' '..='~' | '\u{a0}'..='\u{17f}' | '…');
     let mut shown: String = text.chars().take(longest).map(|c| if known(c) { c } else { '?' }).collect();
     if text.chars().count() > longest {
@@ -59,12 +65,41 @@ fn verdict(verdict: Verdict, words: &Writer) -> Result<String> {
 }
 
 /// A defect of the drawing itself.
-pub(super) fn internal(error: impl std::fmt::Display) -> Error {
+fn internal(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, "picture", error)
 }
 
+/// A picture that `draw` fills, framed, as PNG.
+fn picture(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<Vec<u8>> {
+    prepare_font();
+    let mut pixels = vec![0; (width * height * 3) as usize];
+    {
+        let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
+        root.fill(&PAPER).map_err(internal)?;
+        let corner = (pixel(width) - 1, pixel(height) - 1);
+        root.draw(&Rectangle::new([(0, 0), corner], GRID.stroke_width(2))).map_err(internal)?;
+        draw(&root)?;
+        root.present().map_err(internal)?;
+    }
+    encode(&pixels, width, height)
+}
+
+/// A length as a coordinate.
+fn pixel(length: u32) -> i32 {
+    i32::try_from(length).unwrap_or(i32::MAX)
+}
+
+fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
+    (FONT, size).into_font().color(&colour)
+}
+
+/// Writes `text` with its upper left corner at a pixel.
+fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colour: RGBColor) -> Result<()> {
+    area.draw(&Text::new(text.to_owned(), at, style(size, colour))).map_err(internal)
+}
+
 /// Encodes an RGB picture as PNG.
-pub(super) fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
+fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);

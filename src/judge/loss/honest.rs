@@ -15,6 +15,8 @@ use crate::read::curve::series::Steps;
 use crate::read::metric::Role;
 use crate::verdict::{Severity, Verdict};
 
+/// The rule that fails below its limit, not above.
+pub const COVERAGE: &str = "coverage";
 /// Steps that are listed by number.
 pub const LISTED: usize = 100;
 /// A frozen loss has the same digits at so many steps in a row.
@@ -56,7 +58,7 @@ fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) 
     let told = beside.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
     let severity = if told { Severity::Info } else { gap(pair.role, share) };
     ledger.note(RuleOutcome {
-        rule: "coverage".into(),
+        rule: COVERAGE.into(),
         formula: "steps finite on both sides / steps finite in the baseline, at least the limit".into(),
         value: Some(Number(share)),
         warn: None,

@@ -3,17 +3,16 @@
 use std::ops::Range;
 
 use minijinja::context;
-use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, DrawingArea, IntoDrawingArea,
-    IntoLogRange, LineSeries, LogCoord, Rectangle,
+    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, IntoLogRange, LineSeries,
+    LogCoord,
 };
 use plotters::style::Color;
 
-use super::loss::{style, text};
 use super::{
-    ALARM, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, encode, internal, prepare_font, verdict, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text,
+    verdict, words,
 };
 use crate::error::Result;
 use crate::judge::unit::{DumpUnit, ProfilePoint, Unit};
@@ -37,7 +36,6 @@ const LOWEST: f64 = 1e-12;
 /// Decades an axis shows at most: nothing a limit could be about lies below.
 const MOST_DECADES: f64 = 9.0;
 
-type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
 
 /// Draws the units that do not pass, or the first one where all do; `None` where no unit has a profile.
@@ -50,25 +48,15 @@ pub fn divergence_png(result: &GateResult, language: Language) -> Result<Option<
     let shown = units.len().min(MOST_PANELS);
     let panel = if shown == 1 { ALONE } else { PANEL };
     let height = TITLE + panel * u32::try_from(shown).unwrap_or(1);
-    prepare_font();
-    let mut pixels = vec![0; (WIDTH * height * 3) as usize];
-    {
-        let root = BitMapBackend::with_buffer(&mut pixels, (WIDTH, height)).into_drawing_area();
-        root.fill(&PAPER).map_err(internal)?;
-        let (right, bottom) = (pixel(WIDTH) - 1, pixel(height) - 1);
-        root.draw(&Rectangle::new([(0, 0), (right, bottom)], GRID.stroke_width(2))).map_err(internal)?;
+    let bytes = picture(WIDTH, height, |root| {
         let (head, panels) = root.split_vertically(TITLE);
         title(&head, result, units.len() - shown, &words)?;
         for (area, unit) in panels.split_evenly((shown, 1)).iter().zip(&units) {
             profile(area, unit, &words)?;
         }
-        root.present().map_err(internal)?;
-    }
-    encode(&pixels, WIDTH, height).map(Some)
-}
-
-fn pixel(length: u32) -> i32 {
-    i32::try_from(length).unwrap_or(i32::MAX)
+        Ok(())
+    })?;
+    Ok(Some(bytes))
 }
 
 /// The unit of the culprit that the result names first, then the others that do not pass, in order.

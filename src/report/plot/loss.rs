@@ -3,16 +3,15 @@
 use std::ops::Range;
 
 use minijinja::context;
-use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, DrawingArea,
-    IntoDrawingArea, IntoLogRange, LogCoord, PathElement, Rectangle, Text,
+    AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, IntoLogRange,
+    LogCoord, PathElement, Rectangle,
 };
-use plotters::style::{Color, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle};
+use plotters::style::{Color, RGBAColor, RGBColor, ShapeStyle};
 
 use super::{
-    ALARM, BASELINE, CANDIDATE, FAINT, FONT, GRID, INK, PAPER, drawable, encode, internal, prepare_font, verdict, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, style, text, verdict, words,
 };
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
@@ -34,8 +33,6 @@ const SMOOTHED: usize = 200;
 /// The lowest relative difference that is told from none.
 const LOWEST: f64 = 1e-9;
 
-type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
-
 /// Draws the curve that a report shows first; `None` where no curve was judged.
 pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
     let words = words(language);
@@ -44,29 +41,14 @@ pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8
     if shown.step.is_empty() {
         return Ok(None);
     }
-    prepare_font();
-    let mut pixels = vec![0; (WIDTH * HEIGHT * 3) as usize];
-    {
-        let root = BitMapBackend::with_buffer(&mut pixels, (WIDTH, HEIGHT)).into_drawing_area();
-        root.fill(&PAPER).map_err(internal)?;
-        root.draw(&Rectangle::new([(0, 0), (WIDTH as i32 - 1, HEIGHT as i32 - 1)], GRID.stroke_width(2)))
-            .map_err(internal)?;
+    let bytes = picture(WIDTH, HEIGHT, |root| {
         let (head, panels) = root.split_vertically(TITLE);
         title(&head, result, unit, &shown, &words)?;
         let (upper, lower) = panels.split_vertically(UPPER);
         curves(&upper, unit, &shown)?;
-        differences(&lower, unit, &shown, &words)?;
-        root.present().map_err(internal)?;
-    }
-    encode(&pixels, WIDTH, HEIGHT).map(Some)
-}
-
-pub(super) fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
-    (FONT, size).into_font().color(&colour)
-}
-
-pub(super) fn text(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, colour: RGBColor) -> Result<()> {
-    area.draw(&Text::new(text.to_owned(), at, style(size, colour))).map_err(internal)
+        differences(&lower, unit, &shown, &words)
+    })?;
+    Ok(Some(bytes))
 }
 
 /// The name of the curve and its verdict, then the legend.

@@ -1,0 +1,4 @@
+//! What earlier runs of a suite measured.
+
+pub mod series;
+pub mod trend;

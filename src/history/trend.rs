@@ -1,0 +1,281 @@
+//! Where a rule's values go over the runs of a suite: steps and drifts that no single run shows.
+//!
+//! A run that passes says nothing of the way there: a value that doubled three weeks ago and a value that creeps
+//! towards its limit both pass. [`Trend::of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
+//! ([`change`]), and a *drift* since then ([`drift`]) with the day on which a limit would be crossed. Both are
+//! rank tests with stated significance, on the values alone: nothing is assumed of their distribution, single wild
+//! nights do not count, and the same series gives the same answer everywhere. `docs/trend.md` measures both.
+//!
+//! Nights may be missing and times irregular: order decides what is significant, days decide how fast a drift is. Values
+//! that are not finite are kept for pictures and left out of every statistic: the gate judges those by itself.
+
+pub mod change;
+pub mod drift;
+pub mod finding;
+mod rank;
+mod robust;
+
+use std::cmp::Reverse;
+
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use jiff::{Span, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::series::{Point, Series};
+use crate::judge::loss::honest::COVERAGE;
+use crate::judge::number::Number;
+use crate::verdict::{CheckId, Verdict};
+use drift::Line;
+
+/// Runs that a trend looks back.
+pub const WINDOW: usize = 60;
+/// Days a drift is followed ahead, at most.
+pub const HORIZON_DAYS: f64 = 60.0;
+/// How far ahead a drift is followed, in lengths of the time it was watched for.
+pub const HORIZON_SPANS: f64 = 2.0;
+
+/// A finite value at its time.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// Days since the first run of the window.
+    day: f64,
+    value: f64,
+}
+
+/// One rule of one unit over the last runs of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trend {
+    /// The suite.
+    pub suite: String,
+    /// The check the rule belongs to.
+    pub check: CheckId,
+    /// The unit: a metric, a step and rank, a checkpoint, a checker.
+    pub unit: String,
+    /// The rule's stable name.
+    pub rule: String,
+    /// Warns above this.
+    pub warn: Option<Number>,
+    /// Fails above this.
+    pub fail: Option<Number>,
+    /// The last runs, oldest first, at most [`WINDOW`]; magnitudes where there are limits, which hold for these.
+    pub last: Vec<Measured>,
+    /// Median of the finite values since the last step or bend; absent where there are none.
+    pub median: Option<Number>,
+    /// The last step.
+    pub change: Option<Change>,
+    /// The drift since then.
+    pub drift: Option<Drift>,
+}
+
+/// What one run measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// When.
+    #[schemars(with = "String")]
+    pub time: Timestamp,
+    /// The value.
+    pub value: Number,
+    /// The rule's verdict.
+    pub verdict: Verdict,
+}
+
+/// A run in a history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// When it was judged.
+    #[schemars(with = "String")]
+    pub time: Timestamp,
+    /// The commit judged; empty where it is not known.
+    pub commit: String,
+}
+
+/// A level that changed and stayed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// The last run before it.
+    pub last_before: Moment,
+    /// The first run after it.
+    pub first_after: Moment,
+    /// Median before, back to the step before that.
+    pub before: Number,
+    /// Median after.
+    pub after: Number,
+    /// Runs with a finite value since.
+    pub runs: u64,
+    /// What chance explains of it, over all places where it could lie.
+    pub p: Number,
+}
+
+/// A slow drift.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// The first run it is seen in: the window's first, or the first after the last step or bend.
+    #[schemars(with = "String")]
+    pub since: Timestamp,
+    /// The fitted line at that run.
+    pub then: Number,
+    /// The fitted line at the last run.
+    pub now: Number,
+    /// By how much it rises a day, at the last run.
+    pub per_day: Number,
+    /// The limit it reaches first; absent where it leads away from the limits, or takes longer than the horizon.
+    pub crosses: Option<Crossing>,
+    /// What chance explains of it.
+    pub p: Number,
+}
+
+/// Where a drift leads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Crossing {
+    /// Which limit.
+    pub limit: Limit,
+    /// The day on which the fitted line is beyond it (UTC).
+    #[schemars(with = "String")]
+    pub on: Date,
+}
+
+/// A rule's two limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// Warns above it.
+    Warn,
+    /// Fails above it.
+    Fail,
+}
+
+impl Limit {
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Trend {
+    /// The trend of a series. A series that is empty or too short has neither step nor drift.
+    pub fn of(series: &Series) -> Self {
+        let (warn, fail) = limits(series);
+        let is_limited = warn.or(fail).is_some();
+        let window = series.points.get(series.points.len().saturating_sub(WINDOW)..).unwrap_or_default();
+        let held =
+            |point: &Point| Point { value: if is_limited { point.value.abs() } else { point.value }, ..point.clone() };
+        let points: Vec<Point> = window.iter().map(held).collect();
+        let finite: Vec<&Point> = points.iter().filter(|point| point.value.is_finite()).collect();
+        let samples = samples(&finite);
+        let regime = change::present(&samples);
+        let present = samples.get(regime.start..).unwrap_or_default();
+        let since = finite.get(regime.start).map(|first| first.time);
+        Self {
+            suite: series.suite.clone(),
+            check: series.check,
+            unit: series.unit.clone(),
+            rule: series.rule.clone(),
+            warn: warn.map(Number),
+            fail: fail.map(Number),
+            last: points.iter().map(Measured::from).collect(),
+            median: robust::median(present.iter().map(|sample| sample.value)).map(Number),
+            change: regime.step.and_then(|step| Change::of(&step, &finite)),
+            drift: since.and_then(|since| Drift::of(present, since, (warn, fail))),
+        }
+    }
+
+    /// How much of the nearest limit the present median takes, 1 at the limit; 0 where there is no limit.
+    pub fn closeness(&self) -> f64 {
+        let limit = self.warn.or(self.fail).map(|limit| limit.0);
+        match self.median.map(|median| median.0).zip(limit) {
+            Some((median, limit)) if median > 0.0 => median / limit,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The trends of several series, those with something to say first, then by [`Trend::closeness`].
+pub fn trends(series: &[Series]) -> Vec<Trend> {
+    let mut trends: Vec<Trend> = series.iter().map(Trend::of).collect();
+    let key = |trend: &Trend| Reverse(finding::of(trend).into_iter().map(|finding| finding.severity).max());
+    trends.sort_by(|a, b| b.closeness().total_cmp(&a.closeness()));
+    trends.sort_by_cached_key(key);
+    trends
+}
+
+/// The limits above which a rule warns and fails; none for a rule that fails below its limit, whose values drift
+/// away from nothing here: where they fall, the gate itself speaks.
+fn limits(series: &Series) -> (Option<f64>, Option<f64>) {
+    if series.rule == COVERAGE { (None, None) } else { (series.warn, series.fail) }
+}
+
+/// Finite points as samples.
+fn samples(points: &[&Point]) -> Vec<Sample> {
+    let Some(first) = points.first() else { return Vec::new() };
+    points.iter().map(|point| Sample { day: days(first.time, point.time), value: point.value }).collect()
+}
+
+fn days(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64() / 86_400.0
+}
+
+impl From<&Point> for Measured {
+    fn from(point: &Point) -> Self {
+        Self { time: point.time, value: Number(point.value), verdict: point.verdict }
+    }
+}
+
+impl From<&Point> for Moment {
+    fn from(point: &Point) -> Self {
+        Self { time: point.time, commit: point.commit.clone() }
+    }
+}
+
+impl Change {
+    /// A step among `points`.
+    fn of(step: &change::Step, points: &[&Point]) -> Option<Self> {
+        let (before, after) = points.split_at_checked(step.at)?;
+        Some(Self {
+            last_before: (*before.last()?).into(),
+            first_after: (*after.first()?).into(),
+            before: Number(step.before),
+            after: Number(step.after),
+            runs: after.len() as u64,
+            p: Number(step.p),
+        })
+    }
+}
+
+impl Drift {
+    /// The drift of `samples`, the first of them at `since`, towards the limits at which the rule warns and fails.
+    fn of(samples: &[Sample], since: Timestamp, (warn, fail): (Option<f64>, Option<f64>)) -> Option<Self> {
+        let p = drift::significance(samples)?;
+        let line = Line::through(samples)?;
+        let (first, last) = (samples.first()?.day, samples.last()?.day);
+        let horizon = HORIZON_DAYS.min(HORIZON_SPANS * (last - first));
+        let crossing = |(kind, limit): (Limit, Option<f64>)| {
+            let days = line.days_until(limit?, last).filter(|days| *days <= horizon)?;
+            Some(Crossing { limit: kind, on: date_after(since, last - first + days)? })
+        };
+        let limits = [(Limit::Warn, warn), (Limit::Fail, fail)];
+        Some(Self {
+            since,
+            then: Number(line.at(first)),
+            now: Number(line.at(last)),
+            per_day: Number(line.per_day(last)),
+            crosses: limits.into_iter().find_map(crossing),
+            p: Number(p),
+        })
+    }
+}
+
+/// The day (UTC) that begins or runs `days` after `time`; `None` beyond the calendar.
+fn date_after(time: Timestamp, days: f64) -> Option<Date> {
+    #[allow(clippy::cast_possible_truncation, reason = "a cast saturates, and the calendar refuses what is beyond it")]
+    let seconds = (days * 86_400.0) as i64;
+    let then = time.checked_add(Span::new().try_seconds(seconds).ok()?).ok()?;
+    Some(Offset::UTC.to_datetime(then).date())
+}
+
+#[cfg(test)]
+mod tests;

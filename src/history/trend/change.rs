@@ -1,0 +1,273 @@
+//! Steps: a level that changed and stayed.
+
+use super::Sample;
+use super::drift::{self, Line};
+use super::rank::mann_whitney;
+use super::robust::{median, spread};
+
+/// Fewest runs on either side of a step: three good ones carry a median past one wild one.
+pub const MIN_SIDE: usize = 4;
+/// Most that chance may explain of a step, over all places where it could lie.
+pub const SIGNIFICANCE: f64 = 0.01;
+/// Smallest step, in standard deviations of the values around their levels (from their median absolute deviation).
+///
+/// The medians of two halves of an even slope lie at most 2.7 such deviations apart, so that a drift alone is no step.
+pub const MIN_DEVIATIONS: f64 = 3.0;
+/// Smallest step, relative to the level before it: less is nothing to act on.
+pub const MIN_RELATIVE: f64 = 0.1;
+/// What one more level has to save of all deviations together, in standard deviations: noise alone saves less.
+const LEVEL_PENALTY: f64 = 5.0;
+
+/// A step between two neighbouring samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Step {
+    /// Index of the first sample after it.
+    pub(super) at: usize,
+    /// Median before it, back to the step before that.
+    pub(super) before: f64,
+    /// Median after it.
+    pub(super) after: f64,
+    /// Significance, 0 to 1.
+    pub(super) p: f64,
+}
+
+/// What holds at the end of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Regime {
+    /// Index of its first sample.
+    pub(super) start: usize,
+    /// The last step; none where the regime is the whole series, or began with a bend.
+    pub(super) step: Option<Step>,
+}
+
+/// The present regime of `samples`: what follows the last step, or the last bend into a drift.
+///
+/// The series is cut into the levels that fit it best (least absolute deviations from their medians, at least
+/// [`MIN_SIDE`] samples each, every further level at a price; B. Jackson and others, IEEE Signal Process. Lett. 12,
+/// 2005). Then the cuts are tried from the last one back, and one that does not hold is forgotten. A cut between a
+/// level and all that follows holds where
+///
+/// * the medians differ by [`MIN_DEVIATIONS`] and by [`MIN_RELATIVE`],
+/// * it saves the price of a level against one line through all of the values,
+/// * the exact Mann-Whitney test, times the number of places where a series could be cut (Bonferroni), gives at most
+///   [`SIGNIFICANCE`].
+///
+/// The test is the one that A. N. Pettitt (Appl. Statist. 28, 1979) scans a series with; his approximation of its
+/// significance does not hold for the few runs that follow a fresh step. Fewer than twice [`MIN_SIDE`] samples are
+/// one regime. Values are finite, samples in order of time.
+pub(super) fn present(samples: &[Sample]) -> Regime {
+    let cuts = cuts(samples);
+    let starts = cuts.iter().rev().skip(1).copied().chain([0]);
+    for (at, start) in cuts.iter().rev().copied().zip(starts) {
+        let Some(cut) = samples.get(start..).and_then(|samples| Cut::near(samples, at - start)) else { continue };
+        let places = (samples.len() + 1).saturating_sub(2 * MIN_SIDE);
+        if let Some(p) = cut.significance(places) {
+            let start = start + cut.early.len();
+            let step = Step { at: start, before: cut.before, after: cut.after, p };
+            return Regime { start, step: (!cut.is_bend()).then_some(step) };
+        }
+    }
+    Regime::default()
+}
+
+/// Where the levels that fit best begin, without the first one; in order.
+fn cuts(samples: &[Sample]) -> Vec<usize> {
+    let all: Vec<f64> = values(samples).collect();
+    let jumps = all.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
+    // Differences of neighbours know nothing of levels; their variance is twice that of the values.
+    let price = LEVEL_PENALTY * spread(jumps) / std::f64::consts::SQRT_2;
+    // For each end: the least cost of the values before it, and where its last level begins.
+    let mut best: Vec<(f64, usize)> = vec![(-price, 0)];
+    for end in 1..=all.len() {
+        let level = |start: usize, cost: f64| Some((cost + price + deviations(all.get(start..end)?), start));
+        let starts = best.iter().map(|(cost, _)| *cost).enumerate();
+        let fits = starts.filter(|(start, _)| end - start >= MIN_SIDE && (*start == 0 || *start >= MIN_SIDE));
+        let fits = fits.filter_map(|(start, cost)| level(start, cost));
+        best.push(fits.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0)));
+    }
+    let before = |end: &usize| best.get(*end).map(|(_, start)| *start).filter(|start| *start > 0);
+    let mut cuts: Vec<usize> = std::iter::successors(before(&all.len()), before).collect();
+    cuts.reverse();
+    cuts
+}
+
+/// What values lie beside their median, added up.
+fn deviations(values: &[f64]) -> f64 {
+    let level = median(values.iter().copied()).unwrap_or(0.0);
+    values.iter().map(|value| (value - level).abs()).sum()
+}
+
+/// A level, and what follows it.
+struct Cut<'a> {
+    early: &'a [Sample],
+    late: &'a [Sample],
+    before: f64,
+    after: f64,
+    /// The line that follows, where that is no level but a drift.
+    drift: Option<Line>,
+    /// Deviation of the values around level and level, or level and line.
+    deviation: f64,
+    /// What the values lie beside them, added up.
+    cost: f64,
+    /// What the values lie beside one line through all of them.
+    line_cost: f64,
+}
+
+impl<'a> Cut<'a> {
+    /// The cut before the sample `at`; where a drift follows, which no level fits, wherever level and line fit best.
+    fn near(samples: &'a [Sample], at: usize) -> Option<Self> {
+        let cut = Self::at(samples, at)?;
+        if cut.drift.is_none() {
+            return Some(cut);
+        }
+        let places = MIN_SIDE..samples.len();
+        let others = places.filter_map(|at| Self::at(samples, at)).filter(|cut| cut.drift.is_some());
+        others.min_by(|a, b| a.cost.total_cmp(&b.cost))
+    }
+
+    fn at(samples: &'a [Sample], at: usize) -> Option<Self> {
+        let (early, late) = samples.split_at_checked(at)?;
+        let (before, after) = (median(values(early))?, median(values(late))?);
+        let drift = drift::significance(late).and_then(|_| Line::through(late));
+        let followed = |sample: &Sample| drift.map_or(after, |line| line.at(sample.day));
+        let beside_level = early.iter().map(|sample| sample.value - before);
+        let beside: Vec<f64> =
+            beside_level.chain(late.iter().map(|sample| sample.value - followed(sample))).map(f64::abs).collect();
+        Some(Self {
+            early,
+            late,
+            before,
+            after,
+            drift,
+            deviation: spread(beside.iter().copied()),
+            cost: beside.iter().sum(),
+            line_cost: Line::through(samples).map_or(f64::INFINITY, |line| line.cost(samples)),
+        })
+    }
+
+    /// The significance of a cut that holds, one of `places` that were tried; `None` where it does not.
+    #[allow(clippy::cast_precision_loss, reason = "a few dozen places")]
+    fn significance(&self, places: usize) -> Option<f64> {
+        // The cheap conditions first: the exact test is only made where its answer matters.
+        if !self.is_large(self.after) || self.cost + LEVEL_PENALTY * self.deviation >= self.line_cost {
+            return None;
+        }
+        let (early, late): (Vec<f64>, Vec<f64>) = (values(self.early).collect(), values(self.late).collect());
+        let p = (mann_whitney(&early, &late) * places as f64).min(1.0);
+        (p <= SIGNIFICANCE).then_some(p)
+    }
+
+    /// Whether a value lies far enough from the level before.
+    fn is_large(&self, value: f64) -> bool {
+        let size = (value - self.before).abs();
+        size > 0.0 && size >= MIN_DEVIATIONS * self.deviation && size >= MIN_RELATIVE * self.before.abs()
+    }
+
+    /// Whether the values did not jump here but began to drift: a line that, continued back into the last few runs of
+    /// the level, comes close to it or meets it. Where a drift begins can be told to a few runs, not better.
+    fn is_bend(&self) -> bool {
+        let back = self.early.len().checked_sub(MIN_SIDE).and_then(|index| self.early.get(index));
+        self.drift.zip(back).is_some_and(|(line, back)| {
+            let (rise, begun) = (self.after - self.before, line.at(back.day) - self.before);
+            begun * rise <= 0.0 || !self.is_large(line.at(back.day))
+        })
+    }
+}
+
+fn values(samples: &[Sample]) -> impl Iterator<Item = f64> {
+    samples.iter().map(|sample| sample.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::selftest::synthetic::Random;
+
+    fn samples(values: impl IntoIterator<Item = f64>) -> Vec<Sample> {
+        (0..).map(f64::from).zip(values).map(|(day, value)| Sample { day, value }).collect()
+    }
+
+    fn noisy(count: usize, seed: u64, level: impl Fn(usize) -> f64) -> Vec<Sample> {
+        let mut random = Random::new(seed);
+        samples((0..count).map(|night| level(night) + random.normal()))
+    }
+
+    #[test]
+    fn a_step_is_found_at_its_night() {
+        for seed in 0..50 {
+            let series = noisy(30, seed, |night| if night < 18 { 20.0 } else { 30.0 });
+            let step = present(&series).step.expect("a step of ten deviations");
+            assert_eq!(step.at, 18, "seed {seed}");
+            assert!((step.before - 20.0).abs() < 1.5 && (step.after - 30.0).abs() < 1.5);
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_after_four_nights_and_not_before() {
+        let seen = |nights| present(&noisy(nights, 7, |night| if night < 18 { 20.0 } else { 40.0 })).step.is_some();
+        assert_eq!((20..=23).map(seen).collect::<Vec<_>>(), [false, false, true, true]);
+    }
+
+    #[test]
+    fn wild_nights_are_no_step() {
+        for seed in 0..50 {
+            let wild = |night| if [9, 14, 15, 29].contains(&night) { 500.0 } else { 20.0 };
+            assert_eq!(present(&noisy(30, seed, wild)), Regime::default(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_steps_counts() {
+        let level = |night| [20.0, 45.0, 30.0][usize::min(night / 12, 2)];
+        let step = present(&noisy(36, 3, level)).step.expect("two steps");
+        assert_eq!(step.at, 24);
+        assert!((step.before - 45.0).abs() < 2.0, "not since the beginning");
+    }
+
+    #[test]
+    fn a_drift_is_no_step_wherever_it_begins() {
+        for seed in 0..50 {
+            assert_eq!(present(&noisy(30, seed, |night| 20.0 + 0.8 * night as f64)).step, None, "seed {seed}");
+            let bend = present(&noisy(30, seed, |night| 20.0 + 2.0 * night.saturating_sub(14) as f64));
+            assert_eq!(bend.step, None, "seed {seed}");
+            assert!((10..20).contains(&bend.start), "seed {seed}: the drift began at night 14, not {}", bend.start);
+        }
+    }
+
+    #[test]
+    fn values_without_noise_step_at_any_size_worth_a_look() {
+        let stepped = |high| present(&samples((0..20).map(|night| if night < 12 { 2.0 } else { high }))).step;
+        assert!(stepped(2.3).is_some_and(|step| step.at == 12));
+        assert_eq!(stepped(2.1), None, "5 %");
+        assert!(present(&samples((0..20).map(|night| f64::from(night >= 12)))).step.is_some(), "up from zero");
+        assert_eq!(present(&samples([0.0; 30])), Regime::default());
+        assert_eq!(present(&[]), Regime::default());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_levels_are_the_cheapest_of_all(values in proptest::collection::vec(-9.0_f64..9.0, 8..15)) {
+            let found = cuts(&samples(values.clone()));
+            let price = |cuts: &[usize]| {
+                let bounds: Vec<usize> = [0].iter().chain(cuts).chain([&values.len()]).copied().collect();
+                let cost: f64 = bounds.windows(2).map(|pair| deviations(&values[pair[0]..pair[1]])).sum();
+                let jumps = values.windows(2).map(|pair| pair[1] - pair[0]);
+                cost + cuts.len() as f64 * LEVEL_PENALTY * spread(jumps) / 2.0_f64.sqrt()
+            };
+            // Up to two cuts fit into 14 values.
+            let mut choices = vec![vec![]];
+            for one in MIN_SIDE..=values.len() - MIN_SIDE {
+                choices.push(vec![one]);
+                choices.extend((one + MIN_SIDE..=values.len() - MIN_SIDE).map(|two| vec![one, two]));
+            }
+            let least = choices.iter().map(|cuts| price(cuts)).fold(f64::INFINITY, f64::min);
+            proptest::prop_assert!(price(&found) <= least + 1e-9, "{:?}", found);
+        }
+
+        #[test]
+        fn any_numbers_are_survived(values in proptest::collection::vec(proptest::num::f64::NORMAL, 0..40)) {
+            let samples = samples(values);
+            proptest::prop_assert!(present(&samples).start <= samples.len());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What is said of a trend.
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+
+use super::{Change, Drift, Limit, Trend};
+use crate::judge::finding::Finding;
+use crate::judge::rule::history as rules;
+use crate::verdict::Severity;
+
+/// Runs for which a step is news: two weeks of nights. Later it is the level the suite has, and stands in the table.
+pub const NEWS_RUNS: u64 = 14;
+/// A step matters from this share of the nearest limit on ...
+const MATTERS_FROM: f64 = 0.1;
+/// ... or where a value that was not zero grows by this factor.
+const MATTERS_BY: f64 = 10.0;
+/// Characters of a commit that are shown.
+const COMMIT_CHARS: usize = 12;
+
+/// What is to be said of `trend`: at most a fresh step and a drift that crosses a limit.
+///
+/// Of a rule with limits, a step is an [`Severity::Info`] that leads down, or stays below a tenth of the nearest limit
+/// without growing tenfold.
+pub fn of(trend: &Trend) -> Vec<Finding> {
+    let fresh = trend.change.iter().filter(|change| change.runs <= NEWS_RUNS);
+    fresh.map(|change| step(trend, change)).chain(trend.drift.as_ref().and_then(|found| drift(trend, found))).collect()
+}
+
+fn step(trend: &Trend, change: &Change) -> Finding {
+    let finding = Finding::new(&rules::STEP, place(trend))
+        .with("rule", trend.rule.as_str())
+        .with("before", change.before.0)
+        .with("after", change.after.0)
+        .with("date", date(change.first_after.time))
+        .with("runs", change.runs)
+        .with("good", short(&change.last_before.commit))
+        .with("bad", short(&change.first_after.commit));
+    if matters(trend, change) { finding } else { finding.weighing(Severity::Info) }
+}
+
+/// Whether a step deserves a warning; where there is no limit, nobody knows which way is worse.
+fn matters(trend: &Trend, change: &Change) -> bool {
+    let (before, after) = (change.before.0, change.after.0);
+    let grows = before > 0.0 && after >= MATTERS_BY * before;
+    trend.warn.or(trend.fail).is_none_or(|limit| after > before && (grows || after >= MATTERS_FROM * limit.0))
+}
+
+fn drift(trend: &Trend, drift: &Drift) -> Option<Finding> {
+    let crossing = drift.crosses.as_ref()?;
+    let limit = match crossing.limit {
+        Limit::Warn => trend.warn?,
+        Limit::Fail => trend.fail?,
+    };
+    Some(
+        Finding::new(&rules::DRIFT, place(trend))
+            .with("rule", trend.rule.as_str())
+            .with("per_day", drift.per_day.0)
+            .with("since", date(drift.since))
+            .with("now", drift.now.0)
+            .with("limit", limit.0)
+            .with("kind", crossing.limit.as_str())
+            .with("date", crossing.on.to_string()),
+    )
+}
+
+/// The suite, unit and rule.
+fn place(trend: &Trend) -> String {
+    [trend.suite.as_str(), trend.unit.as_str(), trend.rule.as_str()].join(" ")
+}
+
+fn short(commit: &str) -> String {
+    commit.chars().take(COMMIT_CHARS).collect()
+}
+
+/// The day (UTC), as people write it.
+pub fn date(time: Timestamp) -> String {
+    Offset::UTC.to_datetime(time).date().to_string()
+}

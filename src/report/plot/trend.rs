@@ -1,0 +1,297 @@
+//! `trend.png`: the rules with something to say, or closest to their limits, over the last runs.
+
+use std::ops::Range;
+
+use jiff::tz::Offset;
+use jiff::{Span, Timestamp};
+use minijinja::context;
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, DashedLineSeries, IntoLogRange, PathElement,
+};
+use plotters::style::{Color, RGBColor, ShapeStyle};
+
+use super::{
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text, words,
+};
+use crate::error::Result;
+use crate::history::trend::{Change, Drift, Limit, Trend};
+use crate::report::messages::{Language, short};
+use crate::report::writer::Writer;
+use crate::verdict::Verdict;
+
+const WIDTH: u32 = 1600;
+/// Height of the title and of a panel.
+const TITLE: u32 = 132;
+const PANEL: u32 = 380;
+/// Panels; further rules are counted.
+const MOST_PANELS: usize = 6;
+/// Panels side by side.
+const COLUMNS: usize = 2;
+/// From this ratio of the largest to the smallest shown number on, the axis is logarithmic.
+const LOGARITHMIC: f64 = 30.0;
+/// A limit farther above the values than this is named, not drawn: it would press them into a line.
+const FAR: f64 = 100.0;
+/// Characters of a panel's name.
+const NAME: usize = 44;
+
+type Chart<'a, 'b, Y> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, Y>>;
+
+/// Draws the first of `trends`, which come worst first; `None` where none has a value to draw.
+pub fn trend_png(trends: &[Trend], language: Language) -> Result<Option<Vec<u8>>> {
+    let words = words(language);
+    let drawable: Vec<(&Trend, Frame)> =
+        trends.iter().filter_map(|trend| Some((trend, Frame::around(trend)?))).collect();
+    let shown = drawable.len().min(MOST_PANELS);
+    if shown == 0 {
+        return Ok(None);
+    }
+    let rows = shown.div_ceil(COLUMNS);
+    let height = TITLE + PANEL * u32::try_from(rows).unwrap_or(1);
+    let bytes = picture(WIDTH, height, |root| {
+        let (head, panels) = root.split_vertically(TITLE);
+        title(&head, drawable.len() - shown, &words)?;
+        let areas = panels.split_evenly((rows, shown.min(COLUMNS)));
+        for (area, (trend, frame)) in areas.iter().zip(&drawable) {
+            panel(area, trend, frame, &words)?;
+        }
+        Ok(())
+    })?;
+    Ok(Some(bytes))
+}
+
+fn title(area: &Area<'_>, more: usize, words: &Writer) -> Result<()> {
+    let more = if more > 0 { words.phrase("plot_more", &context! { more })? } else { String::new() };
+    text(area, &format!("{}{more}", words.word("plot_trend")?), (40, 24), 40, INK)?;
+    let mut x = 44;
+    for (key, colour) in
+        [("verdict_pass", BASELINE), ("verdict_warn", CANDIDATE), ("verdict_fail", ALARM), ("plot_trend_level", INK)]
+    {
+        let label = &words.word(key)?;
+        if key == "plot_trend_level" {
+            area.draw(&PathElement::new([(x - 10, 98), (x + 20, 98)], colour.stroke_width(4))).map_err(internal)?;
+        } else {
+            area.draw(&Circle::new((x + 10, 98), 9, colour.filled())).map_err(internal)?;
+        }
+        text(area, label, (x + 32, 92), 26, INK)?;
+        let (width, _) = area.estimate_text_size(label, &style(26, INK)).map_err(internal)?;
+        x += 32 + pixel(width) + 56;
+    }
+    Ok(())
+}
+
+/// What a panel shows: days since its first run, and values.
+struct Frame {
+    start: Timestamp,
+    days: Range<f64>,
+    values: Range<f64>,
+    is_logarithmic: bool,
+}
+
+impl Frame {
+    /// Around the finite values, the limits that are near, and a drift's way to its limit; `None` without a value.
+    fn around(trend: &Trend) -> Option<Self> {
+        let finite = || trend.last.iter().map(|run| run.value.0).filter(|value| value.is_finite());
+        let (start, end) = (trend.last.first()?.time, trend.last.last()?.time);
+        let highest = finite().reduce(f64::max)?;
+        let near = [trend.warn, trend.fail].into_iter().flatten().map(|limit| limit.0);
+        let numbers: Vec<f64> = finite().chain(near.filter(|limit| *limit <= FAR * highest)).collect();
+        let (low, high) = (numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?);
+        let is_logarithmic = low > 0.0 && high > LOGARITHMIC * low;
+        let values = if is_logarithmic { low / 1.6..high * 1.6 } else { with_room(low, high) };
+        let last = since(start, end);
+        let crossing = trend.drift.as_ref().and_then(crossing).map(|time| since(start, time));
+        // A crossing far ahead would press the runs into a corner.
+        let until = crossing.map_or(last, |crossing| crossing.min(2.0 * last));
+        let room = (until * 0.02).max(0.5);
+        Some(Self { start, days: -room..until + room, values, is_logarithmic })
+    }
+
+    fn day(&self, time: Timestamp) -> f64 {
+        since(self.start, time)
+    }
+
+    /// The point of a run, inside the panel.
+    fn point(&self, time: Timestamp, value: f64) -> (f64, f64) {
+        (self.day(time), value.clamp(self.values.start, self.values.end))
+    }
+
+    /// Month and day of a day on the axis.
+    fn date(&self, day: f64) -> String {
+        #[allow(clippy::cast_possible_truncation, reason = "a day in a picture; what is beyond the calendar is empty")]
+        let span = Span::new().try_seconds((day * 86_400.0) as i64);
+        let time = span.and_then(|span| self.start.checked_add(span));
+        time.map_or_else(|_| String::new(), |time| Offset::UTC.to_datetime(time).strftime("%m-%d").to_string())
+    }
+}
+
+fn since(start: Timestamp, time: Timestamp) -> f64 {
+    time.duration_since(start).as_secs_f64() / 86_400.0
+}
+
+/// Room around values on a linear axis; equal values get a tenth of themselves.
+fn with_room(low: f64, high: f64) -> Range<f64> {
+    let room = ((high - low) * 0.12).max(high.abs() * 0.05).max(f64::MIN_POSITIVE * 1e3);
+    low - room..high + room
+}
+
+/// The moment at which a drift crosses its limit: the middle of the day.
+fn crossing(drift: &Drift) -> Option<Timestamp> {
+    let noon = drift.crosses.as_ref()?.on.at(12, 0, 0, 0);
+    Offset::UTC.to_timestamp(noon).ok()
+}
+
+fn panel(area: &Area<'_>, trend: &Trend, frame: &Frame, words: &Writer) -> Result<()> {
+    heading(area, trend, words)?;
+    let mut chart = ChartBuilder::on(area);
+    chart.margin_right(40).margin_top(76).margin_bottom(8).x_label_area_size(48).y_label_area_size(130);
+    let (days, values) = (frame.days.clone(), frame.values.clone());
+    if frame.is_logarithmic {
+        let mut chart = chart.build_cartesian_2d(days, values.log_scale()).map_err(internal)?;
+        fill(&mut chart, trend, frame)
+    } else {
+        let mut chart = chart.build_cartesian_2d(days, values).map_err(internal)?;
+        fill(&mut chart, trend, frame)
+    }
+}
+
+/// The rule's name, and its limits or what is to be said of it below.
+fn heading(area: &Area<'_>, trend: &Trend, words: &Writer) -> Result<()> {
+    let name = drawable(&format!("{} {}", trend.unit, trend.rule), NAME);
+    text(area, &name, (134, 12), 28, INK)?;
+    let day = |time: Timestamp| Offset::UTC.to_datetime(time).date().to_string();
+    let crossing = trend.drift.as_ref().and_then(|drift| drift.crosses.as_ref());
+    let (line, colour) = match (&trend.change, crossing) {
+        (_, Some(crossing)) => {
+            let (kind, on) = (crossing.limit.as_str(), crossing.on.to_string());
+            (words.phrase("plot_trend_crosses", &context! { kind, on })?, ALARM)
+        }
+        (Some(change), None) => {
+            (words.phrase("plot_trend_step", &context! { on => day(change.first_after.time) })?, ALARM)
+        }
+        (None, None) => (limits_in_words(trend, words)?, FAINT),
+    };
+    text(area, &line, (134, 46), 24, colour)
+}
+
+fn limits_in_words(trend: &Trend, words: &Writer) -> Result<String> {
+    let known = [("verdict_warn", trend.warn), ("verdict_fail", trend.fail)];
+    let named = known.into_iter().filter_map(|(key, limit)| Some((key, limit?.0)));
+    let named: Vec<String> =
+        named.map(|(key, limit)| Ok(format!("{} > {}", words.word(key)?, short(limit)))).collect::<Result<_>>()?;
+    Ok(named.join("   "))
+}
+
+fn fill<Y>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()>
+where
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    chart
+        .configure_mesh()
+        .x_label_formatter(&|day| frame.date(*day))
+        .y_label_formatter(&|value| short(*value))
+        .y_labels(5)
+        .x_labels(6)
+        .light_line_style(PAPER)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(style(22, INK))
+        .draw()
+        .map_err(internal)?;
+    limits(chart, trend, frame)?;
+    runs(chart, trend, frame)?;
+    if let Some(change) = &trend.change {
+        step(chart, trend, change, frame)?;
+    }
+    if let Some(found) = &trend.drift {
+        drift(chart, trend, found, frame)?;
+    }
+    Ok(())
+}
+
+fn limits<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()> {
+    for (limit, colour) in [(trend.warn, CANDIDATE), (trend.fail, ALARM)] {
+        if let Some(limit) = limit.map(|limit| limit.0).filter(|limit| frame.values.contains(limit)) {
+            let ends = [(frame.days.start, limit), (frame.days.end, limit)];
+            dashed(chart, ends, colour.stroke_width(3))?;
+        }
+    }
+    Ok(())
+}
+
+/// Dots in the colours of verdicts on a faint line, broken where a value is not finite.
+fn runs<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()> {
+    for stretch in trend.last.split(|run| !run.value.0.is_finite()) {
+        let points: Vec<(f64, f64)> = stretch.iter().map(|run| frame.point(run.time, run.value.0)).collect();
+        chart.draw_series([PathElement::new(points, INK.mix(0.25).stroke_width(2))]).map_err(internal)?;
+        let dots = stretch
+            .iter()
+            .map(|run| Circle::new(frame.point(run.time, run.value.0), 5, colour(run.verdict).mix(0.9).filled()));
+        chart.draw_series(dots).map_err(internal)?;
+    }
+    Ok(())
+}
+
+fn colour(verdict: Verdict) -> RGBColor {
+    match verdict {
+        Verdict::Pass => BASELINE,
+        Verdict::Warn => CANDIDATE,
+        Verdict::Incomplete | Verdict::Fail => ALARM,
+        Verdict::Skipped => FAINT,
+    }
+}
+
+/// Both levels, and a dashed line between the last run of one and the first of the other.
+fn step<Y: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, Y>,
+    trend: &Trend,
+    change: &Change,
+    frame: &Frame,
+) -> Result<()> {
+    let (first, last) = (trend.last.first(), trend.last.last());
+    let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
+    for (from, to, level) in
+        [(first.time, change.last_before.time, change.before.0), (change.first_after.time, last.time, change.after.0)]
+    {
+        level_line(chart, frame.point(from, level), frame.point(to, level))?;
+    }
+    let between = (frame.day(change.last_before.time) + frame.day(change.first_after.time)) / 2.0;
+    dashed(chart, [(between, frame.values.start), (between, frame.values.end)], ALARM.stroke_width(3))
+}
+
+/// The fitted line, dashed from the last run on to where it crosses a limit.
+fn drift<Y: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, Y>,
+    trend: &Trend,
+    drift: &Drift,
+    frame: &Frame,
+) -> Result<()> {
+    let Some(last) = trend.last.last() else { return Ok(()) };
+    let now = frame.point(last.time, drift.now.0);
+    level_line(chart, frame.point(drift.since, drift.then.0), now)?;
+    let limit = drift.crosses.as_ref().and_then(|crossing| match crossing.limit {
+        Limit::Warn => trend.warn,
+        Limit::Fail => trend.fail,
+    });
+    match crossing(drift).zip(limit) {
+        Some((time, limit)) => dashed(chart, [now, frame.point(time, limit.0)], INK.stroke_width(3)),
+        None => Ok(()),
+    }
+}
+
+fn level_line<Y: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, Y>,
+    from: (f64, f64),
+    to: (f64, f64),
+) -> Result<()> {
+    chart.draw_series([PathElement::new([from, to], INK.stroke_width(4))]).map_err(internal).map(drop)
+}
+
+fn dashed<Y: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, Y>,
+    ends: [(f64, f64); 2],
+    style: ShapeStyle,
+) -> Result<()> {
+    chart.draw_series(DashedLineSeries::new(ends, 12, 9, style)).map_err(internal).map(drop)
+}

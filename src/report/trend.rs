@@ -1,0 +1,160 @@
+//! Trends for reading: a line of blocks, and a table.
+
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::escape;
+use super::writer::{Writer, safe};
+use crate::error::Result;
+use crate::history::trend::finding::date;
+use crate::history::trend::{Change, Drift, Trend};
+use crate::judge::number::Number;
+
+/// Most characters of a sparkline.
+pub const SPARKLINE_CHARS: usize = 30;
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Stands for a value that is not finite.
+const NO_VALUE: char = '·';
+
+/// One rule's trend.
+#[derive(Debug, Serialize)]
+pub struct TrendRow {
+    /// The unit.
+    pub unit: String,
+    /// The rule.
+    pub rule: String,
+    /// The last runs.
+    pub sparkline: Value,
+    /// The latest value; absent where there was none.
+    pub now: Option<Number>,
+    /// Median since the last step or bend.
+    pub median: Option<Number>,
+    /// Warns above this.
+    pub warn: Option<Number>,
+    /// Fails above this.
+    pub fail: Option<Number>,
+    /// The last step, the drift, or that there is neither.
+    pub says: Value,
+}
+
+/// The rows of a table of trends, in the writer's language and target.
+pub fn rows(trends: &[Trend], writer: &Writer) -> Result<Vec<TrendRow>> {
+    trends.iter().map(|trend| row(trend, writer)).collect()
+}
+
+fn row(trend: &Trend, writer: &Writer) -> Result<TrendRow> {
+    let values: Vec<f64> = trend.last.iter().map(|run| run.value.0).collect();
+    Ok(TrendRow {
+        unit: trend.unit.clone(),
+        rule: trend.rule.clone(),
+        sparkline: safe(sparkline(&values)),
+        now: trend.last.last().map(|run| run.value),
+        median: trend.median,
+        warn: trend.warn,
+        fail: trend.fail,
+        says: safe(says(trend, writer)?),
+    })
+}
+
+/// The table of `trends` as Markdown, its heading first; nothing for no trends.
+pub fn table(trends: &[Trend], writer: &Writer) -> Result<String> {
+    if trends.is_empty() {
+        return Ok(String::new());
+    }
+    let heads = ["unit", "rule", "trend_runs", "value", "trend_median", "warn_above", "fail_above", "trend"];
+    let heads: Vec<String> = heads.iter().map(|key| writer.word(key)).collect::<Result<_>>()?;
+    let mut lines = vec![heads.join(" | "), "--- | --- | --- | ---: | ---: | ---: | ---: | ---".to_owned()];
+    for row in rows(trends, writer)? {
+        let number = |value: Option<Number>| value.map_or_else(String::new, |value| super::messages::short(value.0));
+        let mut cells = vec![writer.name(&row.unit), writer.name(&row.rule), row.sparkline.to_string()];
+        cells.extend([row.now, row.median, row.warn, row.fail].map(number));
+        cells.push(row.says.to_string());
+        lines.push(cells.iter().map(|cell| escape::cell(cell)).collect::<Vec<_>>().join(" | "));
+    }
+    Ok(lines.iter().map(|line| format!("| {line} |\n")).collect())
+}
+
+/// What a trend says, in a few words.
+fn says(trend: &Trend, writer: &Writer) -> Result<String> {
+    let told = [
+        trend.change.as_ref().map(|change| step(change, writer)),
+        trend.drift.as_ref().map(|found| drift(found, writer)),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect::<Result<_>>()?;
+    if told.is_empty() { writer.word("trend_steady") } else { Ok(told.join(&writer.word("semicolon")?)) }
+}
+
+fn step(change: &Change, writer: &Writer) -> Result<String> {
+    let day = safe(date(change.first_after.time));
+    writer.phrase("trend_step", &context! { day, before => change.before.0, after => change.after.0 })
+}
+
+fn drift(drift: &Drift, writer: &Writer) -> Result<String> {
+    let per_day = drift.per_day.0;
+    match &drift.crosses {
+        None => writer.phrase("trend_drift", &context! { per_day }),
+        Some(crossing) => {
+            let (day, kind) = (safe(crossing.on.to_string()), crossing.limit.as_str());
+            writer.phrase("trend_crosses", &context! { per_day, day, kind })
+        }
+    }
+}
+
+/// The values as blocks, oldest first, the lowest as `▁` and the highest as `█`; `·` where a value is not finite.
+///
+/// All `▁` where nothing moves. Of more than [`SPARKLINE_CHARS`] values, neighbours share a block, the highest of
+/// them shown; nothing for no values.
+pub fn sparkline(values: &[f64]) -> String {
+    let width = values.len().div_ceil(SPARKLINE_CHARS).max(1);
+    // Shares from the end: the latest run's block is always a whole one.
+    let mut shared: Vec<Option<f64>> = values
+        .rchunks(width)
+        .map(|share| share.iter().copied().filter(|value| value.is_finite()).reduce(f64::max))
+        .collect();
+    shared.reverse();
+    let lowest = shared.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let highest = shared.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
+    shared.into_iter().map(|value| value.map_or(NO_VALUE, |value| block(value, lowest, highest))).collect()
+}
+
+/// `value` between `lowest` and `highest`.
+fn block(value: f64, lowest: f64, highest: f64) -> char {
+    // Halved, so that the difference of two large values stays finite.
+    let share = (value / 2.0 - lowest / 2.0) / (highest / 2.0 - lowest / 2.0);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 7; a cast of NaN gives 0")]
+    let index = (share * 7.0).round() as usize;
+    BLOCKS.get(index).copied().unwrap_or(NO_VALUE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sparkline_spans_lowest_to_highest() {
+        assert_eq!(sparkline(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]), "▁▂▃▄▅▆▇█");
+        assert_eq!(sparkline(&[-1.0, f64::NAN, 1.0, f64::INFINITY]), "▁·█·");
+        assert_eq!(sparkline(&[5e-7; 4]), "▁▁▁▁");
+        assert_eq!(sparkline(&[f64::MIN, 0.0, f64::MAX]), "▁▅█");
+        assert_eq!((sparkline(&[]), sparkline(&[f64::NAN])), (String::new(), "·".to_owned()));
+    }
+
+    #[test]
+    fn a_long_series_is_shortened_and_keeps_its_peaks() {
+        let mut values = vec![0.0; 59];
+        values[17] = 1.0;
+        let line = sparkline(&values);
+        assert_eq!((line.chars().count(), line.matches('█').count()), (30, 1));
+        assert_eq!(sparkline(&[1.0; 1000]).chars().count(), 30);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_sparkline_is_short_and_whole(values in proptest::collection::vec(proptest::num::f64::ANY, 0..200)) {
+            let line: Vec<char> = sparkline(&values).chars().collect();
+            proptest::prop_assert!(line.len() <= SPARKLINE_CHARS && line.is_empty() == values.is_empty());
+            let finite = values.iter().any(|value| value.is_finite());
+            proptest::prop_assert_eq!(line.contains(&'▁'), finite);
+        }
+    }
+}
