@@ -20,6 +20,7 @@ pub mod error;
 pub mod exit;
 pub mod fetch;
 pub mod gate;
+pub mod history;
 pub mod judge;
 pub mod msprobe;
 pub mod pair;

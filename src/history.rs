@@ -1,0 +1,3 @@
+//! What earlier runs of a suite measured.
+
+pub mod series;
