@@ -9,6 +9,7 @@ pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod dump_tables;
+pub mod history;
 pub mod init;
 pub mod loss;
 pub mod parts;
@@ -142,6 +143,7 @@ pub fn run_by(
         operations: vec![],
         tables: vec![],
         required_unread: false,
+        facts: history::facts(&candidate, &request.policy),
     };
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
@@ -248,6 +250,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         diagnoses: Vec::new(),
         next_dump: None,
         waived: Vec::new(),
+        history: None,
         artifacts,
     }
 }

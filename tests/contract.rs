@@ -31,15 +31,16 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// What each top-level module may import, besides itself.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const GROUND: [&str; 3] = ["error", "dtype", "verdict"];
-    const STAGES: [(&str, &[&str]); 8] = [
+    const STAGES: [(&str, &[&str]); 9] = [
         ("fetch", &[]),
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
         ("compare", &["fetch", "read", "pair"]),
         ("judge", &["read", "pair", "compare", "policy", "redact"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
-        ("report", &["read", "policy", "judge", "diagnose", "msprobe"]),
-        ("publish", &["fetch", "policy", "judge", "diagnose", "report"]),
+        ("history", &["fetch", "policy", "judge"]),
+        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe"]),
+        ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
     const BESIDE: [(&str, &[&str]); 8] = [
         ("redact", &["read"]),

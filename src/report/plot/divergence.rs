@@ -16,10 +16,9 @@ use super::{
     ALARM, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, encode, internal, prepare_font, verdict, words,
 };
 use crate::error::Result;
-use crate::judge::unit::{DumpUnit, ProfilePoint, Unit};
+use crate::judge::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
 use crate::report::GateResult;
 use crate::report::messages::{Language, short};
-use crate::report::view::unit_place;
 use crate::report::writer::Writer;
 use crate::verdict::Verdict;
 
