@@ -132,10 +132,10 @@ pub struct Measure {
     pub rule: String,
     /// The value; null where it could not be measured.
     pub value: Option<Number>,
-    /// Warns above this.
+    /// Warns beyond this: above, except where more is better (`coverage`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warn: Option<Number>,
-    /// Fails above this.
+    /// Fails beyond this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail: Option<Number>,
     /// What followed, for the rule; for a count, for its unit.

@@ -19,9 +19,10 @@ pub struct Series {
     pub unit: String,
     /// The rule's stable name.
     pub rule: String,
-    /// The latest run's limit above which it warns.
+    /// The latest run's limit beyond which it warns: above it, except where more is better (`coverage`, a preset's
+    /// cosine), which a passing value above the limit shows.
     pub warn: Option<f64>,
-    /// The latest run's limit above which it fails.
+    /// The latest run's limit beyond which it fails; in the same direction.
     pub fail: Option<f64>,
     /// One per run in which the rule was measured, by time, then commit. A run without a value leaves no point.
     pub points: Vec<Point>,

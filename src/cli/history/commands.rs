@@ -219,7 +219,7 @@ fn print_record(record: &Record, path: &str) -> Result<u8> {
     lines.extend(record.failing.iter().map(|case| ("failing", named(case))));
     for measure in &record.measures {
         let limit = |word: &str, limit: Option<precision_gate::judge::number::Number>| {
-            limit.map_or_else(String::new, |limit| format!(", {word} above {}", limit.0))
+            limit.map_or_else(String::new, |limit| format!(", {word} beyond {}", limit.0))
         };
         let value = measure.value.map_or_else(|| "not measured".to_owned(), |value| value.0.to_string());
         let limits = limit("warns", measure.warn) + &limit("fails", measure.fail);

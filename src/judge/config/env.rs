@@ -99,9 +99,11 @@ fn shown(context: &Context<'_>, name: &str, value: Option<&str>) -> String {
     value.map_or_else(|| UNSET.to_owned(), |value| context.redactor.setting(name, value))
 }
 
-/// Variables whose values are shown: those that change numbers, and those the policy adds.
+/// Variables that change numbers: those of the tables, and those the policy adds. Which devices a job was given is the
+/// scheduler's affair.
 pub fn watched_names(policy: &ConfigPolicy) -> impl Iterator<Item = &str> {
-    let pairs = PAIRS.iter().flat_map(|pair| [Some(pair.npu), pair.gpu]).flatten();
+    let pairs =
+        PAIRS.iter().filter(|pair| pair.kind != Kind::Devices).flat_map(|pair| [Some(pair.npu), pair.gpu]).flatten();
     pairs.chain(WATCHED.iter().map(|watched| watched.name)).chain(policy.env.watch.iter().map(String::as_str))
 }
 
