@@ -4,6 +4,7 @@ pub(crate) mod baseline;
 pub(crate) mod config_pack;
 pub(crate) mod curves;
 pub(crate) mod fetching;
+pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod judge;
 mod progress;
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Noise(NoiseArgs),
     /// Baselines as reviewed things: promote, list, show, verify, diff
     Baseline(baseline::BaselineArgs),
+    /// What earlier runs found: list, show, prune
+    History(history::HistoryArgs),
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),

@@ -29,6 +29,7 @@ mod rest;
 mod retry;
 mod runtime;
 mod s3;
+pub mod shelf;
 mod store;
 mod web;
 
@@ -40,6 +41,7 @@ pub use fetcher::{CacheSettings, Fetcher, Opened, Settings};
 pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
 pub use origin::{Origin, Trust};
 pub use retry::Retry;
+pub use shelf::Shelf;
 pub use web::Patience;
 
 use std::ops::Range;

@@ -9,6 +9,7 @@ pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod dump_tables;
+pub mod history;
 pub mod init;
 pub mod loss;
 pub mod parts;
@@ -155,7 +156,11 @@ pub fn run_by(
         baseline.expect_file_of(*check);
         candidate.expect_file_of(*check);
     }
-    let mut outcome = Judged { result: empty_result(request, &baseline, &candidate), required_unread: false };
+    let mut outcome = Judged {
+        result: empty_result(request, &baseline, &candidate),
+        required_unread: false,
+        facts: history::facts(&candidate, &request.policy),
+    };
     let mut sizes = Sizes::default();
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
@@ -260,6 +265,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         diagnoses: Vec::new(),
         next_dump: None,
         waived: Vec::new(),
+        history: None,
         artifacts,
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! fetch  →  read  →  pair  →  compare  →  judge  →  diagnose  →  history  →  report  →  publish
-//! bytes     records   pairs    numbers     verdicts   causes       trends      documents   messages
+//! bytes     records   pairs    numbers     verdicts   causes       runs       documents   messages
 //! ```
 //!
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same

@@ -8,6 +8,7 @@ pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod dump;
+pub mod history;
 pub mod loss;
 pub mod publish;
 pub mod value;
@@ -50,6 +51,8 @@ pub struct Policy {
     pub checkpoint: checkpoint::CheckpointPolicy,
     /// Publishing.
     pub publish: publish::PublishPolicy,
+    /// History of runs.
+    pub history: history::HistoryPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     pub templates: Option<PathBuf>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
@@ -57,6 +60,9 @@ pub struct Policy {
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
     pub today: value::Date,
+    /// Digest of the file's text, empty where there is none; not part of the file.
+    #[serde(skip)]
+    pub digest: String,
 }
 
 /// One side, as the policy names it.

@@ -1,4 +1,4 @@
-//! Stage 7, *report*: verdicts to documents.
+//! Stage 8, *report*: verdicts to documents.
 //!
 //! [`GateResult`] is the one model of a run. Every document is made from it, and from `operations.jsonl`,
 //! alone; [`messages`] holds what people read, one folder per language.
@@ -10,6 +10,7 @@ pub mod curve;
 pub mod escape;
 pub mod folder;
 pub mod frame;
+pub mod history;
 pub mod issue;
 pub mod junit;
 pub mod lines;
@@ -39,6 +40,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnose::Diagnosis;
 use crate::diagnose::next_dump::NextDump;
+use crate::history::Summary;
+use crate::history::record::Facts;
 use crate::judge::finding::{Finding, WaivedFinding};
 use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::table::Table;
@@ -54,6 +57,8 @@ pub struct Judged {
     pub result: GateResult,
     /// Whether a check that the policy requires is there, and no unit of it could be read.
     pub required_unread: bool,
+    /// What the candidate's artifacts tell of its surroundings, for the history.
+    pub facts: Facts,
 }
 
 /// What a run gives, with what it gave to its sink.
@@ -102,6 +107,9 @@ pub struct GateResult {
     pub next_dump: Option<NextDump>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
+    /// The run in the light of those before it, where a history is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<Summary>,
     /// What was found in the two folders.
     pub artifacts: Vec<ArtifactRow>,
 }

@@ -38,9 +38,9 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("compare", &["fetch", "read", "pair"]),
         ("judge", &["read", "pair", "compare", "policy", "redact"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
-        ("history", &["judge"]),
+        ("history", &["fetch", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe"]),
-        ("publish", &["fetch", "policy", "judge", "diagnose", "report"]),
+        ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
     const BESIDE: [(&str, &[&str]); 8] = [
         ("redact", &["read"]),

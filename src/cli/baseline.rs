@@ -327,7 +327,8 @@ pub(crate) fn find(
     Ok(Some(manifest))
 }
 
-fn version(text: &str) -> Result<(String, String), String> {
+/// `WHAT=VERSION`
+pub(crate) fn version(text: &str) -> Result<(String, String), String> {
     let (what, version) = text.split_once('=').ok_or_else(|| format!("`{text}` is not WHAT=VERSION"))?;
     Ok((what.trim().to_ascii_lowercase(), version.trim().to_owned()))
 }

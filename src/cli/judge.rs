@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::compare::book::{Book, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::fetch::Digest;
 use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::baseline::{SCHEME, job};
 use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
+use precision_gate::report::GateResult;
 use precision_gate::report::folder::Folder;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::{GateResult, Source};
 use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
@@ -81,7 +82,8 @@ pub(crate) fn policy_of_text(path: &Path, text: Option<&str>, today: Option<&str
     let today = tools::today(today)?;
     let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
     let policy = text.map(|text| Policy::parse(&path.display().to_string(), text, &codes)).transpose()?;
-    Ok(Policy { today, ..policy.unwrap_or_default() })
+    let digest = text.map_or_else(String::new, |text| Digest::of(text.as_bytes()).to_string());
+    Ok(Policy { today, digest, ..policy.unwrap_or_default() })
 }
 
 /// A file's text; `None` where there is no such file.
@@ -138,26 +140,26 @@ pub(crate) fn judge_by(
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<report::Judged>,
 ) -> Result<u8> {
     let templates = templates(common, &request.policy)?;
-    evaluate(common, request, &templates, None, run).map(|judged| judged.code)
+    evaluate(common, request, &templates, run, |_, _| {}).map(|judged| judged.code)
 }
 
-/// Writes and shows what `run` finds of a commit, where one is known.
+/// Writes and shows what `run` finds, once `complete` has said what judging does not know: the commit, earlier runs.
 pub(crate) fn evaluate(
     common: &CommonArgs,
     request: &Request,
     templates: &Templates,
-    source: Option<Source>,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<report::Judged>,
+    complete: impl FnOnce(&mut report::Judged, &Surroundings<'_>),
 ) -> Result<Judged> {
     let (request, manifest) = prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
     let folder = Folder::new(&common.out, common.xlsx);
     let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder };
-    let report::Judged { mut result, required_unread } =
-        run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
+    let mut judged = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
-    result.source = source;
+    complete(&mut judged, &surroundings);
+    let report::Judged { mut result, required_unread, .. } = judged;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,

@@ -10,9 +10,10 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::publish::Story;
 use precision_gate::publish::event::Place;
-use precision_gate::report::Source;
+use precision_gate::report::{Judged, Source};
 use precision_gate::verdict::Profile;
 
+use super::history::{HistoryFlags, Recording};
 use super::publish::{self, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
 use super::quick::{self, QuickArgs};
 use super::{CommonArgs, judge};
@@ -36,6 +37,8 @@ pub(crate) struct RunArgs {
     pub(crate) common: CommonArgs,
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
+    #[command(flatten)]
+    pub(crate) history: HistoryFlags,
     /// Post comment, check and pictures
     #[arg(long, help_heading = "Publishing")]
     pub(crate) publish: bool,
@@ -86,7 +89,15 @@ fn judge_and_tell(
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         gate::run_by(request, from, &book, progress)
     };
-    let judged = judge::evaluate(&args.common, &request, &templates, source(&surroundings.place), look)?;
+    let mut warnings = Vec::new();
+    let complete = |judged: &mut Judged, from: &gate::Surroundings<'_>| {
+        judged.result.source = source(&surroundings.place);
+        if let Some(recording) = Recording::of(&args.history, &request.policy, &surroundings.place) {
+            warnings = recording.complete(judged, &request.policy, from);
+        }
+    };
+    let judged = judge::evaluate(&args.common, &request, &templates, look, complete)?;
+    warnings.into_iter().for_each(|warning| publishing.warn(warning));
     let result = &judged.result;
     let source_root: Option<&Path> = judge::source_root(&args.common, &request);
     let (language, out) = (args.common.documents.lang, args.common.out.as_path());

@@ -15,7 +15,7 @@ use super::github::{self, Found};
 use super::http::WebServer;
 use super::local::LocalFiles;
 use super::location::{BucketLocation, HttpLocation, Location};
-use super::object::{self, Bucket};
+use super::object::Bucket;
 use super::origin::{Origin, Trust};
 use super::pool::Pool;
 use super::progress::Progress;
@@ -23,6 +23,7 @@ use super::remote::{Listing, RemoteFiles};
 use super::rest::Rest;
 use super::retry::Retry;
 use super::runtime::Background;
+use super::shelf::{self, Branch, BucketShelf, Folder, Shelf};
 use super::store::{Object, PatientStore, Store};
 use super::web::{Ask, Clients, Patience};
 use super::{Files, gitlab, obs, s3};
@@ -50,6 +51,8 @@ pub struct Settings {
     pub patience: Patience,
     /// Addresses of hosts that no name service knows.
     pub resolve: Vec<(String, SocketAddr)>,
+    /// Folder in the repository whose branches are meant by `branch:NAME`.
+    pub repository: PathBuf,
 }
 
 /// The cache of downloads.
@@ -72,6 +75,7 @@ impl Default for Settings {
             retry: Retry::default(),
             patience: Patience::default(),
             resolve: Vec::new(),
+            repository: PathBuf::from("."),
         }
     }
 }
@@ -124,19 +128,16 @@ impl Fetcher {
     /// `NotFound` where nothing is there, `Denied`, `Unavailable` when the outside world failed after retries, `Corrupt`
     /// for a wrong digest, `Usage` for a location that cannot be meant.
     pub fn open(&self, location: &str, trust: Trust, progress: &dyn Progress) -> Result<Opened> {
-        let parsed = Location::parse(location)?;
-        let shown = parsed.to_string();
-        let opened = match &parsed {
+        self.open_at(&Location::parse(location)?, trust, progress)
+    }
+
+    /// [`open`](Self::open), of a location that is parsed already.
+    pub(super) fn open_at(&self, location: &Location, trust: Trust, progress: &dyn Progress) -> Result<Opened> {
+        let shown = location.to_string();
+        let opened = match location {
             Location::Local(path) => Opened { files: Arc::new(LocalFiles::open(path)?), origin: None },
             Location::Http(at) => self.http(at, shown, progress)?,
-            Location::S3(at) => {
-                let operator = s3::operator(at, &self.settings.environment)?;
-                self.bucket(at, operator, &format!("s3://{}", at.bucket), s3::CREDENTIALS, shown)?
-            }
-            Location::Obs(at) => {
-                let operator = obs::operator(at, &self.settings.environment)?;
-                self.bucket(at, operator, &format!("obs://{}", at.bucket), obs::CREDENTIALS, shown)?
-            }
+            Location::S3(_) | Location::Obs(_) => self.prefix(location, shown)?,
             Location::GitHub(at) => {
                 let root = github::root(&self.settings.environment)?;
                 let rest = self.rest(root, github::HELP)?;
@@ -181,14 +182,21 @@ impl Fetcher {
         Ok(Opened { files: Arc::new(files), origin: None })
     }
 
-    fn bucket(
-        &self,
-        at: &BucketLocation,
-        operator: opendal::Operator,
-        name: &str,
-        credentials: &'static str,
-        shown: String,
-    ) -> Result<Opened> {
+    /// The bucket that a location lies in, and the key there.
+    fn bucket<'a>(&self, location: &'a Location) -> Result<(Arc<Bucket>, &'a BucketLocation)> {
+        let environment = &self.settings.environment;
+        let (at, operator, scheme, credentials) = match location {
+            Location::S3(at) => (at, s3::operator(at, environment)?, "s3", s3::CREDENTIALS),
+            Location::Obs(at) => (at, obs::operator(at, environment)?, "obs", obs::CREDENTIALS),
+            other => return Err(Error::new(ErrorKind::Usage, other.to_string(), "is no bucket")),
+        };
+        let name = format!("{scheme}://{}", at.bucket);
+        Ok((Arc::new(Bucket::new(operator, self.online()?.signed.clone(), name, credentials)), at))
+    }
+
+    /// What lies at or below a key of a bucket.
+    fn prefix(&self, location: &Location, shown: String) -> Result<Opened> {
+        let (bucket, at) = self.bucket(location)?;
         if at.digest.is_some() {
             let error =
                 Error::new(ErrorKind::Usage, shown, "a digest cannot be demanded of an object that is streamed");
@@ -196,10 +204,34 @@ impl Fetcher {
                 error.with_help("record the baseline with `precision-gate baseline promote`, which pins every file")
             );
         }
-        let online = self.online()?;
-        let bucket = Bucket::new(operator, online.signed.clone(), name.to_owned(), credentials);
-        let listing = online.background.wait_for(bucket.list(at, &self.settings.retry))?;
-        self.remote(shown, listing, object::store(bucket))
+        let listing = self.online()?.background.wait_for(bucket.list(at, &self.settings.retry))?;
+        self.remote(shown, listing, bucket)
+    }
+
+    /// Opens a place to write: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
+    ///
+    /// # Errors
+    /// `Usage` where it cannot be written by its nature.
+    pub fn shelf(&self, location: &str) -> Result<Box<dyn Shelf + '_>> {
+        if let Some(name) = location.strip_prefix(shelf::BRANCH) {
+            return Ok(Box::new(Branch::open(&self.settings.repository, name, self.settings.retry)?));
+        }
+        match Location::parse(location)? {
+            Location::Local(path) => Ok(Box::new(Folder::new(&path))),
+            other => Ok(Box::new(BucketShelf::new(self, other)?)),
+        }
+    }
+
+    /// Writes an object, unless one of that name is there.
+    pub(super) fn put(&self, location: &Location, bytes: &[u8]) -> Result<()> {
+        let (bucket, at) = self.bucket(location)?;
+        self.online()?.background.wait_for(bucket.put(&at.key, bytes, &self.settings.retry))
+    }
+
+    /// Removes an object; one that is not there is no error.
+    pub(super) fn remove(&self, location: &Location) -> Result<()> {
+        let (bucket, at) = self.bucket(location)?;
+        self.online()?.background.wait_for(bucket.remove(&at.key, &self.settings.retry))
     }
 
     fn http(&self, at: &HttpLocation, shown: String, progress: &dyn Progress) -> Result<Opened> {

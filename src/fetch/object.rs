@@ -3,7 +3,6 @@
 //! Which service, endpoint and credentials: [`super::s3`] and [`super::obs`].
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use futures_util::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use opendal::{EntryMode, HttpTransporter, Metadata, OperationContext, Operator};
@@ -56,6 +55,35 @@ impl Bucket {
         let mut listing = Listing::default();
         listing.add(name, object(at.key.clone(), &metadata));
         Ok(listing)
+    }
+
+    /// Writes an object, unless one of that name is there.
+    ///
+    /// A service that cannot make that condition replaces the object instead: its name stands for its content.
+    ///
+    /// # Errors
+    /// `Denied`, `Unavailable` after `retry`.
+    pub(super) async fn put(&self, key: &str, bytes: &[u8], retry: &Retry) -> Result<()> {
+        retry.run(async || self.put_once(key, bytes).await.map_err(|error| self.failure(key, &error))).await
+    }
+
+    async fn put_once(&self, key: &str, bytes: &[u8]) -> opendal::Result<()> {
+        if self.operator.info().capability().write_with_if_not_exists {
+            match self.operator.write_with(key, bytes.to_vec()).if_not_exists(true).await {
+                Err(error) if error.kind() == opendal::ErrorKind::ConditionNotMatch => return Ok(()),
+                Err(error) if is_unknown_condition(&error) => {}
+                other => return other.map(drop),
+            }
+        }
+        self.operator.write(key, bytes.to_vec()).await.map(drop)
+    }
+
+    /// Removes an object; one that is not there is no error.
+    ///
+    /// # Errors
+    /// `Denied`, `Unavailable` after `retry`.
+    pub(super) async fn remove(&self, key: &str, retry: &Retry) -> Result<()> {
+        retry.run(async || self.operator.delete(key).await.map_err(|error| self.failure(key, &error))).await
     }
 
     async fn list_folder(&self, folder: &str) -> Result<Listing, Failure> {
@@ -139,6 +167,11 @@ fn object(key: String, metadata: &Metadata) -> Object {
     Object { key, len: metadata.content_length(), etag: metadata.etag().map(str::to_owned) }
 }
 
+/// Whether a service says that it does not know conditions on writes.
+fn is_unknown_condition(error: &opendal::Error) -> bool {
+    error.kind() == opendal::ErrorKind::Unsupported || error.message().contains("NotImplemented")
+}
+
 /// The first words of a service's message.
 fn brief(error: &opendal::Error) -> String {
     /// Enough for the code and a sentence.
@@ -149,9 +182,4 @@ fn brief(error: &opendal::Error) -> String {
     } else {
         line.chars().take(LONGEST).collect()
     }
-}
-
-/// A bucket as a store.
-pub(super) fn store(bucket: Bucket) -> Arc<dyn Store> {
-    Arc::new(bucket)
 }

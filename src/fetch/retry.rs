@@ -79,7 +79,7 @@ impl Retry {
     }
 
     /// The wait after `tried` tries.
-    fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
+    pub(super) fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
         let doubled = self.first_wait.saturating_mul(1 << (tried - 1).min(16));
         let eighths = SPREAD.fetch_add(3, Ordering::Relaxed) % 8;
         let spread = doubled.saturating_add(doubled / 16 * eighths);

@@ -14,6 +14,7 @@ use crate::policy::Policy;
 use crate::policy::loss::LossPolicy;
 use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
+use crate::report::sink::Dropped;
 use crate::verdict::{CheckId, Verdict};
 
 /// Judges the curves of both sides.
@@ -21,7 +22,8 @@ use crate::verdict::{CheckId, Verdict};
 /// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
 /// finding.
 pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
-    check_by(baseline, candidate, policy, &Surroundings { fetcher: &Fetcher::default(), manifest: None })
+    let surroundings = Surroundings { fetcher: &Fetcher::default(), manifest: None, sink: &Dropped };
+    check_by(baseline, candidate, policy, &surroundings)
 }
 
 /// [`check`], by the recorded band of the baseline's manifest where the policy names none.

@@ -1,7 +1,10 @@
 //! One rule of one unit over the runs of a suite: what a trend is read from.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
+use super::record::{Measure, Record};
 use crate::verdict::{CheckId, Verdict};
 
 /// The measured values of one rule, oldest first.
@@ -16,9 +19,10 @@ pub struct Series {
     pub unit: String,
     /// The rule's stable name.
     pub rule: String,
-    /// The latest run's limit above which it warns.
+    /// The latest run's limit beyond which it warns: above it, except where more is better (`coverage`, a preset's
+    /// cosine), which a passing value above the limit shows.
     pub warn: Option<f64>,
-    /// The latest run's limit above which it fails.
+    /// The latest run's limit beyond which it fails; in the same direction.
     pub fail: Option<f64>,
     /// One per run in which the rule was measured, by time, then commit. A run without a value leaves no point.
     pub points: Vec<Point>,
@@ -35,4 +39,60 @@ pub struct Point {
     pub value: f64,
     /// The rule's verdict.
     pub verdict: Verdict,
+}
+
+/// The series of every rule in `records`, by suite, check, unit and rule.
+pub fn series_of(records: &[Record]) -> Vec<Series> {
+    let mut by_time: Vec<&Record> = records.iter().collect();
+    by_time.sort_by(|a, b| (a.time, &a.commit).cmp(&(b.time, &b.commit)));
+    let mut series: BTreeMap<(&str, CheckId, &str, &str), Series> = BTreeMap::new();
+    for record in by_time {
+        for measure in &record.measures {
+            let key = (record.suite.as_str(), measure.check, measure.unit.as_str(), measure.rule.as_str());
+            series.entry(key).or_insert_with(|| Series::new(record, measure)).add(record, measure);
+        }
+    }
+    series.into_values().filter(|series| !series.points.is_empty()).collect()
+}
+
+impl Series {
+    fn new(record: &Record, measure: &Measure) -> Self {
+        Self {
+            suite: record.suite.to_string(),
+            check: measure.check,
+            unit: measure.unit.clone(),
+            rule: measure.rule.clone(),
+            warn: None,
+            fail: None,
+            points: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, record: &Record, measure: &Measure) {
+        (self.warn, self.fail) = (measure.warn.map(|limit| limit.0), measure.fail.map(|limit| limit.0));
+        let Some(value) = measure.value else { return };
+        let point =
+            Point { time: record.time, commit: record.commit.clone(), value: value.0, verdict: measure.verdict };
+        self.points.push(point);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+    use crate::judge::number::Number;
+
+    #[test]
+    fn each_rule_is_a_series_in_order_of_time() {
+        let mut third = record(3, &[]);
+        third.measures[0].fail = Some(Number(0.02));
+        let mut unmeasured = record(2, &[]);
+        unmeasured.measures[0].value = None;
+        let series = series_of(&[third, record(1, &[]), unmeasured]);
+        let [only] = series.as_slice() else { panic!("{series:?}") };
+        let commits: Vec<&str> = only.points.iter().map(|point| &point.commit[..2]).collect();
+        assert_eq!(commits, ["01", "03"], "a run without a value leaves no point");
+        assert_eq!((only.unit.as_str(), only.rule.as_str(), only.fail), ("loss", "mean_rel", Some(0.02)));
+    }
 }

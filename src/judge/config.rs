@@ -22,6 +22,8 @@ use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
 use crate::verdict::Side;
 
+pub use env::watched_names;
+
 /// Two packs and what decides.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {

@@ -47,6 +47,25 @@ impl Unit {
         }
     }
 
+    /// What the unit is called: a step and rank, a metric with its run, a checkpoint.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Dump(unit) => unit_place(unit.step, unit.rank),
+            Self::Curve(unit) if unit.run.is_empty() => unit.metric.clone(),
+            Self::Curve(unit) => format!("{} ({})", unit.metric, unit.run),
+            Self::Checkpoint(unit) => unit.checkpoint.clone(),
+        }
+    }
+
+    /// Rules as applied.
+    pub fn rules(&self) -> &[RuleOutcome] {
+        match self {
+            Self::Dump(unit) => &unit.rules,
+            Self::Curve(unit) => &unit.rules,
+            Self::Checkpoint(unit) => &unit.rules,
+        }
+    }
+
     /// Whether nothing of the unit could be read.
     pub fn is_unread(&self) -> bool {
         match self {
@@ -55,6 +74,11 @@ impl Unit {
             Self::Checkpoint(unit) => unit.compared + unit.not_compared == 0,
         }
     }
+}
+
+/// A step and rank in words, as findings spell them.
+pub fn unit_place(step: u64, rank: Option<u64>) -> String {
+    rank.map_or_else(|| format!("step {step}"), |rank| format!("step {step} rank {rank}"))
 }
 
 /// One checker of the config check.

@@ -6,7 +6,6 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::GateResult;
 use super::issue::{Issue, blocks};
-use super::view::unit_name;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::unit::Check;
@@ -73,7 +72,7 @@ fn suite(check: &Check, issues: &[&Issue<'_>], pictures: &[Picture]) -> TestSuit
 fn cases(check: &Check) -> Vec<(String, Verdict)> {
     let items = check.items.iter().map(|item| (item.name.clone(), item.verdict));
     let cases: Vec<(String, Verdict)> =
-        items.chain(check.units.iter().map(|unit| (unit_name(unit), unit.verdict()))).collect();
+        items.chain(check.units.iter().map(|unit| (unit.name(), unit.verdict()))).collect();
     if cases.is_empty() { vec![(check.id.as_str().to_owned(), check.verdict)] } else { cases }
 }
 

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::GateResult;
-use super::view::{self, unit_name};
+use super::view;
 use crate::judge::unit::{Check, Unit};
 use crate::verdict::Severity;
 
@@ -64,7 +64,7 @@ fn label_check(check: &Check) -> (&'static str, String) {
 
 fn units(result: &GateResult, value: fn(&Unit) -> Option<f64>) -> Samples {
     let of_check = |check: &'_ Check| -> Samples {
-        let sample = |unit: &Unit| Some((vec![label_check(check), ("unit", unit_name(unit))], value(unit)?));
+        let sample = |unit: &Unit| Some((vec![label_check(check), ("unit", unit.name())], value(unit)?));
         check.units.iter().filter_map(sample).collect()
     };
     result.checks.iter().flat_map(of_check).collect()

@@ -19,12 +19,12 @@ use super::lines::{Lines, Wanted};
 use super::messages::Language;
 use super::phrases;
 use super::templates::Templates;
-use super::view::{self, View, unit_place};
+use super::view::{self, View};
 use super::writer::{Writer, safe};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, Shown, State};
-use crate::judge::unit::{DumpUnit, Unit};
+use crate::judge::unit::{DumpUnit, Unit, unit_place};
 
 /// Operation lines in the page; beyond that, agreeing ones are left out first. A browser holds twice as many with
 /// ease; the size of the file is the limit.

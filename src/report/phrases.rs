@@ -111,6 +111,8 @@ mod tests {
             "severity_",
             "profile_",
             "publish_",
+            "history_",
+            "change_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

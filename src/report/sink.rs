@@ -32,7 +32,7 @@ pub struct Kept {
 impl Kept {
     /// A judgement with what was kept of it.
     pub fn into_outcome(self, judged: Judged) -> Outcome {
-        let Judged { result, required_unread } = judged;
+        let Judged { result, required_unread, .. } = judged;
         Outcome { result, operations: self.operations.into_inner(), tables: self.tables.into_inner(), required_unread }
     }
 }

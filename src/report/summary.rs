@@ -41,9 +41,10 @@ pub struct Options<'a> {
 }
 
 /// How many rows a section shows before length matters.
-const ROOM: [(&str, usize); 9] = [
+const ROOM: [(&str, usize); 10] = [
     ("diagnoses", 5),
     ("evidence", 3),
+    ("history", 30),
     ("findings", 30),
     ("config", 1),
     ("rules", 100),
@@ -54,12 +55,13 @@ const ROOM: [(&str, usize); 9] = [
 ];
 
 /// What gives way when the text is too long, the least important first.
-const CUTS: [(&str, usize); 12] = [
+const CUTS: [(&str, usize); 13] = [
     ("artifacts", 10),
     ("artifacts", 0),
     ("units", 10),
     ("rules", 20),
     ("environment", 0),
+    ("history", 10),
     ("units", 0),
     ("waived", 5),
     ("findings", 10),

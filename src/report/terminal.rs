@@ -9,17 +9,19 @@ use unicode_width::UnicodeWidthStr;
 use super::GateResult;
 use super::escape::Target;
 use super::messages::{Language, short};
-use super::view::{CulpritView, FindingRow, RuleRow, View, unit_place};
+use super::view::{CulpritView, FindingRow, RuleRow, View};
 use super::writer::Writer;
 use crate::error::Result;
 use crate::judge::number::Number;
-use crate::judge::unit::{Check, ConfigItem, Place, Unit};
+use crate::judge::unit::{Check, ConfigItem, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that are shown; the rest are counted.
 const MOST_FINDINGS: usize = 5;
 /// Likely causes that are shown.
 const MOST_DIAGNOSES: usize = 5;
+/// Differences to the last green run that are shown.
+const MOST_CHANGES: usize = 8;
 /// Rules and units that are shown.
 const MOST_ROWS: usize = 20;
 
@@ -49,6 +51,7 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     }
     lines.extend(page.diagnoses()?);
     lines.extend(page.findings()?);
+    lines.extend(page.history()?);
     if view.next.as_str() != Some("") {
         lines.push(format!("{}{}{}", page.bold(&page.word("next")?), page.word("colon")?, view.next));
     }
@@ -242,6 +245,25 @@ impl Page<'_> {
             lines.push(format!("  {}", self.writer.phrase("more", &context! { count })?));
         }
         if lines.is_empty() { Ok(lines) } else { self.section("section_findings", lines) }
+    }
+
+    fn history(&self) -> Result<Vec<String>> {
+        let Some(history) = &self.view.history else { return Ok(Vec::new()) };
+        let runs = context! { suite => history.suite.as_str(), runs => history.runs };
+        let marks = history.marks.iter().map(|mark| self.painted(super::summary::sign(*mark), *mark));
+        let marks: Vec<String> = marks.collect();
+        let runs = self.writer.phrase("history_runs", &runs)?;
+        let mut lines = vec![format!("  {runs}{}{}", self.word("colon")?, marks.join(" "))];
+        for said in [&history.row, &history.since, &history.unread] {
+            lines.extend(said.as_str().filter(|said| !said.is_empty()).map(|said| format!("  {said}")));
+        }
+        for row in history.changes.iter().take(MOST_CHANGES) {
+            let [name, before, after] = [&row.name, &row.before, &row.after].map(|text| self.writer.name(text));
+            let name = if name.is_empty() { name } else { format!(" {name}") };
+            lines.push(format!("  - {}{name}{}{before} → {after}", row.what, self.word("colon")?));
+        }
+        lines.extend(history.bisect.iter().map(|line| format!("  {line}")));
+        self.section("history_heading", lines)
     }
 
     fn section(&self, key: &str, body: Vec<String>) -> Result<Vec<String>> {

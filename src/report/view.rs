@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::causes::{self, DiagnosisRow};
 use super::frame::{self, Frame};
+use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
 use super::phrases;
 use super::writer::{Text, Writer, safe};
@@ -17,7 +18,7 @@ use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding, RuleOutcome};
 use crate::judge::number::Number;
-use crate::judge::unit::{Check, Culprit, Unit};
+use crate::judge::unit::{Check, Culprit, Unit, unit_place};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The numbers of a culprit that have a place of their own.
@@ -48,6 +49,8 @@ pub struct View {
     pub rules: Vec<RuleRow>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedRow>,
+    /// Earlier runs, where a history is kept.
+    pub history: Option<HistoryView>,
 }
 
 /// One check.
@@ -154,6 +157,7 @@ impl View {
             culprit,
             findings,
             rules: build.rules(),
+            history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
             waived: build.waived()?,
         })
     }
@@ -325,21 +329,6 @@ pub(super) fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
     finding.code == culprit.code && finding.place == culprit.tensor && same_unit
 }
 
-/// A step and rank in words, as findings spell them.
-pub(super) fn unit_place(step: u64, rank: Option<u64>) -> String {
-    rank.map_or_else(|| format!("step {step}"), |rank| format!("step {step} rank {rank}"))
-}
-
-/// What a unit is called: a step and rank, a metric with its run, a checkpoint.
-pub(super) fn unit_name(unit: &Unit) -> String {
-    match unit {
-        Unit::Dump(unit) => unit_place(unit.step, unit.rank),
-        Unit::Curve(unit) if unit.run.is_empty() => unit.metric.clone(),
-        Unit::Curve(unit) => format!("{} ({})", unit.metric, unit.run),
-        Unit::Checkpoint(unit) => unit.checkpoint.clone(),
-    }
-}
-
 /// The culprit's next step, or that of the worst finding that has one.
 fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
     let of_culprit = culprit.map(|view| &view.help).filter(|help| help.as_str() != Some(""));
@@ -376,14 +365,9 @@ pub(super) fn rules(result: &GateResult) -> Vec<RuleRow> {
     let mut rows = Vec::new();
     for check in &result.checks {
         for unit in &check.units {
-            let outcomes = match unit {
-                Unit::Dump(unit) => &unit.rules,
-                Unit::Curve(unit) => &unit.rules,
-                Unit::Checkpoint(unit) => &unit.rules,
-            };
-            let name = unit_name(unit);
+            let name = unit.name();
             let row = |outcome: &RuleOutcome| RuleRow { check: check.id, unit: name.clone(), outcome: outcome.clone() };
-            rows.extend(outcomes.iter().map(row));
+            rows.extend(unit.rules().iter().map(row));
         }
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.outcome.verdict));

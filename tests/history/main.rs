@@ -1,4 +1,8 @@
-//! Runs of a suite over time.
+//! History: records that survive parallel writers, and what a run says in the light of those before it.
 #![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
+mod branch;
+mod folder;
 mod nights;
+mod support;
+mod thirty_nights;

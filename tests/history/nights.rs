@@ -1,78 +1,85 @@
-//! Thirty nights, as `examples/thirty_nights` makes them: what is there is told, at its night, and nothing else is.
+//! What a run says of the nights before it.
 
-#[path = "../../examples/thirty_nights/nights.rs"]
-#[allow(dead_code, reason = "the example uses what no test needs")]
-mod simulation;
+use std::path::Path;
 
-use jiff::civil::Date;
-use precision_gate::history::trend::Limit;
-use precision_gate::report::messages::Language;
-use precision_gate::report::plot::trend::trend_png;
-use simulation::{CULPRIT, FLAKY, NIGHTS, Night, STEP, Suite, Told};
+use super::support::{Night, commit, ended, program, records, run, summary};
 
-/// The nights of a suite, and what is told of them.
-fn suite(suite: Suite) -> (Vec<Night>, Vec<Told>) {
+const POLICY: &str = "history: { location: hist, suite: nightly, alert-after: 2 }\n";
+
+fn judge(folder: &Path, day: u32, night: Night) -> serde_json::Value {
+    let (code, _, stderr) = ended(&mut run(folder, day, night));
+    assert_eq!((code, stderr.as_str()), (i32::from(night != Night::Green), ""), "a history changes no exit code");
+    summary(folder, day)
+}
+
+#[test]
+fn a_flaky_night_raises_no_alert_and_a_broken_suite_does() {
     let folder = tempfile::tempdir().expect("a folder");
-    simulation::write_baseline(folder.path()).expect("written");
-    let nights = simulation::judge(suite, folder.path()).expect("judged");
-    let told = simulation::told(suite, &nights);
-    (nights, told)
+    std::fs::write(folder.path().join("precision-gate.yml"), POLICY).expect("written");
+    let nights = [Night::Green, Night::Nan, Night::Green, Night::Drift, Night::Drift];
+    let said: Vec<_> = (1..).zip(nights).map(|(day, night)| judge(folder.path(), day, night)).collect();
+    let alerts: Vec<_> = said.iter().map(|history| (history["failed"].as_u64(), history["alert"].as_bool())).collect();
+    assert_eq!(alerts, [0, 1, 0, 1, 2].map(|failed| (Some(failed), Some(failed == 2))));
+    let last = &said[4];
+    assert_eq!(last["since"]["green"]["commit"], commit(3));
+    assert_eq!(last["since"]["red"]["commit"], commit(4));
+    assert_eq!(last["last"].as_array().map(Vec::len), Some(5));
+    let kinds: Vec<_> = last["changed"].as_array().expect("changes").iter().map(|change| &change["kind"]).collect();
+    assert_eq!(kinds, ["commit", "baseline"], "the fixtures of the two nights are not the same baseline");
+
+    let text = std::fs::read_to_string(folder.path().join("out-5/summary.md")).expect("a summary");
+    for part in [
+        "### Earlier runs",
+        "`nightly`, 5 runs, this one last: ✅❌✅❌❌",
+        "Alert: the same case has failed 2 times in a row. Last green run: `030303030303` (2026-11-03 02:00 UTC); first red run: `040404040404`",
+        &format!("git bisect start {} {}", commit(4), commit(3)),
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let text = std::fs::read_to_string(folder.path().join("out-2/summary.md")).expect("a summary");
+    assert!(text.contains("No alert yet: the same case has failed 1 time in a row, and an alert takes 2."), "{text}");
 }
 
 #[test]
-fn a_slow_drift_is_told_weeks_before_it_crosses() {
-    let (nights, told) = suite(Suite::Drift);
-    assert_eq!(simulation::red(&nights), Vec::<u64>::new(), "every night passes");
-    for told in &told {
-        assert_eq!((told.finding.code.as_str(), told.trend.unit.as_str()), ("history-drift", "loss"));
-    }
-    let tail = told.iter().find(|told| told.trend.rule == "tail_signed_rel").expect("the end of the run drifts most");
-    assert!(tail.night <= 20, "the warning limit is crossed on night 37, and told on night {}", tail.night);
-    // The end of the run drifts by 5.7e-5 a night, from -1.1e-4 on: beyond the warning limit of 2e-3 on night 37.
-    let last = simulation::series(Suite::Drift, &nights);
-    let last = precision_gate::history::trend::trends(&last);
-    let tail = last.iter().find(|trend| trend.rule == "tail_signed_rel").expect("the same rule");
-    let crossing = tail.drift.as_ref().and_then(|drift| drift.crosses.as_ref()).expect("it crosses");
-    let off = crossing.on.since("2026-11-07".parse::<Date>().expect("a date")).expect("close").get_days();
-    assert_eq!((crossing.limit, off.abs() <= 3), (Limit::Warn, true), "{}", crossing.on);
+fn a_run_without_history_says_nothing_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(judge(folder.path(), 1, Night::Drift), serde_json::Value::Null);
+    std::fs::write(folder.path().join("precision-gate.yml"), POLICY).expect("written");
+    assert_eq!(ended(run(folder.path(), 2, Night::Green).arg("--no-history")).0, 0);
+    assert!(!folder.path().join("hist").exists());
 }
 
 #[test]
-fn a_step_is_told_at_its_night_with_its_range() {
-    let (nights, told) = suite(Suite::Step);
-    for told in &told {
-        let change = told.trend.change.as_ref().expect("a step, and no drift");
-        assert_eq!(told.finding.code, "history-step", "{}", told.finding.place);
-        assert_eq!(change.last_before.commit, simulation::commit(STEP - 1), "{}", told.finding.place);
-        assert_eq!(change.first_after.commit, simulation::commit(STEP), "{}", told.finding.place);
-    }
-    for rule in ["error_of_limit", "mean_rel", "tail_signed_rel"] {
-        let told = told.iter().find(|told| told.trend.rule == rule).expect(rule);
-        assert_eq!(told.night, STEP + 3, "{rule} is told as soon as four nights show it");
-    }
-    let (red, alerts) = (simulation::red(&nights), simulation::alerts(&nights));
-    assert_eq!((red, alerts), ((STEP..=NIGHTS).collect(), (STEP + 1..=NIGHTS).collect()));
-    assert_eq!(simulation::bisect(&nights), Some((simulation::commit(STEP - 1), simulation::commit(STEP))));
-    let culprit = nights.last().and_then(|night| night.result.culprit.as_ref()).expect("a culprit");
-    assert_eq!(culprit.op, CULPRIT);
+fn a_pull_request_looks_at_the_history_of_its_policy_and_adds_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("precision-gate.yml"), POLICY).expect("written");
+    judge(folder.path(), 1, Night::Green);
+    let mut merge_request = run(folder.path(), 2, Night::Drift);
+    merge_request.envs([("GITLAB_CI", "true"), ("CI_MERGE_REQUEST_DIFF_BASE_SHA", &commit(1)), ("CI_PROJECT_ID", "7")]);
+    let (code, _, stderr) = ended(&mut merge_request);
+    assert_eq!(code, 1, "{stderr}");
+    assert_eq!(summary(folder.path(), 2)["since"]["green"]["commit"], commit(1));
+    assert_eq!(records(folder.path(), "hist").0.len(), 1);
 }
 
 #[test]
-fn a_single_bad_night_raises_no_alert() {
-    let (nights, told) = suite(Suite::Flaky);
-    assert_eq!(simulation::red(&nights), [FLAKY]);
-    assert_eq!((simulation::alerts(&nights), simulation::bisect(&nights)), (vec![], None));
-    let places: Vec<&str> = told.iter().map(|told| told.finding.place.as_str()).collect();
-    assert_eq!(places, Vec::<&str>::new());
-}
-
-#[test]
-fn the_picture_is_the_same_every_time() {
-    let (nights, _) = suite(Suite::Step);
-    let trends = precision_gate::history::trend::trends(&simulation::series(Suite::Step, &nights));
-    for language in Language::ALL {
-        let picture = || trend_png(&trends, language).expect("drawn").expect("there are values");
-        assert!(picture() == picture());
+fn what_cannot_be_kept_is_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("file"), "").expect("written");
+    for (location, says) in [
+        ("file/hist", "history: "),
+        ("https://host.example/hist", "is no place that can be written"),
+        ("branch:a..b", "is no name of a branch"),
+        ("branch:history", "not a git repository"),
+    ] {
+        let (code, _, stderr) = ended(run(folder.path(), 1, Night::Green).args(["--history", location]));
+        assert_eq!(code, 0, "{location}: {stderr}");
+        assert!(stderr.starts_with("warning: ") && stderr.contains(says), "{location}: {stderr}");
+        let strict = ended(run(folder.path(), 1, Night::Green).args(["--history", location, "--strict-publish"]));
+        assert_eq!(strict.0, 3, "{location}");
     }
-    assert!(trend_png(&[], Language::En).expect("nothing").is_none());
+    assert_eq!(ended(run(folder.path(), 1, Night::Green).args(["--history", "x", "--suite", "../up"])).0, 2);
+    let (code, _, stderr) = ended(program(folder.path()).args(["history", "list", "--history", "nowhere"]));
+    assert_eq!(code, 2, "{stderr}");
+    assert_eq!(ended(program(folder.path()).args(["history", "list"])).0, 2, "no history is named");
 }

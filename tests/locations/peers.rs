@@ -88,6 +88,50 @@ fn a_real_s3_server_gives_the_result_of_local_folders() {
     assert_eq!(open(&fetcher, &no_bucket).err().expect("no bucket").kind(), ErrorKind::NotFound);
 }
 
+/// The program, with keys for the bucket and nothing else.
+fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_precision-gate"));
+    command.current_dir(folder).env_clear().envs(KEYS).env("HOME", folder);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+#[ignore = "needs moto"]
+fn runs_that_write_to_one_bucket_at_the_same_moment_lose_nothing() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (_moto, endpoint) = moto();
+    let [gpu, npu] = sides(&fixture("loss/identical"));
+    put(&endpoint, &gpu, "gpu");
+    let location = format!("s3://golden/history/?endpoint={endpoint}");
+    let write = |job: usize| {
+        let mut command = program(folder.path());
+        command.arg("run").arg("--baseline").arg(&gpu).arg("--candidate").arg(&npu).args([
+            "--quiet",
+            "--history",
+            &location,
+        ]);
+        command.args(["--out", &format!("out-{job}"), "--sha", &format!("{job}").repeat(40), "--today", "2026-11-21"]);
+        command.args(["--at", "2026-11-21T02:00:00Z"]);
+        command
+    };
+    // Two of them say the same.
+    let started: Vec<_> = [1, 2, 3, 4, 5, 5].map(|job| write(job).spawn().expect("started")).into();
+    for job in started {
+        let ended = job.wait_with_output().expect("ended");
+        assert!(ended.status.success() && ended.stderr.is_empty(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let history = |arguments: &[&str]| {
+        let ended = program(folder.path()).arg("history").args(arguments).args(["--history", &location]).output();
+        let ended = ended.expect("runs");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        String::from_utf8(ended.stdout).expect("UTF-8")
+    };
+    assert_eq!(history(&["list", "--suite", "default"]).lines().count(), 5);
+    assert!(history(&["prune", "--keep", "2"]).ends_with("3 of 5 records removed\n"));
+    assert_eq!(history(&["list"]).lines().count(), 2);
+}
+
 /// The OBS server, and settings that reach it under the service's own name.
 fn obs(files: &Path, folder: &Path, secret: &str) -> (Peer, Settings) {
     let mut child = python()
@@ -120,6 +164,16 @@ fn obs_is_asked_as_huaweis_own_client_would() {
     let result = judge("obs://golden/gpu", "obs://golden/npu", &fetcher);
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.findings);
     assert_eq!(open(&fetcher, "obs://golden/none").err().expect("nothing").kind(), ErrorKind::NotFound);
+    let (_written, settings) = obs(folder.path(), folder.path(), "secret");
+    let shelf_of = Fetcher::new(settings);
+    let shelf = shelf_of.shelf("obs://golden/history").expect("a place to write");
+    for _ in 0..2 {
+        shelf.put("nightly/a b.json", b"{}").expect("written");
+    }
+    let listed = || shelf.files("nightly").map(|files| files.list().to_vec());
+    assert_eq!(listed().expect("listed")[0].path, "a b.json");
+    shelf.remove(&["nightly/a b.json".into(), "nightly/none".into()]).expect("removed");
+    assert_eq!(listed().expect_err("nothing").kind(), ErrorKind::NotFound);
     let (_other, settings) = obs(&case, folder.path(), "wrong");
     let error = open(&Fetcher::new(settings), "obs://golden/gpu").err().expect("denied");
     assert_eq!(error.kind(), ErrorKind::Denied);

@@ -4,6 +4,7 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, terminal};
+use serde_json::json;
 
 use crate::cases::{self, CASES};
 
@@ -29,6 +30,52 @@ fn every_end_of_a_run_reads_well_in_both_languages() {
             insta::assert_snapshot!(format!("terminal.{name}"), shown);
         }
     }
+}
+
+/// A red night after three others.
+fn with_history() -> GateResult {
+    let mut result = cases::find("curve_divergence").run().result;
+    let night = |day: u32, verdict: &str| {
+        let commit = format!("{day:02}").repeat(20);
+        json!({"time": format!("2026-11-{day:02}T02:00:00Z"), "commit": commit, "verdict": verdict})
+    };
+    let nights = [night(1, "pass"), night(2, "warn"), night(3, "fail"), night(4, "fail")];
+    let change = |kind: &str, name: &str, before: &str, after: &str| json!({"kind": kind, "name": name, "before": before, "after": after});
+    let history = json!({
+        "suite": "nightly", "location": "branch:precision-history", "last": nights,
+        "alert_after": 2, "failed": 2, "alert": true, "cases": [{"check": "loss", "unit": "loss", "rule": "mean_rel"}],
+        "since": {"green": night(2, "warn"), "red": night(3, "fail")},
+        "changed": [
+            change("commit", "", &"02".repeat(20), &"03".repeat(20)),
+            change("version", "torch-npu", "2.5.1", "2.6.0"),
+            change("environment", "HCCL_DETERMINISTIC", "true", ""),
+            change("limit", "loss mean_rel", "warn 0.002, fail 0.01", "warn 0.002, fail 0.02"),
+        ],
+        "commits": {"total": 3, "list": [{"id": "03".repeat(20), "subject": "use the fused optimizer"}]},
+        "unread": ["nightly/20261101T020000.000Z-unknown-0123456789ab.json: is no record"],
+    });
+    result.history = Some(serde_json::from_value(history).expect("a history"));
+    result
+}
+
+#[test]
+fn earlier_runs_read_well_in_both_languages() {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter("sha256:[0-9a-f]+", "sha256:…");
+    settings.set_prepend_module_to_snapshot(false);
+    let _settings = settings.bind_to_scope();
+    let mut result = with_history();
+    for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
+        insta::assert_snapshot!(format!("comment.history.{tag}"), comment(&result, language, COMMENT_LIMIT));
+        let options = terminal::Options { language, colour: false, report: "precision-gate-out/report.html" };
+        insta::assert_snapshot!(
+            format!("terminal.history.{tag}"),
+            terminal::render(&result, &options).expect("renders")
+        );
+    }
+    let summary = result.history.as_mut().expect("a history");
+    (summary.alert, summary.failed) = (false, 1);
+    assert!(comment(&result, Language::En, COMMENT_LIMIT).contains("No alert yet: the same case has failed 1 time"));
 }
 
 #[test]

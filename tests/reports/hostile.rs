@@ -40,7 +40,7 @@ const NAMES: &[&str] = &[
 /// Fields that carry words of the gate, not of an artifact.
 const OWN: &[&str] = &[
     "verdict", "severity", "check", "id", "code", "kind", "side", "status", "profile", "state", "today", "version",
-    "name",
+    "name", "suite", "time",
 ];
 
 /// A result of a real run, every foreign text in it replaced by hostile ones.
@@ -54,6 +54,15 @@ pub(crate) fn result() -> GateResult {
     made["waived"] = json!([{"finding": many[0], "waiver": "v", "reason": "r", "owner": "o", "expires": "e"}]);
     made["findings"] = json!(many);
     made["diagnoses"] = json!([{"cause": "c", "where": "w", "evidence": ["e", "f"], "advice": "a"}]);
+    let run = json!({"time": "2026-11-21T02:00:00Z", "commit": "c", "verdict": "fail", "run": "u"});
+    let changes: Vec<Value> =
+        NAMES.iter().map(|_| json!({"kind": "version", "name": "n", "before": "b", "after": "a"})).collect();
+    made["history"] = json!({
+        "suite": "nightly", "location": "l", "last": [run, run], "alert_after": 1, "failed": 1, "alert": true,
+        "cases": [{"check": "loss", "unit": "u", "rule": "r"}], "since": {"green": run, "red": run}, "changed": changes,
+        "commits": {"total": 9, "list": NAMES.iter().map(|_| json!({"id": "i", "subject": "s"})).collect::<Vec<_>>()},
+        "unread": ["a", "b"],
+    });
     for name in ["curve_divergence", "config_failure"] {
         let other = json!(cases::find(name).run().result);
         made["checks"].as_array_mut().expect("checks").extend(other["checks"].as_array().cloned().unwrap_or_default());

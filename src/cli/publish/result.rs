@@ -12,7 +12,7 @@ use precision_gate::policy::Policy;
 use precision_gate::publish::Story;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
-use precision_gate::report::{GateResult, Source, load};
+use precision_gate::report::{GateResult, Judged, Source, load};
 
 use super::open::settings;
 use super::{PublishFlags, Publishing, Surroundings, Trust};
@@ -152,5 +152,6 @@ fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Res
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         gate::run_by(request, from, &Book::default(), progress)
     };
-    Ok(judge::evaluate(&args.common, &request, &templates, source, look)?.result)
+    let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
+    Ok(judge::evaluate(&args.common, &request, &templates, look, complete)?.result)
 }

@@ -13,7 +13,7 @@ use super::rules::{
 };
 use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
-use crate::policy::config::{Device, RequiredValue};
+use crate::policy::config::{ConfigPolicy, Device, RequiredValue};
 use crate::read::pack::Pack;
 use crate::verdict::Side;
 use tables::{Kind, PAIRS, Pair, WATCHED};
@@ -97,6 +97,14 @@ fn normalised(value: &str) -> String {
 
 fn shown(context: &Context<'_>, name: &str, value: Option<&str>) -> String {
     value.map_or_else(|| UNSET.to_owned(), |value| context.redactor.setting(name, value))
+}
+
+/// Variables that change numbers: those of the tables, and those the policy adds. Which devices a job was given is the
+/// scheduler's affair.
+pub fn watched_names(policy: &ConfigPolicy) -> impl Iterator<Item = &str> {
+    let pairs =
+        PAIRS.iter().filter(|pair| pair.kind != Kind::Devices).flat_map(|pair| [Some(pair.npu), pair.gpu]).flatten();
+    pairs.chain(WATCHED.iter().map(|watched| watched.name)).chain(policy.env.watch.iter().map(String::as_str))
 }
 
 fn watched(context: &Context<'_>) -> Vec<Finding> {

@@ -9,7 +9,7 @@ use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitCompa
 use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
 use crate::judge::settle::settle;
-use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint};
+use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
 use crate::policy::Policy;
 use crate::policy::dump::TensorPreset;
 use crate::read::dump::name::{Direction, OpName};
@@ -134,10 +134,7 @@ impl<'a> View<'a> {
     }
 
     fn place(&self) -> String {
-        match self.input.rank {
-            Some(rank) => format!("step {} rank {rank}", self.input.step),
-            None => format!("step {}", self.input.step),
-        }
+        unit_place(self.input.step, self.input.rank)
     }
 
     fn candidate_operation(&self, comparison: &OperationComparison) -> Option<&'a Operation> {

@@ -15,10 +15,9 @@ use super::{
     verdict, words,
 };
 use crate::error::Result;
-use crate::judge::unit::{DumpUnit, ProfilePoint, Unit};
+use crate::judge::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
 use crate::report::GateResult;
 use crate::report::messages::{Language, short};
-use crate::report::view::unit_place;
 use crate::report::writer::Writer;
 use crate::verdict::Verdict;
 

@@ -2,7 +2,7 @@
 
     python3 obs_server.py FOLDER BUCKET ACCESS SECRET
 
-Prints its port, and serves the files of FOLDER as the bucket's objects. The expected signature of each request is computed
+Prints its port, and serves the files of FOLDER as the bucket's objects; they can be written and removed. The expected signature of each request is computed
 by `esdk-obs-python`; a request that carries another one gets 403.
 """
 import http.server
@@ -26,6 +26,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_HEAD(self):
         self.do_GET()
 
+    def do_PUT(self):
+        self.do_GET()
+
+    def do_DELETE(self):
+        self.do_GET()
+
     def do_GET(self):
         address = urllib.parse.urlsplit(self.path)
         key = urllib.parse.unquote(address.path).lstrip("/")
@@ -38,6 +44,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not key:
             return self.answer(200, self.listing(query))
         path = FOLDER / key
+        if self.command == "PUT":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
+            return self.answer(200, b"", {"ETag": '"x"'})
+        if self.command == "DELETE":
+            path.unlink(missing_ok=True)
+            return self.answer(204, b"")
         if not path.is_file():
             return self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
         self.send_object(path.read_bytes())

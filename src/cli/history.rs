@@ -1,0 +1,138 @@
+//! `precision-gate history`, and what `run` does with the history (docs/history.md).
+
+mod commands;
+
+use std::path::Path;
+
+use clap::Args;
+use jiff::Timestamp;
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::fetch::shelf::commits_between;
+use precision_gate::gate::Surroundings;
+use precision_gate::gate::history::{Moment, record};
+use precision_gate::history::record::Record;
+use precision_gate::history::records::{Reading, Records};
+use precision_gate::history::summarise;
+use precision_gate::history::summary::{Commit, Commits, Summary};
+use precision_gate::policy::Policy;
+use precision_gate::policy::history::{HistoryPolicy, Suite};
+use precision_gate::publish::event::Place;
+use precision_gate::report::Judged;
+
+use super::baseline;
+
+pub(crate) use commands::{HistoryArgs, run};
+
+/// Commits between two runs that are named; the rest are counted.
+const MOST_COMMITS: usize = 10;
+
+/// What `run` is told of the history.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "History")]
+pub(crate) struct HistoryFlags {
+    /// Keep a record of the run: in a folder, s3://bucket/prefix, obs://bucket/prefix, or branch:NAME (docs/history.md)
+    #[arg(long, value_name = "LOCATION")]
+    history: Option<String>,
+    /// The suite whose runs are compared with each other [default: default]
+    #[arg(long, value_name = "NAME")]
+    suite: Option<Suite>,
+    /// Neither read nor write the history that the policy names
+    #[arg(long, conflicts_with = "history")]
+    no_history: bool,
+    /// A version that the candidate's config pack does not tell: cann=8.2.RC1, driver=25.2
+    #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = baseline::version)]
+    versions: Vec<(String, String)>,
+    /// When the run is judged [default: now]
+    #[arg(long, value_name = "TIME", hide = true)]
+    at: Option<Timestamp>,
+}
+
+/// A history that a run takes part in.
+pub(crate) struct Recording<'a> {
+    flags: &'a HistoryFlags,
+    policy: &'a HistoryPolicy,
+    location: &'a str,
+    place: &'a Place,
+}
+
+impl<'a> Recording<'a> {
+    /// The history that flags or the policy name.
+    pub(crate) fn of(flags: &'a HistoryFlags, policy: &'a Policy, place: &'a Place) -> Option<Self> {
+        let policy = &policy.history;
+        let location = flags.history.as_deref().or(policy.location.as_deref()).filter(|_| !flags.no_history)?;
+        Some(Self { flags, policy, location, place })
+    }
+
+    /// Whether the run adds a record. That of a pull request judges code which is not merged, and is no part of a suite's
+    /// history unless the command line says so.
+    fn writes(&self) -> bool {
+        let is_pull_request = self.place.from_fork || !self.place.base_commit.is_empty();
+        self.flags.history.is_some() || !is_pull_request
+    }
+
+    /// Puts what the history says into the result and adds the run to it. What could not be done is a warning: a history
+    /// changes no verdict.
+    pub(crate) fn complete(&self, judged: &mut Judged, policy: &Policy, from: &Surroundings<'_>) -> Vec<Error> {
+        let moment = Moment {
+            suite: self.flags.suite.as_ref().unwrap_or(&self.policy.suite),
+            time: now(self.flags.at),
+            run: &self.place.run_url,
+            manifest: from.manifest,
+            versions: &self.flags.versions,
+        };
+        let current = record(judged, policy, &moment);
+        let shelf = match from.fetcher.shelf(self.location) {
+            Ok(shelf) => shelf,
+            Err(error) => return vec![unkept(&error)],
+        };
+        let location = shelf.location().to_owned();
+        let records = Records::new(shelf);
+        let mut warnings = Vec::new();
+        match self.earlier(&records, &current) {
+            Ok(reading) => judged.result.history = Some(self.summary(&location, reading, &current)),
+            Err(error) => warnings.push(unkept(&error)),
+        }
+        // A place that could not be read after all tries is not tried again.
+        if self.writes() && warnings.is_empty() {
+            warnings.extend(records.write(&current).err().map(|error| unkept(&error)));
+        }
+        warnings
+    }
+
+    /// The suite's runs before this one, as many as are looked at.
+    fn earlier(&self, records: &Records<'_>, current: &Record) -> Result<Reading> {
+        let Some(mut listing) = records.list_or_none(&current.suite)? else { return Ok(Reading::default()) };
+        listing.retain(|entry| entry.time < current.time);
+        listing.latest(usize::try_from(self.policy.last.get() - 1).unwrap_or(usize::MAX));
+        Ok(listing.read())
+    }
+
+    fn summary(&self, location: &str, reading: Reading, current: &Record) -> Summary {
+        let mut summary = summarise(location, &reading.records, current, self.policy.alert_after);
+        summary.unread = reading.damaged.iter().map(ToString::to_string).collect();
+        summary.commits = summary.since.as_ref().and_then(|since| {
+            let root = if self.place.root.is_empty() { "." } else { &self.place.root };
+            let green = &since.green.as_ref()?.commit;
+            let (total, list) = commits_between(Path::new(root), green, &since.red.commit, MOST_COMMITS)?;
+            let list = list.into_iter().map(|commit| Commit { id: commit.id, subject: commit.subject }).collect();
+            Some(Commits { total, list })
+        });
+        summary
+    }
+}
+
+/// The time given, or now, to the millisecond.
+fn now(given: Option<Timestamp>) -> Timestamp {
+    let time = given.unwrap_or_else(Timestamp::now);
+    Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
+}
+
+/// Why the history does not hold this run.
+fn unkept(error: &Error) -> Error {
+    let kind = if error.kind() == ErrorKind::Internal { ErrorKind::Internal } else { ErrorKind::Unavailable };
+    let told = Error::new(kind, "history", error);
+    match error.help() {
+        Some(help) => told.with_help(help),
+        None => told,
+    }
+}

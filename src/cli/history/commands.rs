@@ -1,0 +1,284 @@
+//! `precision-gate history list|show|prune`
+#![allow(clippy::print_stderr, reason = "records that cannot be read are told here")]
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Subcommand};
+use jiff::{Timestamp, ToSpan};
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::fetch::Fetcher;
+use precision_gate::history::record::{Case, Entry, Record};
+use precision_gate::history::records::{Listing, Reading, Records};
+use precision_gate::policy::history::{HistoryPolicy, Suite};
+use precision_gate::report::escape::cleaned;
+
+use crate::cli::fetching::FetchArgs;
+use crate::cli::{judge, show};
+
+/// `history`
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    #[command(subcommand)]
+    command: HistoryCommand,
+}
+
+/// What to do with the history.
+#[derive(Debug, Subcommand)]
+enum HistoryCommand {
+    /// The latest runs, oldest first
+    #[command(
+        after_help = "Example:\n  precision-gate history list --history branch:precision-history --suite nightly --last 14"
+    )]
+    List(ListArgs),
+    /// What one run found
+    #[command(
+        after_help = "Example:\n  precision-gate history show 4f2a9c1 --history s3://ci/precision --suite nightly"
+    )]
+    Show(ShowArgs),
+    /// Remove old records
+    #[command(
+        after_help = "Example:\n  precision-gate history prune --history s3://ci/precision --older-than 365d --dry-run"
+    )]
+    Prune(PruneArgs),
+}
+
+/// `history list`
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// How many runs of each suite [default: 30]
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
+    /// Print the records themselves, as a JSON array
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// `history show`
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// Start of a commit or of a record's file name [default: the latest run]
+    #[arg(value_name = "RUN", default_value = "", hide_default_value = true)]
+    run: String,
+    /// Print the record itself, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// `history prune`
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("criterion").required(true).multiple(true))]
+struct PruneArgs {
+    /// Keep the latest N records of each suite
+    #[arg(long, value_name = "N", group = "criterion")]
+    keep: Option<usize>,
+    /// Remove only records older than this: 90d, 12w
+    #[arg(long, value_name = "AGE", value_parser = age, group = "criterion")]
+    older_than: Option<i64>,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    /// The time that ages are counted from [default: now]
+    #[arg(long, value_name = "TIME", hide = true)]
+    at: Option<Timestamp>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// What every command here takes.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// Where the records are [default: as the policy says]
+    #[arg(long, value_name = "LOCATION")]
+    history: Option<String>,
+    /// The suite [default: all]
+    #[arg(long, value_name = "NAME")]
+    suite: Option<Suite>,
+    /// Policy file [default: precision-gate.yml, where it is present]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    fetching: FetchArgs,
+}
+
+impl CommonArgs {
+    /// The records, of one suite or of all, and the place they are in.
+    fn list<'a>(&self, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
+        let policy = judge::policy(self.config.as_deref(), None)?;
+        let location = self.history.clone().or(policy.history.location).ok_or_else(|| {
+            Error::new(ErrorKind::Usage, "", "no history is named")
+                .with_help("pass --history, or set `history: {location: …}` in the policy file")
+        })?;
+        let records = Records::new(fetcher.shelf(&location)?);
+        let listing = records.list(self.suite.as_ref())?;
+        Ok((records, listing))
+    }
+}
+
+/// `precision-gate history …`
+pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
+    match &args.command {
+        HistoryCommand::List(args) => list(args),
+        HistoryCommand::Show(args) => show_one(args),
+        HistoryCommand::Prune(args) => prune(args),
+    }
+}
+
+fn list(args: &ListArgs) -> Result<u8> {
+    let fetcher = args.common.fetching.fetcher();
+    let (_, mut listing) = args.common.list(&fetcher)?;
+    listing.latest(
+        args.last.unwrap_or_else(|| usize::try_from(HistoryPolicy::default().last.get()).unwrap_or(usize::MAX)),
+    );
+    let records = sound(listing.read());
+    if args.json {
+        return print_json(&records);
+    }
+    for record in &records {
+        let failing: Vec<String> = record.failing.iter().take(2).map(named).collect();
+        let more = if record.failing.len() > 2 { " …" } else { "" };
+        let commit: String = record.commit.chars().take(12).collect();
+        let failing = failing.join(", ");
+        let line = format!(
+            "{}  {:<12}  {:<10}  {commit:<12}  {failing}{more}",
+            record.time.strftime("%Y-%m-%d %H:%M:%SZ"),
+            record.suite.as_str(),
+            record.verdict.as_str(),
+        );
+        show::say(&(cleaned(line.trim_end()) + "\n"))?;
+    }
+    Ok(exit::PASS)
+}
+
+/// A case in a few words.
+fn named(case: &Case) -> String {
+    let parts = [case.check.as_str(), &case.unit, &case.rule];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The records that could be read; the others are told.
+fn sound(reading: Reading) -> Vec<Record> {
+    for error in &reading.damaged {
+        let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
+        eprintln!("warning: {}", cleaned(&format!("{error}{help}")));
+    }
+    reading.records
+}
+
+fn print_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<u8> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Error::new(ErrorKind::Internal, "record", error))?;
+    show::say(&(text + "\n"))?;
+    Ok(exit::PASS)
+}
+
+fn show_one(args: &ShowArgs) -> Result<u8> {
+    let fetcher = args.common.fetching.fetcher();
+    let (_, mut listing) = args.common.list(&fetcher)?;
+    let fits = |entry: &Entry| {
+        let name = entry.path.rsplit('/').next().unwrap_or_default();
+        let commit = name.split('-').nth(1).unwrap_or_default();
+        // A file's name holds the start of the commit only.
+        let wanted = args.run.get(..commit.len()).unwrap_or(&args.run);
+        commit.starts_with(&wanted.to_ascii_lowercase()) || name.starts_with(&args.run)
+    };
+    listing.retain(fits);
+    let latest = listing.entries().iter().max_by_key(|entry| entry.time).cloned().ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, &args.run, "there is no such record")
+            .with_help("`history list` shows those there are")
+    })?;
+    listing.retain(|entry| *entry == latest);
+    let Reading { records, damaged } = listing.read();
+    let Some(record) = records.first() else {
+        return Err(damaged.into_iter().next().unwrap_or_else(|| Error::corrupt(latest.path, "cannot be read")));
+    };
+    if args.json { print_json(record) } else { print_record(record, &latest.path) }
+}
+
+fn print_record(record: &Record, path: &str) -> Result<u8> {
+    let mut lines = vec![
+        ("record", path.to_owned()),
+        ("time", record.time.to_string()),
+        ("commit", record.commit.clone()),
+        ("repository", record.repository.clone()),
+        ("run", record.run.clone()),
+        ("verdict", record.verdict.as_str().to_owned()),
+        ("baseline", format!("{} {}", record.baseline.label, record.baseline.digest)),
+        ("manifest", format!("{} {}", record.baseline.name, record.baseline.manifest).trim().to_owned()),
+        ("candidate", record.candidate.clone()),
+        ("policy", record.policy.clone()),
+        ("gate", record.tool.clone()),
+    ];
+    lines.extend(record.facts.versions.iter().map(|(what, version)| ("version", format!("{what} {version}"))));
+    lines.extend(record.facts.environment.iter().map(|(name, value)| ("variable", format!("{name}={value}"))));
+    lines.extend(record.facts.digests.iter().map(|(what, digest)| ("digest", format!("{what} {digest}"))));
+    lines.extend(record.culprit.iter().map(|culprit| ("culprit", format!("{} ({})", culprit.tensor, culprit.code))));
+    lines.extend(record.failing.iter().map(|case| ("failing", named(case))));
+    for measure in &record.measures {
+        let limit = |word: &str, limit: Option<precision_gate::judge::number::Number>| {
+            limit.map_or_else(String::new, |limit| format!(", {word} beyond {}", limit.0))
+        };
+        let value = measure.value.map_or_else(|| "not measured".to_owned(), |value| value.0.to_string());
+        let limits = limit("warns", measure.warn) + &limit("fails", measure.fail);
+        let verdict = measure.verdict.as_str();
+        lines.push((
+            "measure",
+            format!("{} {} {}: {value}{limits} ({verdict})", measure.check.as_str(), measure.unit, measure.rule),
+        ));
+    }
+    for (what, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
+        show::say(&format!("{what:<12} {}\n", cleaned(&value)))?;
+    }
+    Ok(exit::PASS)
+}
+
+fn prune(args: &PruneArgs) -> Result<u8> {
+    let fetcher = args.common.fetching.fetcher();
+    let (records, mut listing) = args.common.list(&fetcher)?;
+    let all = listing.entries().to_vec();
+    let mut gone = all.clone();
+    if let Some(keep) = args.keep {
+        listing.latest(keep);
+        gone.retain(|entry| !listing.entries().contains(entry));
+    }
+    if let Some(days) = args.older_than {
+        let oldest = super::now(args.at).checked_sub((days * 24).hours());
+        let oldest = oldest.map_err(|error| Error::new(ErrorKind::Usage, "--older-than", error))?;
+        gone.retain(|entry| entry.time < oldest);
+    }
+    let word = if args.dry_run { "would be removed" } else { "removed" };
+    if !args.dry_run {
+        records.remove(&gone)?;
+    }
+    for entry in &gone {
+        show::say(&format!("{word}: {}\n", entry.path))?;
+    }
+    show::say(&format!("{} of {} records {word}\n", gone.len(), all.len()))?;
+    Ok(exit::PASS)
+}
+
+/// Days: `90d`, `12w`.
+fn age(text: &str) -> Result<i64, String> {
+    /// A century: more is a slip, and far from what a time can hold.
+    const MOST: i64 = 36_525;
+    let number = |digits: &str, days: i64| digits.parse::<i64>().ok().and_then(|number| number.checked_mul(days));
+    let days = text.strip_suffix('d').and_then(|digits| number(digits, 1));
+    let days = days.or_else(|| text.strip_suffix('w').and_then(|digits| number(digits, 7)));
+    days.filter(|days| (0..=MOST).contains(days)).ok_or_else(|| "expected an age such as 90d or 12w".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::age;
+
+    #[test]
+    fn ages_are_days_or_weeks() {
+        assert_eq!((age("90d"), age("2w")), (Ok(90), Ok(14)));
+        for text in ["", "d", "90", "-1d", "1y", "99999999999999999999w"] {
+            assert!(age(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! A branch of the repository as a shelf.
+//!
+//! A branch is read and written with git's plumbing and an index of its own, so that neither the working tree nor its index
+//! nor the branch that is checked out is touched. Each write is a commit on top of what the remote has; where another job
+//! was faster, the remote rejects the push, and the same change is made again on top of its commit.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::git::{Git, With, failed};
+use super::{BRANCH, Shelf};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::retry::Retry;
+use crate::fetch::{FileEntry, Files, Memory, Source};
+
+/// Pushes that may be rejected because others were faster. With each, one of them has written; more parallel jobs than this
+/// on one branch belong into a bucket.
+const MOST_RACES: u32 = 40;
+/// Kept out of the pipelines that pushes start.
+const NO_PIPELINE: &str = "[skip ci]";
+/// What to do where a branch does not serve.
+const OTHERWISE: &str = "keep the records in a folder, in s3:// or in obs://";
+
+/// A branch at a remote.
+pub(in crate::fetch) struct Branch {
+    git: Git,
+    remote: String,
+    /// `refs/heads/NAME`
+    reference: String,
+    /// `branch:NAME`
+    location: String,
+    retry: Retry,
+}
+
+impl Branch {
+    /// The branch `name` of the repository around `folder`, at its remote `origin`, or the only one it has.
+    ///
+    /// # Errors
+    /// `Usage` where that is no name of a branch, there is no git, no repository or no remote.
+    pub(in crate::fetch) fn open(folder: &Path, name: &str, retry: Retry) -> Result<Self> {
+        let location = format!("{BRANCH}{name}");
+        let wrong = |message: &str| Error::new(ErrorKind::Usage, &location, message);
+        if !is_name(name) {
+            return Err(wrong("is no name of a branch").with_help("write branch:precision-history"));
+        }
+        let git = Git::new(folder);
+        let remotes = git.run(&["remote"], With::default())?;
+        if !remotes.ok {
+            return Err(
+                wrong(&remotes.complaint).with_help(format!("run it in a checked-out repository, or {OTHERWISE}"))
+            );
+        }
+        let remotes = String::from_utf8_lossy(&remotes.stdout).into_owned();
+        let first = || remotes.lines().next();
+        let remote = remotes.lines().find(|remote| *remote == "origin").or_else(first).ok_or_else(|| {
+            wrong("the repository has no remote")
+                .with_help(format!("add one (`git remote add origin URL`), or {OTHERWISE}"))
+        })?;
+        Ok(Self { git, remote: remote.to_owned(), reference: format!("refs/heads/{name}"), location, retry })
+    }
+
+    /// The commit that the remote has, with everything it holds; `None` where there is no such branch yet.
+    fn tip(&self) -> Result<Option<String>> {
+        let mut tried = 0;
+        loop {
+            match self.tip_once() {
+                Err(error) if error.kind() == ErrorKind::Unavailable => self.pause(&mut tried, error)?,
+                other => return other,
+            }
+        }
+    }
+
+    fn tip_once(&self) -> Result<Option<String>> {
+        let listed = self.git.text(&["ls-remote", "--heads", &self.remote, &self.reference], With::default())?;
+        let fits =
+            |line: &str| line.split_once('\t').filter(|(_, name)| *name == self.reference).map(|(id, _)| id.to_owned());
+        let Some(tip) = listed.lines().find_map(fits) else { return Ok(None) };
+        if !self.git.run(&["cat-file", "-e", &format!("{tip}^{{commit}}")], With::default())?.ok {
+            let fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", &self.remote, &self.reference];
+            self.git.text(&fetch, With::default())?;
+        }
+        Ok(Some(tip))
+    }
+
+    /// Waits before the next try, or gives the error of the last.
+    fn pause(&self, tried: &mut u32, error: Error) -> Result<()> {
+        *tried += 1;
+        if *tried >= self.retry.tries {
+            let message = format!("{}: {} (gave up after {tried} tries)", error.subject(), error.message());
+            let help = format!("the job needs the right to push (GitHub: `contents: write`); or {OTHERWISE}");
+            return Err(Error::new(ErrorKind::Unavailable, &self.location, message).with_help(help));
+        }
+        self.sleep(*tried);
+        Ok(())
+    }
+
+    /// Processes that started together must not come back together.
+    fn sleep(&self, tried: u32) {
+        let spread = self.retry.first_wait / 16 * (std::process::id() % 32);
+        std::thread::sleep(self.retry.wait(tried.min(4), None) + spread);
+    }
+
+    /// Commits what `edit` makes of the tip's files, as lines for an index, until the remote takes it; no lines are no
+    /// commit.
+    fn commit(&self, message: &str, edit: &dyn Fn(Option<&str>) -> Result<Vec<u8>>) -> Result<()> {
+        let (mut races, mut tried) = (0, 0);
+        loop {
+            let tip = self.tip()?;
+            let lines = edit(tip.as_deref())?;
+            if lines.is_empty() {
+                return Ok(());
+            }
+            let commit = self.commit_lines(tip.as_deref(), &lines, message)?;
+            let push = ["push", "--quiet", "--no-verify", &self.remote, &format!("{commit}:{}", self.reference)];
+            let ran = self.git.run(&push, With::default())?;
+            if ran.ok {
+                return Ok(());
+            }
+            // Rejected because another was faster, or for a reason of its own: the remote tells by what it has now.
+            if self.tip()? == tip {
+                self.pause(&mut tried, failed(&push, &ran))?;
+            } else if races < MOST_RACES {
+                races += 1;
+                self.sleep(races);
+            } else {
+                let error = Error::new(ErrorKind::Unavailable, &self.location, "too many jobs write at the same time");
+                return Err(error.with_help(OTHERWISE));
+            }
+        }
+    }
+
+    /// A commit on top of `tip` with `lines` put into its tree.
+    fn commit_lines(&self, tip: Option<&str>, lines: &[u8], message: &str) -> Result<String> {
+        let index = Index::new(&self.git)?;
+        let with = With { index: Some(&index.0), ..With::default() };
+        self.git.text(&["read-tree", tip.unwrap_or("--empty")], with)?;
+        self.git.text(&["update-index", "-z", "--index-info"], With { input: lines, ..with })?;
+        let tree = self.git.text(&["write-tree"], with)?;
+        let mut arguments = vec!["commit-tree", &tree, "-m", message];
+        arguments.extend(tip.iter().flat_map(|tip| ["-p", tip]));
+        self.git.text(&arguments, With::default())
+    }
+
+    /// Files below `folder` of a commit.
+    fn listing(&self, tip: &str, folder: &str) -> Result<Vec<Blob>> {
+        let mut arguments = vec!["ls-tree", "-r", "-l", "-z", "--full-tree", tip];
+        let below = format!("{folder}/");
+        if !folder.is_empty() {
+            arguments.extend(["--", &below]);
+        }
+        let ran = self.git.run(&arguments, With::default())?;
+        if !ran.ok {
+            return Err(failed(&arguments, &ran));
+        }
+        let text = String::from_utf8_lossy(&ran.stdout);
+        let prefix = if folder.is_empty() { "" } else { &below };
+        Ok(text.split('\0').filter_map(|line| Blob::parse(line, prefix)).collect())
+    }
+}
+
+impl Shelf for Branch {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn files(&self, folder: &str) -> Result<Arc<dyn Files>> {
+        let missing = |message: &str| Error::new(ErrorKind::NotFound, &self.location, message);
+        let tip = self.tip()?.ok_or_else(|| missing("there is no such branch at the remote yet"))?;
+        let blobs = self.listing(&tip, folder)?;
+        if blobs.is_empty() && !folder.is_empty() {
+            return Err(missing(&format!("holds nothing below `{folder}`")));
+        }
+        let entries = blobs.iter().map(|blob| blob.entry.clone()).collect();
+        Ok(Arc::new(BranchFiles { git: self.git.clone(), location: self.location.clone(), entries, blobs }))
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let blob = self.git.text(&["hash-object", "-w", "--stdin"], With { input: bytes, ..With::default() })?;
+        self.commit(&format!("Record {path} {NO_PIPELINE}"), &|tip| {
+            let is_there = |tip: &str| self.git.run(&["cat-file", "-e", &format!("{tip}:{path}")], With::default());
+            let is_there = tip.map(is_there).transpose()?.is_some_and(|ran| ran.ok);
+            Ok(if is_there { Vec::new() } else { format!("100644 {blob}\t{path}\0").into_bytes() })
+        })
+    }
+
+    fn remove(&self, paths: &[String]) -> Result<()> {
+        self.commit(&format!("Remove {} records {NO_PIPELINE}", paths.len()), &|tip| {
+            let Some(tip) = tip else { return Ok(Vec::new()) };
+            let there = self.listing(tip, "")?;
+            let gone = there.iter().filter(|blob| paths.contains(&blob.entry.path));
+            // Mode 0 takes an entry out of the index; the name of an object has to stand there all the same.
+            Ok(gone.flat_map(|blob| format!("0 {}\t{}\0", blob.id, blob.entry.path).into_bytes()).collect())
+        })
+    }
+}
+
+/// Whether git takes it for the name of a branch, and no option or pattern can be meant.
+fn is_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    let part = |part: &str| {
+        !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with('.') && !part.ends_with(".lock")
+    };
+    name.len() <= 200 && name.bytes().all(plain) && !name.contains("..") && name.split('/').all(part)
+}
+
+/// An index of this call's own; it goes with it.
+struct Index(PathBuf);
+
+impl Index {
+    fn new(git: &Git) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let folder = git.text(&["rev-parse", "--absolute-git-dir"], With::default())?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Ok(Self(Path::new(&folder).join(format!("precision-gate-{}-{number}.index", std::process::id()))))
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A file of a commit.
+#[derive(Clone)]
+struct Blob {
+    id: String,
+    entry: FileEntry,
+}
+
+impl Blob {
+    /// A line of `ls-tree -l`; `None` for links, submodules and what is no line.
+    fn parse(line: &str, prefix: &str) -> Option<Self> {
+        let (facts, path) = line.split_once('\t')?;
+        let mut facts = facts.split_ascii_whitespace();
+        let (mode, kind, id, len) = (facts.next()?, facts.next()?, facts.next()?, facts.next()?);
+        let is_file = kind == "blob" && mode.starts_with("100");
+        let entry = FileEntry { path: path.strip_prefix(prefix)?.to_owned(), len: len.parse().ok()? };
+        is_file.then(|| Self { id: id.to_owned(), entry })
+    }
+}
+
+/// The files of a commit.
+struct BranchFiles {
+    git: Git,
+    location: String,
+    entries: Vec<FileEntry>,
+    blobs: Vec<Blob>,
+}
+
+impl Files for BranchFiles {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        &self.entries
+    }
+
+    fn left_out(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    /// Reads the file as a whole: records are small, and their length is known before.
+    fn open(&self, path: &str) -> Result<Source> {
+        let absent = || Error::new(ErrorKind::NotFound, path, "is not in the branch");
+        let blob = self.blobs.iter().find(|blob| blob.entry.path == path).ok_or_else(absent)?;
+        let arguments = ["cat-file", "blob", &blob.id];
+        let ran = self.git.run(&arguments, With::default())?;
+        if ran.ok { Ok(Arc::new(Memory::new(path, ran.stdout))) } else { Err(failed(&arguments, &ran)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_name_is_no_option_and_no_pattern() {
+        for (name, fits) in [
+            ("precision-history", true),
+            ("gate/history.v1", true),
+            ("", false),
+            ("--force", false),
+            ("a..b", false),
+            ("a/-b", false),
+            ("a/", false),
+            ("x.lock", false),
+            ("a b", false),
+            ("a:refs/heads/main", false),
+            ("*", false),
+            ("@{u}", false),
+        ] {
+            assert_eq!(is_name(name), fits, "{name}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The `git` program, in the repository around a folder. It brings the user's own remotes and credentials along.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Characters of git's own words in a message.
+const LONGEST: usize = 300;
+/// Who writes commits.
+const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
+
+/// The program in one repository.
+#[derive(Clone)]
+pub(super) struct Git {
+    folder: PathBuf,
+}
+
+/// How a call ended.
+pub(super) struct Ran {
+    /// Whether with exit code 0.
+    pub(super) ok: bool,
+    /// Its output.
+    pub(super) stdout: Vec<u8>,
+    /// What it complained of, in one line, without passwords in addresses.
+    pub(super) complaint: String,
+}
+
+/// What a call needs beside its arguments.
+#[derive(Clone, Copy, Default)]
+pub(super) struct With<'a> {
+    /// Standard input.
+    pub(super) input: &'a [u8],
+    /// An index in place of the working tree's.
+    pub(super) index: Option<&'a Path>,
+}
+
+impl Git {
+    /// Git in the repository around `folder`.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// Runs git. It never asks anyone anything.
+    ///
+    /// # Errors
+    /// `Usage` where there is no such program.
+    pub(super) fn run(&self, arguments: &[&str], with: With<'_>) -> Result<Ran> {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.folder).args(arguments);
+        command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        for (name, value) in IDENTITY {
+            command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
+        }
+        if let Some(index) = with.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        let ended = fed(command, with.input).map_err(|error| no_git(&error))?;
+        Ok(Ran {
+            ok: ended.status.success(),
+            stdout: ended.stdout,
+            complaint: complaint(&String::from_utf8_lossy(&ended.stderr)),
+        })
+    }
+
+    /// The output of a call that must not fail, without the line break at its end.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); `Unavailable` with git's own words where the call fails.
+    pub(super) fn text(&self, arguments: &[&str], with: With<'_>) -> Result<String> {
+        let ran = self.run(arguments, with)?;
+        if !ran.ok {
+            return Err(failed(arguments, &ran));
+        }
+        Ok(String::from_utf8_lossy(&ran.stdout).trim_end().to_owned())
+    }
+}
+
+/// The error of a call that failed.
+pub(super) fn failed(arguments: &[&str], ran: &Ran) -> Error {
+    let command = arguments.first().copied().unwrap_or_default();
+    Error::new(ErrorKind::Unavailable, format!("git {command}"), &ran.complaint)
+}
+
+fn fed(mut command: Command, input: &[u8]) -> io::Result<std::process::Output> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // A call that does not read its input to the end says why by its exit code.
+        let _closed = pipe.write_all(input);
+    }
+    child.wait_with_output()
+}
+
+fn no_git(error: &io::Error) -> Error {
+    let message = format!("the program cannot be run: {error}");
+    Error::new(ErrorKind::Usage, "git", message)
+        .with_help("install git, or keep the records in a folder, in s3:// or in obs://")
+}
+
+/// Git's last words first: what it tried before is of no use to the reader.
+fn complaint(text: &str) -> String {
+    let telling =
+        |line: &&str| ["fatal:", "error:", "remote:", "!"].iter().any(|start| line.trim_start().starts_with(start));
+    let lines: Vec<&str> = text.lines().filter(telling).collect();
+    let told = if lines.is_empty() { text.lines().map(str::trim).collect() } else { lines };
+    let line = told.join("; ");
+    let line: String = without_passwords(&line).chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    if line.trim().is_empty() { "failed, and says no more".to_owned() } else { line }
+}
+
+/// `scheme://user:password@host` as `scheme://host`.
+fn without_passwords(text: &str) -> String {
+    let clean = |word: &str| match word.split_once("://") {
+        Some((before, after)) => {
+            let (host, rest) = after.split_at(after.find('/').unwrap_or(after.len()));
+            format!("{before}://{}{rest}", host.rsplit('@').next().unwrap_or_default())
+        }
+        None => word.to_owned(),
+    };
+    text.split(' ').map(clean).collect::<Vec<_>>().join(" ")
+}
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its name.
+    pub id: String,
+    /// The first line of its message; whoever wrote the commit wrote it.
+    pub subject: String,
+}
+
+/// The commits after `from` up to `to`, in the repository around `folder`: how many, and the newest `most`.
+///
+/// `None` where that cannot be told: no git, no repository, a clone that does not hold them, names of something else.
+pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Option<(u64, Vec<Commit>)> {
+    let is_name = |text: &str| text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_name(from) || !is_name(to) {
+        return None;
+    }
+    let git = Git::new(folder);
+    let range = format!("{from}..{to}");
+    let total = git.text(&["rev-list", "--count", &range], With::default()).ok()?.parse().ok()?;
+    let most = format!("--max-count={most}");
+    let listed = git.text(&["log", &most, "--format=%H %s", "--no-color", &range], With::default()).ok()?;
+    let commit = |line: &str| {
+        let (id, subject) = line.split_once(' ').unwrap_or((line, ""));
+        Commit { id: id.to_owned(), subject: subject.to_owned() }
+    };
+    Some((total, listed.lines().map(commit).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::complaint;
+
+    #[test]
+    fn a_complaint_is_one_line_without_passwords() {
+        let said = "Cloning...\nfatal: unable to access 'https://bot:s3cret@host.example/a.git/': 403\nhint: x\n";
+        assert_eq!(complaint(said), "fatal: unable to access 'https://host.example/a.git/': 403");
+        assert_eq!(complaint(""), "failed, and says no more");
+    }
+}

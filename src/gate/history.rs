@@ -1,0 +1,269 @@
+//! A run's result to the record that its history keeps.
+//!
+//! Everything that reaches a record passes the redactor: a record lives longer than a log, and is read by more people.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::fetch::Digest;
+use crate::gate::baseline::facts;
+use crate::gate::baseline::manifest::Manifest;
+use crate::gate::discover::Inventory;
+use crate::history::record::{Baseline, Case, Culprit, Facts, Found, LAYOUT, Measure, Record};
+use crate::judge::config::watched_names;
+use crate::judge::finding::RuleOutcome;
+use crate::judge::number::Number;
+use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
+use crate::policy::Policy;
+use crate::policy::history::Suite;
+use crate::redact::Redactor;
+use crate::report::{GateResult, Judged};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Values that one record holds: those of a thousand ranks. The rest of a larger run is left to its result.
+const MOST_MEASURES: usize = 20_000;
+/// Failing cases that one record holds, the first in the order of reports.
+const MOST_CASES: usize = 1_000;
+/// Characters of a text from an artifact.
+const MOST_CHARS: usize = 300;
+
+/// What the result does not say of a run.
+#[derive(Clone, Debug)]
+pub struct Moment<'a> {
+    /// The suite.
+    pub suite: &'a Suite,
+    /// When it is judged.
+    pub time: Timestamp,
+    /// The job's page.
+    pub run: &'a str,
+    /// The baseline's manifest, where it was named by one.
+    pub manifest: Option<&'a Manifest>,
+    /// Versions that no artifact tells; they go before those that one does.
+    pub versions: &'a [(String, String)],
+}
+
+/// What the candidate's config packs tell of its surroundings.
+pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
+    let recorded = facts::of_inventory(candidate);
+    let mut environment = BTreeMap::new();
+    for name in watched_names(&policy.config) {
+        let told = candidate.packs.iter().find_map(|pack| pack.variable(name));
+        environment.extend(told.map(|value| (name.to_owned(), value.to_owned())));
+    }
+    Facts { versions: recorded.versions, environment, digests: digests(candidate, &recorded.inputs) }
+}
+
+/// Digests of all packages, settings and recorded inputs, in an order that no file decides.
+fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let redactor = Redactor::default();
+    let packs = || candidate.packs.iter();
+    let packages = packs().flat_map(|pack| pack.pip.iter().flatten().flatten().cloned());
+    let setting = |(name, value): &(String, crate::read::json::Json)| {
+        format!("{name}={}", crate::read::json::to_text(&redactor.value(name, value)))
+    };
+    let settings = packs().flat_map(|pack| pack.settings().map(setting).collect::<Vec<_>>());
+    let inputs = inputs.iter().map(|(name, digest)| format!("{name}={digest}"));
+    let all: [(&str, Vec<String>); 3] =
+        [("packages", packages.collect()), ("settings", settings.collect()), ("inputs", inputs.collect())];
+    let of = |(name, mut lines): (&str, Vec<String>)| {
+        lines.sort();
+        (!lines.is_empty()).then(|| (name.to_owned(), Digest::of(lines.join("\n").as_bytes()).to_string()))
+    };
+    all.into_iter().filter_map(of).collect()
+}
+
+/// The record of a run.
+pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
+    let Judged { result, facts, .. } = judged;
+    let clean = Clean(Redactor::default());
+    let mut facts = clean.facts(facts);
+    facts.versions.extend(moment.versions.iter().map(|(what, version)| (what.clone(), clean.text(version))));
+    let source = result.source.as_ref();
+    let mut measures: Vec<Measure> = result.checks.iter().flat_map(|check| clean.measures(check)).collect();
+    measures.truncate(MOST_MEASURES);
+    Record {
+        schema_version: LAYOUT,
+        suite: moment.suite.clone(),
+        time: moment.time,
+        commit: source.map_or_else(String::new, |source| clean.text(&source.commit)),
+        repository: source.map_or_else(String::new, |source| clean.text(&source.repository)),
+        run: clean.text(moment.run),
+        verdict: result.verdict,
+        profile: result.profile,
+        tool: result.tool.version.clone(),
+        baseline: clean.baseline(result, moment.manifest),
+        candidate: clean.text(&result.candidate.label),
+        facts,
+        policy: policy.digest.clone(),
+        culprit: result.culprit.as_ref().map(|culprit| Culprit {
+            step: culprit.step,
+            rank: culprit.rank,
+            op: clean.text(&culprit.op),
+            tensor: clean.text(&culprit.tensor),
+            code: culprit.code.clone(),
+        }),
+        failing: clean.failing(result),
+        measures,
+        findings: findings(result),
+    }
+}
+
+/// Findings by code.
+fn findings(result: &GateResult) -> BTreeMap<String, Found> {
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    for finding in &result.findings {
+        let (check, severity) = (finding.check, finding.severity);
+        let entry = found.entry(finding.code.clone()).or_insert(Found { check, severity, count: 0 });
+        entry.severity = entry.severity.max(severity);
+        entry.count += 1;
+    }
+    found
+}
+
+fn blocks(verdict: Verdict) -> bool {
+    verdict >= Verdict::Incomplete
+}
+
+/// Texts for a record: without secrets, and short.
+struct Clean(Redactor);
+
+impl Clean {
+    fn text(&self, text: &str) -> String {
+        self.0.text(text).chars().take(MOST_CHARS).collect()
+    }
+
+    fn facts(&self, facts: &Facts) -> Facts {
+        let clean = |map: &BTreeMap<String, String>| {
+            let entry = |(name, value): (&String, &String)| {
+                (self.text(name), self.0.setting(name, value).chars().take(MOST_CHARS).collect())
+            };
+            map.iter().map(entry).collect()
+        };
+        Facts {
+            versions: clean(&facts.versions),
+            environment: clean(&facts.environment),
+            digests: facts.digests.clone(),
+        }
+    }
+
+    fn baseline(&self, result: &GateResult, manifest: Option<&Manifest>) -> Baseline {
+        let digest = |manifest: &Manifest| manifest.text().map(|text| Digest::of(text.as_bytes()).to_string());
+        Baseline {
+            label: self.text(&result.baseline.label),
+            digest: result.baseline.digest.clone(),
+            name: manifest.map_or_else(String::new, |manifest| self.text(&manifest.name)),
+            manifest: manifest.and_then(|manifest| digest(manifest).ok()).unwrap_or_default(),
+        }
+    }
+
+    fn measures(&self, check: &Check) -> Vec<Measure> {
+        let of_item =
+            |item: &ConfigItem| self.count(check.id, &item.name, "findings", item.findings as u64, item.verdict);
+        let items = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).map(of_item);
+        items.chain(check.units.iter().flat_map(|unit| self.of_unit(check.id, unit))).collect()
+    }
+
+    fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<Measure> {
+        let (name, verdict) = (unit.name(), unit.verdict());
+        let counts: Vec<(&str, u64)> = match unit {
+            Unit::Dump(unit) => vec![
+                ("compared", unit.compared),
+                ("unmatched_baseline", unit.unmatched_baseline),
+                ("unmatched_candidate", unit.unmatched_candidate),
+                ("not_compared", unit.not_compared),
+                ("culprit_spread", unit.culprit.as_ref().map_or(0, |culprit| culprit.spread)),
+            ],
+            Unit::Checkpoint(unit) => vec![
+                ("compared", unit.compared),
+                ("unmatched_baseline", unit.unmatched_baseline),
+                ("unmatched_candidate", unit.unmatched_candidate),
+                ("not_compared", unit.not_compared),
+            ],
+            Unit::Curve(unit) => vec![("paired", unit.paired)],
+        };
+        let rules = unit.rules().iter().map(|outcome| self.of_rule(check, &name, outcome));
+        let counts = counts.into_iter().map(|(rule, count)| self.count(check, &name, rule, count, verdict));
+        let culprit = match unit {
+            Unit::Dump(unit) => self.of_culprit(&name, unit),
+            _ => Vec::new(),
+        };
+        rules.chain(counts).chain(culprit).collect()
+    }
+
+    /// The numbers of a unit's culprit: `culprit_error`, `culprit_received` ...; its noise limit is the limit of its error.
+    fn of_culprit(&self, name: &str, unit: &DumpUnit) -> Vec<Measure> {
+        let Some(culprit) = &unit.culprit else { return Vec::new() };
+        let limit = culprit.metrics.get("limit").copied();
+        let metrics = culprit.metrics.iter().filter(|(metric, _)| *metric != "limit");
+        let measure = |(metric, value): (&String, &Number)| Measure {
+            check: CheckId::Dump,
+            unit: self.text(name),
+            rule: format!("culprit_{}", self.text(metric)),
+            value: Some(*value),
+            warn: None,
+            fail: limit.filter(|_| metric == "error"),
+            verdict: unit.verdict,
+        };
+        metrics.map(measure).collect()
+    }
+
+    fn of_rule(&self, check: CheckId, unit: &str, outcome: &RuleOutcome) -> Measure {
+        let RuleOutcome { rule, value, warn, fail, verdict, .. } = outcome;
+        Measure {
+            check,
+            unit: self.text(unit),
+            rule: self.text(rule),
+            value: *value,
+            warn: *warn,
+            fail: *fail,
+            verdict: *verdict,
+        }
+    }
+
+    fn count(&self, check: CheckId, unit: &str, rule: &str, count: u64, verdict: Verdict) -> Measure {
+        #[allow(clippy::cast_precision_loss, reason = "no run compares 2^53 values")]
+        let value = Some(Number(count as f64));
+        Measure { check, unit: self.text(unit), rule: rule.into(), value, warn: None, fail: None, verdict }
+    }
+
+    /// What blocks: of each unit its rules that do, else its culprit's code, else itself; findings of checks of which no
+    /// unit does.
+    fn failing(&self, result: &GateResult) -> Vec<Case> {
+        let mut cases: Vec<Case> = result.checks.iter().flat_map(|check| self.of_check(check)).collect();
+        let has_unit = |check: CheckId, cases: &[Case]| cases.iter().any(|case| case.check == check);
+        let units = cases.clone();
+        for finding in &result.findings {
+            if finding.severity >= Severity::Incomplete && !has_unit(finding.check, &units) {
+                cases.push(Case { check: finding.check, unit: String::new(), rule: finding.code.clone() });
+            }
+        }
+        if cases.is_empty() && blocks(result.verdict) {
+            cases.push(Case { check: CheckId::Artifacts, unit: String::new(), rule: String::new() });
+        }
+        cases.sort();
+        cases.dedup();
+        cases.truncate(MOST_CASES);
+        cases
+    }
+
+    fn of_check(&self, check: &Check) -> Vec<Case> {
+        let case = |unit: &str, rule: &str| Case { check: check.id, unit: self.text(unit), rule: self.text(rule) };
+        let items = check.items.iter().filter(|item| blocks(item.verdict)).map(|item| case(&item.name, ""));
+        let mut cases: Vec<Case> = items.collect();
+        for unit in check.units.iter().filter(|unit| blocks(unit.verdict())) {
+            let name = unit.name();
+            let rules = unit.rules().iter().filter(|outcome| blocks(outcome.verdict));
+            let mut own: Vec<Case> = rules.map(|outcome| case(&name, &outcome.rule)).collect();
+            if own.is_empty() {
+                let culprit = match unit {
+                    Unit::Dump(unit) => unit.culprit.as_ref().map(|culprit| culprit.code.as_str()),
+                    _ => None,
+                };
+                own.push(case(&name, culprit.unwrap_or_default()));
+            }
+            cases.extend(own);
+        }
+        cases
+    }
+}

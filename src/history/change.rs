@@ -1,0 +1,165 @@
+//! What is different between two runs of a suite, the likeliest reason first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::record::{Measure, Record};
+use crate::judge::number::Number;
+use crate::verdict::CheckId;
+
+/// Limits that are listed: a new preset changes every one.
+const MOST_LIMITS: usize = 20;
+/// Of a digest: `sha256:` and enough to tell two apart.
+const SHOWN_DIGEST: usize = 19;
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// What differs.
+    pub kind: ChangeKind,
+    /// Which one: a package, a variable, a rule; empty where there is only one.
+    pub name: String,
+    /// What it was; empty where it was not known.
+    pub before: String,
+    /// What it became; empty where it is not known.
+    pub after: String,
+}
+
+/// What can differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// The commit judged.
+    Commit,
+    /// The version of a package or part.
+    Version,
+    /// An environment variable.
+    Environment,
+    /// The digest of all packages, settings, or of data and weights.
+    Content,
+    /// The label of the candidate.
+    Candidate,
+    /// The baseline: its name, its manifest, or what was judged of it.
+    Baseline,
+    /// The policy file's text.
+    Policy,
+    /// The profile.
+    Profile,
+    /// Limits of a rule.
+    Limit,
+    /// The version of the gate.
+    Tool,
+}
+
+/// Everything that differs between two runs, as far as their records tell.
+pub fn changes(before: &Record, after: &Record) -> Vec<Change> {
+    let mut list = List(Vec::new());
+    list.add(ChangeKind::Commit, "", &before.commit, &after.commit);
+    list.add_all(ChangeKind::Version, &before.facts.versions, &after.facts.versions);
+    list.add_all(ChangeKind::Environment, &before.facts.environment, &after.facts.environment);
+    list.add_all(ChangeKind::Content, &shortened(&before.facts.digests), &shortened(&after.facts.digests));
+    list.add(ChangeKind::Candidate, "", &before.candidate, &after.candidate);
+    let (old, new) = (&before.baseline, &after.baseline);
+    list.add(ChangeKind::Baseline, "label", &old.label, &new.label);
+    list.add(ChangeKind::Baseline, "name", &old.name, &new.name);
+    list.add(ChangeKind::Baseline, "manifest", short(&old.manifest), short(&new.manifest));
+    list.add(ChangeKind::Baseline, "digest", short(&old.digest), short(&new.digest));
+    list.add(ChangeKind::Policy, "", short(&before.policy), short(&after.policy));
+    list.add(ChangeKind::Profile, "", &word(before.profile), &word(after.profile));
+    list.add_limits(&before.measures, &after.measures);
+    list.add(ChangeKind::Tool, "", &before.tool, &after.tool);
+    list.0
+}
+
+struct List(Vec<Change>);
+
+impl List {
+    fn add(&mut self, kind: ChangeKind, name: &str, before: &str, after: &str) {
+        if before != after {
+            self.0.push(Change { kind, name: name.into(), before: before.into(), after: after.into() });
+        }
+    }
+
+    /// Facts that one run does not tell at all (no config pack that night) are unknown, not gone.
+    fn add_all(&mut self, kind: ChangeKind, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
+        if before.is_empty() || after.is_empty() {
+            return;
+        }
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        let of = |map: &BTreeMap<String, String>, name: &String| map.get(name).cloned().unwrap_or_default();
+        for name in names {
+            self.add(kind, name, &of(before, name), &of(after, name));
+        }
+    }
+
+    fn add_limits(&mut self, before: &[Measure], after: &[Measure]) {
+        let old: BTreeMap<_, String> = before.iter().map(|measure| (key(measure), limits(measure))).collect();
+        let moved = after.iter().filter_map(|measure| {
+            let (old, new) = (old.get(&key(measure))?, limits(measure));
+            (*old != new).then_some((measure, old, new))
+        });
+        for (measure, old, new) in moved.take(MOST_LIMITS) {
+            self.add(ChangeKind::Limit, &format!("{} {}", measure.unit, measure.rule), old, &new);
+        }
+    }
+}
+
+fn key(measure: &Measure) -> (CheckId, &str, &str) {
+    (measure.check, &measure.unit, &measure.rule)
+}
+
+/// `warn 0.002, fail 0.01`
+fn limits(measure: &Measure) -> String {
+    let limit = |word: &str, limit: Option<Number>| limit.map(|limit| format!("{word} {}", limit.0));
+    let limits = [limit("warn", measure.warn), limit("fail", measure.fail)];
+    limits.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn shortened(digests: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    digests.iter().map(|(name, digest)| (name.clone(), short(digest).to_owned())).collect()
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..SHOWN_DIGEST).unwrap_or(digest)
+}
+
+/// The word a value is written as.
+fn word(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    #[test]
+    fn what_changed_is_named_and_the_rest_is_not() {
+        let (mut before, mut after) = (record(2, &[]), record(3, &[]));
+        before.facts.versions =
+            [("torch-npu", "2.5"), ("numpy", "1.26")].map(|(name, version)| (name.into(), version.into())).into();
+        after.facts.versions =
+            [("torch-npu", "2.6"), ("numpy", "1.26"), ("cann", "8.2")].map(|(a, b)| (a.into(), b.into())).into();
+        after.facts.environment = [("HCCL_ALGO".into(), "ring".into())].into();
+        after.baseline.digest = "sha256:9".into();
+        after.measures[0].fail = Some(Number(0.02));
+        let said: Vec<String> = changes(&before, &after)
+            .iter()
+            .map(|change| format!("{:?} {}: {} -> {}", change.kind, change.name, change.before, change.after))
+            .collect();
+        assert_eq!(
+            said,
+            [
+                format!("Commit : {} -> {}", before.commit, after.commit),
+                "Version cann:  -> 8.2".to_owned(),
+                "Version torch-npu: 2.5 -> 2.6".to_owned(),
+                "Baseline digest: sha256:1 -> sha256:9".to_owned(),
+                "Limit loss mean_rel: warn 0.002, fail 0.01 -> warn 0.002, fail 0.02".to_owned(),
+            ],
+            "an environment that one run does not tell is unknown, not changed"
+        );
+        assert_eq!(changes(&before, &before), []);
+    }
+}

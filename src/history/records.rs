@@ -1,0 +1,127 @@
+//! The records of a place: found, read, written, removed.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::record::{Entry, LARGEST, Record};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{Files, Shelf, read_all};
+use crate::policy::history::Suite;
+
+/// A place with records.
+pub struct Records<'a> {
+    shelf: Box<dyn Shelf + 'a>,
+}
+
+/// The records that lie in a place, not read yet.
+pub struct Listing {
+    files: Arc<dyn Files>,
+    /// What the files' paths lack.
+    folder: String,
+    /// By suite, then time.
+    entries: Vec<Entry>,
+}
+
+/// Records that were read.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The sound ones, in the order of their entries.
+    pub records: Vec<Record>,
+    /// Why the others could not be read.
+    pub damaged: Vec<Error>,
+}
+
+impl<'a> Records<'a> {
+    /// The records on `shelf`.
+    pub fn new(shelf: Box<dyn Shelf + 'a>) -> Self {
+        Self { shelf }
+    }
+
+    /// The records of one suite, or of all. Files that are no records are left out.
+    ///
+    /// # Errors
+    /// `NotFound` where there is no such place or suite, and whatever else keeps it from being listed.
+    pub fn list(&self, suite: Option<&Suite>) -> Result<Listing> {
+        let folder = suite.map(|suite| format!("{suite}/")).unwrap_or_default();
+        let files = self.shelf.files(folder.trim_end_matches('/'))?;
+        let of_file = |file: &crate::fetch::FileEntry| Entry::of_path(&format!("{folder}{}", file.path));
+        let mut entries: Vec<Entry> = files.list().iter().filter_map(of_file).collect();
+        entries.sort();
+        Ok(Listing { files, folder, entries })
+    }
+
+    /// [`list`](Self::list), where a place or suite that is not there yet has no records.
+    ///
+    /// # Errors
+    /// Whatever else keeps the place from being listed.
+    pub fn list_or_none(&self, suite: &Suite) -> Result<Option<Listing>> {
+        match self.list(Some(suite)) {
+            Ok(listing) => Ok(Some(listing)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a record and gives its path. One that is there already says the same, and stays.
+    ///
+    /// # Errors
+    /// Where the place cannot be written.
+    pub fn write(&self, record: &Record) -> Result<String> {
+        let (path, bytes) = record.encode()?;
+        self.shelf.put(&path, &bytes)?;
+        Ok(path)
+    }
+
+    /// Removes records; one that is gone already is no error.
+    ///
+    /// # Errors
+    /// Where the place cannot be written.
+    pub fn remove(&self, entries: &[Entry]) -> Result<()> {
+        let paths: Vec<String> = entries.iter().map(|entry| entry.path.clone()).collect();
+        if paths.is_empty() { Ok(()) } else { self.shelf.remove(&paths) }
+    }
+}
+
+impl Listing {
+    /// The entries, by suite, then time.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Leaves the entries that fit.
+    pub fn retain(&mut self, fits: impl FnMut(&Entry) -> bool) {
+        self.entries.retain(fits);
+    }
+
+    /// Leaves the latest `most` of each suite.
+    pub fn latest(&mut self, most: usize) {
+        let mut left: Vec<Entry> = Vec::new();
+        for of_suite in self.entries.chunk_by(|a, b| a.suite == b.suite) {
+            left.extend_from_slice(of_suite.get(of_suite.len().saturating_sub(most)..).unwrap_or_default());
+        }
+        self.entries = left;
+    }
+
+    /// Reads all entries; a damaged one hides no other.
+    pub fn read(&self) -> Reading {
+        let one = |entry: &Entry| {
+            let path = entry.path.strip_prefix(&self.folder).unwrap_or(&entry.path);
+            let named = |error: Error| match error.help() {
+                Some(help) => Error::new(error.kind(), &entry.path, error.message()).with_help(help),
+                None => Error::new(error.kind(), &entry.path, error.message()),
+            };
+            let bytes = self.files.open(path).and_then(|source| read_all(source.as_ref(), LARGEST)).map_err(named)?;
+            Record::decode(&entry.path, &bytes)
+        };
+        let outcomes: Vec<Result<Record>> = self.entries.par_iter().map(one).collect();
+        let mut reading = Reading::default();
+        for outcome in outcomes {
+            match outcome {
+                Ok(record) => reading.records.push(record),
+                Err(error) => reading.damaged.push(error),
+            }
+        }
+        reading
+    }
+}

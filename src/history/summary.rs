@@ -1,0 +1,226 @@
+//! One run in the light of the runs before it.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU32;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::change::{Change, changes};
+use super::record::{Case, Record};
+use crate::policy::history::Suite;
+use crate::verdict::Verdict;
+
+/// What the history says of a run: `history` in `result.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// The suite.
+    pub suite: Suite,
+    /// Where the records lie, without anything secret.
+    pub location: String,
+    /// The runs looked at, oldest first; the last is this one.
+    pub last: Vec<Past>,
+    /// How often in a row a case has to fail before it is an alert.
+    pub alert_after: NonZeroU32,
+    /// How often in a row the same case has failed by now, this run included; 0 where the verdict does not block.
+    pub failed: u32,
+    /// Whether that is often enough: someone has to look.
+    pub alert: bool,
+    /// What has failed each of these times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cases: Vec<Case>,
+    /// Between which runs it broke; only where the verdict blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
+    /// What differs between the last green and the first red run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<Change>,
+    /// The commits between them, the newest first, where a repository with both was at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<Commits>,
+    /// Records that could not be read, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
+}
+
+/// A run, as far as a summary names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Past {
+    /// When it was judged.
+    #[schemars(with = "String")]
+    pub time: Timestamp,
+    /// The commit; empty where it is not known.
+    pub commit: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The job's page; empty where it is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
+}
+
+/// Between which runs a suite broke.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Since {
+    /// The last run before it that did not block; null where none of those looked at did not.
+    pub green: Option<Past>,
+    /// The first run in which the case that fails now has failed, and in every one since.
+    pub red: Past,
+}
+
+/// Commits of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Commits {
+    /// How many there are.
+    pub total: u64,
+    /// The newest of them.
+    pub list: Vec<Commit>,
+}
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Commit {
+    /// Its name.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl From<&Record> for Past {
+    fn from(record: &Record) -> Self {
+        let Record { time, commit, verdict, run, .. } = record;
+        Self { time: *time, commit: commit.clone(), verdict: *verdict, run: run.clone() }
+    }
+}
+
+/// What `earlier` records of the suite, oldest first, say of the `current` one.
+///
+/// A case is a rule of a unit, or what stands in its place. Cases that fail in the current run are followed back as long as
+/// one of them has failed in every run; a run that failed for another reason ends the row as a green one does. So one flaky
+/// night is never more than a row of one.
+pub fn summarise(location: &str, earlier: &[Record], current: &Record, alert_after: NonZeroU32) -> Summary {
+    let row = Row::of(earlier, current);
+    let since = row.first.map(|first| Since { green: row.green.map(Past::from), red: Past::from(first) });
+    Summary {
+        suite: current.suite.clone(),
+        location: location.to_owned(),
+        last: earlier.iter().chain([current]).map(Past::from).collect(),
+        alert_after,
+        failed: row.length,
+        alert: row.length >= alert_after.get(),
+        cases: row.cases.into_iter().cloned().collect(),
+        changed: row.green.zip(row.first).map(|(green, red)| changes(green, red)).unwrap_or_default(),
+        since,
+        commits: None,
+        unread: Vec::new(),
+    }
+}
+
+/// A row of runs in which the same case failed, up to the current one.
+struct Row<'a> {
+    length: u32,
+    cases: BTreeSet<&'a Case>,
+    first: Option<&'a Record>,
+    /// The last run before it that did not block.
+    green: Option<&'a Record>,
+}
+
+impl<'a> Row<'a> {
+    fn of(earlier: &'a [Record], current: &'a Record) -> Self {
+        let mut row = Self { length: 0, cases: current.failing.iter().collect(), first: None, green: None };
+        if !current.blocks() {
+            return Self { cases: BTreeSet::new(), ..row };
+        }
+        (row.length, row.first) = (1, Some(current));
+        let mut before = earlier.iter().rev();
+        let mut ended = None;
+        for record in before.by_ref() {
+            let again: BTreeSet<&Case> = record.failing.iter().filter(|case| row.cases.contains(case)).collect();
+            if !record.blocks() || again.is_empty() {
+                ended = Some(record);
+                break;
+            }
+            // Cases of the current run are kept: they outlive the records' own.
+            row.cases.retain(|case| again.contains(case));
+            row.length += 1;
+            row.first = Some(record);
+        }
+        row.green = ended.into_iter().chain(before).find(|record| !record.blocks());
+        row
+    }
+}
+
+impl Since {
+    /// The commands that narrow a range of commits down: what `git bisect` is told. `None` where one of the commits is not
+    /// known, or the code is the same.
+    pub fn bisect(&self) -> Option<String> {
+        let (green, red) = (&self.green.as_ref()?.commit, &self.red.commit);
+        let is_commit =
+            |text: &str| (7..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (green != red && is_commit(green) && is_commit(red)).then(|| format!("git bisect start {red} {green}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::record;
+    use super::*;
+
+    const DRIFT: (&str, &str) = ("loss", "mean_rel");
+    const SPIKE: (&str, &str) = ("loss", "non_finite");
+    const NORM: (&str, &str) = ("grad_norm", "mean_rel");
+
+    /// Nights from the first one on, each with what fails in it.
+    fn nights(failing: &[&[(&str, &str)]], alert_after: u32) -> Summary {
+        let mut records: Vec<Record> = (1..).zip(failing).map(|(night, failing)| record(night, failing)).collect();
+        let current = records.pop().expect("a night");
+        summarise("here", &records, &current, NonZeroU32::new(alert_after).expect("not 0"))
+    }
+
+    fn range(summary: &Summary) -> Option<(Option<String>, String)> {
+        let night = |past: &Past| past.commit[..2].to_owned();
+        summary.since.as_ref().map(|since| (since.green.as_ref().map(night), night(&since.red)))
+    }
+
+    #[test]
+    fn a_flaky_night_is_held_and_a_broken_suite_is_not() {
+        let flaky = nights(&[&[], &[], &[SPIKE]], 2);
+        assert_eq!((flaky.failed, flaky.alert), (1, false));
+        let green_again = nights(&[&[], &[], &[SPIKE], &[]], 2);
+        assert_eq!((green_again.failed, green_again.alert, range(&green_again)), (0, false, None));
+        let other_case = nights(&[&[], &[SPIKE], &[DRIFT]], 2);
+        assert_eq!((other_case.failed, other_case.alert), (1, false), "another case is another row");
+        let twice = nights(&[&[], &[SPIKE], &[], &[DRIFT], &[DRIFT, NORM]], 2);
+        assert_eq!((twice.failed, twice.alert), (2, true));
+        assert_eq!(twice.cases.len(), 1, "the gradient norm has failed once");
+        assert_eq!(range(&twice), Some((Some("03".into()), "04".into())));
+        assert!(nights(&[&[], &[DRIFT]], 1).alert, "by default the first failure is an alert");
+    }
+
+    #[test]
+    fn the_range_goes_from_the_last_green_to_the_first_red_run() {
+        let masked = nights(&[&[], &[SPIKE], &[DRIFT], &[DRIFT]], 1);
+        assert_eq!(range(&masked), Some((Some("01".into()), "03".into())));
+        assert_eq!(masked.changed[0].before, "01".repeat(20));
+        let bisect = masked.since.and_then(|since| since.bisect());
+        assert_eq!(bisect, Some(format!("git bisect start {} {}", "03".repeat(20), "01".repeat(20))));
+        let never_green = nights(&[&[DRIFT], &[DRIFT]], 1);
+        assert_eq!(range(&never_green), Some((None, "01".into())));
+        assert!(never_green.changed.is_empty() && never_green.since.is_some_and(|since| since.bisect().is_none()));
+    }
+
+    #[test]
+    fn only_names_of_commits_reach_a_command() {
+        let past = |commit: &str| Past {
+            time: Timestamp::UNIX_EPOCH,
+            commit: commit.into(),
+            verdict: Verdict::Fail,
+            run: String::new(),
+        };
+        for (green, red) in
+            [("0123456", "0123456"), ("--upload-pack=x", "0123456"), ("0123456", "$(id)"), ("", "0123456")]
+        {
+            assert_eq!(Since { green: Some(past(green)), red: past(red) }.bisect(), None, "{green} {red}");
+        }
+    }
+}

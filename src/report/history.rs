@@ -1,0 +1,138 @@
+//! Earlier runs in documents: how the suite has gone, since when it is broken, and what changed then.
+//!
+//! A result may come from an untrusted run, and records from anyone who may write them: commits, versions and subjects are
+//! escaped as every foreign text, and commands are made of names of commits alone.
+
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::writer::{Writer, safe};
+use crate::error::Result;
+use crate::history::Summary;
+use crate::history::change::{Change, ChangeKind};
+use crate::history::summary::{Commit, Past};
+use crate::verdict::Verdict;
+
+/// Runs whose verdicts are shown as marks.
+const MOST_MARKS: usize = 30;
+/// Digits of a commit that are shown.
+const COMMIT_DIGITS: usize = 12;
+/// Judges one step of a bisection. `TRAIN` stands for what leaves the candidate behind; a step that could not be judged is
+/// skipped (125).
+const BISECT_RUN: &str = "git bisect run sh -c 'TRAIN || exit 125; precision-gate run --no-history; code=$?; [ $code -le 1 ] || exit 125; exit $code'";
+
+/// Earlier runs for reading.
+#[derive(Debug, Serialize)]
+pub struct HistoryView {
+    /// The suite.
+    pub suite: String,
+    /// Verdicts of the latest runs, oldest first; the last is this one's.
+    pub marks: Vec<Verdict>,
+    /// How many runs were looked at.
+    pub runs: usize,
+    /// How often the same case has failed, and whether that is an alert; empty where the verdict does not block.
+    pub row: Value,
+    /// The last green and the first red run; empty where the verdict does not block.
+    pub since: Value,
+    /// What differs between them.
+    pub changes: Vec<ChangeRow>,
+    /// The commits between them.
+    pub commits: Vec<Commit>,
+    /// How many more there are.
+    pub more_commits: u64,
+    /// Commands that narrow the range down; none where it is not known.
+    pub bisect: Vec<Value>,
+    /// Records that could not be read; empty where all could.
+    pub unread: Value,
+}
+
+/// One difference.
+#[derive(Debug, Serialize)]
+pub struct ChangeRow {
+    /// What differs, in words.
+    pub what: Value,
+    /// Which one; empty where there is only one.
+    pub name: String,
+    /// What it was; empty where it was not known.
+    pub before: String,
+    /// What it became; empty where it is not known.
+    pub after: String,
+}
+
+/// What the history says, for documents.
+pub(super) fn view(summary: &Summary, writer: &Writer) -> Result<HistoryView> {
+    let marks = summary.last.iter().skip(summary.last.len().saturating_sub(MOST_MARKS));
+    let commits = summary.commits.clone().unwrap_or_default();
+    let listed = u64::try_from(commits.list.len()).unwrap_or(u64::MAX);
+    let start = summary.since.as_ref().and_then(|since| since.bisect());
+    Ok(HistoryView {
+        suite: summary.suite.to_string(),
+        marks: marks.map(|past| past.verdict).collect(),
+        runs: summary.last.len(),
+        row: safe(row(summary, writer)?),
+        since: safe(since(summary, writer)?),
+        changes: summary.changed.iter().map(|change| change_row(change, writer)).collect::<Result<_>>()?,
+        commits: commits.list.into_iter().map(|commit| Commit { id: short(&commit.id), ..commit }).collect(),
+        more_commits: commits.total.saturating_sub(listed),
+        bisect: start.map_or_else(Vec::new, |start| vec![safe(start), safe(BISECT_RUN.to_owned())]),
+        unread: safe(unread(summary, writer)?),
+    })
+}
+
+fn row(summary: &Summary, writer: &Writer) -> Result<String> {
+    if summary.failed == 0 {
+        return Ok(String::new());
+    }
+    let key = if summary.alert { "history_alert" } else { "history_held" };
+    writer.phrase(key, &context! { failed => summary.failed, after => summary.alert_after.get() })
+}
+
+fn since(summary: &Summary, writer: &Writer) -> Result<String> {
+    let Some(since) = &summary.since else { return Ok(String::new()) };
+    let red = past(&since.red, writer)?;
+    match &since.green {
+        Some(green) => writer.phrase("history_since", &context! { green => past(green, writer)?, red }),
+        None => writer.phrase("history_never_green", &context! { red }),
+    }
+}
+
+/// A run by its commit and time.
+fn past(past: &Past, writer: &Writer) -> Result<Value> {
+    let time = past.time.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    if past.commit.is_empty() {
+        return Ok(safe(time));
+    }
+    let time = writer.phrase("in_brackets", &context! { text => safe(time) })?;
+    Ok(safe(format!("{}{time}", writer.name(&short(&past.commit)))))
+}
+
+fn short(commit: &str) -> String {
+    commit.chars().take(COMMIT_DIGITS).collect()
+}
+
+fn change_row(change: &Change, writer: &Writer) -> Result<ChangeRow> {
+    let key = match change.kind {
+        ChangeKind::Commit => "change_commit",
+        ChangeKind::Version => "change_version",
+        ChangeKind::Environment => "change_environment",
+        ChangeKind::Content => "change_content",
+        ChangeKind::Candidate => "change_candidate",
+        ChangeKind::Baseline => "change_baseline",
+        ChangeKind::Policy => "change_policy",
+        ChangeKind::Profile => "change_profile",
+        ChangeKind::Limit => "change_limit",
+        ChangeKind::Tool => "change_tool",
+    };
+    let shown = |text: &str| if change.kind == ChangeKind::Commit { short(text) } else { text.to_owned() };
+    Ok(ChangeRow {
+        what: safe(writer.word(key)?),
+        name: change.name.clone(),
+        before: shown(&change.before),
+        after: shown(&change.after),
+    })
+}
+
+fn unread(summary: &Summary, writer: &Writer) -> Result<String> {
+    let Some(first) = summary.unread.first() else { return Ok(String::new()) };
+    writer.phrase("history_unread", &context! { count => summary.unread.len(), first => safe(writer.prose(first)) })
+}
