@@ -242,6 +242,8 @@ impl Shelf {
             stream.next += 1;
         }
         self.changed.notify_all();
+        // A place that was being filled may be cleared now, if nobody waits for it.
+        self.room.notify_waiters();
         !has_failed
     }
 
@@ -320,7 +322,7 @@ impl State {
         self.waiting.range((stream.object, stream.next)..(stream.object, stream.end)).next().is_some()
     }
 
-    /// Blocks that the stream brought, and that have not been read through.
+    /// Blocks before the stream's next one that have not been read through.
     fn unread_of(&self, stream: &Stream) -> usize {
         let brought = self.slots.range((stream.object, 0)..(stream.object, stream.next));
         brought.filter(|(_, slot)| matches!(slot, Slot::Ready(ready) if ready.unread > 0)).count()

@@ -22,6 +22,8 @@ struct Counting {
     open: Arc<()>,
     /// Bytes after which every connection breaks.
     cut: Option<usize>,
+    /// How long each piece takes.
+    slow: Duration,
 }
 
 const PIECE: u64 = 16 << 10;
@@ -48,7 +50,11 @@ impl Store for Counting {
             self.sent.fetch_add(piece.len(), Ordering::Relaxed);
             Ok(Bytes::from(piece))
         });
-        stream::iter(pieces).boxed()
+        let late = move |piece| async move {
+            tokio::time::sleep(self.slow).await;
+            piece
+        };
+        stream::iter(pieces).then(late).boxed()
     }
 }
 
@@ -124,8 +130,8 @@ fn many_readers_share_the_least_room() {
     for cut in [None, Some(700_000)] {
         within_a_minute(move || {
             let store = Arc::new(Counting { cut, ..Counting::default() });
-            let len = 3_000_000;
-            let (pool, objects) = pool(&store, 0, 1000, 16, len);
+            let len = 1_500_000;
+            let (pool, objects) = pool(&store, 0, 1000, 8, len);
             let limit = 4;
             std::thread::scope(|scope| {
                 for pair in objects.chunks(2) {
@@ -133,9 +139,9 @@ fn many_readers_share_the_least_room() {
                         let pool = &pool;
                         scope.spawn(move || {
                             pair.iter().for_each(|object| pool.expect(object, 0..len));
-                            for start in (reader * 500_000..len).step_by(1_500_000) {
-                                for at in (start..start + 500_000).step_by(100_000) {
-                                    pair.iter().for_each(|object| check(pool, object, at..at + 100_000));
+                            for start in (reader * 250_000..len).step_by(750_000) {
+                                for at in (start..start + 250_000).step_by(125_000) {
+                                    pair.iter().for_each(|object| check(pool, object, at..at + 125_000));
                                     assert!(pool.blocks.lock().places() <= limit, "more than there is room for");
                                 }
                             }
@@ -145,6 +151,21 @@ fn many_readers_share_the_least_room() {
             });
         });
     }
+}
+
+/// All places are being filled for nobody when the reader comes, and nothing but their end makes room for it.
+#[test]
+fn a_reader_gets_the_place_of_what_nobody_wants_any_more() {
+    within_a_minute(|| {
+        let store = Arc::new(Counting { slow: Duration::from_millis(20), ..Counting::default() });
+        let (pool, objects) = pool(&store, 0, 600_000, 5, SMALLEST_BLOCK);
+        for (number, object) in objects[..4].iter().enumerate() {
+            pool.expect(object, 0..SMALLEST_BLOCK);
+            wait_until("its place taken", || pool.blocks.lock().places() > number);
+        }
+        objects[..4].iter().for_each(|object| pool.release(object));
+        check(&pool, &objects[4], 0..SMALLEST_BLOCK);
+    });
 }
 
 #[test]
