@@ -177,7 +177,7 @@ mod tests {
 
     fn line(order: u64, state: &str) -> String {
         format!(
-            r#"{{"step":0,"rank":0,"order":{order},"op":"a","tensor":"\\"state\\":\\"agrees\\"","kind":"input","state":"{state}","metrics":{{"m{order}":1.0}},"baseline":null,"candidate":null}}"#
+            r#"{{"step":0,"rank":0,"order":{order},"op":"a","tensor":"\"state\":\"agrees\"","kind":"input","state":"{state}","metrics":{{"m{order}":1.0}},"baseline":null,"candidate":null}}"#
         )
     }
 
