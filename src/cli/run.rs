@@ -92,8 +92,9 @@ fn judge_and_tell(
     let mut warnings = Vec::new();
     let complete = |outcome: &mut Outcome, from: &gate::Surroundings<'_>| {
         outcome.result.source = source(&surroundings.place);
-        if let Some(recording) = Recording::of(&args.history, &request.policy, &surroundings.place) {
-            warnings = recording.complete(outcome, &request.policy, from);
+        let (policy, place) = (&request.policy, &surroundings.place);
+        if let Some(recording) = Recording::of(&args.history, policy, place, &args.common.fetching) {
+            warnings = recording.complete(outcome, policy, from.manifest);
         }
     };
     let judged = judge::evaluate(&args.common, &request, &templates, look, complete)?;

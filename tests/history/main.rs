@@ -4,4 +4,5 @@
 mod branch;
 mod folder;
 mod nights;
+mod records;
 mod support;
