@@ -7,8 +7,9 @@ use std::path::Path;
 use clap::Args;
 use jiff::Timestamp;
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::fetch::Fetcher;
 use precision_gate::fetch::shelf::commits_between;
-use precision_gate::gate::Surroundings;
+use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::history::{Moment, record};
 use precision_gate::history::record::Record;
 use precision_gate::history::records::{Reading, Records};
@@ -20,6 +21,7 @@ use precision_gate::publish::event::Place;
 use precision_gate::report::Judged;
 
 use super::baseline;
+use super::fetching::FetchArgs;
 
 pub(crate) use commands::{HistoryArgs, run};
 
@@ -53,35 +55,42 @@ pub(crate) struct Recording<'a> {
     policy: &'a HistoryPolicy,
     location: &'a str,
     place: &'a Place,
+    /// Of its own: what it cannot have is no failure of the run.
+    fetcher: Fetcher,
 }
 
 impl<'a> Recording<'a> {
-    /// The history that flags or the policy name.
-    pub(crate) fn of(flags: &'a HistoryFlags, policy: &'a Policy, place: &'a Place) -> Option<Self> {
+    /// The history that flags or the policy name. A fork's job has no credentials for the policy's.
+    pub(crate) fn of(
+        flags: &'a HistoryFlags,
+        policy: &'a Policy,
+        place: &'a Place,
+        fetching: &FetchArgs,
+    ) -> Option<Self> {
         let policy = &policy.history;
-        let location = flags.history.as_deref().or(policy.location.as_deref()).filter(|_| !flags.no_history)?;
-        Some(Self { flags, policy, location, place })
+        let named = policy.location.as_deref().filter(|_| !flags.no_history && !place.from_fork);
+        let location = flags.history.as_deref().or(named)?;
+        Some(Self { flags, policy, location, place, fetcher: fetching.fetcher() })
     }
 
     /// Whether the run adds a record. That of a pull request judges code which is not merged, and is no part of a suite's
     /// history unless the command line says so.
     fn writes(&self) -> bool {
-        let is_pull_request = self.place.from_fork || !self.place.base_commit.is_empty();
-        self.flags.history.is_some() || !is_pull_request
+        self.flags.history.is_some() || self.place.base_commit.is_empty()
     }
 
     /// Puts what the history says into the result and adds the run to it. What could not be done is a warning: a history
     /// changes no verdict.
-    pub(crate) fn complete(&self, judged: &mut Judged, policy: &Policy, from: &Surroundings<'_>) -> Vec<Error> {
+    pub(crate) fn complete(&self, judged: &mut Judged, policy: &Policy, manifest: Option<&Manifest>) -> Vec<Error> {
         let moment = Moment {
             suite: self.flags.suite.as_ref().unwrap_or(&self.policy.suite),
             time: now(self.flags.at),
             run: &self.place.run_url,
-            manifest: from.manifest,
+            manifest,
             versions: &self.flags.versions,
         };
         let current = record(judged, policy, &moment);
-        let shelf = match from.fetcher.shelf(self.location) {
+        let shelf = match self.fetcher.shelf(self.location) {
             Ok(shelf) => shelf,
             Err(error) => return vec![unkept(&error)],
         };
@@ -114,7 +123,7 @@ impl<'a> Recording<'a> {
             let root = if self.place.root.is_empty() { "." } else { &self.place.root };
             let green = &since.green.as_ref()?.commit;
             let (total, list) = commits_between(Path::new(root), green, &since.red.commit, MOST_COMMITS)?;
-            let list = list.into_iter().map(|commit| Commit { id: commit.id, subject: commit.subject }).collect();
+            let list = list.into_iter().map(|(id, subject)| Commit { id, subject }).collect();
             Some(Commits { total, list })
         });
         summary

@@ -92,8 +92,9 @@ fn judge_and_tell(
     let mut warnings = Vec::new();
     let complete = |judged: &mut Judged, from: &gate::Surroundings<'_>| {
         judged.result.source = source(&surroundings.place);
-        if let Some(recording) = Recording::of(&args.history, &request.policy, &surroundings.place) {
-            warnings = recording.complete(judged, &request.policy, from);
+        let (policy, place) = (&request.policy, &surroundings.place);
+        if let Some(recording) = Recording::of(&args.history, policy, place, &args.common.fetching) {
+            warnings = recording.complete(judged, policy, from.manifest);
         }
     };
     let judged = judge::evaluate(&args.common, &request, &templates, look, complete)?;

@@ -183,7 +183,10 @@ impl Fetcher {
     }
 
     /// The bucket that a location lies in, and the key there.
-    fn bucket<'a>(&self, location: &'a Location) -> Result<(Arc<Bucket>, &'a BucketLocation)> {
+    ///
+    /// # Errors
+    /// `Usage` where it lies in none.
+    pub(super) fn bucket<'a>(&self, location: &'a Location) -> Result<(Arc<Bucket>, &'a BucketLocation)> {
         let environment = &self.settings.environment;
         let (at, operator, scheme, credentials) = match location {
             Location::S3(at) => (at, s3::operator(at, environment)?, "s3", s3::CREDENTIALS),
@@ -222,16 +225,14 @@ impl Fetcher {
         }
     }
 
-    /// Writes an object, unless one of that name is there.
-    pub(super) fn put(&self, location: &Location, bytes: &[u8]) -> Result<()> {
-        let (bucket, at) = self.bucket(location)?;
-        self.online()?.background.wait_for(bucket.put(&at.key, bytes, &self.settings.retry))
+    /// Does `work` on the network's threads while this one waits.
+    pub(super) fn wait_for<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.online()?.background.wait_for(work)
     }
 
-    /// Removes an object; one that is not there is no error.
-    pub(super) fn remove(&self, location: &Location) -> Result<()> {
-        let (bucket, at) = self.bucket(location)?;
-        self.online()?.background.wait_for(bucket.remove(&at.key, &self.settings.retry))
+    /// How often and how patiently requests are repeated.
+    pub(super) fn retry(&self) -> &Retry {
+        &self.settings.retry
     }
 
     fn http(&self, at: &HttpLocation, shown: String, progress: &dyn Progress) -> Result<Opened> {

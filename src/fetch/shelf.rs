@@ -8,7 +8,7 @@ mod bucket;
 mod folder;
 mod git;
 
-pub use git::{Commit, commits_between};
+pub use git::commits_between;
 
 pub(super) use branch::Branch;
 pub(super) use bucket::BucketShelf;

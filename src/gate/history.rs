@@ -12,9 +12,8 @@ use crate::gate::baseline::manifest::Manifest;
 use crate::gate::discover::Inventory;
 use crate::history::record::{Baseline, Case, Culprit, Facts, Found, LAYOUT, Measure, Record};
 use crate::judge::config::watched_names;
-use crate::judge::finding::RuleOutcome;
 use crate::judge::number::Number;
-use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
+use crate::judge::unit::{Check, ConfigItem, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
 use crate::redact::Redactor;
@@ -121,6 +120,13 @@ fn findings(result: &GateResult) -> BTreeMap<String, Found> {
     found
 }
 
+/// A count as a measure of its unit.
+fn count(of_unit: &Measure, rule: &str, count: u64) -> Measure {
+    #[allow(clippy::cast_precision_loss, reason = "no run compares 2^53 values")]
+    let value = Some(Number(count as f64));
+    Measure { rule: rule.to_owned(), value, ..of_unit.clone() }
+}
+
 fn blocks(verdict: Verdict) -> bool {
     verdict >= Verdict::Incomplete
 }
@@ -158,14 +164,20 @@ impl Clean {
     }
 
     fn measures(&self, check: &Check) -> Vec<Measure> {
-        let of_item =
-            |item: &ConfigItem| self.count(check.id, &item.name, "findings", item.findings as u64, item.verdict);
+        let of_item = |item: &ConfigItem| {
+            count(&self.unmeasured(check.id, &item.name, item.verdict), "findings", item.findings as u64)
+        };
         let items = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).map(of_item);
         items.chain(check.units.iter().flat_map(|unit| self.of_unit(check.id, unit))).collect()
     }
 
+    /// A measure of a unit, without rule and value.
+    fn unmeasured(&self, check: CheckId, unit: &str, verdict: Verdict) -> Measure {
+        Measure { check, unit: self.text(unit), rule: String::new(), value: None, warn: None, fail: None, verdict }
+    }
+
     fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<Measure> {
-        let (name, verdict) = (unit.name(), unit.verdict());
+        let of_unit = self.unmeasured(check, &unit.name(), unit.verdict());
         let counts: Vec<(&str, u64)> = match unit {
             Unit::Dump(unit) => vec![
                 ("compared", unit.compared),
@@ -182,49 +194,33 @@ impl Clean {
             ],
             Unit::Curve(unit) => vec![("paired", unit.paired)],
         };
-        let rules = unit.rules().iter().map(|outcome| self.of_rule(check, &name, outcome));
-        let counts = counts.into_iter().map(|(rule, count)| self.count(check, &name, rule, count, verdict));
+        let rules = unit.rules().iter().map(|outcome| Measure {
+            rule: self.text(&outcome.rule),
+            value: outcome.value,
+            warn: outcome.warn,
+            fail: outcome.fail,
+            verdict: outcome.verdict,
+            ..of_unit.clone()
+        });
         let culprit = match unit {
-            Unit::Dump(unit) => self.of_culprit(&name, unit),
-            _ => Vec::new(),
+            Unit::Dump(unit) => unit.culprit.as_ref(),
+            _ => None,
         };
+        let culprit = culprit.map(|culprit| self.of_culprit(&of_unit, &culprit.metrics)).unwrap_or_default();
+        let counts = counts.into_iter().map(|(rule, number)| count(&of_unit, rule, number));
         rules.chain(counts).chain(culprit).collect()
     }
 
     /// The numbers of a unit's culprit: `culprit_error`, `culprit_received` ...; its noise limit is the limit of its error.
-    fn of_culprit(&self, name: &str, unit: &DumpUnit) -> Vec<Measure> {
-        let Some(culprit) = &unit.culprit else { return Vec::new() };
-        let limit = culprit.metrics.get("limit").copied();
-        let metrics = culprit.metrics.iter().filter(|(metric, _)| *metric != "limit");
+    fn of_culprit(&self, of_unit: &Measure, metrics: &BTreeMap<String, Number>) -> Vec<Measure> {
+        let limit = metrics.get("limit").copied();
         let measure = |(metric, value): (&String, &Number)| Measure {
-            check: CheckId::Dump,
-            unit: self.text(name),
             rule: format!("culprit_{}", self.text(metric)),
             value: Some(*value),
-            warn: None,
             fail: limit.filter(|_| metric == "error"),
-            verdict: unit.verdict,
+            ..of_unit.clone()
         };
-        metrics.map(measure).collect()
-    }
-
-    fn of_rule(&self, check: CheckId, unit: &str, outcome: &RuleOutcome) -> Measure {
-        let RuleOutcome { rule, value, warn, fail, verdict, .. } = outcome;
-        Measure {
-            check,
-            unit: self.text(unit),
-            rule: self.text(rule),
-            value: *value,
-            warn: *warn,
-            fail: *fail,
-            verdict: *verdict,
-        }
-    }
-
-    fn count(&self, check: CheckId, unit: &str, rule: &str, count: u64, verdict: Verdict) -> Measure {
-        #[allow(clippy::cast_precision_loss, reason = "no run compares 2^53 values")]
-        let value = Some(Number(count as f64));
-        Measure { check, unit: self.text(unit), rule: rule.into(), value, warn: None, fail: None, verdict }
+        metrics.iter().filter(|(metric, _)| *metric != "limit").map(measure).collect()
     }
 
     /// What blocks: of each unit its rules that do, else its culprit's code, else itself; findings of checks of which no

@@ -68,7 +68,7 @@ pub struct Since {
     pub red: Past,
 }
 
-/// Commits of a range.
+/// Commits of a range, as far as they are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Commits {
     /// How many there are.
@@ -140,8 +140,7 @@ impl<'a> Row<'a> {
                 ended = Some(record);
                 break;
             }
-            // Cases of the current run are kept: they outlive the records' own.
-            row.cases.retain(|case| again.contains(case));
+            row.cases = again;
             row.length += 1;
             row.first = Some(record);
         }

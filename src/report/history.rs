@@ -53,9 +53,9 @@ pub struct ChangeRow {
     pub what: Value,
     /// Which one; empty where there is only one.
     pub name: String,
-    /// What it was; empty where it was not known.
+    /// What it was; `-` where it was not known.
     pub before: String,
-    /// What it became; empty where it is not known.
+    /// What it became; `-` where it is not known.
     pub after: String,
 }
 
@@ -123,7 +123,11 @@ fn change_row(change: &Change, writer: &Writer) -> Result<ChangeRow> {
         ChangeKind::Limit => "change_limit",
         ChangeKind::Tool => "change_tool",
     };
-    let shown = |text: &str| if change.kind == ChangeKind::Commit { short(text) } else { text.to_owned() };
+    let shown = |text: &str| match change.kind {
+        _ if text.is_empty() => "-".to_owned(),
+        ChangeKind::Commit => short(text),
+        _ => text.to_owned(),
+    };
     Ok(ChangeRow {
         what: safe(writer.word(key)?),
         name: change.name.clone(),

@@ -4,5 +4,6 @@
 mod branch;
 mod folder;
 mod nights;
+mod records;
 mod support;
 mod thirty_nights;

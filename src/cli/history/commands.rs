@@ -114,7 +114,10 @@ impl CommonArgs {
                 .with_help("pass --history, or set `history: {location: …}` in the policy file")
         })?;
         let records = Records::new(fetcher.shelf(&location)?);
-        let listing = records.list(self.suite.as_ref())?;
+        let listing = records.list(self.suite.as_ref()).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => error.with_help("no run has kept a record there yet; `run --history` does"),
+            _ => error,
+        })?;
         Ok((records, listing))
     }
 }

@@ -17,6 +17,8 @@ use crate::fetch::{FileEntry, Files, Memory, Source};
 /// Pushes that may be rejected because others were faster. With each, one of them has written; more parallel jobs than this
 /// on one branch belong into a bucket.
 const MOST_RACES: u32 = 40;
+/// Largest file that is read from a branch: it is held in memory.
+const LARGEST: u64 = 64 << 20;
 /// Kept out of the pipelines that pushes start.
 const NO_PIPELINE: &str = "[skip ci]";
 /// What to do where a branch does not serve.
@@ -262,10 +264,14 @@ impl Files for BranchFiles {
         &[]
     }
 
-    /// Reads the file as a whole: records are small, and their length is known before.
+    /// Reads the file as a whole, as git gives it.
     fn open(&self, path: &str) -> Result<Source> {
         let absent = || Error::new(ErrorKind::NotFound, path, "is not in the branch");
         let blob = self.blobs.iter().find(|blob| blob.entry.path == path).ok_or_else(absent)?;
+        if blob.entry.len > LARGEST {
+            let message = format!("{} bytes, and files of a branch are read up to {LARGEST}", blob.entry.len);
+            return Err(Error::new(ErrorKind::LimitExceeded, path, message));
+        }
         let arguments = ["cat-file", "blob", &blob.id];
         let ran = self.git.run(&arguments, With::default())?;
         if ran.ok { Ok(Arc::new(Memory::new(path, ran.stdout))) } else { Err(failed(&arguments, &ran)) }

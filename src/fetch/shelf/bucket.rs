@@ -6,12 +6,16 @@ use super::Shelf;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::fetcher::Fetcher;
 use crate::fetch::location::{BucketLocation, Location};
+use crate::fetch::object::Bucket;
 use crate::fetch::{Files, Trust, progress};
 
 /// A prefix in a bucket of S3 or OBS.
 pub(in crate::fetch) struct BucketShelf<'a> {
     fetcher: &'a Fetcher,
     at: Location,
+    bucket: Arc<Bucket>,
+    /// The key that all others start with.
+    key: String,
     shown: String,
 }
 
@@ -19,28 +23,22 @@ impl<'a> BucketShelf<'a> {
     /// The prefix at `at`.
     ///
     /// # Errors
-    /// `Usage` where the location is none that can be written.
+    /// `Usage` where the location is none that can be written, and what keeps a bucket from being asked.
     pub(in crate::fetch) fn new(fetcher: &'a Fetcher, at: Location) -> Result<Self> {
         let shown = at.to_string();
-        match &at {
-            Location::S3(bucket) | Location::Obs(bucket) if bucket.digest.is_none() => Ok(Self { fetcher, at, shown }),
-            _ => Err(Error::new(ErrorKind::Usage, shown, "is no place that can be written")
-                .with_help("give a folder, s3://bucket/prefix, obs://bucket/prefix, or branch:NAME")),
+        if !matches!(&at, Location::S3(bucket) | Location::Obs(bucket) if bucket.digest.is_none()) {
+            return Err(Error::new(ErrorKind::Usage, shown, "is no place that can be written")
+                .with_help("give a folder, s3://bucket/prefix, obs://bucket/prefix, or branch:NAME"));
         }
+        let (bucket, prefix) = fetcher.bucket(&at)?;
+        let key = prefix.key.trim_end_matches('/').to_owned();
+        Ok(Self { fetcher, bucket, key, shown, at })
     }
 
-    /// The location of a file or folder in it.
-    fn below(&self, path: &str) -> Location {
-        let within = |bucket: &BucketLocation| {
-            let parts = [bucket.key.trim_end_matches('/'), path];
-            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            BucketLocation { key: parts.join("/"), ..bucket.clone() }
-        };
-        match &self.at {
-            Location::S3(bucket) => Location::S3(within(bucket)),
-            Location::Obs(bucket) => Location::Obs(within(bucket)),
-            other => other.clone(),
-        }
+    /// The key of a file or folder in it.
+    fn key(&self, path: &str) -> String {
+        let parts = [self.key.as_str(), path].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join("/")
     }
 }
 
@@ -50,14 +48,21 @@ impl Shelf for BucketShelf<'_> {
     }
 
     fn files(&self, folder: &str) -> Result<Arc<dyn Files>> {
-        Ok(self.fetcher.open_at(&self.below(folder), Trust::Any, &progress::Quiet)?.files)
+        let within = |bucket: &BucketLocation| BucketLocation { key: self.key(folder), ..bucket.clone() };
+        let at = match &self.at {
+            Location::Obs(bucket) => Location::Obs(within(bucket)),
+            Location::S3(bucket) => Location::S3(within(bucket)),
+            other => other.clone(),
+        };
+        Ok(self.fetcher.open_at(&at, Trust::Any, &progress::Quiet)?.files)
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.fetcher.put(&self.below(path), bytes)
+        self.fetcher.wait_for(self.bucket.put(&self.key(path), bytes, self.fetcher.retry()))
     }
 
     fn remove(&self, paths: &[String]) -> Result<()> {
-        paths.iter().try_for_each(|path| self.fetcher.remove(&self.below(path)))
+        let one = |path: &String| self.fetcher.wait_for(self.bucket.remove(&self.key(path), self.fetcher.retry()));
+        paths.iter().try_for_each(one)
     }
 }

@@ -33,7 +33,10 @@ impl Shelf for Folder {
     }
 
     fn files(&self, folder: &str) -> Result<Arc<dyn Files>> {
-        Ok(Arc::new(LocalFiles::open(&self.name(folder))?))
+        let name = self.name(folder);
+        // The help of an artifact's folder is not that of this one.
+        let files = LocalFiles::open(&name).map_err(|error| Error::new(error.kind(), &name, error.message()))?;
+        Ok(Arc::new(files))
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {

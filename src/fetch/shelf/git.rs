@@ -121,19 +121,11 @@ fn without_passwords(text: &str) -> String {
     text.split(' ').map(clean).collect::<Vec<_>>().join(" ")
 }
 
-/// A commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
-    /// Its name.
-    pub id: String,
-    /// The first line of its message; whoever wrote the commit wrote it.
-    pub subject: String,
-}
-
-/// The commits after `from` up to `to`, in the repository around `folder`: how many, and the newest `most`.
+/// The commits after `from` up to `to`, in the repository around `folder`: how many, and names and subjects of the newest
+/// `most`. Whoever wrote a commit wrote its subject.
 ///
 /// `None` where that cannot be told: no git, no repository, a clone that does not hold them, names of something else.
-pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Option<(u64, Vec<Commit>)> {
+pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Option<(u64, Vec<(String, String)>)> {
     let is_name = |text: &str| text.len() >= 7 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_name(from) || !is_name(to) {
         return None;
@@ -145,7 +137,7 @@ pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Opti
     let listed = git.text(&["log", &most, "--format=%H %s", "--no-color", &range], With::default()).ok()?;
     let commit = |line: &str| {
         let (id, subject) = line.split_once(' ').unwrap_or((line, ""));
-        Commit { id: id.to_owned(), subject: subject.to_owned() }
+        (id.to_owned(), subject.to_owned())
     };
     Some((total, listed.lines().map(commit).collect()))
 }

@@ -1,0 +1,67 @@
+//! What a record says of a run, over all fixtures.
+
+use std::path::Path;
+
+use precision_gate::gate::history::{Moment, record};
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::history::record::{Case, Record};
+use precision_gate::history::series::series_of;
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::policy::history::Suite;
+use precision_gate::verdict::CheckId;
+
+/// The record of judging both sides of a fixture.
+fn of(folder: &Path) -> Record {
+    let side = |name: &str| {
+        let packed = folder.join(format!("{name}.zip"));
+        let side = if packed.exists() { packed } else { folder.join(name) };
+        side.display().to_string()
+    };
+    let request = Request {
+        baseline: side("gpu"),
+        candidate: side("npu"),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy: Policy::default(),
+        matching: Matching::default(),
+    };
+    let outcome = gate::run(&request, &Quiet).expect("both sides are there");
+    let suite = Suite::default();
+    let time = "2026-11-21T02:00:00Z".parse().expect("a time");
+    record(&outcome, &request.policy, &Moment { suite: &suite, time, run: "", manifest: None, versions: &[] })
+}
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+#[test]
+fn every_blocking_run_names_its_case_and_every_record_comes_back() {
+    let mut blocked = 0;
+    for kind in ["loss", "dumps", "config-check"] {
+        for entry in std::fs::read_dir(fixture(kind)).expect("a folder").flatten().filter(|entry| entry.path().is_dir())
+        {
+            let made = of(&entry.path());
+            let name = entry.path().display().to_string();
+            assert_eq!(made.blocks(), !made.failing.is_empty(), "{name}: {:?}", made.failing);
+            let (path, bytes) = made.encode().expect("encoded");
+            let back = Record::decode(&path, &bytes).expect("decoded");
+            assert_eq!(back.encode().expect("encoded"), (path, bytes), "{name}");
+            blocked += usize::from(made.blocks());
+        }
+    }
+    assert!(blocked > 20, "{blocked}");
+}
+
+#[test]
+fn a_dump_is_known_by_its_unit_and_the_kind_of_its_culprit() {
+    let made = of(&fixture("dumps/gpt_bf16_tensor_layernorm_eps"));
+    let case = Case { check: CheckId::Dump, unit: "step 0".into(), rule: "output-diverges".into() };
+    assert_eq!(made.failing, [case]);
+    let series = series_of(std::slice::from_ref(&made));
+    let of_rule = |rule: &str| series.iter().find(|series| series.rule == rule).expect("measured");
+    assert!(of_rule("compared").points[0].value > 100.0);
+    let error = of_rule("culprit_error");
+    assert!(error.fail.is_some_and(|limit| error.points[0].value > limit), "{error:?}");
+    assert_eq!(made.culprit.map(|culprit| culprit.code), Some("output-diverges".into()));
+}
