@@ -11,6 +11,7 @@ pub(crate) mod publish;
 pub(crate) mod quick;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod signoff;
 pub(crate) mod tools;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use precision_gate::report::messages::Language;
 use publish::PublishArgs;
 use quick::{MergeArgs, QuickArgs};
 use run::RunArgs;
+use signoff::SignoffArgs;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
 #[derive(Debug, Parser)]
@@ -65,6 +67,11 @@ pub(crate) enum Command {
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
+    /// Sign off a release: one document from the results of all its suites, or what stands against it
+    #[command(
+        after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
+    )]
+    Signoff(Box<SignoffArgs>),
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
@@ -77,7 +84,7 @@ pub(crate) enum Command {
     /// Write a commented policy file from what lies in two folders
     #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
     Init(InitArgs),
-    /// Print a JSON Schema: of the policy file, of result.json, or of a line of operations.jsonl
+    /// Print a JSON Schema: of the policy file, of result.json, of a line of operations.jsonl, or of signoff.json
     #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
     Schema {
         /// Of what
@@ -128,6 +135,8 @@ pub(crate) enum SchemaOf {
     Result,
     /// A line of operations.jsonl
     Operation,
+    /// signoff.json
+    Signoff,
 }
 
 /// `report`

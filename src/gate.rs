@@ -129,8 +129,10 @@ pub fn run_by(
         || side::open(&request.candidate, Side::Candidate, opening),
     );
     let (mut baseline, mut candidate) = (baseline?, candidate?);
+    let mut verified = None;
     if !baseline.is_unknown() {
         let standing = baseline::check::findings(manifest, &baseline, &candidate, &request.policy, progress)?;
+        verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, request.policy.profile));
         baseline.about.extend(standing);
     }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
@@ -143,6 +145,7 @@ pub fn run_by(
         tables: vec![],
         required_unread: false,
     };
+    outcome.result.baseline.verified = verified;
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
     if general.findings.is_empty() {
@@ -229,6 +232,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         label: if label.is_empty() { fallback } else { label }.to_owned(),
         location: inventory.location().to_owned(),
         digest,
+        verified: None,
     };
     let (baseline_digest, candidate_digest) = rayon::join(|| baseline.digest(), || candidate.digest());
     let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
@@ -249,6 +253,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         next_dump: None,
         waived: Vec::new(),
         artifacts,
+        operations_digest: None,
     }
 }
 

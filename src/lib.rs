@@ -4,8 +4,8 @@
 //! The pipeline, one folder per stage, each importing only those before it:
 //!
 //! ```text
-//! fetch  →  read  →  pair  →  compare  →  judge  →  diagnose  →  report  →  publish
-//! bytes     records   pairs    numbers     verdicts   causes       documents   messages
+//! fetch  →  read  →  pair  →  compare  →  judge  →  diagnose  →  report  →  signoff  →  publish
+//! bytes     records   pairs    numbers     verdicts   causes       documents   release     messages
 //! ```
 //!
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
@@ -28,4 +28,5 @@ pub mod publish;
 pub mod read;
 pub mod redact;
 pub mod report;
+pub mod signoff;
 pub mod verdict;

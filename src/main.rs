@@ -11,7 +11,7 @@ use clap::{CommandFactory, Parser};
 use precision_gate::error::{Error, Result};
 use precision_gate::exit;
 
-use cli::{Cli, Command, baseline, config_pack, curves, inputs, judge, publish, quick, run, show, tools};
+use cli::{Cli, Command, baseline, config_pack, curves, inputs, judge, publish, quick, run, show, signoff, tools};
 
 fn main() -> ExitCode {
     let cli = match arguments() {
@@ -59,6 +59,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Noise(args) => curves::noise(&args),
         Command::Baseline(args) => baseline::run(args),
         Command::Selftest(args) => curves::selftest(&args),
+        Command::Signoff(args) => signoff::signoff(&args),
         Command::Report(args) => show::report(&args),
         Command::Publish(args) => publish::publish(&args),
         Command::NextDump(args) => show::next_dump(&args),

@@ -31,7 +31,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// What each top-level module may import, besides itself.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const GROUND: [&str; 3] = ["error", "dtype", "verdict"];
-    const STAGES: [(&str, &[&str]); 8] = [
+    const STAGES: [(&str, &[&str]); 9] = [
         ("fetch", &[]),
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
@@ -39,7 +39,8 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("judge", &["read", "pair", "compare", "policy", "redact"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "msprobe"]),
-        ("publish", &["fetch", "policy", "judge", "diagnose", "report"]),
+        ("signoff", &["fetch", "policy", "judge", "report"]),
+        ("publish", &["fetch", "policy", "judge", "diagnose", "report", "signoff"]),
     ];
     const BESIDE: [(&str, &[&str]); 8] = [
         ("redact", &["read"]),

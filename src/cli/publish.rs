@@ -1,6 +1,7 @@
 //! Publishing on the command line: its flags, the `publish` command, and what `run` does before and after judging.
 #![allow(clippy::print_stderr, reason = "what could not be published is told here")]
 
+pub(crate) mod attach;
 mod open;
 mod result;
 mod runner;

@@ -5,6 +5,7 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::judge::operation::OperationLine;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
+use precision_gate::signoff::Signoff;
 use precision_gate::{exit, gate, report};
 
 use super::{Cli, InitArgs, SchemaOf, show};
@@ -22,6 +23,7 @@ pub(crate) fn schema(of: SchemaOf) -> Result<u8> {
         SchemaOf::Config => schemars::schema_for!(Policy),
         SchemaOf::Result => schemars::schema_for!(report::GateResult),
         SchemaOf::Operation => schemars::schema_for!(OperationLine),
+        SchemaOf::Signoff => schemars::schema_for!(Signoff),
     };
     show::say(&format!("{:#}\n", schema.to_value()))?;
     Ok(exit::PASS)

@@ -13,6 +13,10 @@ pub struct Templates {
     pub summary: Template,
     /// `page.html.j2`
     pub page: Template,
+    /// `signoff.md.j2`
+    pub signoff: Template,
+    /// `signoff.html.j2`
+    pub signoff_page: Template,
 }
 
 impl Templates {
@@ -22,11 +26,13 @@ impl Templates {
         Self {
             summary: template("summary.md.j2", include_str!("../../templates/report/summary.md.j2")),
             page: template("page.html.j2", include_str!("../../templates/report/page.html.j2")),
+            signoff: template("signoff.md.j2", include_str!("../../templates/report/signoff.md.j2")),
+            signoff_page: template("signoff.html.j2", include_str!("../../templates/report/signoff.html.j2")),
         }
     }
 
     /// The names of all of them.
-    pub const FILES: [&'static str; 2] = ["summary.md.j2", "page.html.j2"];
+    pub const FILES: [&'static str; 4] = ["summary.md.j2", "page.html.j2", "signoff.md.j2", "signoff.html.j2"];
 
     /// The shipped ones, replaced by files of the same names in `folder`.
     pub fn with_folder(folder: &Path) -> Result<Self> {
@@ -40,7 +46,8 @@ impl Templates {
     /// The shipped ones, replaced by what `read` has for files of the same names in `folder`.
     pub fn with(folder: &Path, mut read: impl FnMut(&Path) -> Result<Option<String>>) -> Result<Self> {
         let mut templates = Self::shipped();
-        for template in [&mut templates.summary, &mut templates.page] {
+        let Self { summary, page, signoff, signoff_page } = &mut templates;
+        for template in [summary, page, signoff, signoff_page] {
             let path = folder.join(&template.name);
             if let Some(source) = read(&path)? {
                 *template = Template { name: path.display().to_string(), source, given: true };

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
+
 use super::messages::{self, Language};
 use super::templates::Templates;
 use super::{GateResult, Outcome};
@@ -33,9 +35,11 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     messages::fill(&mut outcome.result.findings, options.language)?;
     causes::fill(&mut outcome.result.diagnoses, options.language)?;
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
+    let mut hash = Sha256::new();
+    stream(options.out, "operations.jsonl", |out| operations(&outcome.operations, &mut Hashing { out, hash: &mut hash }))?;
+    outcome.result.operations_digest = Some(format!("sha256:{:x}", hash.finalize()));
     let json = serde_json::to_string_pretty(&outcome.result).map_err(internal)?;
     file(options.out, "result.json", (json + "\n").as_bytes())?;
-    stream(options.out, "operations.jsonl", |out| operations(&outcome.operations, out))?;
     for table in &outcome.tables {
         stream(options.out, &format!("{}.csv", table.name), |out| csv(table, out))?;
     }
@@ -97,6 +101,24 @@ fn operations(lines: &[OperationLine], out: &mut dyn Write) -> std::io::Result<(
     Ok(())
 }
 
+/// Hashes what passes through.
+struct Hashing<'a> {
+    out: &'a mut dyn Write,
+    hash: &'a mut Sha256,
+}
+
+impl Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let len = self.out.write(bytes)?;
+        self.hash.update(bytes.get(..len).unwrap_or_default());
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// Writes a file piece by piece: what grows with the run is never in memory twice.
 fn stream(folder: &Path, name: &str, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
     let path = folder.join(name);
@@ -108,7 +130,8 @@ fn stream(folder: &Path, name: &str, write: impl FnOnce(&mut dyn Write) -> std::
     all().map_err(|error| Error::io(path.display().to_string(), &error))
 }
 
-fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+/// Writes one file.
+pub(crate) fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let path = folder.join(name);
     let write = || fs::File::create(&path)?.write_all(bytes);
     write().map_err(|error| Error::io(path.display().to_string(), &error))
