@@ -6,6 +6,7 @@ pub(crate) mod curves;
 pub(crate) mod fetching;
 pub(crate) mod inputs;
 pub(crate) mod judge;
+pub(crate) mod pipelines;
 mod progress;
 pub(crate) mod publish;
 pub(crate) mod quick;
@@ -81,8 +82,10 @@ pub(crate) enum Command {
     /// Write the msprobe configuration that collects what is needed to see further than a result does
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
     NextDump(NextDumpArgs),
-    /// Write a commented policy file from what lies in two folders
-    #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
+    /// Write a commented policy file from what lies in two folders, or pipelines for every night and every release
+    #[command(
+        after_help = "Examples:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml\n  precision-gate init --nightly --release --forge github"
+    )]
     Init(InitArgs),
     /// Print a JSON Schema: of the policy file, of result.json, of a line of operations.jsonl, or of signoff.json
     #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
@@ -118,12 +121,15 @@ pub(crate) struct NextDumpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// The trusted run's folder
-    pub(crate) baseline: String,
+    #[arg(required_unless_present_any = ["nightly", "release"], requires = "candidate")]
+    pub(crate) baseline: Option<String>,
     /// The folder of the run to judge
-    pub(crate) candidate: String,
+    pub(crate) candidate: Option<String>,
     /// Today's date, for the example waiver [default: the current UTC date]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
+    #[command(flatten)]
+    pub(crate) pipelines: pipelines::PipelineArgs,
 }
 
 /// What a schema is of.

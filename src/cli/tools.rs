@@ -8,12 +8,15 @@ use precision_gate::policy::value::Date;
 use precision_gate::signoff::Signoff;
 use precision_gate::{exit, gate, report};
 
-use super::{Cli, InitArgs, SchemaOf, show};
+use super::{Cli, InitArgs, SchemaOf, pipelines, show};
 
 /// `precision-gate init`
 pub(crate) fn init(args: &InitArgs) -> Result<u8> {
+    let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
+        return pipelines::write(&args.pipelines);
+    };
     let policy = Policy { today: today(args.today.as_deref())?, ..Policy::default() };
-    show::say(&gate::init::policy_text(&args.baseline, &args.candidate, &policy)?)?;
+    show::say(&gate::init::policy_text(baseline, candidate, &policy)?)?;
     Ok(exit::PASS)
 }
 

@@ -49,6 +49,11 @@ impl Release {
         copied
     }
 
+    /// A folder with nothing in it.
+    pub(crate) fn empty() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
     fn judge() -> Self {
         let release = Self(tempfile::tempdir().expect("a folder"));
         fs::write(release.path("precision-gate.yml"), POLICY).expect("written");
