@@ -40,7 +40,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "msprobe"]),
         ("signoff", &["fetch", "policy", "judge", "report"]),
-        ("publish", &["fetch", "policy", "judge", "diagnose", "report", "signoff"]),
+        ("publish", &["fetch", "policy", "judge", "diagnose", "report"]),
     ];
     const BESIDE: [(&str, &[&str]); 8] = [
         ("redact", &["read"]),

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::error::{Error, Result};
 use precision_gate::exit;
 use precision_gate::policy::signoff::SignoffPolicy;
 use precision_gate::report::messages::Language;
 use precision_gate::signoff::check::{self, Request};
-use precision_gate::signoff::input::{self, Given, Loaded};
+use precision_gate::signoff::input::Results;
 use precision_gate::signoff::refusal::Refusal;
 use precision_gate::signoff::write::{self, Options};
 
@@ -89,15 +89,14 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     let request = Request { policy: &required, commit, approved_by: &args.approved_by, today, language };
     request.check()?;
     let templates = show::templates(args.templates.as_deref().or(policy.templates.as_deref()))?;
-    let (mut loaded, unread) = load(&args.results)?;
-    input::sort(&mut loaded, &required);
+    let results = Results::load(&args.results, &required)?;
     write::remove_earlier(&args.out)?;
-    let signoff = match check::assess(&loaded, &unread, &request) {
+    let signoff = match check::assess(&results, &request) {
         Ok(signoff) => signoff,
         Err(refusals) => return refuse(&refusals, language),
     };
     let options = Options { out: &args.out, languages: args.lang.list(), templates: &templates };
-    let written = write::all(&signoff, &loaded, &options)?;
+    let written = write::all(&signoff, &results.loaded, &options)?;
     if !args.quiet {
         let lines: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
         show::say(&lines)?;
@@ -111,20 +110,6 @@ fn required(args: &SignoffArgs, of_policy: SignoffPolicy) -> Result<SignoffPolic
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
     SignoffPolicy::parse(&name, &text)
-}
-
-/// Results that could be read, and why others could not. A path that is not there is bad usage.
-fn load(results: &[String]) -> Result<(Vec<Loaded>, Vec<(String, Error)>)> {
-    let (mut loaded, mut unread) = (Vec::new(), Vec::new());
-    for argument in results {
-        let given = Given::parse(argument)?;
-        match given.load() {
-            Ok(one) => loaded.push(one),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
-            Err(error) => unread.push((given.suite.to_string(), error)),
-        }
-    }
-    Ok((loaded, unread))
 }
 
 fn refuse(refusals: &[Refusal], language: Language) -> Result<u8> {

@@ -99,12 +99,7 @@ async fn github_release(release: &Release, client: &Client, root: &str) -> Resul
 }
 
 /// Uploads a file. An upload whose answer was lost is looked for; half of one is removed.
-async fn upload(
-    client: &Client,
-    (root, id): (&str, &Value),
-    address: &str,
-    file: &Attachment,
-) -> Result<(), Failure> {
+async fn upload(client: &Client, (root, id): (&str, &Value), address: &str, file: &Attachment) -> Result<(), Failure> {
     let call = Call {
         method: Method::Post,
         path: format!("?name={}", segment(&file.name)),
@@ -181,7 +176,8 @@ async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files:
         let body = json!({ "name": file.name, "url": url, "link_type": "other" });
         let call = Call::json("link a file from the release", Method::Post, links.clone(), body);
         let look = async || {
-            let list = client.send(&Call::get("list the release's links", format!("{links}?per_page=100"))).await?.json();
+            let list =
+                client.send(&Call::get("list the release's links", format!("{links}?per_page=100"))).await?.json();
             Ok(list.as_array().into_iter().flatten().find(|link| link["name"] == file.name.as_str()).cloned())
         };
         client.create(&call, look).await.map_err(told)?;

@@ -23,12 +23,12 @@ use super::client::{cause, http_client};
 use super::retry::{self, MOST_WAITING, Next};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::publish::{Key, WebhookShape};
+use crate::report::GateResult;
 use crate::report::escape::{self, Target};
 use crate::report::messages::Language;
 use crate::report::summary::{self, is_link};
 use crate::report::templates::Templates;
 use crate::report::writer::{Writer, safe};
-use crate::report::GateResult;
 use crate::verdict::Verdict;
 
 /// The variable with the address.
@@ -179,7 +179,13 @@ impl Hook {
         let headers = retry_after.map(|value| ("retry-after".to_owned(), value.to_owned())).into_iter().collect();
         let body = response.text().await.map_err(|error| cause(&error))?;
         let status = match refusal(self.shape, &body) {
-            Some(code) if status < 300 => if LIMITS.contains(&code) { 429 } else { 400 },
+            Some(code) if status < 300 => {
+                if LIMITS.contains(&code) {
+                    429
+                } else {
+                    400
+                }
+            }
             _ => status,
         };
         Ok(Answer { status, headers, body })
@@ -189,7 +195,11 @@ impl Hook {
         let (kind, said) = match sent {
             Ok(answer) if answer.is_success() => return Ok(()),
             Ok(answer) => {
-                let kind = if answer.status < 500 && answer.status != 429 { ErrorKind::Denied } else { ErrorKind::Unavailable };
+                let kind = if answer.status < 500 && answer.status != 429 {
+                    ErrorKind::Denied
+                } else {
+                    ErrorKind::Unavailable
+                };
                 (kind, format!("answered {} {}", answer.status, said(&answer)))
             }
             Err(error) => (ErrorKind::Unavailable, error),
@@ -275,7 +285,8 @@ mod tests {
         let (_, message) = hook(WebhookShape::Feishu, "https://x/hook", Some("s3cret")).signed(serde_json::json!({}));
         assert_eq!(message["timestamp"], "1700000000");
         assert_eq!(message["sign"], "IX3eHI0/v/Td7jqJ0ynSEK3Dq5JY3HUZeoeMgVZeZGo=");
-        let (address, message) = hook(WebhookShape::Dingtalk, "https://x/?t=1", Some("s3cret")).signed(serde_json::json!({}));
+        let (address, message) =
+            hook(WebhookShape::Dingtalk, "https://x/?t=1", Some("s3cret")).signed(serde_json::json!({}));
         assert_eq!(message, serde_json::json!({}));
         let wanted = "https://x/?t=1&timestamp=1700000000123&sign=Q%2FGu1K6gif%2F%2FXkCNhmmMXCz3dFOshDi118WieTgZpto%3D";
         assert_eq!(address.expose_secret(), wanted);

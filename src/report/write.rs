@@ -36,7 +36,9 @@ pub fn all(outcome: &mut Outcome, options: &Options<'_>) -> Result<()> {
     causes::fill(&mut outcome.result.diagnoses, options.language)?;
     fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
     let mut hash = Sha256::new();
-    stream(options.out, "operations.jsonl", |out| operations(&outcome.operations, &mut Hashing { out, hash: &mut hash }))?;
+    stream(options.out, "operations.jsonl", |out| {
+        operations(&outcome.operations, &mut Hashing { out, hash: &mut hash })
+    })?;
     outcome.result.operations_digest = Some(format!("sha256:{:x}", hash.finalize()));
     let json = serde_json::to_string_pretty(&outcome.result).map_err(internal)?;
     file(options.out, "result.json", (json + "\n").as_bytes())?;

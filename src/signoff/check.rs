@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::input::Loaded;
+use super::input::{Loaded, Results, Unread};
 use super::refusal::Refusal;
 use super::{Approval, Demands, SCHEMA_VERSION, Signoff, Suite};
 use crate::error::{Error, ErrorKind, Result};
@@ -48,20 +48,22 @@ impl Request<'_> {
         if names.len() < suites.len() {
             return wrong("a suite is listed twice", "give each suite a name of its own");
         }
-        let is_commit =
-            |text: &str| text.len() >= LEAST_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_commit = |text: &str| text.len() >= LEAST_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         match self.commit {
-            Some(commit) if !is_commit(commit) => Err(Error::new(ErrorKind::Usage, "commit", format!("`{commit}` is none"))
-                .with_help(format!("give at least {LEAST_DIGITS} hexadecimal digits of it"))),
+            Some(commit) if !is_commit(commit) => {
+                Err(Error::new(ErrorKind::Usage, "commit", format!("`{commit}` is none"))
+                    .with_help(format!("give at least {LEAST_DIGITS} hexadecimal digits of it")))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// Signs off, or says what is against it. `loaded` is sorted, `unread` what could not be read.
-pub fn assess(loaded: &[Loaded], unread: &[(String, Error)], request: &Request<'_>) -> Result<Signoff, Vec<Refusal>> {
-    let mut refusals: Vec<Refusal> = unread.iter().map(unreadable).collect();
-    refusals.extend(missing(loaded, unread, request));
+/// Signs off, or says what is against it.
+pub fn assess(results: &Results, request: &Request<'_>) -> Result<Signoff, Vec<Refusal>> {
+    let loaded = &results.loaded;
+    let mut refusals: Vec<Refusal> = results.unread.iter().map(unreadable).collect();
+    refusals.extend(missing(results, request));
     refusals.extend(twice(loaded));
     for one in loaded {
         refusals.extend(of_suite(one, request).into_iter().map(|refusal| refusal.with("suite", one.suite.as_str())));
@@ -71,13 +73,13 @@ pub fn assess(loaded: &[Loaded], unread: &[(String, Error)], request: &Request<'
     if refusals.is_empty() { Ok(signoff(loaded, request)) } else { Err(refusals) }
 }
 
-fn unreadable((suite, error): &(String, Error)) -> Refusal {
-    Refusal::new("unreadable").with("suite", suite.as_str()).with("error", error.to_string())
+fn unreadable(unread: &Unread) -> Refusal {
+    Refusal::new("unreadable").with("suite", unread.suite.as_str()).with("error", unread.error.to_string())
 }
 
-fn missing(loaded: &[Loaded], unread: &[(String, Error)], request: &Request<'_>) -> Vec<Refusal> {
-    let there: BTreeSet<&str> =
-        loaded.iter().map(|one| one.suite.as_str()).chain(unread.iter().map(|(suite, _)| suite.as_str())).collect();
+fn missing(results: &Results, request: &Request<'_>) -> Vec<Refusal> {
+    let loaded = results.loaded.iter().map(|one| one.suite.as_str());
+    let there: BTreeSet<&str> = loaded.chain(results.unread.iter().map(|one| one.suite.as_str())).collect();
     let names = request.policy.suites.iter().map(|demand| demand.name.as_str());
     names.filter(|name| !there.contains(name)).map(|name| Refusal::new("suite-missing").with("suite", name)).collect()
 }
@@ -103,7 +105,8 @@ fn twice(loaded: &[Loaded]) -> Vec<Refusal> {
 
 fn of_suite(loaded: &Loaded, request: &Request<'_>) -> Vec<Refusal> {
     let result = &loaded.result;
-    let mut refusals: Vec<Refusal> = demand_of(&loaded.suite, request.policy).map_or_else(Vec::new, |d| demanded(result, d));
+    let mut refusals: Vec<Refusal> =
+        demand_of(&loaded.suite, request.policy).map_or_else(Vec::new, |d| demanded(result, d));
     refusals.extend(verdict(result, request.language));
     refusals.extend(age(result, request));
     if request.policy.baselines == BaselineDemand::Verified && result.baseline.verified.is_none() {
@@ -150,10 +153,8 @@ fn verdict(result: &GateResult, language: Language) -> Option<Refusal> {
         return Some(Refusal::new("not-passed").with("why", why));
     }
     let passed = result.checks.iter().any(|check| check.verdict == Verdict::Pass);
-    (implied != Verdict::Pass || !passed).then(|| {
-        let implied = if passed { implied } else { Verdict::Incomplete };
-        Refusal::new("inconsistent").with("implied", implied.as_str())
-    })
+    let implied = if passed { implied } else { implied.max(Verdict::Incomplete) };
+    (implied != Verdict::Pass).then(|| Refusal::new("inconsistent").with("implied", implied.as_str()))
 }
 
 fn age(result: &GateResult, request: &Request<'_>) -> Option<Refusal> {
@@ -163,7 +164,9 @@ fn age(result: &GateResult, request: &Request<'_>) -> Option<Refusal> {
     };
     let days = request.today.days_since(judged);
     match u64::try_from(days) {
-        Err(_) => Some(Refusal::new("from-future").with("date", result.today.as_str()).with("today", request.today.to_string())),
+        Err(_) => Some(
+            Refusal::new("from-future").with("date", result.today.as_str()).with("today", request.today.to_string()),
+        ),
         Ok(days) if days > u64::from(limit) => {
             let ages = Refusal::new("too-old").with("days", days).with("limit", u64::from(limit));
             Some(ages.with("date", result.today.as_str()))
@@ -196,11 +199,15 @@ fn commits(loaded: &[Loaded], request: &Request<'_>) -> Vec<Refusal> {
         .filter(|one| of(one).is_none_or(|commit| commit.is_empty()))
         .map(|one| Refusal::new("no-commit").with("suite", one.suite.as_str()))
         .collect();
-    let known = loaded.iter().filter_map(|one| Some((one.suite.as_str(), of(one).filter(|commit| !commit.is_empty())?)));
+    let known =
+        loaded.iter().filter_map(|one| Some((one.suite.as_str(), of(one).filter(|commit| !commit.is_empty())?)));
     if let Some(wanted) = request.commit.map(str::to_ascii_lowercase) {
         let others = known.filter(|(_, commit)| !commit.starts_with(&wanted));
         refusals.extend(others.map(|(suite, commit)| {
-            Refusal::new("other-commit").with("suite", suite).with("found", short(&commit)).with("wanted", short(&wanted))
+            Refusal::new("other-commit")
+                .with("suite", suite)
+                .with("found", short(&commit))
+                .with("wanted", short(&wanted))
         }));
         return refusals;
     }

@@ -39,6 +39,45 @@ pub struct Loaded {
     pub files: Vec<FileRecord>,
 }
 
+/// A result that could not be read.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    /// The suite.
+    pub suite: String,
+    /// Why.
+    pub error: Error,
+}
+
+/// Everything that was given.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// Results, required suites first in the policy's order, then others by name.
+    pub loaded: Vec<Loaded>,
+    /// Damaged ones.
+    pub unread: Vec<Unread>,
+}
+
+impl Results {
+    /// Reads the results that `arguments` name.
+    ///
+    /// # Errors
+    /// `NotFound`, and what [`Given::parse`] gives; a damaged result is no error, it is refused among the others.
+    pub fn load(arguments: &[String], policy: &SignoffPolicy) -> Result<Self> {
+        let mut results = Self::default();
+        for argument in arguments {
+            let given = Given::parse(argument)?;
+            match given.load() {
+                Ok(one) => results.loaded.push(one),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Err(error),
+                Err(error) => results.unread.push(Unread { suite: given.suite.to_string(), error }),
+            }
+        }
+        let place = |suite: &str| policy.suites.iter().position(|demand| demand.name.as_str() == suite);
+        results.loaded.sort_by_cached_key(|one| (place(&one.suite).unwrap_or(usize::MAX), one.suite.clone()));
+        Ok(results)
+    }
+}
+
 impl Given {
     /// Reads `NAME=PATH`, or a path whose folder names the suite; of `precision-gate-out` the folder around it does. A
     /// folder stands for the `result.json` in it.
@@ -97,12 +136,6 @@ impl Loaded {
         let file = self.files.iter().find(|file| file.name.ends_with(OPERATIONS))?;
         Some(format!("sha256:{}", file.sha256))
     }
-}
-
-/// Required suites first, in the policy's order, then others by name.
-pub fn sort(loaded: &mut [Loaded], policy: &SignoffPolicy) {
-    let place = |suite: &str| policy.suites.iter().position(|demand| demand.name.as_str() == suite);
-    loaded.sort_by_cached_key(|one| (place(&one.suite).unwrap_or(usize::MAX), one.suite.clone()));
 }
 
 impl FileRecord {

@@ -95,7 +95,10 @@ fn a_release_of_gitlab_links_the_documents() {
         assert_eq!(names, FILES);
         let url = format!("{}/projects/1/packages/generic/precision-gate-signoff/v1.2.0/signoff.json", fake.base);
         assert_eq!(state.links[0].1, url);
-        assert_eq!(state.packages["precision-gate-signoff/v1.2.0/signoff.md"], gate.read("signoff/signoff.md").into_bytes());
+        assert_eq!(
+            state.packages["precision-gate-signoff/v1.2.0/signoff.md"],
+            gate.read("signoff/signoff.md").into_bytes()
+        );
     }
     fake.requests();
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::fake::github::HEAD;
 use crate::fake::{Asked, Brain, Fake, Reply, Wrong};
 use crate::gate::{Gate, Pair};
 
@@ -43,11 +44,24 @@ fn each_robot_gets_its_shape() {
         assert_eq!(*target, format!("/hook/{KEY}"));
         let said = |place: &str| message.pointer(place).and_then(Value::as_str).unwrap_or_default();
         assert!(said(title).contains("precision-gate nightly: fail"), "{shape}: {message:#}");
-        assert!(said(text).contains("Functional"), "{shape}: {message:#}");
+        assert!(said(text).contains("Torch.baddbmm.1.forward"), "{shape}: {message:#}");
     }
     let (robot, gate) = start();
     gate.run(Pair::Pass, &["--webhook", "json", "--webhook-on", "always", "--strict-publish", "--lang", "zh"]);
     assert_eq!(robot.state().0[0].1["verdict"], "pass");
+}
+
+#[test]
+fn a_message_leads_to_the_job() {
+    for shape in ["feishu", "dingtalk", "wecom", "slack", "json"] {
+        let (robot, _) = start();
+        let mut gate = Gate::on_github(&robot.base);
+        gate.set(&[("PRECISION_GATE_WEBHOOK", &format!("{}/hook/{KEY}", robot.base)), ("INPUT_PUBLISH", "false")]);
+        gate.run(Pair::Fail, &["--webhook", shape, "--strict-publish"]);
+        let message = robot.state().0[0].1.to_string();
+        assert!(message.contains("https://github.com/org/model/actions/runs/77"), "{shape}: {message}");
+        assert!(message.contains("org/model 111111111111") || message.contains(HEAD), "{shape}: {message}");
+    }
 }
 
 #[test]
@@ -75,10 +89,9 @@ fn signatures_limits_and_refusals() {
     robot.fail("POST", "/hook", 1, Wrong::Instead(limited));
     robot.fail("POST", "/hook", 1, Wrong::Instead(Reply::refusal(503, "later")));
     assert_eq!(gate.run(Pair::Fail, &["--webhook", "slack", "--strict-publish"]).code, 1);
-    for ended in [gate.run(Pair::Fail, &["--webhook", "wecom", "--dry-run", "--forge", "github", "--repo", "o/r"])] {
-        assert!(ended.stdout.contains("POST PRECISION_GATE_WEBHOOK\n"), "{ended:?}");
-        assert!(!ended.stdout.contains(KEY) && !ended.stderr.contains(KEY), "{ended:?}");
-    }
+    let ended = gate.run(Pair::Fail, &["--webhook", "wecom", "--dry-run", "--forge", "github", "--repo", "o/r"]);
+    assert!(ended.stdout.contains("POST PRECISION_GATE_WEBHOOK\n"), "{ended:?}");
+    assert!(!ended.stdout.contains(KEY) && !ended.stderr.contains(KEY), "{ended:?}");
     gate.set(&[("PRECISION_GATE_WEBHOOK", "")]);
     let ended = gate.run(Pair::Fail, &["--webhook", "slack"]);
     assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK is not set"), "{ended:?}");
@@ -110,7 +123,10 @@ fn hostile_text_stays_text_in_every_shape() {
     for (_, message) in &state.0 {
         let text = message.to_string();
         assert!(!text.contains('\u{202e}'), "{text}");
-        assert!(message["text"].as_str().is_none_or(|text| !text.contains("<!channel>")) || message["version"] == 1, "{text}");
+        assert!(
+            message["text"].as_str().is_none_or(|text| !text.contains("<!channel>")) || message["version"] == 1,
+            "{text}"
+        );
     }
 }
 

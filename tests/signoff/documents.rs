@@ -60,7 +60,10 @@ fn the_document_holds_what_a_reviewer_signs() {
     assert!(validator.is_valid(&signoff), "{:?}", validator.iter_errors(&signoff).next());
 
     for (name, words) in [
-        ("signoff/signoff.md", ["# Precision sign-off", "fails above", "Atlas 800", "bea", "until `2026-12-01`", "8x A100"]),
+        (
+            "signoff/signoff.md",
+            ["# Precision sign-off", "fails above", "Atlas 800", "bea", "until `2026-12-01`", "8x A100"],
+        ),
         ("signoff/signoff.zh.md", ["# 精度签核报告", "公式", "Atlas 800", "bea", "有效期至 `2026-12-01`", "8x A100"]),
         ("signoff/signoff.html", ["Precision sign-off", "data:image/png;base64,", "carl", "bea", "cann", "Signature"]),
         ("signoff/signoff.zh.html", ["精度签核报告", "data:image/png;base64,", "carl", "bea", "cann", "签名"]),

@@ -61,7 +61,8 @@ impl Release {
             let runs = release.path(&format!("runs/{suite}"));
             copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(fixture), &runs);
             let promote = ["baseline", "promote", &format!("runs/{suite}/gpu"), "--name", suite, "--reason", "first"];
-            let facts = ["--approved-by", "carl", "--today", "2026-11-01", "--hardware", "8x A100", "--with", "cann=8.2"];
+            let facts =
+                ["--approved-by", "carl", "--today", "2026-11-01", "--hardware", "8x A100", "--with", "cann=8.2"];
             assert_eq!(release.run(&[&promote[..], &facts].concat()).code, 0);
             let (baseline, candidate) = (format!("baseline:{suite}"), format!("runs/{suite}/npu"));
             let out = format!("results/{suite}");

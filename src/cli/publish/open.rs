@@ -141,15 +141,18 @@ impl<'a> Publishing<'a> {
     /// Tells a chat; what goes wrong is a warning.
     fn tell_webhook(&mut self, shape: WebhookShape, story: &Story<'_>) -> Result<()> {
         let place = &self.surroundings.place;
-        let message = webhook::message(shape, &webhook::Text {
-            result: story.result,
-            language: self.settings.language,
-            templates: story.templates,
-            key: &self.settings.key,
-            repository: &place.repository,
-            commit: &place.commit,
-            run_url: &place.run_url,
-        })?;
+        let message = webhook::message(
+            shape,
+            &webhook::Text {
+                result: story.result,
+                language: self.settings.language,
+                templates: story.templates,
+                key: &self.settings.key,
+                repository: &place.repository,
+                commit: &place.commit,
+                run_url: &place.run_url,
+            },
+        )?;
         if self.flags.dry_run {
             return show::say(&format!("POST {}\n{message:#}\n", webhook::ADDRESS));
         }

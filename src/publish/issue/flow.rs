@@ -88,7 +88,9 @@ impl Desk {
         let created = self.client.create(&tracker.create_issue(&words.title, &words.body), look).await?;
         let issue = tracker.read_issue(&created);
         // Without its label the next run would not find it.
-        if let Some(label) = issue.as_ref().filter(|issue| !issue.labelled).and_then(|it| tracker.label_issue(it.number)) {
+        if let Some(label) =
+            issue.as_ref().filter(|issue| !issue.labelled).and_then(|it| tracker.label_issue(it.number))
+        {
             self.client.send(&label).await?;
         }
         // The answer knows for sure who opened it.
@@ -108,9 +110,10 @@ impl Desk {
     async fn tell_of(&self, tracker: &dyn Tracker, number: u64, remark: &str) -> Result<(), Failure> {
         let look = async || {
             let items = self.pages(|page| tracker.remarks(number, page)).await?;
-            let said = items.into_iter().rev().find(|item| {
-                self.forge.read_comment(item).is_some_and(|comment| comment::says(&comment, remark))
-            });
+            let said = items
+                .into_iter()
+                .rev()
+                .find(|item| self.forge.read_comment(item).is_some_and(|comment| comment::says(&comment, remark)));
             Ok::<Option<Value>, Failure>(said)
         };
         self.client.create(&tracker.remark(number, remark), look).await.map(|_| ())

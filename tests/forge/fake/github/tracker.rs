@@ -46,7 +46,8 @@ impl GitHub {
             open: true,
             labels: vec!["precision-gate".into()],
         });
-        pull["pull_request"] = json!({ "url": "https://x", "html_url": "https://x", "diff_url": "https://x", "patch_url": "https://x" });
+        pull["pull_request"] =
+            json!({ "url": "https://x", "html_url": "https://x", "diff_url": "https://x", "patch_url": "https://x" });
         shown.push(pull);
         let page: usize = asked.query("page").and_then(|page| page.parse().ok()).unwrap_or(1);
         let size: usize = asked.query("per_page").and_then(|size| size.parse().ok()).unwrap_or(30);

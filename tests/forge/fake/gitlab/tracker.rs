@@ -54,7 +54,11 @@ impl GitLab {
                     self.issues[index].notes.push((author, said));
                 }
                 let notes: Vec<Value> = self.issues[index].notes.iter().zip(1..).map(note).collect();
-                if method == "POST" { Reply::json(201, &notes[notes.len() - 1]) } else { Reply::json(200, &notes.into()) }
+                if method == "POST" {
+                    Reply::json(201, &notes[notes.len() - 1])
+                } else {
+                    Reply::json(200, &notes.into())
+                }
             }
             ("GET", ["releases", tag, "assets", "links"]) if *tag == self.tag => Reply::json(200, &self.shown_links()),
             ("POST", ["releases", tag, "assets", "links"]) if *tag == self.tag => {
@@ -71,9 +75,7 @@ impl GitLab {
     }
 
     fn shown_links(&self) -> Value {
-        let link = |((name, url), id): (&(String, String), u64)| {
-            json!({ "id": id, "name": name, "url": url, "direct_asset_url": url, "link_type": "other" })
-        };
+        let link = |((name, url), id): (&(String, String), u64)| json!({ "id": id, "name": name, "url": url, "direct_asset_url": url, "link_type": "other" });
         self.links.iter().zip(1..).map(link).collect()
     }
 }
