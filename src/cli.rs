@@ -7,11 +7,13 @@ pub(crate) mod fetching;
 pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod judge;
+pub(crate) mod pipelines;
 mod progress;
 pub(crate) mod publish;
 pub(crate) mod quick;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod signoff;
 pub(crate) mod tools;
 
 use std::path::PathBuf;
@@ -25,6 +27,7 @@ use precision_gate::report::messages::Language;
 use publish::PublishArgs;
 use quick::{MergeArgs, QuickArgs};
 use run::RunArgs;
+use signoff::SignoffArgs;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
 #[derive(Debug, Parser)]
@@ -68,6 +71,11 @@ pub(crate) enum Command {
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
+    /// Sign off a release: one document from the results of all its suites, or what stands against it
+    #[command(
+        after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
+    )]
+    Signoff(Box<SignoffArgs>),
     /// Render the documents of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
@@ -77,10 +85,12 @@ pub(crate) enum Command {
     /// Write the msprobe configuration that collects what is needed to see further than a result does
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
     NextDump(NextDumpArgs),
-    /// Write a commented policy file from what lies in two folders
-    #[command(after_help = "Example:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml")]
+    /// Write a commented policy file from what lies in two folders, or pipelines for every night and every release
+    #[command(
+        after_help = "Examples:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml\n  precision-gate init --nightly --release --forge github"
+    )]
     Init(InitArgs),
-    /// Print a JSON Schema: of the policy file, of result.json, or of a line of operations.jsonl
+    /// Print a JSON Schema: of the policy file, of result.json, of a line of operations.jsonl, or of signoff.json
     #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
     Schema {
         /// Of what
@@ -114,14 +124,17 @@ pub(crate) struct NextDumpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// Location of the trusted run
-    pub(crate) baseline: String,
+    #[arg(required_unless_present_any = ["nightly", "release"], requires = "candidate")]
+    pub(crate) baseline: Option<String>,
     /// Location of the run to judge
-    pub(crate) candidate: String,
+    pub(crate) candidate: Option<String>,
     /// Today's date, for the example waiver [default: the current UTC date]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
     #[command(flatten)]
     pub(crate) fetching: fetching::FetchArgs,
+    #[command(flatten)]
+    pub(crate) pipelines: pipelines::PipelineArgs,
 }
 
 /// What a schema is of.
@@ -133,6 +146,8 @@ pub(crate) enum SchemaOf {
     Result,
     /// A line of operations.jsonl
     Operation,
+    /// signoff.json
+    Signoff,
 }
 
 /// `report`

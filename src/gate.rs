@@ -148,8 +148,10 @@ pub fn run_by(
         || side::open(&request.candidate, Side::Candidate, opening),
     );
     let (mut baseline, mut candidate) = (baseline?, candidate?);
+    let mut verified = None;
     if !baseline.is_unknown() {
         let standing = baseline::check::findings(manifest, &baseline, &candidate, &request.policy, progress)?;
+        verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, request.policy.profile));
         baseline.about.extend(standing);
     }
     if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
@@ -161,6 +163,7 @@ pub fn run_by(
         required_unread: false,
         facts: history::facts(&candidate, &request.policy),
     };
+    outcome.result.baseline.verified = verified;
     let mut sizes = Sizes::default();
     let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
     let mut verdicts = vec![verdict_of(&general.findings)];
@@ -246,6 +249,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         label: if label.is_empty() { fallback } else { label }.to_owned(),
         location: inventory.location().to_owned(),
         digest,
+        verified: None,
     };
     let (baseline_digest, candidate_digest) = rayon::join(|| baseline.digest(), || candidate.digest());
     let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
@@ -267,6 +271,7 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         waived: Vec::new(),
         history: None,
         artifacts,
+        operations_digest: None,
     }
 }
 

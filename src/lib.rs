@@ -4,8 +4,8 @@
 //! The pipeline, one folder per stage, each importing only those before it:
 //!
 //! ```text
-//! fetch  →  read  →  pair  →  compare  →  judge  →  diagnose  →  history  →  report  →  publish
-//! bytes     records   pairs    numbers     verdicts   causes       runs       documents   messages
+//! fetch  →  read  →  pair  →  compare  →  judge  →  diagnose  →  history  →  report  →  signoff  →  publish
+//! bytes     records   pairs    numbers     verdicts   causes       runs        documents   release    messages
 //! ```
 //!
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
@@ -29,4 +29,5 @@ pub mod publish;
 pub mod read;
 pub mod redact;
 pub mod report;
+pub mod signoff;
 pub mod verdict;

@@ -11,7 +11,9 @@ use clap::{CommandFactory, Parser};
 use precision_gate::error::{Error, Result};
 use precision_gate::exit;
 
-use cli::{Cli, Command, baseline, config_pack, curves, history, inputs, judge, publish, quick, run, show, tools};
+use cli::{
+    Cli, Command, baseline, config_pack, curves, history, inputs, judge, publish, quick, run, show, signoff, tools,
+};
 
 fn main() -> ExitCode {
     let cli = match arguments() {
@@ -60,6 +62,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Baseline(args) => baseline::run(args),
         Command::History(args) => history::run(&args),
         Command::Selftest(args) => curves::selftest(&args),
+        Command::Signoff(args) => signoff::signoff(&args),
         Command::Report(args) => show::report(&args),
         Command::Publish(args) => publish::publish(&args),
         Command::NextDump(args) => show::next_dump(&args),

@@ -11,6 +11,7 @@ pub mod dump;
 pub mod history;
 pub mod loss;
 pub mod publish;
+pub mod signoff;
 pub mod value;
 pub mod waiver;
 
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::verdict::{CheckId, Profile, Severity};
@@ -53,6 +55,8 @@ pub struct Policy {
     pub publish: publish::PublishPolicy,
     /// History of runs.
     pub history: history::HistoryPolicy,
+    /// What a release needs before it can be signed off.
+    pub signoff: signoff::SignoffPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     pub templates: Option<PathBuf>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
@@ -78,12 +82,7 @@ pub struct SidePolicy {
 impl Policy {
     /// Reads a policy file's text; messages call it `name`. `codes` are the finding codes there are.
     pub fn parse(name: &str, text: &str, codes: &[&str]) -> Result<Self> {
-        let policy: Self = serde_yaml::from_str::<Option<Self>>(text)
-            .map_err(|error| {
-                let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-                refuse(&format!("{name}{place}"), error)
-            })?
-            .unwrap_or_default();
+        let policy: Self = from_yaml(name, text)?;
         if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
             return Err(refuse(&locate(name, text, code), format!("severity: there is no finding code `{code}`")));
         }
@@ -94,6 +93,15 @@ impl Policy {
         }
         Ok(policy)
     }
+}
+
+/// Reads a policy, or a part of one; an empty text is the default.
+fn from_yaml<T: Default + DeserializeOwned>(name: &str, text: &str) -> Result<T> {
+    let read = serde_yaml::from_str::<Option<T>>(text).map_err(|error| {
+        let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
+        refuse(&format!("{name}{place}"), error)
+    });
+    Ok(read?.unwrap_or_default())
 }
 
 fn refuse(place: &str, message: impl std::fmt::Display) -> Error {

@@ -5,9 +5,13 @@
 //! status and pictures are settled with what is there already, so that repeats and races leave one of each. Forges differ
 //! in a [`forge::Forge`] each, which writes requests and reads answers; [`client`] sends them.
 //!
+//! Without a pull request (a night, a branch) an [`issue`] keeps a red suite in sight, and a [`webhook`] tells a chat;
+//! [`attach`] puts the documents of a sign-off beside a release.
+//!
 //! Environment, event file and token come in as arguments. A result from elsewhere (`publish RESULT.json`) is data: it is
 //! rendered again, and refused where its commit is not the head commit.
 
+pub mod attach;
 pub mod base;
 pub mod call;
 mod check;
@@ -20,12 +24,14 @@ pub mod forge;
 pub mod github;
 pub mod gitlab;
 mod image;
+pub mod issue;
 pub mod outputs;
 pub mod retry;
 pub mod session;
 pub mod status;
 mod sticky;
 pub mod watch;
+pub mod webhook;
 
 pub use session::{Session, Story};
 
@@ -33,7 +39,7 @@ use event::Target;
 use forge::{Forge, ForgeKind};
 use secrecy::SecretString;
 
-use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs};
+use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs, WebhookOn, WebhookShape};
 use crate::report::messages::Language;
 use event::{Environment, variable};
 
@@ -73,6 +79,12 @@ pub struct Settings {
     pub check: CheckMode,
     /// How pictures come into the comment.
     pub image: ImageMode,
+    /// Whether a red suite without a pull request has an issue.
+    pub issue: bool,
+    /// The chat or system that is told.
+    pub webhook: Option<WebhookShape>,
+    /// When it is told.
+    pub webhook_on: WebhookOn,
     /// What a check says of `warn`.
     pub warn: WarnAs,
     /// The login that the token writes as, where it cannot be asked for.

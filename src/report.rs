@@ -34,6 +34,8 @@ pub mod write;
 pub mod writer;
 pub mod xlsx;
 
+use std::collections::BTreeMap;
+
 use crate::judge::operation::OperationLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,6 +114,9 @@ pub struct GateResult {
     pub history: Option<Summary>,
     /// What was found in the two folders.
     pub artifacts: Vec<ArtifactRow>,
+    /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations_digest: Option<String>,
 }
 
 /// The program that wrote a result.
@@ -149,6 +154,38 @@ pub struct Run {
     pub location: String,
     /// Digest of what was judged.
     pub digest: String,
+    /// The manifest that it fits, where the run was held against one and fits; of the baseline only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+}
+
+/// That a baseline is the one its manifest describes, and what the manifest says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    /// The manifest's name.
+    pub manifest: String,
+    /// Digest of the manifest's text.
+    pub digest: String,
+    /// Whether every byte was read again (the release profile); else the digest of what is judged.
+    pub every_byte: bool,
+    /// Who took the baseline over.
+    pub approved_by: String,
+    /// When (`YYYY-MM-DD`).
+    pub approved_on: String,
+    /// Why.
+    pub reason: String,
+    /// Commit of the training code; empty where it was not recorded, as the next two.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
+    /// Digest of the container image.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub image: String,
+    /// The accelerators and their number.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hardware: String,
+    /// Versions by package or part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, String>,
 }
 
 /// One row of the table of what was found.

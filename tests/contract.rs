@@ -40,6 +40,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("history", &["fetch", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe"]),
+        ("signoff", &["fetch", "policy", "judge", "report"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
     const BESIDE: [(&str, &[&str]); 8] = [

@@ -1,13 +1,14 @@
 //! Publishing on the command line: its flags, the `publish` command, and what `run` does before and after judging.
 #![allow(clippy::print_stderr, reason = "what could not be published is told here")]
 
+pub(crate) mod attach;
 mod open;
 mod result;
 mod runner;
 mod trusted;
 
 use clap::{Args, ValueEnum};
-use precision_gate::policy::publish::{CheckMode, CommentMode, ImageMode, Key};
+use precision_gate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WebhookOn, WebhookShape};
 use precision_gate::publish::event::{self, Environment, Place};
 use precision_gate::publish::forge::ForgeKind;
 
@@ -48,6 +49,15 @@ pub(crate) struct PublishFlags {
     /// How pictures come into the comment [default: auto]
     #[arg(long, value_enum)]
     pub(crate) image: Option<ImageMode>,
+    /// Keep an issue while the gate blocks and there is no pull request: opened once, updated, closed when it is green again
+    #[arg(long)]
+    pub(crate) issue: bool,
+    /// Tell a chat; the address comes from PRECISION_GATE_WEBHOOK, a robot's secret from PRECISION_GATE_WEBHOOK_SECRET
+    #[arg(long, value_enum, value_name = "SHAPE")]
+    pub(crate) webhook: Option<WebhookShape>,
+    /// When the chat is told [default: alert]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub(crate) webhook_on: Option<WebhookOn>,
     /// The login that the token writes as, where the forge does not tell
     #[arg(long, value_name = "LOGIN")]
     pub(crate) author: Option<String>,

@@ -5,14 +5,18 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::judge::operation::OperationLine;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
+use precision_gate::signoff::Signoff;
 use precision_gate::{exit, gate, report};
 
-use super::{Cli, InitArgs, SchemaOf, show};
+use super::{Cli, InitArgs, SchemaOf, pipelines, show};
 
 /// `precision-gate init`
 pub(crate) fn init(args: &InitArgs) -> Result<u8> {
+    let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
+        return pipelines::write(&args.pipelines);
+    };
     let policy = Policy { today: today(args.today.as_deref())?, ..Policy::default() };
-    show::say(&gate::init::policy_text(&args.baseline, &args.candidate, &policy, &args.fetching.fetcher())?)?;
+    show::say(&gate::init::policy_text(baseline, candidate, &policy, &args.fetching.fetcher())?)?;
     Ok(exit::PASS)
 }
 
@@ -22,6 +26,7 @@ pub(crate) fn schema(of: SchemaOf) -> Result<u8> {
         SchemaOf::Config => schemars::schema_for!(Policy),
         SchemaOf::Result => schemars::schema_for!(report::GateResult),
         SchemaOf::Operation => schemars::schema_for!(OperationLine),
+        SchemaOf::Signoff => schemars::schema_for!(Signoff),
     };
     show::say(&format!("{:#}\n", schema.to_value()))?;
     Ok(exit::PASS)

@@ -24,6 +24,12 @@ pub struct PublishPolicy {
     pub image: Option<ImageMode>,
     /// What a check says of a `warn` verdict.
     pub warn: Option<WarnAs>,
+    /// Whether a suite that blocks without a pull request (every night) gets an issue, closed when it is green again.
+    pub issue: Option<bool>,
+    /// The chat or system that a webhook tells; its address comes from the environment alone.
+    pub webhook: Option<WebhookShape>,
+    /// When the webhook is told.
+    pub webhook_on: Option<WebhookOn>,
 }
 
 /// When the comment is written. An existing comment is updated in place, never doubled.
@@ -79,6 +85,33 @@ pub enum WarnAs {
     Success,
     /// Bad: it blocks where the check is required
     Failure,
+}
+
+/// What a webhook's messages look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookShape {
+    /// A robot of a Feishu or Lark group
+    Feishu,
+    /// A robot of a DingTalk group
+    Dingtalk,
+    /// A robot of a WeCom group
+    Wecom,
+    /// An incoming webhook of Slack, or of a system that takes the same
+    Slack,
+    /// Plain JSON, for a system of your own
+    Json,
+}
+
+/// When a webhook is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookOn {
+    /// Where the gate blocks
+    #[default]
+    Alert,
+    /// After every run
+    Always,
 }
 
 /// A name of 1 to 64 letters, digits, `.`, `_` and `-`.

@@ -47,6 +47,14 @@ pub enum Body {
         /// Its content.
         bytes: Vec<u8>,
     },
+    /// A file as it is.
+    Bytes {
+        /// Base address in place of the interface's own: GitHub takes files on another host. Whoever sets it has made sure
+        /// that the token may be sent there.
+        base: Option<String>,
+        /// Its content.
+        bytes: Vec<u8>,
+    },
 }
 
 /// One request. It holds no token: the client adds it.

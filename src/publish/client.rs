@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use octocrab::Octocrab;
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -58,8 +58,6 @@ impl Client {
     /// A client of the forge at `base`. Must be called inside a tokio runtime.
     pub fn new(kind: ForgeKind, base: &str, token: SecretString, seed: u64) -> Result<Self> {
         let token = checked(&token)?;
-        // Another part of the program may have chosen it before: then there is nothing to do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let transport = match kind {
             ForgeKind::Github | ForgeKind::Gitea => Transport::Octocrab(octocrab(base, &token)?),
             _ => Transport::Rest(rest(kind, &token)?),
@@ -163,7 +161,14 @@ impl Client {
     /// One try; an error says what broke.
     async fn once(&self, call: &Call) -> Result<Answer, String> {
         match &self.transport {
-            Transport::Octocrab(octocrab) => through_octocrab(octocrab, call).await,
+            Transport::Octocrab(octocrab) => match &call.body {
+                // octocrab sends its token to its own address only.
+                Body::Bytes { base, .. } => {
+                    let client = bearer(&self.token).map_err(|error| error.to_string())?;
+                    through_reqwest(&client, base.as_ref().unwrap_or(&self.base), call).await
+                }
+                _ => through_octocrab(octocrab, call).await,
+            },
             Transport::Rest(client) => through_reqwest(client, &self.base, call).await,
             Transport::Dry(calls) => {
                 calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(call.clone());
@@ -234,13 +239,25 @@ fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Client> {
         ForgeKind::Gitee => (AUTHORIZATION, format!("token {}", token.expose_secret())),
         _ => (HeaderName::from_static("private-token"), token.expose_secret().to_owned()),
     };
+    with_header(name, &value)
+}
+
+/// A client for what octocrab does not send.
+fn bearer(token: &SecretString) -> Result<reqwest::Client> {
+    with_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()))
+}
+
+fn with_header(name: HeaderName, value: &str) -> Result<reqwest::Client> {
     let mut value =
-        HeaderValue::from_str(&value).map_err(|_| Error::new(ErrorKind::Usage, "token", "fits no header"))?;
+        HeaderValue::from_str(value).map_err(|_| Error::new(ErrorKind::Usage, "token", "fits no header"))?;
     value.set_sensitive(true);
     http_client(HeaderMap::from_iter([(name, value)]))
 }
 
-fn http_client(headers: HeaderMap) -> Result<reqwest::Client> {
+/// A client that follows no redirects: a header with a token would travel along.
+pub(super) fn http_client(headers: HeaderMap) -> Result<reqwest::Client> {
+    // Another part of the program may have chosen it before: then there is nothing to do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("precision-gate/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers)
@@ -263,7 +280,7 @@ async fn through_octocrab(octocrab: &Octocrab, call: &Call) -> Result<Answer, St
     let json = match &call.body {
         Body::Json(json) => Some(json),
         Body::Empty => None,
-        Body::File { .. } => return Err("this forge takes no files".into()),
+        Body::File { .. } | Body::Bytes { .. } => return Err("this forge takes no files".into()),
     };
     let sent = match call.method {
         Method::Get => octocrab._get(path).await,
@@ -294,6 +311,7 @@ async fn through_reqwest(client: &reqwest::Client, base: &str, call: &Call) -> R
             let part = reqwest::multipart::Part::bytes(bytes.clone()).file_name(name.clone());
             request.multipart(reqwest::multipart::Form::new().part("file", part))
         }
+        Body::Bytes { bytes, .. } => request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone()),
     };
     let response = request.send().await.map_err(|error| cause(&error))?;
     let (status, headers) = (response.status().as_u16(), kept(response.headers()));
@@ -307,7 +325,7 @@ fn kept(headers: &HeaderMap) -> std::collections::BTreeMap<String, String> {
 }
 
 /// The innermost reason, which names no address.
-fn cause(error: &dyn std::error::Error) -> String {
+pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
         innermost = source;
@@ -322,6 +340,11 @@ fn shown(base: &str, call: &Call) -> String {
         Body::Json(json) if json.get("encoding").is_some() => "a picture, in base64\n".into(),
         Body::Json(json) => format!("{json:#}\n"),
         Body::File { name, bytes } => format!("file {name}, {} bytes\n", bytes.len()),
+        Body::Bytes { bytes, .. } => format!("{} bytes\n", bytes.len()),
+    };
+    let base = match &call.body {
+        Body::Bytes { base: Some(base), .. } => base,
+        _ => base,
     };
     format!("{} {base}{}\n{body}\n", call.method.as_str(), call.path)
 }

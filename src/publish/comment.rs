@@ -71,9 +71,12 @@ pub fn marker(key: &Key) -> String {
 
 /// Writes the comment.
 pub fn compose(text: &Text<'_>) -> Result<String> {
-    let writer = Writer::new(text.language, Target::Markdown);
-    let head = format!("{}\n{}\n{}", marker(text.key), stamp(text), notes(text.notes, text.language)?);
-    let foot = footer(text, &writer)?;
+    below(&format!("{}\n{}\n{}", marker(text.key), stamp(text), notes(text.notes, text.language)?), text)
+}
+
+/// The summary and the footer below `head`, as much of it as the forge takes.
+pub(super) fn below(head: &str, text: &Text<'_>) -> Result<String> {
+    let foot = footer(text)?;
     let pictures: Vec<Picture> =
         text.pictures.iter().map(|shown| Picture { name: shown.name, url: shown.url.clone() }).collect();
     let options = summary::Options {
@@ -101,7 +104,9 @@ pub fn notes(notes: &[Note], language: Language) -> Result<String> {
     Ok(text)
 }
 
-fn footer(text: &Text<'_>, writer: &Writer) -> Result<String> {
+/// Commit and job, where they are known.
+pub(super) fn footer(text: &Text<'_>) -> Result<String> {
+    let writer = Writer::new(text.language, Target::Markdown);
     let mut parts = Vec::new();
     if !text.commit.is_empty() {
         let commit = text.commit.get(..12).unwrap_or(text.commit);

@@ -97,7 +97,7 @@ pub fn has_workflow_commands(environment: &Environment) -> bool {
 }
 
 /// A variable that is set; an empty one counts as unset.
-pub(super) fn variable<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+pub fn variable<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
     environment.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 

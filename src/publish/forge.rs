@@ -156,6 +156,11 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// The way out of a refusal, where one is known.
     fn help(&self, status: u16, failure: &Failure) -> Option<String>;
 
+    /// The forge's issues, where the gate knows how to keep one.
+    fn as_tracker(&self) -> Option<&dyn super::issue::Tracker> {
+        None
+    }
+
     /// GitHub's dialect beyond this, where it is spoken.
     fn as_github(&self) -> Option<&super::github::GitHub> {
         None

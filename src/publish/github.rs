@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
 use super::forge::{Comment, Forge, ForgeKind, Pull, text, text_of_contents};
+use super::issue::{Become, Issue, LABEL, Tracker};
 use super::status::{Annotation, Conclusion, Report, State};
 
 /// Characters of a status's description; a longer one is refused.
@@ -216,7 +217,11 @@ impl Forge for GitHub {
 
     fn help(&self, status: u16, failure: &Failure) -> Option<String> {
         let purpose = failure.purpose;
-        let needs = if purpose.contains("check") {
+        let needs = if purpose.contains("issue") {
+            "issues: write"
+        } else if purpose.contains("release") {
+            "contents: write"
+        } else if purpose.contains("check") {
             "checks: write"
         } else if purpose.contains("status") {
             "statuses: write"
@@ -237,8 +242,69 @@ impl Forge for GitHub {
         }
     }
 
+    fn as_tracker(&self) -> Option<&dyn Tracker> {
+        (self.kind == ForgeKind::Github).then_some(self)
+    }
+
     fn as_github(&self) -> Option<&GitHub> {
         (self.kind == ForgeKind::Github).then_some(self)
+    }
+}
+
+impl Tracker for GitHub {
+    fn issues(&self, page: u32) -> Call {
+        let path = format!(
+            "{}/issues?labels={LABEL}&state=all&sort=created&direction=asc&per_page=100&page={page}",
+            self.root
+        );
+        Call::get("find the suite's issue", path)
+    }
+
+    fn read_issue(&self, item: &Value) -> Option<Issue> {
+        // Pull requests are issues here.
+        if !item["pull_request"].is_null() {
+            return None;
+        }
+        Some(Issue {
+            number: item["number"].as_u64()?,
+            author: text(&item["user"]["login"]),
+            body: text(&item["body"]),
+            open: item["state"] == "open",
+            labelled: item["labels"].as_array().is_some_and(|list| list.iter().any(|label| label["name"] == LABEL)),
+        })
+    }
+
+    fn create_issue(&self, title: &str, body: &str) -> Call {
+        let body = json!({ "title": title, "body": body, "labels": [LABEL] });
+        Call::json("open the issue", Method::Post, format!("{}/issues", self.root), body)
+    }
+
+    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call {
+        let mut change = json!({ "body": body });
+        match state {
+            Some(Become::Open) => change["state"] = "open".into(),
+            Some(Become::Closed) => {
+                change["state"] = "closed".into();
+                change["state_reason"] = "completed".into();
+            }
+            None => {}
+        }
+        Call::json("update the issue", Method::Patch, format!("{}/issues/{number}", self.root), change)
+    }
+
+    fn label_issue(&self, number: u64) -> Option<Call> {
+        let path = format!("{}/issues/{number}/labels", self.root);
+        Some(Call::json("label the issue", Method::Post, path, json!({ "labels": [LABEL] })))
+    }
+
+    fn remarks(&self, number: u64, page: u32) -> Call {
+        let path = format!("{}/issues/{number}/comments?per_page=100&page={page}", self.root);
+        Call::get("read the issue's comments", path)
+    }
+
+    fn remark(&self, number: u64, body: &str) -> Call {
+        let path = format!("{}/issues/{number}/comments", self.root);
+        Call::json("comment on the issue", Method::Post, path, json!({ "body": body }))
     }
 }
 

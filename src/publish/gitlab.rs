@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::call::{Body, Call, Method, segment};
 use super::client::Failure;
 use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::issue::{Become, Issue, LABEL, Tracker};
 use super::status::{Conclusion, Report};
 
 /// Characters of a status's description and address.
@@ -156,7 +157,61 @@ impl Forge for GitLab {
         }
     }
 
+    fn as_tracker(&self) -> Option<&dyn Tracker> {
+        Some(self)
+    }
+
     fn as_gitlab(&self) -> Option<&GitLab> {
         Some(self)
+    }
+}
+
+impl Tracker for GitLab {
+    fn issues(&self, page: u32) -> Call {
+        let path = format!(
+            "{}/issues?labels={LABEL}&state=all&order_by=created_at&sort=asc&per_page=100&page={page}",
+            self.root
+        );
+        Call::get("find the suite's issue", path)
+    }
+
+    fn read_issue(&self, item: &Value) -> Option<Issue> {
+        Some(Issue {
+            number: item["iid"].as_u64()?,
+            author: item["author"]["id"].as_u64()?.to_string(),
+            body: text(&item["description"]),
+            open: item["state"] == "opened",
+            labelled: item["labels"].as_array().is_some_and(|list| list.iter().any(|label| label == LABEL)),
+        })
+    }
+
+    fn create_issue(&self, title: &str, body: &str) -> Call {
+        let body = json!({ "title": title, "description": body, "labels": LABEL });
+        Call::json("open the issue", Method::Post, format!("{}/issues", self.root), body)
+    }
+
+    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call {
+        let mut change = json!({ "description": body });
+        match state {
+            Some(Become::Open) => change["state_event"] = "reopen".into(),
+            Some(Become::Closed) => change["state_event"] = "close".into(),
+            None => {}
+        }
+        Call::json("update the issue", Method::Put, format!("{}/issues/{number}", self.root), change)
+    }
+
+    fn label_issue(&self, number: u64) -> Option<Call> {
+        let path = format!("{}/issues/{number}", self.root);
+        Some(Call::json("label the issue", Method::Put, path, json!({ "add_labels": LABEL })))
+    }
+
+    fn remarks(&self, number: u64, page: u32) -> Call {
+        let query = format!("per_page=100&page={page}&sort=asc&activity_filter=only_comments");
+        Call::get("read the issue's comments", format!("{}/issues/{number}/notes?{query}", self.root))
+    }
+
+    fn remark(&self, number: u64, body: &str) -> Call {
+        let path = format!("{}/issues/{number}/notes", self.root);
+        Call::json("comment on the issue", Method::Post, path, json!({ "body": body }))
     }
 }

@@ -58,7 +58,7 @@ pub(super) struct Desk {
     pub(super) check: Option<u64>,
     /// The login of the app that wrote the check run.
     pub(super) app: OnceLock<String>,
-    warnings: Vec<Error>,
+    pub(super) warnings: Vec<Error>,
     pub(super) notices: Vec<String>,
 }
 
@@ -193,7 +193,8 @@ impl Desk {
         }
         let report = self.full_report(story)?;
         self.report(&report).await;
-        if self.job.settings.comment == CommentMode::Never && self.forge.as_community().is_none() {
+        let settings = &self.job.settings;
+        if settings.comment == CommentMode::Never && !settings.issue && self.forge.as_community().is_none() {
             return Ok(());
         }
         let pulls = match self.pulls().await {
@@ -203,6 +204,10 @@ impl Desk {
                 return Ok(());
             }
         };
+        // A named pull request is one even where its answer could not be read.
+        if self.job.settings.issue && pulls.is_empty() && !matches!(self.job.target, Target::Pull(_)) {
+            return self.issue(story).await;
+        }
         for pull in pulls {
             if !pull.head.is_empty() && pull.head != self.job.commit {
                 let (number, head) = (pull.number, pull.head.get(..12).unwrap_or(&pull.head));

@@ -1,7 +1,8 @@
 //! The flow of the comment: look, settle, write, and look again for a run that wrote at the same time.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::call::Call;
 use super::client::Failure;
 use super::comment::{self, Settlement, Shown, Step, Text, compose, settle};
 use super::forge::{Comment, Pull};
@@ -9,9 +10,9 @@ use super::session::{Desk, Story};
 use crate::error::Result;
 use crate::policy::publish::{CommentMode, ImageMode};
 
-/// Pages of comments that are read: ten thousand comments.
+/// Pages that are read of a list: ten thousand comments.
 const MOST_PAGES: u32 = 100;
-/// Comments on a full page.
+/// Items on a full page.
 const PAGE: usize = 100;
 
 impl Desk {
@@ -42,7 +43,7 @@ impl Desk {
         Ok(self.carry_out((pull.number, &me), &body, settlement).await)
     }
 
-    fn text<'a>(&'a self, story: &Story<'a>, pictures: &'a [Shown]) -> Text<'a> {
+    pub(super) fn text<'a>(&'a self, story: &Story<'a>, pictures: &'a [Shown]) -> Text<'a> {
         let settings = &self.job.settings;
         Text {
             result: story.result,
@@ -101,27 +102,34 @@ impl Desk {
     }
 
     async fn own_comments(&self, number: u64, me: &str) -> Result<Vec<Comment>, Failure> {
+        let items = self.pages(|page| self.forge.comments(number, page)).await?;
+        let all = items.iter().filter_map(|item| self.forge.read_comment(item)).collect();
+        Ok(comment::own(all, &self.job.settings.key, me))
+    }
+
+    /// Every item of a list, page by page.
+    pub(super) async fn pages(&self, list: impl Fn(u32) -> Call) -> Result<Vec<Value>, Failure> {
         let mut all = Vec::new();
         for page in 1..=MOST_PAGES {
-            let answer = self.client.send(&self.forge.comments(number, page)).await?;
-            let items = answer.json();
-            let items = items.as_array().map(Vec::as_slice).unwrap_or_default();
-            all.extend(items.iter().filter_map(|item| self.forge.read_comment(item)));
+            let answer = self.client.send(&list(page)).await?;
+            let items = answer.json().as_array().cloned().unwrap_or_default();
+            let full = items.len() == PAGE;
+            all.extend(items);
             let more = match (answer.header("link"), answer.header("x-next-page")) {
                 (Some(link), _) => link.contains("rel=\"next\""),
                 (None, Some(_)) => true,
                 // Gitee and GitCode may say nothing.
-                (None, None) => self.forge.as_community().is_some() && items.len() == PAGE,
+                (None, None) => self.forge.as_community().is_some() && full,
             };
             if !more {
                 break;
             }
         }
-        Ok(comment::own(all, &self.job.settings.key, me))
+        Ok(all)
     }
 
     /// Whose comments are this token's.
-    async fn me(&self) -> Result<String, Failure> {
+    pub(super) async fn me(&self) -> Result<String, Failure> {
         if let Some(author) = &self.job.settings.author {
             return Ok(author.clone());
         }

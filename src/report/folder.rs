@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::lines::{Census, Lines};
 use super::sink::Sink;
 use super::xlsx;
@@ -26,7 +28,7 @@ pub struct Folder {
 
 #[derive(Debug, Default)]
 struct Written {
-    lines: Option<BufWriter<File>>,
+    lines: Option<BufWriter<Hashing>>,
     census: Census,
     /// Tables that share a workbook.
     together: Vec<Table>,
@@ -38,27 +40,28 @@ impl Folder {
         Self { path: path.to_owned(), xlsx, written: RefCell::default() }
     }
 
-    /// Writes what is left, and gives the lines back to be read.
+    /// Writes what is left, and gives the lines back to be read, with the digest of their file (`sha256:…`).
     ///
     /// # Errors
     /// What writing gives.
-    pub fn finish(self) -> Result<Lines<'static>> {
+    pub fn finish(self) -> Result<(Lines<'static>, String)> {
         let Written { lines, census, together } = self.written.take();
-        let mut lines = lines.map_or_else(|| self.begin(), Ok)?;
+        let lines = lines.map_or_else(|| self.begin(), Ok)?;
         let path = self.path.join(LINES);
-        lines.flush().map_err(|error| Error::io(path.display().to_string(), &error))?;
+        let lines = lines.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
+        let digest = format!("sha256:{:x}", lines.hash.finalize());
         for (name, bytes) in xlsx::workbooks(&together)? {
             write(&self.path, &name, |out| out.write_all(&bytes))?;
         }
-        Ok(Lines::written(path, census))
+        Ok((Lines::written(path, census), digest))
     }
 
     /// Makes the folder ready for a new run.
-    fn begin(&self) -> Result<BufWriter<File>> {
+    fn begin(&self) -> Result<BufWriter<Hashing>> {
         self.make()?;
         let path = self.path.join(LINES);
         let file = File::create(&path).map_err(|error| Error::io(path.display().to_string(), &error))?;
-        Ok(BufWriter::new(file))
+        Ok(BufWriter::new(Hashing { file, hash: Sha256::new() }))
     }
 
     fn make(&self) -> Result<()> {
@@ -70,6 +73,25 @@ impl Folder {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// A file, and the hash of what was written to it.
+#[derive(Debug)]
+struct Hashing {
+    file: File,
+    hash: Sha256,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let len = self.file.write(bytes)?;
+        self.hash.update(bytes.get(..len).unwrap_or_default());
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
     }
 }
 

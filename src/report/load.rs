@@ -14,15 +14,23 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// Reads `result.json`.
 pub fn result(path: &Path) -> Result<GateResult> {
-    let name = path.display().to_string();
-    let text = read(path)?;
-    let version = serde_json::from_str::<Version>(&text).map(|version| version.schema_version);
+    parse(&path.display().to_string(), &text(path)?)
+}
+
+/// The text of a `result.json`.
+pub fn text(path: &Path) -> Result<String> {
+    read(path)
+}
+
+/// The result that `text` holds; messages call it `name`.
+pub fn parse(name: &str, text: &str) -> Result<GateResult> {
+    let version = serde_json::from_str::<Version>(text).map(|version| version.schema_version);
     if let Some(other) = version.ok().filter(|version| *version != SCHEMA_VERSION) {
         let message = format!("has schema version {other}; this version reads {SCHEMA_VERSION}");
         return Err(Error::new(ErrorKind::Unsupported, name, message)
             .with_help("render it with the version that wrote it; `tool.version` in the file names it"));
     }
-    serde_json::from_str(&text)
+    serde_json::from_str(text)
         .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))
 }
 

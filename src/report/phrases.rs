@@ -1,4 +1,4 @@
-//! The fixed words of documents: `report.yaml` and `publish.yaml` of `templates/messages/<language>`, flat keys, minijinja
+//! The fixed words of documents: `report.yaml`, `publish.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys, minijinja
 //! texts.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ macro_rules! phrases {
     };
 }
 
-static ENGLISH: LazyLock<Phrases> = phrases!("en", "report", "publish");
-static CHINESE: LazyLock<Phrases> = phrases!("zh", "report", "publish");
+static ENGLISH: LazyLock<Phrases> = phrases!("en", "report", "publish", "signoff");
+static CHINESE: LazyLock<Phrases> = phrases!("zh", "report", "publish", "signoff");
 /// Formulas of rules, from the English words a result carries.
 static FORMULAS: LazyLock<Phrases> = phrases!("zh", "formulas");
 
@@ -113,6 +113,7 @@ mod tests {
             "publish_",
             "history_",
             "change_",
+            "signoff_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

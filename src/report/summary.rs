@@ -134,7 +134,7 @@ pub(crate) fn is_link(url: &str) -> bool {
 }
 
 /// At most one empty line in a row, one line break at the end.
-fn tidy(text: &str) -> String {
+pub(crate) fn tidy(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut empty = 0;
     for line in text.trim().lines().map(str::trim_end) {

@@ -5,7 +5,8 @@
 
 use minijinja::value::Serde;
 use minijinja::{Value, context};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::causes::{self, DiagnosisRow};
 use super::frame::{self, Frame};
@@ -111,7 +112,7 @@ pub struct FindingRow {
 }
 
 /// A rule of a unit.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleRow {
     /// The check.
     pub check: CheckId,
@@ -361,7 +362,7 @@ fn counts(check: &Check) -> Value {
 }
 
 /// Every rule of every unit, the worst first, then in the order of reports.
-pub(super) fn rules(result: &GateResult) -> Vec<RuleRow> {
+pub fn rules(result: &GateResult) -> Vec<RuleRow> {
     let mut rows = Vec::new();
     for check in &result.checks {
         for unit in &check.units {

@@ -33,7 +33,8 @@ pub struct Options<'a> {
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
     messages::fill(&mut result.findings, options.language)?;
     causes::fill(&mut result.diagnoses, options.language)?;
-    let lines = folder.finish()?;
+    let (lines, digest) = folder.finish()?;
+    result.operations_digest = Some(digest);
     let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     file(options.out, "result.json", (json + "\n").as_bytes())?;
     documents(result, &lines, options)
@@ -79,6 +80,7 @@ fn page(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result
     out.flush().map_err(failed)
 }
 
-fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+/// Writes one file.
+pub(crate) fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     folder::write(folder, name, |out| out.write_all(bytes))
 }

@@ -193,7 +193,7 @@ fn is_unit_place(text: &str) -> bool {
 }
 
 /// Text that is written already.
-pub(super) fn safe(text: String) -> Value {
+pub(crate) fn safe(text: String) -> Value {
     Value::from_safe_string(text)
 }
 

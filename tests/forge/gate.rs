@@ -34,6 +34,8 @@ pub(crate) enum Pair {
     Pass,
     /// Curves that differ.
     Curves,
+    /// Another culprit than that of [`Pair::Fail`].
+    OtherCulprit,
 }
 
 impl Pair {
@@ -41,6 +43,9 @@ impl Pair {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         match self {
             Self::Fail => ["gpu", "npu"].map(|side| fixtures.join("dumps/gpt_bf16_stats_attention_scale").join(side)),
+            Self::OtherCulprit => {
+                ["gpu", "npu"].map(|side| fixtures.join("dumps/gpt_bf16_tensor_layernorm_eps").join(side))
+            }
             Self::Pass => ["gpu", "npu"].map(|side| fixtures.join("dumps/md5_identical").join(side)),
             Self::Curves => {
                 ["gpu", "npu"].map(|side| Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart").join(side))
@@ -101,6 +106,24 @@ impl Gate {
         gate
     }
 
+    /// A nightly job of GitHub Actions: no pull request.
+    pub(crate) fn nightly_on_github(base: &str) -> Self {
+        let mut gate = Self::on_github(base);
+        gate.write("event.json", r#"{"schedule":"30 18 * * *"}"#);
+        gate.set(&[("GITHUB_EVENT_NAME", "schedule"), ("INPUT_ISSUE", "true"), ("INPUT_CHECK", "none")]);
+        gate
+    }
+
+    /// A scheduled pipeline of GitLab.
+    pub(crate) fn nightly_on_gitlab(base: &str) -> Self {
+        let mut gate = Self::on_gitlab(base);
+        for name in ["CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_PROJECT_ID", "CI_MERGE_REQUEST_SOURCE_PROJECT_ID"] {
+            gate.unset(name);
+        }
+        gate.set(&[("CI_PIPELINE_SOURCE", "schedule"), ("CI_COMMIT_BRANCH", "main"), ("INPUT_ISSUE", "true")]);
+        gate
+    }
+
     pub(crate) fn set(&mut self, variables: &[(&str, &str)]) {
         self.environment.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     }
@@ -130,9 +153,13 @@ impl Gate {
 
     /// `run` on a pair, with more arguments.
     pub(crate) fn run(&self, pair: Pair, more: &[&str]) -> Ended {
+        self.run_on("2026-11-21", pair, more)
+    }
+
+    /// `run` on a day.
+    pub(crate) fn run_on(&self, today: &str, pair: Pair, more: &[&str]) -> Ended {
         let [baseline, candidate] = pair.folders().map(|folder| folder.display().to_string());
-        let start =
-            ["run", "--baseline", &baseline, "--candidate", &candidate, "--today", "2026-11-21", "--color=never"];
+        let start = ["run", "--baseline", &baseline, "--candidate", &candidate, "--today", today, "--color=never"];
         self.command(&[&start, more].concat())
     }
 

@@ -12,4 +12,7 @@ mod fork;
 mod gate;
 mod github;
 mod gitlab;
+mod nights;
+mod releases;
 mod secrets;
+mod webhooks;

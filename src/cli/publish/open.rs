@@ -2,11 +2,12 @@
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::policy::publish::{CheckMode, PublishPolicy, WarnAs};
+use precision_gate::policy::publish::{CheckMode, PublishPolicy, WarnAs, WebhookOn, WebhookShape};
 use precision_gate::publish::comment::{self, Text};
-use precision_gate::publish::event::{ReadOnly, has_workflow_commands};
+use precision_gate::publish::event::{ReadOnly, has_workflow_commands, variable};
 use precision_gate::publish::forge::ForgeKind;
-use precision_gate::publish::{Job, Session, Settings, Story, command, token};
+use precision_gate::publish::webhook::{self, Hook};
+use precision_gate::publish::{Job, Session, Settings, Story, command, issue, token};
 use precision_gate::report::annotations;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
@@ -63,18 +64,14 @@ impl<'a> Publishing<'a> {
 
     fn job(&self) -> Result<Job> {
         let place = &self.surroundings.place;
-        let missing = |what: &str, flag: &str| {
-            Error::new(ErrorKind::Usage, "", format!("publishing needs to know {what}"))
-                .with_help(format!("give {flag}; inside a job of GitHub or GitLab it is known"))
-        };
-        let kind = place.forge.ok_or_else(|| missing("the forge", "--forge"))?;
+        let kind = place.forge.ok_or_else(|| unknown("the forge", "--forge"))?;
         let api = Some(place.api.as_str()).filter(|api| !api.is_empty()).or(kind.public_api());
         if place.repository.is_empty() {
-            return Err(missing("the repository", "--repo"));
+            return Err(unknown("the repository", "--repo"));
         }
         Ok(Job {
             kind,
-            api: api.ok_or_else(|| missing("the address of its API", "--url"))?.to_owned(),
+            api: api.ok_or_else(|| unknown("the address of its API", "--url"))?.to_owned(),
             repository: place.repository.clone(),
             target: place.target.clone(),
             commit: place.commit.clone(),
@@ -115,6 +112,11 @@ impl<'a> Publishing<'a> {
         if let Some(session) = &mut self.session {
             session.finish(story)?;
         }
+        if let Some(shape) = self.settings.webhook
+            && (self.settings.webhook_on == WebhookOn::Always || issue::alerts(story.result))
+        {
+            self.tell_webhook(shape, story)?;
+        }
         let Some(given) = &self.flags.post_command else { return Ok(()) };
         let place = &self.surroundings.place;
         let text = comment::compose(&Text {
@@ -136,6 +138,35 @@ impl<'a> Publishing<'a> {
         Ok(())
     }
 
+    /// Tells a chat; what goes wrong is a warning.
+    fn tell_webhook(&mut self, shape: WebhookShape, story: &Story<'_>) -> Result<()> {
+        let place = &self.surroundings.place;
+        let message = webhook::message(
+            shape,
+            &webhook::Text {
+                result: story.result,
+                language: self.settings.language,
+                templates: story.templates,
+                key: &self.settings.key,
+                repository: &place.repository,
+                commit: &place.commit,
+                run_url: &place.run_url,
+            },
+        )?;
+        if self.flags.dry_run {
+            return show::say(&format!("POST {}\n{message:#}\n", webhook::ADDRESS));
+        }
+        let secret = |name| variable(&self.surroundings.environment, name).map(|text| text.trim().to_owned().into());
+        let Some(address) = secret(webhook::ADDRESS) else {
+            self.warnings.push(no_address());
+            return Ok(());
+        };
+        let now_ms = jiff::Timestamp::now().as_millisecond();
+        let hook = Hook { shape, address, secret: secret(webhook::SECRET), now_ms, seed: nonce() };
+        self.warnings.extend(webhook::post(&hook, message).err());
+        Ok(())
+    }
+
     /// Tells what could not be done, prints what a dry run would have sent, and gives the exit code.
     pub(crate) fn close(mut self, code: u8) -> Result<u8> {
         if let Some(session) = self.session.take() {
@@ -150,8 +181,7 @@ impl<'a> Publishing<'a> {
             tell("notice", notice, commands)?;
         }
         for warning in &self.warnings {
-            let help = warning.help().map_or_else(String::new, |help| format!("; {help}"));
-            tell("warning", &format!("{warning}{help}"), commands)?;
+            warn(warning, commands)?;
         }
         let strict = self.flags.strict_publish && !self.warnings.is_empty();
         Ok(if strict { exit::UNAVAILABLE } else { code })
@@ -162,6 +192,12 @@ impl<'a> Publishing<'a> {
 #[allow(clippy::exit, reason = "the thread that waits for a signal has no other way")]
 fn end(code: i32) {
     std::process::exit(code);
+}
+
+/// A warning with its way out.
+pub(super) fn warn(warning: &Error, commands: bool) -> Result<()> {
+    let help = warning.help().map_or_else(String::new, |help| format!("; {help}"));
+    tell("warning", &format!("{warning}{help}"), commands)
 }
 
 /// One line for a person, and an annotation where a runner reads them.
@@ -194,12 +230,26 @@ pub(crate) fn settings(
         check: flags.check.or(policy.check).unwrap_or(check),
         image: flags.image.or(policy.image).unwrap_or_default(),
         warn: policy.warn.unwrap_or(warn),
+        issue: flags.issue || policy.issue.unwrap_or(false),
+        webhook: flags.webhook.or(policy.webhook),
+        webhook_on: flags.webhook_on.or(policy.webhook_on).unwrap_or_default(),
         author: flags.author.clone(),
         language,
     }
 }
 
-fn no_token(kind: ForgeKind) -> Error {
+fn no_address() -> Error {
+    Error::new(ErrorKind::Denied, "the webhook is not told", format!("{} is not set", webhook::ADDRESS))
+        .with_help("set it in the job's environment, from a secret; a fork's job has none")
+}
+
+/// Something that a job of CI would tell.
+pub(super) fn unknown(what: &str, flag: &str) -> Error {
+    Error::new(ErrorKind::Usage, "", format!("publishing needs to know {what}"))
+        .with_help(format!("give {flag}; inside a job of GitHub or GitLab it is known"))
+}
+
+pub(super) fn no_token(kind: ForgeKind) -> Error {
     let names = kind.token_variables().join(", ");
     let message = format!("no token: none of {names} is set");
     Error::new(ErrorKind::Denied, "nothing is published", message).with_help(match kind {

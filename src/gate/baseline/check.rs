@@ -1,14 +1,16 @@
 //! A run's baseline against its manifest: is it that one, and does it still speak for the present state?
 
-use super::manifest::{Manifest, Recorded, changed};
+use super::manifest::{Approval, Manifest, Recorded, changed};
 use super::{facts, verify};
 use crate::error::Result;
+use crate::fetch::Digest;
 use crate::gate::Progress;
 use crate::gate::discover::Inventory;
 use crate::judge::finding::Finding;
 use crate::judge::location as rules;
 use crate::policy::Policy;
 use crate::policy::value::Date;
+use crate::report::Verified;
 use crate::verdict::Profile;
 
 /// Changes that one finding lists.
@@ -39,6 +41,28 @@ pub fn findings(
     };
     findings.extend(moved(&manifest.recorded, &now, &sources, baseline));
     Ok(findings)
+}
+
+/// That the baseline fits its manifest, where `standing`, what [`findings`] says of it, does not deny it. A waiver makes
+/// no baseline a verified one: `standing` is what was found before any applied.
+pub fn verified(manifest: &Manifest, standing: &[Finding], profile: Profile) -> Option<Verified> {
+    if standing.iter().any(|finding| finding.code == rules::CHANGED.code) {
+        return None;
+    }
+    let Recorded { commit, image, hardware, versions, .. } = manifest.recorded.clone();
+    let Approval { by, reason, date, .. } = manifest.approval.clone();
+    Some(Verified {
+        manifest: manifest.name.clone(),
+        digest: Digest::of(manifest.text().ok()?.as_bytes()).to_string(),
+        every_byte: profile == Profile::Release,
+        approved_by: by,
+        approved_on: date,
+        reason,
+        commit,
+        image,
+        hardware,
+        versions,
+    })
 }
 
 /// The release profile takes no baseline whose bytes nobody wrote down.
@@ -81,7 +105,7 @@ fn age(manifest: &Manifest, policy: &Policy) -> Option<Finding> {
 fn moved(
     recorded: &Recorded,
     now: &Recorded,
-    sources: &std::collections::BTreeMap<String, crate::fetch::Digest>,
+    sources: &std::collections::BTreeMap<String, Digest>,
     baseline: &Inventory,
 ) -> Vec<Finding> {
     let shared = |map: &std::collections::BTreeMap<String, String>| {

@@ -1,5 +1,7 @@
 //! GitHub, as far as publishing needs it; with `gitea` set, what Gitea leaves out is not there.
 
+mod tracker;
+
 use std::collections::BTreeMap;
 
 use base64::Engine;
@@ -7,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Asked, Brain, Fake, Reply};
 use crate::contract::Contract;
+use tracker::Issue;
 
 /// What a token may do.
 #[derive(Clone, Debug)]
@@ -18,6 +21,9 @@ pub(crate) struct Rights {
     pub(crate) statuses: bool,
     pub(crate) comments: bool,
     pub(crate) contents: bool,
+    pub(crate) issues: bool,
+    /// Whether it may label an issue while it opens it.
+    pub(crate) labels: bool,
 }
 
 impl Rights {
@@ -30,12 +36,14 @@ impl Rights {
             statuses: true,
             comments: true,
             contents: true,
+            issues: true,
+            labels: true,
         }
     }
 
     /// The token of a workflow of a fork's pull request.
     pub(crate) fn read_only() -> Self {
-        Self { checks: false, statuses: false, comments: false, contents: false, ..Self::workflow() }
+        Self { checks: false, statuses: false, comments: false, contents: false, issues: false, ..Self::workflow() }
     }
 }
 
@@ -52,6 +60,14 @@ pub(crate) struct GitHub {
     /// Commit and path to text.
     pub(crate) files: BTreeMap<(String, String), String>,
     pub(crate) branch: Option<String>,
+    pub(crate) issues: Vec<Issue>,
+    /// The tag of the one release, and whether it is a draft.
+    pub(crate) tag: String,
+    pub(crate) draft: bool,
+    /// Base address that the release names for uploads.
+    pub(crate) uploads: String,
+    /// Id, name, content.
+    pub(crate) assets: Vec<(u64, String, Vec<u8>)>,
     trees: BTreeMap<String, Value>,
     blobs: usize,
     next: u64,
@@ -86,6 +102,11 @@ impl GitHub {
             statuses: Vec::new(),
             files: BTreeMap::new(),
             branch: None,
+            issues: Vec::new(),
+            tag: "v1.2.0".into(),
+            draft: false,
+            uploads: String::new(),
+            assets: Vec::new(),
             trees: BTreeMap::new(),
             blobs: 0,
             next: 100,
@@ -275,6 +296,10 @@ impl Brain for GitHub {
         let Some(rest) = parts.strip_prefix(&["repos", "org", "model"]) else {
             return Reply::refusal(404, "Not Found");
         };
+        let known = self.tracker(asked, rest, &rights).or_else(|| self.releases(asked, rest, &rights));
+        if let Some(reply) = known {
+            return reply;
+        }
         match (asked.method.as_str(), rest) {
             ("GET", []) => self.repository(),
             ("GET", ["pulls", number]) => {

@@ -1,11 +1,14 @@
 //! GitLab, as far as publishing needs it.
 
+mod tracker;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::{Asked, Brain, Fake, Reply};
 use crate::contract::Contract;
+use tracker::Issue;
 
 /// The state.
 pub(crate) struct GitLab {
@@ -17,6 +20,13 @@ pub(crate) struct GitLab {
     pub(crate) statuses: Vec<Value>,
     pub(crate) uploads: usize,
     pub(crate) files: BTreeMap<(String, String), String>,
+    pub(crate) issues: Vec<Issue>,
+    /// The tag of the one release.
+    pub(crate) tag: String,
+    /// Name and address.
+    pub(crate) links: Vec<(String, String)>,
+    /// `package/version/file` to content.
+    pub(crate) packages: BTreeMap<String, Vec<u8>>,
     next: u64,
 }
 
@@ -36,6 +46,10 @@ impl GitLab {
             statuses: Vec::new(),
             uploads: 0,
             files: BTreeMap::new(),
+            issues: Vec::new(),
+            tag: "v1.2.0".into(),
+            links: Vec::new(),
+            packages: BTreeMap::new(),
             next: 100,
         };
         Fake::start(state, Some(Contract::gitlab()), "/api/v4")
@@ -108,6 +122,9 @@ impl Brain for GitLab {
             return Reply::json(200, &user(author));
         }
         let Some((["projects", "1" | "org%2Fmodel"], rest)) = parts.split_at_checked(2) else { return missing() };
+        if let Some(reply) = self.tracker(asked, author, rest) {
+            return reply;
+        }
         match (asked.method.as_str(), rest) {
             ("GET", ["merge_requests", "5"]) => Reply::json(200, &self.merge_request()),
             ("GET", ["repository", "commits", sha, "merge_requests"]) => {

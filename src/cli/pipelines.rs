@@ -1,0 +1,227 @@
+//! `init --nightly`, `init --release`: the pipelines of `examples/pipelines`, put where a forge reads them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::{Args, ValueEnum};
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::publish::forge::ForgeKind;
+
+use super::publish::Surroundings;
+use super::show;
+
+/// Which pipelines.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pipelines")]
+pub(crate) struct PipelineArgs {
+    /// Write the pipeline of every night: suites against their baselines, an issue for a red one
+    #[arg(long, conflicts_with = "baseline")]
+    pub(crate) nightly: bool,
+    /// Write the pipeline of a release: all suites by the strictest profile, one document, attested and attached
+    #[arg(long, conflicts_with = "baseline")]
+    pub(crate) release: bool,
+    /// The forge [default: that of the job or of the remote, else both]
+    #[arg(long, value_enum, conflicts_with = "baseline")]
+    pub(crate) forge: Option<PipelineForge>,
+    /// Folder of the repository
+    #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
+    pub(crate) root: PathBuf,
+    /// Replace files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// A forge with pipelines that the gate knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PipelineForge {
+    /// GitHub Actions
+    Github,
+    /// GitLab CI
+    Gitlab,
+}
+
+/// What a pipeline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Nightly,
+    Release,
+}
+
+/// One pipeline.
+struct Pipeline {
+    forge: PipelineForge,
+    purpose: Use,
+    /// Where the forge reads it.
+    path: &'static str,
+    text: &'static str,
+    /// What is left to do, one line each.
+    next: &'static [&'static str],
+}
+
+const PIPELINES: [Pipeline; 4] = [
+    Pipeline {
+        forge: PipelineForge::Github,
+        purpose: Use::Nightly,
+        path: ".github/workflows/precision-nightly.yml",
+        text: include_str!("../../examples/pipelines/github/nightly.yml"),
+        next: &[
+            "name your suites in `matrix`, and their training command",
+            "record a baseline of each suite: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
+            "for a chat: the variable NIGHTLY_CHAT (feishu, dingtalk, wecom, slack or json) and the secret NIGHTLY_WEBHOOK",
+        ],
+    },
+    Pipeline {
+        forge: PipelineForge::Github,
+        purpose: Use::Release,
+        path: ".github/workflows/precision-signoff.yml",
+        text: include_str!("../../examples/pipelines/github/release-signoff.yml"),
+        next: &[
+            "name your suites in `matrix`, and in `signoff: { suites: [...] }` of precision-gate.yml",
+            "give the environment `release` its reviewers (repository settings, Environments)",
+        ],
+    },
+    Pipeline {
+        forge: PipelineForge::Gitlab,
+        purpose: Use::Nightly,
+        path: ".gitlab/precision-nightly.yml",
+        text: include_str!("../../examples/pipelines/gitlab/nightly.yml"),
+        next: &[
+            "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-nightly.yml, rules: [{ if: '$CI_PIPELINE_SOURCE == \"schedule\"' }] }]`",
+            "make a pipeline schedule, and the masked variable PRECISION_GATE_TOKEN (scope api) for the issue",
+        ],
+    },
+    Pipeline {
+        forge: PipelineForge::Gitlab,
+        purpose: Use::Release,
+        path: ".gitlab/precision-signoff.yml",
+        text: include_str!("../../examples/pipelines/gitlab/release-signoff.yml"),
+        next: &[
+            "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-signoff.yml, rules: [{ if: $CI_COMMIT_TAG }] }]`",
+            "name your suites in it, and in `signoff: { suites: [...] }` of precision-gate.yml",
+        ],
+    },
+];
+
+/// Writes the pipelines that are asked for, and says what to do next.
+///
+/// # Errors
+/// `Usage` where a file is there already; nothing is written then.
+pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
+    let forge = args.forge.or_else(|| forge_of(&args.root));
+    let asked = |pipeline: &&Pipeline| {
+        let purpose = match pipeline.purpose {
+            Use::Nightly => args.nightly,
+            Use::Release => args.release,
+        };
+        purpose && forge.is_none_or(|forge| forge == pipeline.forge)
+    };
+    let pipelines: Vec<&Pipeline> = PIPELINES.iter().filter(asked).collect();
+    if let Some(there) = pipelines.iter().find(|pipeline| !args.force && args.root.join(pipeline.path).exists()) {
+        let error = Error::new(ErrorKind::Usage, args.root.join(there.path).display().to_string(), "is there already");
+        return Err(error.with_help("pass --force to replace it"));
+    }
+    let mut said = String::new();
+    for pipeline in pipelines {
+        let path = args.root.join(pipeline.path);
+        let failed = |error: std::io::Error| Error::io(path.display().to_string(), &error);
+        fs::create_dir_all(path.parent().unwrap_or(&args.root)).map_err(failed)?;
+        fs::write(&path, pipeline.text).map_err(failed)?;
+        said.push_str(&format!("written: {}\n", path.display()));
+        said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
+    }
+    show::say(&said)?;
+    Ok(exit::PASS)
+}
+
+/// The forge of the job, else that of the repository's remote.
+fn forge_of(root: &Path) -> Option<PipelineForge> {
+    match Surroundings::of_process().place.forge {
+        Some(ForgeKind::Github) => return Some(PipelineForge::Github),
+        Some(ForgeKind::Gitlab) => return Some(PipelineForge::Gitlab),
+        _ => {}
+    }
+    let asked = Command::new("git").arg("-C").arg(root).args(["remote", "get-url", "origin"]).output().ok()?;
+    let remote = String::from_utf8_lossy(&asked.stdout).to_ascii_lowercase();
+    match (remote.contains("github"), remote.contains("gitlab")) {
+        (true, false) => Some(PipelineForge::Github),
+        (false, true) => Some(PipelineForge::Gitlab),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{CommandFactory, Parser};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Long flags of a command.
+    fn flags(command: &str) -> BTreeSet<String> {
+        let program = Cli::command();
+        let command = program.find_subcommand(command).expect("a command");
+        command.get_arguments().filter_map(|flag| flag.get_long()).map(str::to_owned).collect()
+    }
+
+    /// Every value of a key, at any depth.
+    fn all<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a Value>) {
+        match value {
+            Value::Object(entries) => {
+                found.extend(entries.get(key));
+                entries.values().for_each(|value| all(value, key, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| all(value, key, found)),
+            _ => {}
+        }
+    }
+
+    fn yaml(pipeline: &Pipeline) -> Value {
+        serde_yaml::from_str(pipeline.text).unwrap_or_else(|error| panic!("{}: {error}", pipeline.path))
+    }
+
+    /// Inputs of the actions and the component that are none of the program's flags.
+    const OTHERS: [&str; 5] = ["run", "job", "stage", "image", "version"];
+
+    #[test]
+    fn inputs_of_pipelines_are_flags() {
+        let known = flags("run");
+        for pipeline in &PIPELINES {
+            let text = yaml(pipeline);
+            let (mut steps, mut inputs) = (Vec::new(), Vec::new());
+            all(&text, "steps", &mut steps);
+            all(&text, "include", &mut inputs);
+            let of_gate = |step: &&Value| {
+                let what = step.get("uses").or(step.get("component")).and_then(Value::as_str).unwrap_or_default();
+                what.contains("precision-gate/precision-gate")
+            };
+            let lists = steps.into_iter().chain(inputs).filter_map(Value::as_array).flatten();
+            let given: Vec<&String> = lists
+                .filter(of_gate)
+                .filter_map(|step| step.get("with").or(step.get("inputs"))?.as_object())
+                .flat_map(serde_json::Map::keys)
+                .collect();
+            assert!(!given.is_empty(), "{}", pipeline.path);
+            for input in given {
+                assert!(known.contains(input) || OTHERS.contains(&input.as_str()), "{}: {input}", pipeline.path);
+            }
+        }
+    }
+
+    #[test]
+    fn commands_of_pipelines_parse() {
+        let mut commands = 0;
+        for line in PIPELINES.iter().flat_map(|pipeline| pipeline.text.lines()) {
+            let Some((_, command)) = line.split_once(": precision-gate ") else { continue };
+            commands += 1;
+            let words = command.split_whitespace().map(|word| word.trim_matches('"'));
+            let parsed = Cli::try_parse_from(std::iter::once("precision-gate").chain(words));
+            assert!(parsed.is_ok(), "{line}: {parsed:?}");
+        }
+        assert_eq!(commands, 3);
+    }
+}

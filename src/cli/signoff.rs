@@ -1,0 +1,120 @@
+//! `signoff`: one document from the results of all suites of a release candidate.
+#![allow(clippy::print_stderr, reason = "what stands against a sign-off is told here")]
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use precision_gate::error::{Error, Result};
+use precision_gate::exit;
+use precision_gate::policy::signoff::SignoffPolicy;
+use precision_gate::report::messages::Language;
+use precision_gate::signoff::check::{self, Request};
+use precision_gate::signoff::input::Results;
+use precision_gate::signoff::refusal::Refusal;
+use precision_gate::signoff::write::{self, Options};
+
+use super::publish::attach::{self, AttachArgs};
+use super::{judge, show, tools};
+
+/// `signoff`
+#[derive(Debug, Args)]
+pub(crate) struct SignoffArgs {
+    /// The results: `NAME=PATH`, or a result or its folder, which then names the suite
+    #[arg(required = true, value_name = "RESULT")]
+    pub(crate) results: Vec<String>,
+    /// File with what is required, in place of the policy's section `signoff`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) require: Option<PathBuf>,
+    /// Policy file [default: precision-gate.yml, where it is present]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Folder for the documents
+    #[arg(long, value_name = "DIR", default_value = "signoff")]
+    pub(crate) out: PathBuf,
+    /// The commit that is released [default: as the policy says, else the one that all results are of]
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) commit: Option<String>,
+    /// Who approved; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) approved_by: Vec<String>,
+    /// Languages of the documents
+    #[arg(long, value_enum, default_value_t = Languages::Both)]
+    pub(crate) lang: Languages,
+    /// Today's date, for ages and waivers [default: the current UTC date]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) today: Option<String>,
+    /// Folder with templates in place of the shipped ones (docs/templates.md)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) templates: Option<PathBuf>,
+    /// Say less: only what stands against it
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+}
+
+/// Languages of the documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Languages {
+    /// English
+    En,
+    /// Chinese
+    Zh,
+    /// Both
+    Both,
+}
+
+impl Languages {
+    fn list(self) -> &'static [Language] {
+        match self {
+            Self::En => &[Language::En],
+            Self::Zh => &[Language::Zh],
+            Self::Both => &Language::ALL,
+        }
+    }
+
+    /// That of messages.
+    fn first(self) -> Language {
+        if self == Self::Zh { Language::Zh } else { Language::En }
+    }
+}
+
+/// `precision-gate signoff`: exits 1 where anything stands against it, and writes nothing then.
+pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
+    let policy = judge::policy(args.config.as_deref(), args.today.as_deref())?;
+    let required = required(args, policy.signoff)?;
+    let commit = args.commit.as_deref().or(required.commit.as_deref());
+    let language = args.lang.first();
+    let today = tools::today(args.today.as_deref())?;
+    let request = Request { policy: &required, commit, approved_by: &args.approved_by, today, language };
+    request.check()?;
+    let templates = show::templates(args.templates.as_deref().or(policy.templates.as_deref()))?;
+    let results = Results::load(&args.results, &required)?;
+    write::remove_earlier(&args.out)?;
+    let signoff = match check::assess(&results, &request) {
+        Ok(signoff) => signoff,
+        Err(refusals) => return refuse(&refusals, language),
+    };
+    let options = Options { out: &args.out, languages: args.lang.list(), templates: &templates };
+    let written = write::all(&signoff, &results.loaded, &options)?;
+    if !args.quiet {
+        let lines: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
+        show::say(&lines)?;
+    }
+    attach::attach(&args.attach, &written)
+}
+
+/// What is required: a file of its own goes before the policy's section.
+fn required(args: &SignoffArgs, of_policy: SignoffPolicy) -> Result<SignoffPolicy> {
+    let Some(path) = &args.require else { return Ok(of_policy) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
+    SignoffPolicy::parse(&name, &text)
+}
+
+fn refuse(refusals: &[Refusal], language: Language) -> Result<u8> {
+    for refusal in refusals {
+        eprintln!("refused: {}", refusal.line(language)?);
+    }
+    Ok(exit::FAIL)
+}

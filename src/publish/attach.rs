@@ -1,0 +1,216 @@
+//! The documents of a sign-off, beside the release they are about.
+//!
+//! GitHub: assets of the release, draft or not; one with the same name is replaced. GitLab: files of a generic package,
+//! linked from the release. Both need a release to be there: making one is the release process's own step.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use super::call::{Body, Call, Method, segment};
+use super::client::{Client, Failure};
+use super::dialect;
+use super::forge::{Forge, ForgeKind, text};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The package that holds the files at GitLab.
+const PACKAGE: &str = "precision-gate-signoff";
+
+/// The release.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// The forge.
+    pub kind: ForgeKind,
+    /// Base address of its interface.
+    pub api: String,
+    /// `owner/name`, or a project's number.
+    pub repository: String,
+    /// Its tag.
+    pub tag: String,
+    /// Spreads the repeats of jobs that failed together.
+    pub seed: u64,
+}
+
+/// A file to attach.
+#[derive(Clone, Debug)]
+pub struct Attachment {
+    /// Its name.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// Attaches files; without a token nothing is sent, and what would have been is given back.
+///
+/// # Errors
+/// What the forge refuses, a release that is not there, an upload address that the token may not go to.
+pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachment]) -> Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?;
+    runtime.block_on(async {
+        let client = match token {
+            Some(token) => Client::new(release.kind, &release.api, token, release.seed)?,
+            None => Client::dry(&release.api),
+        };
+        let forge = dialect(release.kind, &release.repository);
+        match release.kind {
+            ForgeKind::Github => to_github(release, &client, forge.as_ref(), files).await?,
+            ForgeKind::Gitlab => to_gitlab(release, &client, forge.as_ref(), files).await?,
+            ForgeKind::Gitea | ForgeKind::Gitee | ForgeKind::Gitcode => {
+                let message = format!("releases of {} are not supported yet", release.kind.name());
+                return Err(Error::new(ErrorKind::Unsupported, "--attach", message)
+                    .with_help("attach the files with the forge's own tools"));
+            }
+        }
+        Ok(client.planned())
+    })
+}
+
+async fn to_github(release: &Release, client: &Client, forge: &dyn Forge, files: &[Attachment]) -> Result<()> {
+    let root = format!("/repos/{}", super::call::segments(&release.repository));
+    let told = |failure: Failure| failure.into_error(forge);
+    let found = github_release(release, client, &root).await.map_err(told)?;
+    let Some(found) = found else { return Err(no_release(release)) };
+    let address = upload_address(&release.api, &text(&found["upload_url"]), client.is_dry())?;
+    let assets = found["assets"].as_array().cloned().unwrap_or_default();
+    for file in files {
+        for old in assets.iter().filter(|asset| asset["name"] == file.name.as_str()) {
+            let path = format!("{root}/releases/assets/{}", old["id"]);
+            client.send(&Call::delete("replace a file of the release", path)).await.map_err(told)?;
+        }
+        upload(client, (&root, &found["id"]), &address, file).await.map_err(told)?;
+    }
+    Ok(())
+}
+
+/// The release of the tag; drafts are in the list alone.
+async fn github_release(release: &Release, client: &Client, root: &str) -> Result<Option<Value>, Failure> {
+    if client.is_dry() {
+        return Ok(Some(json!({ "id": 0 })));
+    }
+    let of_tag = Call::get("find the release", format!("{root}/releases/tags/{}", segment(&release.tag)));
+    match client.send(&of_tag).await {
+        Ok(answer) => return Ok(Some(answer.json())),
+        Err(failure) if failure.status == Some(404) => {}
+        Err(failure) => return Err(failure),
+    }
+    let list = client.send(&Call::get("find the release", format!("{root}/releases?per_page=100"))).await?.json();
+    Ok(list.as_array().into_iter().flatten().find(|one| one["tag_name"] == release.tag.as_str()).cloned())
+}
+
+/// Uploads a file. An upload whose answer was lost is looked for; half of one is removed.
+async fn upload(client: &Client, (root, id): (&str, &Value), address: &str, file: &Attachment) -> Result<(), Failure> {
+    let call = Call {
+        method: Method::Post,
+        path: format!("?name={}", segment(&file.name)),
+        body: Body::Bytes { base: Some(address.to_owned()), bytes: file.bytes.clone() },
+        purpose: "attach a file to the release",
+    };
+    let look = async || {
+        let list = Call::get("list the release's files", format!("{root}/releases/{id}/assets?per_page=100"));
+        let list = client.send(&list).await?.json();
+        let mut named = list.as_array().cloned().unwrap_or_default();
+        named.retain(|asset| asset["name"] == file.name.as_str());
+        let (whole, half): (Vec<Value>, Vec<Value>) = named.into_iter().partition(|asset| asset["state"] == "uploaded");
+        for asset in half {
+            let path = format!("{root}/releases/assets/{}", asset["id"]);
+            client.send(&Call::delete("remove half a file of the release", path)).await?;
+        }
+        Ok::<Option<Value>, Failure>(whole.into_iter().next())
+    };
+    client.create(&call, look).await.map(|_| ())
+}
+
+/// The address for uploads, which is another host's at GitHub.com: the token goes to the interface's own origin, and over
+/// `https` to the host that GitHub names beside `api.`, nowhere else.
+fn upload_address(api: &str, template: &str, is_dry: bool) -> Result<String> {
+    if is_dry {
+        return Ok("UPLOADS".into());
+    }
+    let address = template.split('{').next().unwrap_or_default();
+    let origin = |url: &str| {
+        let (scheme, rest) = url.split_once("://")?;
+        Some((scheme.to_owned(), rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase()))
+    };
+    let allowed = match (origin(api), origin(address)) {
+        (Some(own), Some(other)) if own == other => true,
+        (Some((_, own)), Some((scheme, other))) => {
+            scheme == "https" && own.strip_prefix("api.").is_some_and(|host| other == format!("uploads.{host}"))
+        }
+        _ => false,
+    };
+    if allowed {
+        return Ok(address.to_owned());
+    }
+    let shown = origin(address).map_or_else(String::new, |(scheme, host)| format!("{scheme}://{host}"));
+    let message = format!("the forge names {shown} for uploads, where the token does not go");
+    Err(Error::new(ErrorKind::Denied, "--attach", message)
+        .with_help("check the address of the API (--url); attach the files with `gh release upload`"))
+}
+
+async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files: &[Attachment]) -> Result<()> {
+    let root = format!("/projects/{}", segment(&release.repository));
+    let told = |failure: Failure| failure.into_error(forge);
+    let links = format!("{root}/releases/{}/assets/links", segment(&release.tag));
+    let known = match client.send(&Call::get("find the release", format!("{links}?per_page=100"))).await {
+        Ok(answer) => answer.json(),
+        Err(failure) if failure.status == Some(404) => return Err(no_release(release)),
+        Err(failure) => return Err(told(failure)),
+    };
+    // A version takes letters, digits, dots, hyphens and underscores.
+    let version: String =
+        release.tag.chars().map(|c| if c.is_ascii_alphanumeric() || "._-+".contains(c) { c } else { '-' }).collect();
+    for file in files {
+        let path = format!("{root}/packages/generic/{PACKAGE}/{}/{}", segment(&version), segment(&file.name));
+        let put = Call {
+            method: Method::Put,
+            path: path.clone(),
+            body: Body::Bytes { base: None, bytes: file.bytes.clone() },
+            purpose: "attach a file to the release",
+        };
+        client.send(&put).await.map_err(told)?;
+        if known.as_array().is_some_and(|list| list.iter().any(|link| link["name"] == file.name.as_str())) {
+            continue;
+        }
+        let url = format!("{}{path}", release.api.trim_end_matches('/'));
+        let body = json!({ "name": file.name, "url": url, "link_type": "other" });
+        let call = Call::json("link a file from the release", Method::Post, links.clone(), body);
+        let look = async || {
+            let list =
+                client.send(&Call::get("list the release's links", format!("{links}?per_page=100"))).await?.json();
+            Ok(list.as_array().into_iter().flatten().find(|link| link["name"] == file.name.as_str()).cloned())
+        };
+        client.create(&call, look).await.map_err(told)?;
+    }
+    Ok(())
+}
+
+fn no_release(release: &Release) -> Error {
+    Error::new(ErrorKind::NotFound, "--attach", format!("there is no release of the tag {}", release.tag))
+        .with_help("make the release first, a draft will do, and check that the token may see it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::upload_address;
+
+    #[test]
+    fn the_token_goes_to_the_forge_alone() {
+        for (api, template, allowed) in [
+            ("https://api.github.com", "https://uploads.github.com/repos/o/r/releases/1/assets{?name,label}", true),
+            ("https://api.name.ghe.com", "https://uploads.name.ghe.com/repos/o/r/releases/1/assets", true),
+            ("https://ghes.example/api/v3", "https://ghes.example/api/uploads/repos/o/r/releases/1/assets{?n}", true),
+            ("http://127.0.0.1:9", "http://127.0.0.1:9/repos/o/r/releases/1/assets{?name,label}", true),
+            ("https://api.github.com", "http://uploads.github.com/repos/o/r", false),
+            ("https://api.github.com", "https://uploads.github.com.evil.example/x", false),
+            ("https://api.github.com", "https://uploads.github.com@evil.example/x", false),
+            ("https://ghes.example/api/v3", "https://evil.example/api/uploads", false),
+            ("https://ghes.example/api/v3", "http://ghes.example/api/uploads", false),
+            ("https://api.github.com", "", false),
+        ] {
+            let address = upload_address(api, template, false);
+            assert_eq!(address.is_ok(), allowed, "{api} {template}");
+            assert!(address.map_or(true, |address| !address.contains('{')));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The issue of a suite: opened once, kept up to date while the suite blocks, closed when it is green again.
+//!
+//! It is found as a comment is: by a hidden first line *and* its author, among the issues with the gate's label. Its second
+//! line remembers what it shows, so that a short comment tells of a change exactly when there is one. A suite has one issue:
+//! where it blocks again, the issue is opened again.
+
+mod flow;
+
+use serde_json::Value;
+
+use super::call::Call;
+use super::comment::digest;
+use crate::policy::publish::Key;
+use crate::report::GateResult;
+use crate::verdict::Verdict;
+
+/// The label of every issue of the gate.
+pub const LABEL: &str = "precision-gate";
+
+/// Whether people are to be told of a result that no pull request shows: its verdict blocks.
+pub fn alerts(result: &GateResult) -> bool {
+    result.verdict >= Verdict::Incomplete
+}
+
+/// An issue of a forge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Its number in the project.
+    pub number: u64,
+    /// Who opened it, as [`super::forge::Comment::author`] names people.
+    pub author: String,
+    /// Its Markdown.
+    pub body: String,
+    /// Whether it is open.
+    pub open: bool,
+    /// Whether it has the gate's label.
+    pub labelled: bool,
+}
+
+/// What becomes of an issue's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Become {
+    /// Opened again.
+    Open,
+    /// Closed.
+    Closed,
+}
+
+/// The dialect of a forge's issues.
+pub trait Tracker {
+    /// Asks for a page of the issues with the gate's label, open and closed, the oldest first.
+    fn issues(&self, page: u32) -> Call;
+
+    /// Reads one issue; `None` for what is none.
+    fn read_issue(&self, item: &Value) -> Option<Issue>;
+
+    /// Opens an issue with the gate's label.
+    fn create_issue(&self, title: &str, body: &str) -> Call;
+
+    /// Replaces an issue's text, and opens or closes it in the same request.
+    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call;
+
+    /// Sets the gate's label, where creating left it out; `None` where it never does.
+    fn label_issue(&self, number: u64) -> Option<Call>;
+
+    /// Asks for a page of an issue's comments.
+    fn remarks(&self, number: u64, page: u32) -> Call;
+
+    /// Comments on an issue.
+    fn remark(&self, number: u64, body: &str) -> Call;
+}
+
+/// The hidden first line of the issue of this key.
+pub fn marker(key: &Key) -> String {
+    format!("<!-- precision-gate:v1 issue key={key} -->")
+}
+
+/// The issues of this key and author, the oldest first.
+pub fn own(issues: Vec<Issue>, key: &Key, author: &str) -> Vec<Issue> {
+    let marker = marker(key);
+    let fits = |issue: &Issue| {
+        issue.author == author && issue.body.lines().next().is_some_and(|line| line.trim_end() == marker)
+    };
+    let mut own: Vec<Issue> = issues.into_iter().filter(fits).collect();
+    own.sort_by_key(|issue| issue.number);
+    own
+}
+
+/// What an issue shows, in its hidden second line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The verdict.
+    pub verdict: String,
+    /// Digest of the culprit's operation; `none` where there is none.
+    pub culprit: String,
+    /// The day on which it became red; empty while it is green.
+    pub since: String,
+}
+
+impl Stamp {
+    /// What the issue shows of `result`; red since the day that `before` says, where that was red.
+    pub fn of(result: &GateResult, before: Option<&Self>) -> Self {
+        let culprit = result.culprit.as_ref().map_or_else(|| "none".to_owned(), |it| digest(it.op.as_bytes()));
+        let known = before.map(|before| before.since.as_str()).filter(|since| !since.is_empty());
+        let since = if alerts(result) { known.unwrap_or(&result.today).to_owned() } else { String::new() };
+        Self { verdict: result.verdict.as_str().to_owned(), culprit, since }
+    }
+
+    /// Reads the second line of an issue's text. It may have been edited: what is no day is none.
+    pub fn read(body: &str) -> Option<Self> {
+        let line = body.lines().nth(1)?.trim_end().strip_prefix("<!-- ")?.strip_suffix(" -->")?;
+        let word = |name: &str| {
+            let start = format!("{name}=");
+            line.split(' ').find_map(|word| word.strip_prefix(&start)).map(str::to_owned)
+        };
+        let is_day = |text: &String| text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let since = word("since").filter(is_day).unwrap_or_default();
+        Some(Self { verdict: word("verdict")?, culprit: word("culprit")?, since })
+    }
+
+    fn line(&self) -> String {
+        format!("<!-- verdict={} culprit={} since={} -->", self.verdict, self.culprit, self.since)
+    }
+}
+
+/// What is to be done with the suite's issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It is green, and there is no open issue.
+    Nothing,
+    /// It is red for the first time.
+    Open,
+    /// The issue is brought up to date; a comment tells where something changed.
+    Update(u64, Option<Change>),
+}
+
+/// What a comment tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Another verdict or culprit.
+    Other,
+    /// Red again.
+    Again,
+    /// Green again.
+    Green,
+}
+
+impl Change {
+    /// What becomes of the issue.
+    pub fn becomes(self) -> Option<Become> {
+        match self {
+            Self::Other => None,
+            Self::Again => Some(Become::Open),
+            Self::Green => Some(Become::Closed),
+        }
+    }
+
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Other => "publish_issue_changed",
+            Self::Again => "publish_issue_again",
+            Self::Green => "publish_issue_green",
+        }
+    }
+}
+
+/// What follows from the issue there is and what it is to show.
+pub fn settle(own: Option<&Issue>, now: &Stamp, alerts: bool) -> Step {
+    let Some(issue) = own else { return if alerts { Step::Open } else { Step::Nothing } };
+    let shown = Stamp::read(&issue.body);
+    let same = shown.is_some_and(|shown| (shown.verdict, shown.culprit) == (now.verdict.clone(), now.culprit.clone()));
+    match (issue.open, alerts) {
+        (false, false) => Step::Nothing,
+        (false, true) => Step::Update(issue.number, Some(Change::Again)),
+        (true, false) => Step::Update(issue.number, Some(Change::Green)),
+        (true, true) => Step::Update(issue.number, (!same).then_some(Change::Other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(verdict: &str, since: &str) -> Stamp {
+        Stamp { verdict: verdict.into(), culprit: "none".into(), since: since.into() }
+    }
+
+    fn issue(number: u64, author: &str, open: bool, stamp: &Stamp) -> Issue {
+        let body = format!("{}\n{}\n\ntext\n", marker(&Key::default()), stamp.line());
+        Issue { number, author: author.into(), body, open, labelled: true }
+    }
+
+    #[test]
+    fn an_issue_follows_its_suite() {
+        let (red, other, green) = (stamp("fail", "2026-11-01"), stamp("incomplete", "2026-11-01"), stamp("pass", ""));
+        let at = |open| issue(4, "bot", open, &red);
+        for (own, now, alerts, step) in [
+            (None, &green, false, Step::Nothing),
+            (None, &red, true, Step::Open),
+            (Some(at(true)), &red, true, Step::Update(4, None)),
+            (Some(at(true)), &other, true, Step::Update(4, Some(Change::Other))),
+            (Some(at(true)), &green, false, Step::Update(4, Some(Change::Green))),
+            (Some(at(false)), &green, false, Step::Nothing),
+            (Some(at(false)), &red, true, Step::Update(4, Some(Change::Again))),
+        ] {
+            assert_eq!(settle(own.as_ref(), now, alerts), step, "{own:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn an_issue_is_own_by_marker_and_author_and_remembers_what_it_shows() {
+        let red = stamp("fail", "2026-11-01");
+        let all = vec![issue(9, "bot", true, &red), issue(3, "bot", false, &red), issue(5, "mallory", true, &red)];
+        let numbers: Vec<u64> = own(all, &Key::default(), "bot").iter().map(|issue| issue.number).collect();
+        assert_eq!(numbers, [3, 9]);
+        assert_eq!(Stamp::read(&issue(1, "bot", true, &red).body), Some(red));
+        let edited = "x\n<!-- verdict=fail culprit=none since=<b>ever</b> -->";
+        assert_eq!(Stamp::read(edited).map(|stamp| stamp.since), Some(String::new()));
+        assert_eq!(Stamp::read("x"), None);
+    }
+}

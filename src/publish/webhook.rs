@@ -1,0 +1,318 @@
+//! A chat, told through a robot's or a system's webhook.
+//!
+//! One template per shape (`templates/webhook/*.json.j2`, replaceable) writes the message; what it gives has to be JSON.
+//! The address is a secret, since who knows it can write: it comes from the environment and stands in no output. Robots
+//! answer 200 and say in the body that they refuse; that is a failure here. A message that may have been lost is sent again,
+//! so that it can come twice.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac};
+use minijinja::value::Serde;
+use minijinja::{Value, context};
+use reqwest::header::HeaderMap;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value as Json;
+use sha2::Sha256;
+
+use super::call::{Answer, segment};
+use super::client::{cause, http_client};
+use super::retry::{self, MOST_WAITING, Next};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::publish::{Key, WebhookShape};
+use crate::report::GateResult;
+use crate::report::escape::{self, Target};
+use crate::report::messages::Language;
+use crate::report::summary::{self, is_link};
+use crate::report::templates::Templates;
+use crate::report::writer::{Writer, safe};
+use crate::verdict::Verdict;
+
+/// The variable with the address.
+pub const ADDRESS: &str = "PRECISION_GATE_WEBHOOK";
+/// The variable with the secret that a robot of Feishu or DingTalk checks signatures by.
+pub const SECRET: &str = "PRECISION_GATE_WEBHOOK_SECRET";
+
+/// Bytes of a message's text: WeCom cuts at 2048, title and job included.
+const MOST_TEXT: usize = 1_200;
+/// Codes by which robots say that they were told too much at once (Feishu, DingTalk, WeCom).
+const LIMITS: [i64; 4] = [9499, 11232, 130_101, 45009];
+
+/// What a message is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The result.
+    pub result: &'a GateResult,
+    /// The language.
+    pub language: Language,
+    /// Templates.
+    pub templates: &'a Templates,
+    /// The key of the suite.
+    pub key: &'a Key,
+    /// The repository; empty where it is not known.
+    pub repository: &'a str,
+    /// The commit; empty where it is not known.
+    pub commit: &'a str,
+    /// The job's page; empty where there is none.
+    pub run_url: &'a str,
+}
+
+/// Where messages go.
+pub struct Hook {
+    /// What they look like.
+    pub shape: WebhookShape,
+    /// The address.
+    pub address: SecretString,
+    /// What signatures are made with.
+    pub secret: Option<SecretString>,
+    /// Milliseconds since 1970, which signatures hold.
+    pub now_ms: i64,
+    /// Spreads the repeats of jobs that failed together.
+    pub seed: u64,
+}
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hook").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+/// Writes the message, unsigned.
+///
+/// # Errors
+/// `Policy` where a template of the user's gives no JSON.
+pub fn message(shape: WebhookShape, text: &Text<'_>) -> Result<Json> {
+    let writer = Writer::new(text.language, Target::Plain);
+    let result = text.result;
+    let plain = |text: &str| escape::name(text, Target::Plain);
+    let said = [summary::headline(result, text.language)?, place(text)];
+    let lines: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+    let key = text.key.as_str();
+    let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
+    let checks: Vec<Value> = result
+        .checks
+        .iter()
+        .filter(|check| check.verdict != Verdict::Skipped)
+        .map(|check| context! { id => check.id.as_str(), verdict => check.verdict.as_str() })
+        .collect();
+    let context = context! {
+        title => safe(format!("precision-gate {key}: {verdict}")),
+        text => safe(cut(&lines.join("\n"))),
+        key,
+        verdict => result.verdict.as_str(),
+        profile => Value::from(Serde(&result.profile)),
+        today => result.today.as_str(),
+        culprit => result.culprit.as_ref().map(|culprit| plain(&culprit.op)),
+        checks,
+        repository => plain(text.repository),
+        commit => plain(text.commit),
+        url => if is_link(text.run_url) { text.run_url } else { "" },
+        job => writer.word("publish_run")?,
+    };
+    let template = text.templates.webhook(shape);
+    let rendered = writer.document(template, context)?;
+    serde_json::from_str(&rendered).map_err(|error| {
+        let kind = if template.given { ErrorKind::Policy } else { ErrorKind::Internal };
+        Error::new(kind, &template.name, format!("gives no JSON: {error}"))
+            .with_help("print every text by `{{ text | tojson }}`")
+    })
+}
+
+/// Repository and commit in one line; empty where neither is known.
+fn place(text: &Text<'_>) -> String {
+    let commit: String = text.commit.chars().take(12).collect();
+    let both = format!("{} {commit}", text.repository);
+    escape::name(both.trim(), Target::Plain)
+}
+
+/// At most [`MOST_TEXT`] bytes, cut between characters.
+fn cut(text: &str) -> String {
+    if text.len() <= MOST_TEXT {
+        return text.to_owned();
+    }
+    let end = (0..=MOST_TEXT - '…'.len_utf8()).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// Sends a message.
+///
+/// # Errors
+/// `Unavailable` and `Denied`, without the address; `Usage` where that is none.
+pub fn post(hook: &Hook, message: Json) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?.block_on(hook.send(message))
+}
+
+impl Hook {
+    async fn send(&self, message: Json) -> Result<()> {
+        let (address, message) = self.signed(message);
+        let is_address = ["https://", "http://"].iter().any(|start| address.expose_secret().starts_with(start));
+        if !is_address {
+            return Err(Error::new(ErrorKind::Usage, ADDRESS, "is no address")
+                .with_help("set it to what the chat shows for its robot, `https://` and all"));
+        }
+        let client = http_client(HeaderMap::new())?;
+        let (mut tries, mut waited) = (0, Duration::ZERO);
+        loop {
+            tries += 1;
+            let sent = self.once(&client, &address, &message).await;
+            match retry::after(sent.as_ref().ok(), tries) {
+                Next::Limited(wait) | Next::Unclear(wait) if waited + wait <= MOST_WAITING => {
+                    waited += wait;
+                    let share = u32::try_from(self.seed % 256).unwrap_or(0);
+                    tokio::time::sleep(wait + wait * share / 1024).await;
+                }
+                _ => return self.settled(sent),
+            }
+        }
+    }
+
+    /// One try, with the robot's own word in place of an empty 200.
+    async fn once(&self, client: &reqwest::Client, address: &SecretString, message: &Json) -> Result<Answer, String> {
+        let sent = client.post(address.expose_secret()).json(message).send().await;
+        let response = sent.map_err(|error| cause(&error))?;
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let headers = retry_after.map(|value| ("retry-after".to_owned(), value.to_owned())).into_iter().collect();
+        let body = response.text().await.map_err(|error| cause(&error))?;
+        let status = match refusal(self.shape, &body) {
+            Some(code) if status < 300 => {
+                if LIMITS.contains(&code) {
+                    429
+                } else {
+                    400
+                }
+            }
+            _ => status,
+        };
+        Ok(Answer { status, headers, body })
+    }
+
+    fn settled(&self, sent: Result<Answer, String>) -> Result<()> {
+        let (kind, said) = match sent {
+            Ok(answer) if answer.is_success() => return Ok(()),
+            Ok(answer) => {
+                let kind = if answer.status < 500 && answer.status != 429 {
+                    ErrorKind::Denied
+                } else {
+                    ErrorKind::Unavailable
+                };
+                (kind, format!("answered {} {}", answer.status, said(&answer)))
+            }
+            Err(error) => (ErrorKind::Unavailable, error),
+        };
+        Err(Error::new(kind, "could not tell the webhook", self.without_secrets(said.trim_end())).with_help(format!(
+            "check {ADDRESS}, the keywords that the robot asks for, and {SECRET} where it checks signatures"
+        )))
+    }
+
+    /// Address and message, with the signature of a robot that checks one.
+    ///
+    /// Feishu: base64 of HMAC-SHA256 with `timestamp\nsecret` for the key and nothing for the message, in the body, seconds.
+    /// DingTalk: with the secret for the key and `timestamp\nsecret` for the message, in the address, milliseconds.
+    fn signed(&self, mut message: Json) -> (SecretString, Json) {
+        let Some(secret) = self.secret.as_ref().map(|secret| secret.expose_secret()) else {
+            return (self.address.clone(), message);
+        };
+        match self.shape {
+            WebhookShape::Feishu => {
+                let timestamp = (self.now_ms / 1000).to_string();
+                message["sign"] = hmac(&format!("{timestamp}\n{secret}"), "").into();
+                message["timestamp"] = timestamp.into();
+                (self.address.clone(), message)
+            }
+            WebhookShape::Dingtalk => {
+                let sign = segment(&hmac(secret, &format!("{}\n{secret}", self.now_ms)));
+                let address = self.address.expose_secret();
+                let and = if address.contains('?') { '&' } else { '?' };
+                (format!("{address}{and}timestamp={}&sign={sign}", self.now_ms).into(), message)
+            }
+            WebhookShape::Wecom | WebhookShape::Slack | WebhookShape::Json => (self.address.clone(), message),
+        }
+    }
+
+    /// A server may send back what it was sent.
+    fn without_secrets(&self, text: &str) -> String {
+        let address = self.address.expose_secret();
+        let token = address.rsplit(['/', '=']).next().unwrap_or_default();
+        let secret = self.secret.as_ref().map_or("", |secret| secret.expose_secret());
+        let hidden = [address, token, secret].into_iter().filter(|word| !word.is_empty());
+        hidden.fold(text.to_owned(), |text, word| text.replace(word, "***"))
+    }
+}
+
+/// The code by which a robot refuses in an answer that looks like success.
+fn refusal(shape: WebhookShape, body: &str) -> Option<i64> {
+    let answer: Json = serde_json::from_str(body).unwrap_or_default();
+    let keys: &[&str] = match shape {
+        WebhookShape::Feishu => &["code", "StatusCode"],
+        WebhookShape::Dingtalk | WebhookShape::Wecom => &["errcode"],
+        WebhookShape::Slack | WebhookShape::Json => &[],
+    };
+    let code = keys.iter().find_map(|key| answer[*key].as_i64())?;
+    (code != 0).then_some(code)
+}
+
+/// What the answer says, in one short line.
+fn said(answer: &Answer) -> String {
+    let body = answer.json();
+    let words = ["errmsg", "msg", "StatusMessage", "message", "error"];
+    let word = words.iter().find_map(|key| body[*key].as_str()).unwrap_or(&answer.body);
+    escape::cleaned(word).chars().take(200).collect()
+}
+
+fn hmac(key: &str, text: &str) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else { return String::new() };
+    mac.update(text.as_bytes());
+    STANDARD.encode(mac.finalize().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hook(shape: WebhookShape, address: &str, secret: Option<&str>) -> Hook {
+        let secret = secret.map(|text| SecretString::from(text.to_owned()));
+        Hook { shape, address: address.to_owned().into(), secret, now_ms: 1_700_000_000_123, seed: 1 }
+    }
+
+    /// Signatures computed with Python's `hmac`, as both vendors' pages show it.
+    #[test]
+    fn robots_get_the_signatures_that_they_check() {
+        let (_, message) = hook(WebhookShape::Feishu, "https://x/hook", Some("s3cret")).signed(serde_json::json!({}));
+        assert_eq!(message["timestamp"], "1700000000");
+        assert_eq!(message["sign"], "IX3eHI0/v/Td7jqJ0ynSEK3Dq5JY3HUZeoeMgVZeZGo=");
+        let (address, message) =
+            hook(WebhookShape::Dingtalk, "https://x/?t=1", Some("s3cret")).signed(serde_json::json!({}));
+        assert_eq!(message, serde_json::json!({}));
+        let wanted = "https://x/?t=1&timestamp=1700000000123&sign=Q%2FGu1K6gif%2F%2FXkCNhmmMXCz3dFOshDi118WieTgZpto%3D";
+        assert_eq!(address.expose_secret(), wanted);
+    }
+
+    #[test]
+    fn a_refusal_with_200_is_seen() {
+        use WebhookShape::{Dingtalk, Feishu, Json, Slack, Wecom};
+        for (shape, body, code) in [
+            (Feishu, r#"{"code":19021,"msg":"sign match fail"}"#, Some(19021)),
+            (Feishu, r#"{"StatusCode":0,"StatusMessage":"success","code":0}"#, None),
+            (Dingtalk, r#"{"errcode":310000,"errmsg":"keywords not in content"}"#, Some(310_000)),
+            (Wecom, r#"{"errcode":0,"errmsg":"ok"}"#, None),
+            (Slack, "ok", None),
+            (Json, r#"{"code":7}"#, None),
+        ] {
+            assert_eq!(refusal(shape, body), code, "{body}");
+        }
+    }
+
+    #[test]
+    fn texts_are_cut_between_characters_and_secrets_hidden() {
+        assert!(cut(&"模型".repeat(1000)).len() <= MOST_TEXT);
+        assert_eq!(cut("short"), "short");
+        let hook = hook(WebhookShape::Feishu, "https://x/hook/abc-def", Some("s3cret"));
+        assert_eq!(hook.without_secrets("no abc-def, s3cret at https://x/hook/abc-def"), "no ***, *** at ***");
+        assert!(!format!("{hook:?}").contains("abc"));
+    }
+}

@@ -1,0 +1,59 @@
+//! `signoff.md` and `signoff.html`: what people read and sign.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::value::Serde;
+use minijinja::{Value, context};
+
+use super::Signoff;
+use super::input::Loaded;
+use crate::error::Result;
+use crate::report::escape::Target;
+use crate::report::messages::Language;
+use crate::report::plot;
+use crate::report::templates::Templates;
+use crate::report::view::View;
+use crate::report::writer::{Writer, safe};
+
+/// The document in Markdown, without pictures.
+pub fn markdown(signoff: &Signoff, loaded: &[Loaded], language: Language, templates: &Templates) -> Result<String> {
+    let writer = Writer::new(language, Target::Markdown);
+    let text = writer.document(&templates.signoff, whole(signoff, loaded, &writer)?)?;
+    Ok(crate::report::summary::tidy(&text))
+}
+
+/// The document as one self-contained page, with its pictures.
+pub fn page(signoff: &Signoff, loaded: &[Loaded], language: Language, templates: &Templates) -> Result<String> {
+    let writer = Writer::new(language, Target::Html);
+    writer.document(&templates.signoff_page, whole(signoff, loaded, &writer)?)
+}
+
+fn whole(signoff: &Signoff, loaded: &[Loaded], writer: &Writer) -> Result<Value> {
+    let mut suites = Vec::new();
+    for (suite, loaded) in signoff.suites.iter().zip(loaded) {
+        let view = View::new(&loaded.result, writer)?;
+        suites.push(context! {
+            suite => Value::from(Serde(suite)),
+            view => Value::from(Serde(&view)),
+            pictures => pictures(loaded, writer)?,
+        });
+    }
+    Ok(context! {
+        language => writer.language().tag(),
+        signoff => Value::from(Serde(signoff)),
+        suites,
+    })
+}
+
+/// Pictures of a result as `data:` addresses; a page alone shows them.
+fn pictures(loaded: &Loaded, writer: &Writer) -> Result<Vec<Value>> {
+    if writer.target() != Target::Html {
+        return Ok(Vec::new());
+    }
+    let drawn = [
+        ("loss", plot::loss::loss_png(&loaded.result, writer.language())?),
+        ("divergence", plot::divergence::divergence_png(&loaded.result, writer.language())?),
+    ];
+    let address = |png: Vec<u8>| safe(format!("data:image/png;base64,{}", STANDARD.encode(png)));
+    Ok(drawn.into_iter().filter_map(|(name, png)| Some(context! { name, url => address(png?) })).collect())
+}

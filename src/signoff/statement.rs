@@ -1,0 +1,23 @@
+//! The in-toto statement: which files the sign-off is about, by digest, and what it says of them.
+//!
+//! Statement v1 of the in-toto attestation framework (`spec/v1/statement.md` in in-toto/attestation). It is not signed
+//! here: a forge's attestation action or cosign wraps it into an envelope.
+
+use serde_json::{Value, json};
+
+use super::{FileRecord, Signoff};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The type of every statement.
+pub const TYPE: &str = "https://in-toto.io/Statement/v1";
+/// The type of the predicate, documented in `docs/signoff.md`.
+pub const PREDICATE_TYPE: &str = "https://github.com/precision-gate/precision-gate/attestation/signoff/v1";
+
+/// The statement that `signoff` is about `subjects`.
+pub fn of(signoff: &Signoff, subjects: &[FileRecord]) -> Result<Value> {
+    let subject: Vec<Value> =
+        subjects.iter().map(|file| json!({ "name": file.name, "digest": { "sha256": file.sha256 } })).collect();
+    let predicate =
+        serde_json::to_value(signoff).map_err(|error| Error::new(ErrorKind::Internal, "signoff.json", error))?;
+    Ok(json!({ "_type": TYPE, "subject": subject, "predicateType": PREDICATE_TYPE, "predicate": predicate }))
+}
