@@ -204,8 +204,9 @@ impl Desk {
                 return Ok(());
             }
         };
-        // A named pull request is one even where its answer could not be read.
-        if self.job.settings.issue && pulls.is_empty() && !matches!(self.job.target, Target::Pull(_)) {
+        // A pull request that has moved on, or whose answer could not be read, is still one.
+        let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && pulls.is_empty();
+        if self.job.settings.issue && has_none {
             return self.issue(story).await;
         }
         for pull in pulls {

@@ -115,7 +115,8 @@ impl<'a> Publishing<'a> {
         if let Some(shape) = self.settings.webhook
             && (self.settings.webhook_on == WebhookOn::Always || issue::alerts(story.result))
         {
-            self.tell_webhook(shape, story)?;
+            let told = self.tell_webhook(shape, story);
+            self.warnings.extend(told.err());
         }
         let Some(given) = &self.flags.post_command else { return Ok(()) };
         let place = &self.surroundings.place;
@@ -138,8 +139,8 @@ impl<'a> Publishing<'a> {
         Ok(())
     }
 
-    /// Tells a chat; what goes wrong is a warning.
-    fn tell_webhook(&mut self, shape: WebhookShape, story: &Story<'_>) -> Result<()> {
+    /// Tells a chat; what goes wrong, with a template of the user's too, is a warning.
+    fn tell_webhook(&self, shape: WebhookShape, story: &Story<'_>) -> Result<()> {
         let place = &self.surroundings.place;
         let message = webhook::message(
             shape,
@@ -157,14 +158,9 @@ impl<'a> Publishing<'a> {
             return show::say(&format!("POST {}\n{message:#}\n", webhook::ADDRESS));
         }
         let secret = |name| variable(&self.surroundings.environment, name).map(|text| text.trim().to_owned().into());
-        let Some(address) = secret(webhook::ADDRESS) else {
-            self.warnings.push(no_address());
-            return Ok(());
-        };
+        let address = secret(webhook::ADDRESS).ok_or_else(no_address)?;
         let now_ms = jiff::Timestamp::now().as_millisecond();
-        let hook = Hook { shape, address, secret: secret(webhook::SECRET), now_ms, seed: nonce() };
-        self.warnings.extend(webhook::post(&hook, message).err());
-        Ok(())
+        webhook::post(&Hook { shape, address, secret: secret(webhook::SECRET), now_ms, seed: nonce() }, message)
     }
 
     /// Tells what could not be done, prints what a dry run would have sent, and gives the exit code.
