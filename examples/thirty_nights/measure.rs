@@ -18,11 +18,11 @@ const QUIET: u64 = 1000;
 const MOVED: u64 = 200;
 /// The night (from 0) of a step.
 const STEP: usize = 14;
-/// Nights after which a drift is looked for.
-const LOOKS: [usize; 5] = [10, 15, 20, 25, 30];
 /// The level of quiet series in their standard deviations, and the limit.
 const LEVEL: f64 = 10.0;
 const LIMIT: f64 = 15.0;
+/// The limit of drifting series.
+const FAR_LIMIT: f64 = 18.0;
 
 /// What one night adds to a level, by the night before and a source of randomness.
 type Noise = fn(f64, &mut Random) -> f64;
@@ -133,29 +133,58 @@ fn steps() -> String {
 fn drifts() -> String {
     let mut text = format!(
         "An even drift in normal noise, {} deviations below a limit at first: share of {MOVED} series in which it is \
-         told, with the day of crossing at most a third of the whole way off, after so many nights; and in which a step \
-         was told in its place on any of these nights:\n\n| deviations a night | 10 | 15 | 20 | 25 | 30 | a step |\n|---|---:|---:|---:|---:|---:|---:|\n",
-        LIMIT - LEVEL
+         told within {NIGHTS} nights and before it crosses; by the median of these, on which night it is first told, how \
+         many days before the crossing, and how far the foretold day is off; and share in which it is called a step on \
+         any night:\n\n| deviations a night | told | on night | days ahead | days off | a step |\n|---|---:|---:|---:|---:|---:|\n",
+        FAR_LIMIT - LEVEL
     );
     for slope in [0.1, 0.15, 0.2, 0.3, 0.5] {
-        let way = (LIMIT - LEVEL) / slope;
-        let drifting =
-            |seed| drawn(KINDS[0].1, seed, |night| LEVEL + slope * f64::from(u32::try_from(night).unwrap_or(0)));
-        let told = |nights: usize| {
-            let is_told = |seed| {
-                let crossing = after(&drifting(seed), nights).drift.and_then(|drift| drift.crosses);
-                let days = crossing.and_then(|crossing| crossing.on.since(jiff::civil::date(1970, 1, 1)).ok());
-                days.is_some_and(|days| (f64::from(days.get_days()) - way).abs() <= way / 3.0)
-            };
-            percent(hits(MOVED, is_told))
+        let level = |night: usize| LEVEL + slope * f64::from(u32::try_from(night).unwrap_or(0));
+        let crossing = (FAR_LIMIT - LEVEL) / slope;
+        let seen: Vec<Drifting> =
+            (0..MOVED).into_par_iter().map(|seed| drifting(&drawn(KINDS[0].1, seed, level), crossing)).collect();
+        let middle = |of: fn(&(f64, f64)) -> f64| {
+            let mut told: Vec<f64> = seen.iter().filter_map(|seen| seen.told.as_ref().map(of)).collect();
+            told.sort_by(f64::total_cmp);
+            told.get(told.len() / 2).copied().unwrap_or(f64::NAN)
         };
-        let mut cells = vec![slope.to_string()];
-        cells.extend(LOOKS.map(told));
-        let steps = |seed| LOOKS.iter().any(|nights| after(&drifting(seed), *nights).change.is_some());
-        cells.push(percent(hits(MOVED, steps)));
+        let count = |fits: fn(&&Drifting) -> bool| percent(seen.iter().filter(fits).count());
+        let (night, off) = (middle(|told| told.0), middle(|told| told.1));
+        let cells = [
+            slope.to_string(),
+            count(|seen| seen.told.is_some()),
+            format!("{night:.0}"),
+            format!("{:.0}", crossing - night),
+            format!("{off:.0}"),
+            count(|seen| seen.is_step),
+        ];
         line(&mut text, &cells);
     }
     text
+}
+
+/// What is seen of a drift, night after night.
+struct Drifting {
+    /// The first night on which it is told before it crosses, and by how many days the crossing is off.
+    told: Option<(f64, f64)>,
+    /// Whether it is called a step.
+    is_step: bool,
+}
+
+fn drifting(values: &[f64], crossing: f64) -> Drifting {
+    let mut seen = Drifting { told: None, is_step: false };
+    for night in FIRST_LOOK..=NIGHTS {
+        let trend = Trend::of(&Series { warn: Some(FAR_LIMIT), ..series(values.get(..night).unwrap_or(values)) });
+        seen.is_step |= trend.change.is_some();
+        let on = trend.drift.and_then(|drift| drift.crosses).map(|crossing| crossing.on);
+        let days =
+            on.and_then(|on| on.since(jiff::civil::date(1970, 1, 1)).ok()).map(|days| f64::from(days.get_days()));
+        let night = f64::from(u32::try_from(night).unwrap_or(0));
+        if let Some(days) = days.filter(|_| seen.told.is_none() && night <= crossing) {
+            seen.told = Some((night, (days - crossing).abs()));
+        }
+    }
+    seen
 }
 
 fn percent(hits: usize) -> String {

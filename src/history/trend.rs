@@ -20,6 +20,7 @@ use std::cmp::Reverse;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 use jiff::{Span, Timestamp};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +94,7 @@ pub struct Moment {
 
 /// A level that changed and stayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TrendChange")]
 pub struct Change {
     /// The last run before it.
     pub last_before: Moment,
@@ -194,9 +196,10 @@ impl Trend {
     }
 }
 
-/// The trends of several series, those with something to say first, then by [`Trend::closeness`].
+/// The trends of several series, those with something to say first, then by [`Trend::closeness`]; what a document has
+/// room for stands in front.
 pub fn trends(series: &[Series]) -> Vec<Trend> {
-    let mut trends: Vec<Trend> = series.iter().map(Trend::of).collect();
+    let mut trends: Vec<Trend> = series.par_iter().map(Trend::of).collect();
     let key = |trend: &Trend| Reverse(finding::of(trend).into_iter().map(|finding| finding.severity).max());
     trends.sort_by(|a, b| b.closeness().total_cmp(&a.closeness()));
     trends.sort_by_cached_key(key);

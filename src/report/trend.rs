@@ -129,6 +129,35 @@ fn block(value: f64, lowest: f64, highest: f64) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::series::{Point, Series};
+    use crate::report::escape::Target;
+    use crate::report::messages::Language;
+    use crate::verdict::{CheckId, Verdict};
+
+    #[test]
+    fn a_table_says_what_moves_and_escapes_foreign_names() {
+        let point = |night: i64| Point {
+            time: jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().hours(24 * night),
+            commit: String::new(),
+            value: if night < 18 { 1.0 } else { 4.0 },
+            verdict: Verdict::Pass,
+        };
+        let series = Series {
+            suite: "nightly".into(),
+            check: CheckId::Loss,
+            unit: "a|b @all".into(),
+            rule: "mean_rel".into(),
+            warn: Some(9.0),
+            fail: None,
+            points: (0..25).map(point).collect(),
+        };
+        let trends = [Trend::of(&series)];
+        let text = |language| table(&trends, &Writer::new(language, Target::Markdown)).expect("written");
+        let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 4 | 4 | 9 |  | ";
+        assert!(text(Language::En).ends_with(&format!("{row}step on 1970-01-19, 1 → 4 |\n")), "{}", text(Language::En));
+        assert!(text(Language::Zh).ends_with(&format!("{row}1970-01-19 阶跃：1 → 4 |\n")), "{}", text(Language::Zh));
+        assert!(table(&[], &Writer::new(Language::En, Target::Markdown)).expect("nothing").is_empty());
+    }
 
     #[test]
     fn a_sparkline_spans_lowest_to_highest() {

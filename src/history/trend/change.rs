@@ -53,9 +53,15 @@ pub(super) struct Regime {
 ///   [`SIGNIFICANCE`].
 ///
 /// The test is the one that A. N. Pettitt (Appl. Statist. 28, 1979) scans a series with; his approximation of its
-/// significance does not hold for the few runs that follow a fresh step. Fewer than twice [`MIN_SIDE`] samples are
+/// significance does not hold for the few runs that follow a fresh step. Where the level before begins is chosen by the
+/// same values too, which no factor pays for; measured with that, of a thousand quiet series of thirty nights, looked at
+/// every night, 4 (normal noise) to 17 (log-normal) show a step on any night (`docs/trend.md`). Fewer than twice [`MIN_SIDE`] samples are
 /// one regime. Values are finite, samples in order of time.
 pub(super) fn present(samples: &[Sample]) -> Regime {
+    // Most rules of most runs measure the same every night.
+    if values(samples).zip(values(samples).skip(1)).all(|(value, next)| value.total_cmp(&next).is_eq()) {
+        return Regime::default();
+    }
     let cuts = cuts(samples);
     let starts = cuts.iter().rev().skip(1).copied().chain([0]);
     for (at, start) in cuts.iter().rev().copied().zip(starts) {

@@ -110,6 +110,7 @@ fn normal_tail(z: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "equal ranks give equal bits")]
 mod tests {
     use proptest::prelude::{Strategy, prop};
 

@@ -31,8 +31,10 @@ const MOST_PANELS: usize = 6;
 const COLUMNS: usize = 2;
 /// From this ratio of the largest to the smallest shown number on, the axis is logarithmic.
 const LOGARITHMIC: f64 = 30.0;
-/// A limit farther above the values than this is named, not drawn: it would press them into a line.
+/// A limit farther above the values than this is not drawn: it would press them into a line.
 const FAR: f64 = 100.0;
+/// The same for a drift, whose line is straight on a linear axis only: above the limit that it leads to.
+const FAR_BEYOND: f64 = 3.0;
 /// Characters of a panel's name.
 const NAME: usize = 44;
 
@@ -95,10 +97,14 @@ impl Frame {
         let finite = || trend.last.iter().map(|run| run.value.0).filter(|value| value.is_finite());
         let (start, end) = (trend.last.first()?.time, trend.last.last()?.time);
         let highest = finite().reduce(f64::max)?;
-        let near = [trend.warn, trend.fail].into_iter().flatten().map(|limit| limit.0);
-        let numbers: Vec<f64> = finite().chain(near.filter(|limit| *limit <= FAR * highest)).collect();
+        let far = match &trend.drift {
+            Some(drift) => FAR_BEYOND * limit_of(trend, drift).unwrap_or(highest),
+            None => FAR * highest,
+        };
+        let near = [trend.warn, trend.fail].into_iter().flatten().map(|limit| limit.0).filter(|limit| *limit <= far);
+        let numbers: Vec<f64> = finite().chain(near).collect();
         let (low, high) = (numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?);
-        let is_logarithmic = low > 0.0 && high > LOGARITHMIC * low;
+        let is_logarithmic = trend.drift.is_none() && low > 0.0 && high > LOGARITHMIC * low;
         let values = if is_logarithmic { low / 1.6..high * 1.6 } else { with_room(low, high) };
         let last = since(start, end);
         let crossing = trend.drift.as_ref().and_then(crossing).map(|time| since(start, time));
@@ -134,6 +140,15 @@ fn since(start: Timestamp, time: Timestamp) -> f64 {
 fn with_room(low: f64, high: f64) -> Range<f64> {
     let room = ((high - low) * 0.12).max(high.abs() * 0.05).max(f64::MIN_POSITIVE * 1e3);
     low - room..high + room
+}
+
+/// The limit that a drift leads to.
+fn limit_of(trend: &Trend, drift: &Drift) -> Option<f64> {
+    let limit = match drift.crosses.as_ref()?.limit {
+        Limit::Warn => trend.warn,
+        Limit::Fail => trend.fail,
+    };
+    limit.map(|limit| limit.0)
 }
 
 /// The moment at which a drift crosses its limit: the middle of the day.
@@ -200,14 +215,13 @@ where
         .draw()
         .map_err(internal)?;
     limits(chart, trend, frame)?;
-    runs(chart, trend, frame)?;
     if let Some(change) = &trend.change {
         step(chart, trend, change, frame)?;
     }
     if let Some(found) = &trend.drift {
         drift(chart, trend, found, frame)?;
     }
-    Ok(())
+    runs(chart, trend, frame)
 }
 
 fn limits<Y: Ranged<ValueType = f64>>(chart: &mut Chart<'_, '_, Y>, trend: &Trend, frame: &Frame) -> Result<()> {
@@ -270,12 +284,8 @@ fn drift<Y: Ranged<ValueType = f64>>(
     let Some(last) = trend.last.last() else { return Ok(()) };
     let now = frame.point(last.time, drift.now.0);
     level_line(chart, frame.point(drift.since, drift.then.0), now)?;
-    let limit = drift.crosses.as_ref().and_then(|crossing| match crossing.limit {
-        Limit::Warn => trend.warn,
-        Limit::Fail => trend.fail,
-    });
-    match crossing(drift).zip(limit) {
-        Some((time, limit)) => dashed(chart, [now, frame.point(time, limit.0)], INK.stroke_width(3)),
+    match crossing(drift).zip(limit_of(trend, drift)) {
+        Some((time, limit)) => dashed(chart, [now, frame.point(time, limit)], INK.stroke_width(3)),
         None => Ok(()),
     }
 }
