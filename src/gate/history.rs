@@ -2,7 +2,7 @@
 //!
 //! Everything that reaches a record passes the redactor: a record lives longer than a log, and is read by more people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -222,13 +222,14 @@ impl Clean {
     /// unit does.
     fn failing(&self, result: &GateResult) -> Vec<Case> {
         let mut cases: Vec<Case> = result.checks.iter().flat_map(|check| self.of_check(check)).collect();
-        let has_unit = |check: CheckId, cases: &[Case]| cases.iter().any(|case| case.check == check);
-        let units = cases.clone();
-        for finding in &result.findings {
-            if finding.severity.verdict().blocks() && !has_unit(finding.check, &units) {
-                cases.push(Case { check: finding.check, unit: String::new(), rule: finding.code.clone() });
-            }
-        }
+        let told: BTreeSet<CheckId> = cases.iter().map(|case| case.check).collect();
+        let others = result.findings.iter().filter(|finding| finding.severity.verdict().blocks());
+        let others = others.filter(|finding| !told.contains(&finding.check));
+        cases.extend(others.map(|finding| Case {
+            check: finding.check,
+            unit: String::new(),
+            rule: self.text(&finding.code),
+        }));
         if cases.is_empty() && result.verdict.blocks() {
             cases.push(Case { check: CheckId::Artifacts, unit: String::new(), rule: String::new() });
         }
