@@ -25,6 +25,11 @@ impl Verdict {
         verdicts.into_iter().max().unwrap_or(Self::Skipped)
     }
 
+    /// Whether it blocks.
+    pub fn blocks(self) -> bool {
+        self >= Self::Incomplete
+    }
+
     /// The verdict as it is written.
     pub fn as_str(self) -> &'static str {
         match self {

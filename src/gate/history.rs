@@ -2,7 +2,7 @@
 //!
 //! Everything that reaches a record passes the redactor: a record lives longer than a log, and is read by more people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -16,9 +16,10 @@ use crate::judge::number::Number;
 use crate::judge::unit::{Check, ConfigItem, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
+use crate::read::json::{Json, to_text};
 use crate::redact::Redactor;
 use crate::report::{GateResult, Judged};
-use crate::verdict::{CheckId, Severity, Verdict};
+use crate::verdict::{CheckId, Verdict};
 
 /// Values that one record holds: those of a thousand ranks. The rest of a larger run is left to its result.
 const MOST_MEASURES: usize = 20_000;
@@ -58,9 +59,7 @@ fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap
     let redactor = Redactor::default();
     let packs = || candidate.packs.iter();
     let packages = packs().flat_map(|pack| pack.pip.iter().flatten().flatten().cloned());
-    let setting = |(name, value): &(String, crate::read::json::Json)| {
-        format!("{name}={}", crate::read::json::to_text(&redactor.value(name, value)))
-    };
+    let setting = |(name, value): &(String, Json)| format!("{name}={}", to_text(&redactor.value(name, value)));
     let settings = packs().flat_map(|pack| pack.settings().map(setting).collect::<Vec<_>>());
     let inputs = inputs.iter().map(|(name, digest)| format!("{name}={digest}"));
     let all: [(&str, Vec<String>); 3] =
@@ -125,10 +124,6 @@ fn count(of_unit: &Measure, rule: &str, count: u64) -> Measure {
     #[allow(clippy::cast_precision_loss, reason = "no run compares 2^53 values")]
     let value = Some(Number(count as f64));
     Measure { rule: rule.to_owned(), value, ..of_unit.clone() }
-}
-
-fn blocks(verdict: Verdict) -> bool {
-    verdict >= Verdict::Incomplete
 }
 
 /// Texts for a record: without secrets, and short.
@@ -227,14 +222,15 @@ impl Clean {
     /// unit does.
     fn failing(&self, result: &GateResult) -> Vec<Case> {
         let mut cases: Vec<Case> = result.checks.iter().flat_map(|check| self.of_check(check)).collect();
-        let has_unit = |check: CheckId, cases: &[Case]| cases.iter().any(|case| case.check == check);
-        let units = cases.clone();
-        for finding in &result.findings {
-            if finding.severity >= Severity::Incomplete && !has_unit(finding.check, &units) {
-                cases.push(Case { check: finding.check, unit: String::new(), rule: finding.code.clone() });
-            }
-        }
-        if cases.is_empty() && blocks(result.verdict) {
+        let told: BTreeSet<CheckId> = cases.iter().map(|case| case.check).collect();
+        let others = result.findings.iter().filter(|finding| finding.severity.verdict().blocks());
+        let others = others.filter(|finding| !told.contains(&finding.check));
+        cases.extend(others.map(|finding| Case {
+            check: finding.check,
+            unit: String::new(),
+            rule: self.text(&finding.code),
+        }));
+        if cases.is_empty() && result.verdict.blocks() {
             cases.push(Case { check: CheckId::Artifacts, unit: String::new(), rule: String::new() });
         }
         cases.sort();
@@ -245,11 +241,11 @@ impl Clean {
 
     fn of_check(&self, check: &Check) -> Vec<Case> {
         let case = |unit: &str, rule: &str| Case { check: check.id, unit: self.text(unit), rule: self.text(rule) };
-        let items = check.items.iter().filter(|item| blocks(item.verdict)).map(|item| case(&item.name, ""));
+        let items = check.items.iter().filter(|item| item.verdict.blocks()).map(|item| case(&item.name, ""));
         let mut cases: Vec<Case> = items.collect();
-        for unit in check.units.iter().filter(|unit| blocks(unit.verdict())) {
+        for unit in check.units.iter().filter(|unit| unit.verdict().blocks()) {
             let name = unit.name();
-            let rules = unit.rules().iter().filter(|outcome| blocks(outcome.verdict));
+            let rules = unit.rules().iter().filter(|outcome| outcome.verdict.blocks());
             let mut own: Vec<Case> = rules.map(|outcome| case(&name, &outcome.rule)).collect();
             if own.is_empty() {
                 let culprit = match unit {

@@ -156,7 +156,7 @@ pub struct Found {
 impl Record {
     /// Whether the run blocked.
     pub fn blocks(&self) -> bool {
-        self.verdict >= Verdict::Incomplete
+        self.verdict.blocks()
     }
 
     /// The record's path and bytes.

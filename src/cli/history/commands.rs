@@ -10,7 +10,7 @@ use precision_gate::exit;
 use precision_gate::fetch::Fetcher;
 use precision_gate::history::record::{Case, Entry, Record};
 use precision_gate::history::records::{Listing, Reading, Records};
-use precision_gate::policy::history::{HistoryPolicy, Suite};
+use precision_gate::policy::history::Suite;
 use precision_gate::report::escape::cleaned;
 
 use crate::cli::fetching::FetchArgs;
@@ -46,9 +46,9 @@ enum HistoryCommand {
 /// `history list`
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// How many runs of each suite [default: 30]
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    /// How many runs of each suite
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    last: usize,
     /// Print the records themselves, as a JSON array
     #[arg(long)]
     json: bool,
@@ -134,9 +134,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
 fn list(args: &ListArgs) -> Result<u8> {
     let fetcher = args.common.fetching.fetcher();
     let (_, mut listing) = args.common.list(&fetcher)?;
-    listing.latest(
-        args.last.unwrap_or_else(|| usize::try_from(HistoryPolicy::default().last.get()).unwrap_or(usize::MAX)),
-    );
+    listing.latest(args.last);
     let records = sound(listing.read());
     if args.json {
         return print_json(&records);
