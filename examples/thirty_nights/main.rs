@@ -50,7 +50,7 @@ fn main() -> Result<()> {
 
 /// The rules that move, of all suites, worst first.
 fn shown(suites: &[(Suite, Vec<Night>)]) -> Vec<Trend> {
-    let series: Vec<_> = suites.iter().flat_map(|(suite, nights)| nights::series(*suite, nights)).collect();
+    let series: Vec<_> = suites.iter().flat_map(|(_, nights)| nights::series(nights)).collect();
     let moves = |trend: &Trend| trend.last.iter().any(|run| run.value != trend.last[0].value);
     let mut shown: Vec<Trend> = trends(&series).into_iter().filter(moves).collect();
     for trend in &mut shown {
@@ -63,7 +63,7 @@ fn nights_table(suites: &[(Suite, Vec<Night>)]) -> Result<String> {
     let writer = Writer::new(Language::En, Target::Markdown);
     let mut text = String::from("| suite | night | until then | warning, told once |\n|---|---:|---|---|\n");
     for (suite, nights) in suites {
-        let told = nights::told(*suite, nights);
+        let told = nights::told(nights);
         for told in &told {
             let message = writer.finding(&told.finding)?.message;
             let values: Vec<f64> = told.trend.last.iter().map(|run| run.value.0).collect();
@@ -80,13 +80,13 @@ fn nights_table(suites: &[(Suite, Vec<Night>)]) -> Result<String> {
         let cells = [listed(&nights::red(nights)), listed(&nights::alerts(nights)), bisect.unwrap_or_default()];
         line(&mut text, &[suite.name(), &cells[0], &cells[1], &cells[2]]);
     }
-    let values: usize = suites.iter().map(|(suite, nights)| nights::series(*suite, nights).len()).sum();
+    let values: usize = suites.iter().map(|(_, nights)| nights::series(nights).len()).sum();
     let _written = writeln!(text, "\n{values} rules were looked at on each of {NIGHTS} nights.");
     Ok(text)
 }
 
 fn of(nights: &[Night], commit: &str) -> String {
-    nights.iter().find(|night| night.commit == commit).map_or_else(String::new, |night| night.number.to_string())
+    nights.iter().find(|night| night.record.commit == commit).map_or_else(String::new, |night| night.number.to_string())
 }
 
 fn listed(nights: &[u64]) -> String {

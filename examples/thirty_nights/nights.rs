@@ -5,20 +5,26 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use jiff::{Timestamp, ToSpan};
+use precision_gate::compare::book::Book;
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::fetch::Fetcher;
+use precision_gate::gate::history::{Moment, record};
 use precision_gate::gate::selftest::synthetic::Random;
-use precision_gate::gate::{Quiet, Request, run};
-use precision_gate::history::series::{Point, Series};
+use precision_gate::gate::{Quiet, Request, Surroundings, run_by};
+use precision_gate::history::record::Record;
+use precision_gate::history::series::{Series, series_of};
+use precision_gate::history::summary::{Summary, summarise};
 use precision_gate::history::trend::{Trend, finding, trends};
 use precision_gate::judge::finding::Finding;
-use precision_gate::judge::unit::{DumpUnit, Unit};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
-use precision_gate::verdict::{CheckId, Severity, Verdict};
+use precision_gate::report::sink::Dropped;
+use precision_gate::report::{GateResult, Source};
+use precision_gate::verdict::{CheckId, Severity};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -31,7 +37,7 @@ pub(crate) const FLAKY: u64 = 12;
 /// How much the loss drifts away in one night, by the end of its run.
 pub(crate) const DRIFT: f64 = 6e-5;
 /// Nights in a row that have to fail before there is an alert.
-const ALERT_AFTER: usize = 2;
+const ALERT_AFTER: NonZeroU32 = NonZeroU32::new(2).expect("not 0");
 
 const CURVES: &str = "tests/fixtures/loss/aligned_bf16";
 const DUMPS: &str = "tests/fixtures/dumps/benign_glm_stats_mix";
@@ -83,10 +89,8 @@ impl Suite {
 pub(crate) struct Night {
     /// From 1.
     pub(crate) number: u64,
-    /// When it was judged.
-    pub(crate) time: Timestamp,
-    /// The commit judged.
-    pub(crate) commit: String,
+    /// What the history keeps of it.
+    pub(crate) record: Record,
     /// What the gate says.
     pub(crate) result: GateResult,
 }
@@ -122,8 +126,15 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
                 policy: Policy::default(),
                 matching: Matching::default(),
             };
-            let result = run(&request, &Quiet)?.result;
-            Ok(Night { number, time: time(number, &mut random), commit: commit(number), result })
+            let fetcher = Fetcher::default();
+            let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &Dropped };
+            let mut judged = run_by(&request, &surroundings, &Book::default(), &Quiet)?;
+            judged.result.source = Some(Source { commit: commit(number), repository: String::new() });
+            let name = suite.name().parse().map_err(|error| Error::new(ErrorKind::Internal, suite.name(), error))?;
+            let time = time(number, &mut random);
+            let moment = Moment { suite: &name, time, run: "", manifest: None, versions: &[] };
+            let record = record(&judged, &request.policy, &moment);
+            Ok(Night { number, record, result: judged.result })
         })
         .collect()
 }
@@ -258,61 +269,15 @@ fn scale(tensor: &mut Value, factor: f64) {
 }
 
 /// The values of every rule over the nights, as a history keeps them.
-pub(crate) fn series(suite: Suite, nights: &[Night]) -> Vec<Series> {
-    let mut found: BTreeMap<(CheckId, String, String), Series> = BTreeMap::new();
-    for night in nights {
-        for measured in night.result.checks.iter().flat_map(|check| &check.units).flat_map(measured) {
-            let key = (measured.check, measured.unit.clone(), measured.rule.clone());
-            let series = found.entry(key).or_insert_with(|| Series {
-                suite: suite.name().to_owned(),
-                points: Vec::new(),
-                ..measured.clone()
-            });
-            let point = |point: &Point| Point { time: night.time, commit: night.commit.clone(), ..point.clone() };
-            series.points.extend(measured.points.iter().map(point));
-        }
-    }
-    found.into_values().collect()
+pub(crate) fn series(nights: &[Night]) -> Vec<Series> {
+    series_of(&nights.iter().map(|night| &night.record).collect::<Vec<_>>())
 }
 
-/// One unit's values, each as a series of one point.
-fn measured(unit: &Unit) -> Vec<Series> {
-    match unit {
-        Unit::Curve(unit) => {
-            let measured = unit.rules.iter().filter_map(|rule| Some((rule, rule.value?.0)));
-            let of = |(rule, value): (&precision_gate::judge::finding::RuleOutcome, f64)| {
-                let limits = (rule.warn.map(|limit| limit.0), rule.fail.map(|limit| limit.0));
-                single(CheckId::Loss, &unit.metric, &rule.rule, limits, value, rule.verdict)
-            };
-            measured.map(of).collect()
-        }
-        Unit::Dump(unit) => vec![single(
-            CheckId::Dump,
-            &format!("step {}", unit.step),
-            "error_of_limit",
-            (Some(1.0), None),
-            worst(unit),
-            unit.verdict,
-        )],
-        Unit::Checkpoint(_) => Vec::new(),
-    }
-}
-
-/// The largest error of an operation, in parts of its noise limit.
-fn worst(unit: &DumpUnit) -> f64 {
-    unit.profile.iter().map(|point| point.error.0 / point.limit.0).filter(|share| !share.is_nan()).fold(0.0, f64::max)
-}
-
-fn single(
-    check: CheckId,
-    unit: &str,
-    rule: &str,
-    (warn, fail): (Option<f64>, Option<f64>),
-    value: f64,
-    verdict: Verdict,
-) -> Series {
-    let point = Point { time: Timestamp::UNIX_EPOCH, commit: String::new(), value, verdict };
-    Series { suite: String::new(), check, unit: unit.into(), rule: rule.into(), warn, fail, points: vec![point] }
+/// What the last of the nights says of those before it.
+fn summary(nights: &[Night]) -> Option<Summary> {
+    let records: Vec<Record> = nights.iter().map(|night| night.record.clone()).collect();
+    let (current, earlier) = records.split_last()?;
+    Some(summarise("nights", earlier, current, ALERT_AFTER))
 }
 
 /// A warning, with the night on which it was first given.
@@ -326,11 +291,11 @@ pub(crate) struct Told {
 }
 
 /// What is warned of, night after night, each warning once.
-pub(crate) fn told(suite: Suite, nights: &[Night]) -> Vec<Told> {
+pub(crate) fn told(nights: &[Night]) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
     for count in 1..=nights.len() {
         let so_far = nights.get(..count).unwrap_or_default();
-        for trend in trends(&series(suite, so_far)) {
+        for trend in trends(&series(so_far)) {
             for finding in finding::of(&trend).into_iter().filter(|finding| finding.severity >= Severity::Warn) {
                 let is_known =
                     told.iter().any(|old| (&old.finding.code, &old.finding.place) == (&finding.code, &finding.place));
@@ -345,20 +310,19 @@ pub(crate) fn told(suite: Suite, nights: &[Night]) -> Vec<Told> {
 
 /// Nights that block.
 pub(crate) fn red(nights: &[Night]) -> Vec<u64> {
-    nights.iter().filter(|night| night.result.verdict >= Verdict::Incomplete).map(|night| night.number).collect()
+    nights.iter().filter(|night| night.result.verdict.blocks()).map(|night| night.number).collect()
 }
 
-/// Nights with an alert: the second in a row that blocks, and those that follow.
+/// Nights with an alert: the same case has failed [`ALERT_AFTER`] times in a row.
 pub(crate) fn alerts(nights: &[Night]) -> Vec<u64> {
-    let blocks = |night: &Night| night.result.verdict >= Verdict::Incomplete;
-    let streaks = nights.windows(ALERT_AFTER).filter(|streak| streak.iter().all(blocks));
-    streaks.filter_map(|streak| Some(streak.last()?.number)).collect()
+    let is_alert = |count: &usize| nights.get(..*count).and_then(summary).is_some_and(|summary| summary.alert);
+    (1..=nights.len()).filter(is_alert).map(|count| count as u64).collect()
 }
 
-/// The last commit that did not block and the first that did, of the nights that block at the end.
+/// The commits to look between, where the last night blocks.
 pub(crate) fn bisect(nights: &[Night]) -> Option<(String, String)> {
-    let green = nights.iter().rposition(|night| night.result.verdict < Verdict::Incomplete)?;
-    Some((nights.get(green)?.commit.clone(), nights.get(green + 1)?.commit.clone()))
+    let since = summary(nights)?.since?;
+    Some((since.green?.commit, since.red.commit))
 }
 
 fn only_folder(path: &Path) -> Result<PathBuf> {

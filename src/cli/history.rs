@@ -10,7 +10,7 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
 use precision_gate::fetch::shelf::commits_between;
 use precision_gate::gate::baseline::manifest::Manifest;
-use precision_gate::gate::history::{Moment, record};
+use precision_gate::gate::history::{Moment, record, remember};
 use precision_gate::history::record::Record;
 use precision_gate::history::records::{Reading, Records};
 use precision_gate::history::summarise;
@@ -98,7 +98,7 @@ impl<'a> Recording<'a> {
         let records = Records::new(shelf);
         let mut warnings = Vec::new();
         match self.earlier(&records, &current) {
-            Ok(reading) => judged.result.history = Some(self.summary(&location, reading, &current)),
+            Ok(reading) => remember(&mut judged.result, self.summary(&location, reading, &current), policy),
             Err(error) => warnings.push(unkept(&error)),
         }
         // A place that could not be read after all tries is not tried again.

@@ -11,9 +11,13 @@ use crate::gate::baseline::facts;
 use crate::gate::baseline::manifest::Manifest;
 use crate::gate::discover::Inventory;
 use crate::history::record::{Baseline, Case, Culprit, Facts, Found, LAYOUT, Measure, Record};
+use crate::history::summary::Summary;
+use crate::history::trend::finding;
 use crate::judge::config::watched_names;
+use crate::judge::finding::verdict_of;
 use crate::judge::number::Number;
-use crate::judge::unit::{Check, ConfigItem, Unit};
+use crate::judge::settle::settle;
+use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
 use crate::read::json::{Json, to_text};
@@ -107,6 +111,18 @@ pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
     }
 }
 
+/// Puts what the history says into the result. What its trends warn of counts as every finding does.
+pub fn remember(result: &mut GateResult, summary: Summary, policy: &Policy) {
+    let told = settle(summary.trends.iter().flat_map(finding::of).collect(), policy);
+    if !told.findings.is_empty() {
+        result.verdict = result.verdict.max(verdict_of(&told.findings));
+    }
+    result.findings.extend(told.findings);
+    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    result.waived.extend(told.waived);
+    result.history = Some(summary);
+}
+
 /// Findings by code.
 fn findings(result: &GateResult) -> BTreeMap<String, Found> {
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
@@ -197,13 +213,27 @@ impl Clean {
             verdict: outcome.verdict,
             ..of_unit.clone()
         });
-        let culprit = match unit {
-            Unit::Dump(unit) => unit.culprit.as_ref(),
-            _ => None,
+        let of_dump = match unit {
+            Unit::Dump(unit) => self.of_dump(&of_unit, unit),
+            _ => Vec::new(),
         };
-        let culprit = culprit.map(|culprit| self.of_culprit(&of_unit, &culprit.metrics)).unwrap_or_default();
         let counts = counts.into_iter().map(|(rule, number)| count(&of_unit, rule, number));
-        rules.chain(counts).chain(culprit).collect()
+        rules.chain(counts).chain(of_dump).collect()
+    }
+
+    /// The largest error of a dump's operations in parts of its noise limit (`error_of_limit`), which moves while the unit
+    /// passes; and the numbers of its culprit.
+    fn of_dump(&self, of_unit: &Measure, unit: &DumpUnit) -> Vec<Measure> {
+        let shares = unit.profile.iter().map(|point| point.error.0 / point.limit.0);
+        let worst = shares.filter(|share| !share.is_nan()).reduce(f64::max);
+        let measure = |worst| Measure {
+            rule: "error_of_limit".into(),
+            value: Some(Number(worst)),
+            warn: Some(Number(1.0)),
+            ..of_unit.clone()
+        };
+        let culprit = unit.culprit.iter().flat_map(|culprit| self.of_culprit(of_unit, &culprit.metrics));
+        worst.map(measure).into_iter().chain(culprit).collect()
     }
 
     /// The numbers of a unit's culprit: `culprit_error`, `culprit_received` ...; its noise limit is the limit of its error.

@@ -42,8 +42,8 @@ pub struct Point {
 }
 
 /// The series of every rule in `records`, by suite, check, unit and rule.
-pub fn series_of(records: &[Record]) -> Vec<Series> {
-    let mut by_time: Vec<&Record> = records.iter().collect();
+pub fn series_of(records: &[&Record]) -> Vec<Series> {
+    let mut by_time = records.to_vec();
     by_time.sort_by(|a, b| (a.time, &a.commit).cmp(&(b.time, &b.commit)));
     let mut series: BTreeMap<(&str, CheckId, &str, &str), Series> = BTreeMap::new();
     for record in by_time {
@@ -89,7 +89,7 @@ mod tests {
         third.measures[0].fail = Some(Number(0.02));
         let mut unmeasured = record(2, &[]);
         unmeasured.measures[0].value = None;
-        let series = series_of(&[third, record(1, &[]), unmeasured]);
+        let series = series_of(&[&third, &record(1, &[]), &unmeasured]);
         let [only] = series.as_slice() else { panic!("{series:?}") };
         let commits: Vec<&str> = only.points.iter().map(|point| &point.commit[..2]).collect();
         assert_eq!(commits, ["01", "03"], "a run without a value leaves no point");

@@ -9,11 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use super::change::{Change, changes};
 use super::record::{Case, Record};
+use super::series::series_of;
+use super::trend::{Trend, trends};
 use crate::policy::history::Suite;
 use crate::verdict::Verdict;
 
+/// Trends that a summary holds, the worst first.
+const MOST_TRENDS: usize = 12;
+
 /// What the history says of a run: `history` in `result.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The suite.
     pub suite: Suite,
@@ -39,6 +44,9 @@ pub struct Summary {
     /// The commits between them, the newest first, where a repository with both was at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<Commits>,
+    /// Where the rules' values go, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trends: Vec<Trend>,
     /// Records that could not be read, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<String>,
@@ -101,10 +109,13 @@ impl From<&Record> for Past {
 pub fn summarise(location: &str, earlier: &[Record], current: &Record, alert_after: NonZeroU32) -> Summary {
     let row = Row::of(earlier, current);
     let since = row.first.map(|first| Since { green: row.green.map(Past::from), red: Past::from(first) });
+    let all: Vec<&Record> = earlier.iter().chain([current]).collect();
+    let mut trends = trends(&series_of(&all));
+    trends.truncate(MOST_TRENDS);
     Summary {
         suite: current.suite.clone(),
         location: location.to_owned(),
-        last: earlier.iter().chain([current]).map(Past::from).collect(),
+        last: all.into_iter().map(Past::from).collect(),
         alert_after,
         failed: row.length,
         alert: row.length >= alert_after.get(),
@@ -112,6 +123,7 @@ pub fn summarise(location: &str, earlier: &[Record], current: &Record, alert_aft
         changed: row.green.zip(row.first).map(|(green, red)| changes(green, red)).unwrap_or_default(),
         since,
         commits: None,
+        trends,
         unread: Vec::new(),
     }
 }

@@ -17,9 +17,27 @@ use crate::verdict::Verdict;
 /// The label of every issue of the gate.
 pub const LABEL: &str = "precision-gate";
 
-/// Whether people are to be told of a result that no pull request shows: its verdict blocks.
-pub fn alerts(result: &GateResult) -> bool {
-    result.verdict >= Verdict::Incomplete
+/// How a suite stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Its verdict does not block.
+    Green,
+    /// It blocks, not yet as often in a row as its history asks for.
+    Held,
+    /// It blocks, and people are to be told.
+    Red,
+}
+
+impl Standing {
+    /// How the suite of `result` stands.
+    pub fn of(result: &GateResult) -> Self {
+        let is_alert = result.history.as_ref().is_none_or(|history| history.alert);
+        match result.verdict >= Verdict::Incomplete {
+            false => Self::Green,
+            true if is_alert => Self::Red,
+            true => Self::Held,
+        }
+    }
 }
 
 /// An issue of a forge.
@@ -102,7 +120,8 @@ impl Stamp {
     pub fn of(result: &GateResult, before: Option<&Self>) -> Self {
         let culprit = result.culprit.as_ref().map_or_else(|| "none".to_owned(), |it| digest(it.op.as_bytes()));
         let known = before.map(|before| before.since.as_str()).filter(|since| !since.is_empty());
-        let since = if alerts(result) { known.unwrap_or(&result.today).to_owned() } else { String::new() };
+        let is_green = Standing::of(result) == Standing::Green;
+        let since = if is_green { "" } else { known.unwrap_or(&result.today) }.to_owned();
         Self { verdict: result.verdict.as_str().to_owned(), culprit, since }
     }
 
@@ -165,15 +184,16 @@ impl Change {
 }
 
 /// What follows from the issue there is and what it is to show.
-pub fn settle(own: Option<&Issue>, now: &Stamp, alerts: bool) -> Step {
-    let Some(issue) = own else { return if alerts { Step::Open } else { Step::Nothing } };
+pub fn settle(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
+    let is_red = standing == Standing::Red;
+    let Some(issue) = own else { return if is_red { Step::Open } else { Step::Nothing } };
     let shown = Stamp::read(&issue.body);
     let same = shown.is_some_and(|shown| (shown.verdict, shown.culprit) == (now.verdict.clone(), now.culprit.clone()));
-    match (issue.open, alerts) {
-        (false, false) => Step::Nothing,
-        (false, true) => Step::Update(issue.number, Some(Change::Again)),
-        (true, false) => Step::Update(issue.number, Some(Change::Green)),
-        (true, true) => Step::Update(issue.number, (!same).then_some(Change::Other)),
+    match (issue.open, standing) {
+        (false, Standing::Red) => Step::Update(issue.number, Some(Change::Again)),
+        (false, _) => Step::Nothing,
+        (true, Standing::Green) => Step::Update(issue.number, Some(Change::Green)),
+        (true, _) => Step::Update(issue.number, (!same).then_some(Change::Other)),
     }
 }
 
@@ -194,16 +214,19 @@ mod tests {
     fn an_issue_follows_its_suite() {
         let (red, other, green) = (stamp("fail", "2026-11-01"), stamp("incomplete", "2026-11-01"), stamp("pass", ""));
         let at = |open| issue(4, "bot", open, &red);
-        for (own, now, alerts, step) in [
-            (None, &green, false, Step::Nothing),
-            (None, &red, true, Step::Open),
-            (Some(at(true)), &red, true, Step::Update(4, None)),
-            (Some(at(true)), &other, true, Step::Update(4, Some(Change::Other))),
-            (Some(at(true)), &green, false, Step::Update(4, Some(Change::Green))),
-            (Some(at(false)), &green, false, Step::Nothing),
-            (Some(at(false)), &red, true, Step::Update(4, Some(Change::Again))),
+        use Standing::{Green, Held, Red};
+        for (own, now, standing, step) in [
+            (None, &green, Green, Step::Nothing),
+            (None, &red, Held, Step::Nothing),
+            (None, &red, Red, Step::Open),
+            (Some(at(true)), &red, Red, Step::Update(4, None)),
+            (Some(at(true)), &other, Held, Step::Update(4, Some(Change::Other))),
+            (Some(at(true)), &green, Green, Step::Update(4, Some(Change::Green))),
+            (Some(at(false)), &green, Green, Step::Nothing),
+            (Some(at(false)), &red, Held, Step::Nothing),
+            (Some(at(false)), &red, Red, Step::Update(4, Some(Change::Again))),
         ] {
-            assert_eq!(settle(own.as_ref(), now, alerts), step, "{own:?} {now:?}");
+            assert_eq!(settle(own.as_ref(), now, standing), step, "{own:?} {now:?}");
         }
     }
 

@@ -6,6 +6,7 @@
 use minijinja::{Value, context};
 use serde::Serialize;
 
+use super::trend::{self, TrendRow};
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::history::Summary;
@@ -42,6 +43,10 @@ pub struct HistoryView {
     pub more_commits: u64,
     /// Commands that narrow the range down; none where it is not known.
     pub bisect: Vec<Value>,
+    /// Where the rules' values go, the worst first.
+    pub trends: Vec<TrendRow>,
+    /// The same as a Markdown table.
+    pub trend_table: Value,
     /// Records that could not be read; empty where all could.
     pub unread: Value,
 }
@@ -75,6 +80,8 @@ pub(super) fn view(summary: &Summary, writer: &Writer) -> Result<HistoryView> {
         commits: commits.list.into_iter().map(|commit| Commit { id: short(&commit.id), ..commit }).collect(),
         more_commits: commits.total.saturating_sub(listed),
         bisect: start.map_or_else(Vec::new, |start| vec![safe(start), safe(BISECT_RUN.to_owned())]),
+        trends: trend::rows(&summary.trends, writer)?,
+        trend_table: safe(trend::table(&summary.trends, writer)?),
         unread: safe(unread(summary, writer)?),
     })
 }

@@ -4,6 +4,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::escape;
+use super::messages::short;
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::history::trend::finding::date;
@@ -25,14 +26,14 @@ pub struct TrendRow {
     pub rule: String,
     /// The last runs.
     pub sparkline: Value,
-    /// The latest value; absent where there was none.
-    pub now: Option<Number>,
+    /// The latest value; empty where there was none.
+    pub now: String,
     /// Median since the last step or bend.
-    pub median: Option<Number>,
-    /// Warns above this.
-    pub warn: Option<Number>,
+    pub median: String,
+    /// Warns above this; empty where there is no such limit.
+    pub warn: String,
     /// Fails above this.
-    pub fail: Option<Number>,
+    pub fail: String,
     /// The last step, the drift, or that there is neither.
     pub says: Value,
 }
@@ -48,12 +49,16 @@ fn row(trend: &Trend, writer: &Writer) -> Result<TrendRow> {
         unit: trend.unit.clone(),
         rule: trend.rule.clone(),
         sparkline: safe(sparkline(&values)),
-        now: trend.last.last().map(|run| run.value),
-        median: trend.median,
-        warn: trend.warn,
-        fail: trend.fail,
+        now: number(trend.last.last().map(|run| run.value)),
+        median: number(trend.median),
+        warn: number(trend.warn),
+        fail: number(trend.fail),
         says: safe(says(trend, writer)?),
     })
+}
+
+fn number(value: Option<Number>) -> String {
+    value.map_or_else(String::new, |value| short(value.0))
 }
 
 /// The table of `trends` as Markdown, its heading first; nothing for no trends.
@@ -65,9 +70,8 @@ pub fn table(trends: &[Trend], writer: &Writer) -> Result<String> {
     let heads: Vec<String> = heads.iter().map(|key| writer.word(key)).collect::<Result<_>>()?;
     let mut lines = vec![heads.join(" | "), "--- | --- | --- | ---: | ---: | ---: | ---: | ---".to_owned()];
     for row in rows(trends, writer)? {
-        let number = |value: Option<Number>| value.map_or_else(String::new, |value| super::messages::short(value.0));
         let mut cells = vec![writer.name(&row.unit), writer.name(&row.rule), row.sparkline.to_string()];
-        cells.extend([row.now, row.median, row.warn, row.fail].map(number));
+        cells.extend([row.now, row.median, row.warn, row.fail]);
         cells.push(row.says.to_string());
         lines.push(cells.iter().map(|cell| escape::cell(cell)).collect::<Vec<_>>().join(" | "));
     }

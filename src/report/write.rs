@@ -50,10 +50,12 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) 
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
     page(result, lines, options)?;
+    let trends = result.history.as_ref().map_or(&[][..], |history| &history.trends);
     let mut attached = Vec::new();
     for (check, name, picture) in [
         (CheckId::Loss, "loss.png", plot::loss::loss_png(result, language)?),
         (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result, language)?),
+        (CheckId::History, "trend.png", plot::trend::trend_png(trends, language)?),
     ] {
         if let Some(png) = picture {
             file(options.out, name, &png)?;

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use precision_gate::compare::book::Book;
+use precision_gate::fetch::Fetcher;
 use precision_gate::gate::history::{Moment, record};
-use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::gate::{Quiet, Request, Surroundings, run_by};
 use precision_gate::history::record::{Case, Record};
 use precision_gate::history::series::series_of;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::history::Suite;
+use precision_gate::report::sink::Dropped;
 use precision_gate::verdict::CheckId;
 
 /// The record of judging both sides of a fixture; `None` where one of them is not there at all.
@@ -24,10 +27,12 @@ fn of(folder: &Path) -> Option<Record> {
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    let outcome = gate::run(&request, &Quiet).expect("both sides are there");
+    let fetcher = Fetcher::default();
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &Dropped };
+    let judged = run_by(&request, &surroundings, &Book::default(), &Quiet).expect("both sides are there");
     let suite = Suite::default();
     let time = "2026-11-21T02:00:00Z".parse().expect("a time");
-    Some(record(&outcome, &request.policy, &Moment { suite: &suite, time, run: "", manifest: None, versions: &[] }))
+    Some(record(&judged, &request.policy, &Moment { suite: &suite, time, run: "", manifest: None, versions: &[] }))
 }
 
 fn fixture(name: &str) -> std::path::PathBuf {
@@ -57,7 +62,7 @@ fn a_dump_is_known_by_its_unit_and_the_kind_of_its_culprit() {
     let made = of(&fixture("dumps/gpt_bf16_tensor_layernorm_eps")).expect("a pair");
     let case = Case { check: CheckId::Dump, unit: "step 0".into(), rule: "output-diverges".into() };
     assert_eq!(made.failing, [case]);
-    let series = series_of(std::slice::from_ref(&made));
+    let series = series_of(&[&made]);
     let of_rule = |rule: &str| series.iter().find(|series| series.rule == rule).expect("measured");
     assert!(of_rule("compared").points[0].value > 100.0);
     let error = of_rule("culprit_error");

@@ -15,7 +15,7 @@ fn suite(suite: Suite) -> (Vec<Night>, Vec<Told>) {
     let folder = tempfile::tempdir().expect("a folder");
     simulation::write_baseline(folder.path()).expect("written");
     let nights = simulation::judge(suite, folder.path()).expect("judged");
-    let told = simulation::told(suite, &nights);
+    let told = simulation::told(&nights);
     (nights, told)
 }
 
@@ -29,7 +29,7 @@ fn a_slow_drift_is_told_weeks_before_it_crosses() {
     let tail = told.iter().find(|told| told.trend.rule == "tail_signed_rel").expect("the end of the run drifts most");
     assert!(tail.night <= 20, "the warning limit is crossed on night 37, and told on night {}", tail.night);
     // The end of the run drifts by 5.7e-5 a night, from -1.1e-4 on: beyond the warning limit of 2e-3 on night 37.
-    let last = simulation::series(Suite::Drift, &nights);
+    let last = simulation::series(&nights);
     let last = precision_gate::history::trend::trends(&last);
     let tail = last.iter().find(|trend| trend.rule == "tail_signed_rel").expect("the same rule");
     let crossing = tail.drift.as_ref().and_then(|drift| drift.crosses.as_ref()).expect("it crosses");
@@ -69,7 +69,7 @@ fn a_single_bad_night_raises_no_alert() {
 #[test]
 fn the_picture_is_the_same_every_time() {
     let (nights, _) = suite(Suite::Step);
-    let trends = precision_gate::history::trend::trends(&simulation::series(Suite::Step, &nights));
+    let trends = precision_gate::history::trend::trends(&simulation::series(&nights));
     for language in Language::ALL {
         let picture = || trend_png(&trends, language).expect("drawn").expect("there are values");
         assert!(picture() == picture());

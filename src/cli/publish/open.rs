@@ -113,7 +113,8 @@ impl<'a> Publishing<'a> {
             session.finish(story)?;
         }
         if let Some(shape) = self.settings.webhook
-            && (self.settings.webhook_on == WebhookOn::Always || issue::alerts(story.result))
+            && (self.settings.webhook_on == WebhookOn::Always
+                || issue::Standing::of(story.result) == issue::Standing::Red)
         {
             let told = self.tell_webhook(shape, story);
             self.warnings.extend(told.err());

@@ -3,7 +3,7 @@
 use minijinja::context;
 use serde_json::{Value, json};
 
-use super::{Become, Change, Issue, Stamp, Step, Tracker, alerts, marker, own, settle};
+use super::{Become, Change, Issue, Stamp, Standing, Step, Tracker, marker, own, settle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::client::Failure;
 use crate::publish::comment::{self, below, footer};
@@ -48,7 +48,7 @@ impl Desk {
         };
         let before = own.first().and_then(|issue| Stamp::read(&issue.body));
         let now = Stamp::of(story.result, before.as_ref().filter(|_| own.first().is_some_and(|issue| issue.open)));
-        let step = settle(own.first(), &now, alerts(story.result));
+        let step = settle(own.first(), &now, Standing::of(story.result));
         let change = if let Step::Update(_, change) = step { change } else { None };
         let words = self.words(story, &now, change)?;
         Ok(self.carry(tracker, (&me, &own), step, &words).await)
