@@ -202,6 +202,7 @@ mod tests {
     fn formats_are_told_by_content() {
         for (text, format) in [
             ("{\n \"log_history\": [\n", "HF trainer_state.json"),
+            ("{\"global_step\": 9, \"log_history\": [{\"step\": 1, \"loss\": 2}]}", "HF trainer_state.json"),
             ("{\"step\": 1, \"loss\": 2}\n{\"step\": 2, \"loss\": 1}\n", "JSON lines"),
             ("{\"loss\": 2}\n{\"loss\": 1}\n", "JSON lines"),
             ("{\"current_steps\": 5, \"total_steps\": 9, \"loss\": 2}\n", "JSON lines"),

@@ -16,7 +16,9 @@ pub(super) fn recognise(head: &str) -> Option<Format> {
     let mut lines = head.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next()?;
     let continues = lines.next().is_none_or(|line| line.trim_start().starts_with('{'));
-    if continues && parse(first).is_some_and(|record| records::is_record(&record)) {
+    // A Trainer's state on a single line has steps of its own beside its history.
+    let is_line = |line: &Json| records::is_record(line) && line.get("log_history").is_none();
+    if continues && parse(first).is_some_and(|first| is_line(&first)) {
         return Some(Format::JsonLines);
     }
     document(head)
