@@ -78,7 +78,7 @@ pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out:
 /// The page of lines that fit memory, as text.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn render(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<String> {
     let mut page = Vec::new();
     write(result, lines, options, &mut page)?;
