@@ -51,8 +51,7 @@ fn main() -> Result<()> {
 /// The rules that move, of all suites, worst first.
 fn shown(suites: &[(Suite, Vec<Night>)]) -> Vec<Trend> {
     let series: Vec<_> = suites.iter().flat_map(|(_, nights)| nights::series(nights)).collect();
-    let moves = |trend: &Trend| trend.last.iter().any(|run| run.value != trend.last[0].value);
-    let mut shown: Vec<Trend> = trends(&series).into_iter().filter(moves).collect();
+    let mut shown: Vec<Trend> = trends(&series).into_iter().filter(Trend::moves).collect();
     for trend in &mut shown {
         trend.unit = format!("{} / {}", trend.suite, trend.unit);
     }

@@ -14,7 +14,7 @@ use super::trend::{Trend, trends};
 use crate::policy::history::Suite;
 use crate::verdict::Verdict;
 
-/// Trends that a summary holds, the worst first.
+/// Trends that a summary holds, the worst of those that move.
 const MOST_TRENDS: usize = 12;
 
 /// What the history says of a run: `history` in `result.json`.
@@ -44,7 +44,7 @@ pub struct Summary {
     /// The commits between them, the newest first, where a repository with both was at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<Commits>,
-    /// Where the rules' values go, the worst first.
+    /// Where the values of rules go that move, the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trends: Vec<Trend>,
     /// Records that could not be read, with the reason.
@@ -111,6 +111,7 @@ pub fn summarise(location: &str, earlier: &[Record], current: &Record, alert_aft
     let since = row.first.map(|first| Since { green: row.green.map(Past::from), red: Past::from(first) });
     let all: Vec<&Record> = earlier.iter().chain([current]).collect();
     let mut trends = trends(&series_of(&all));
+    trends.retain(Trend::moves);
     trends.truncate(MOST_TRENDS);
     Summary {
         suite: current.suite.clone(),

@@ -186,6 +186,11 @@ impl Trend {
         }
     }
 
+    /// Whether any run measured another value than the others.
+    pub fn moves(&self) -> bool {
+        self.last.windows(2).any(|pair| matches!(pair, [one, next] if one.value != next.value))
+    }
+
     /// How much of the nearest limit the present median takes, 1 at the limit; 0 where there is no limit.
     pub fn closeness(&self) -> f64 {
         let limit = self.warn.or(self.fail).map(|limit| limit.0);
