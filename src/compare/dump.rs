@@ -277,6 +277,14 @@ pub struct UnitComparison {
     pub operations: Vec<OperationComparison>,
 }
 
+impl UnitComparison {
+    /// Whether data was read for it, or should have been.
+    pub fn took_data(&self) -> bool {
+        let mut leaves = self.operations.iter().flat_map(|operation| &operation.leaves);
+        leaves.any(|leaf| leaf.stats.is_some() || leaf.unreadable.is_some())
+    }
+}
+
 /// One operation, compared.
 #[derive(Clone, Debug)]
 pub struct OperationComparison {

@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::Diagnosis;
 use crate::dtype::Dtype;
 use crate::judge::finding::Fact;
-use crate::judge::operation::{OperationLine, Shown};
 use crate::judge::unit::{Check, Culprit, Unit};
-use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, TensorKind, Value};
 use crate::verdict::{CheckId, Verdict};
 
 /// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
@@ -57,32 +56,27 @@ pub struct Situation<'a> {
     pub diagnoses: &'a [Diagnosis],
 }
 
-/// Bytes of every recorded tensor of the candidate's operations that a plan may name, by step and rank.
+/// Bytes of every recorded tensor of the candidate's operations that a plan may name.
 #[derive(Debug, Default)]
-pub struct Sizes(HashMap<(u64, Option<u64>), HashMap<String, u64>>);
+pub struct Sizes(HashMap<String, u64>);
 
 impl Sizes {
-    /// Asks for what a plan from `culprit` may name, as `diagnoses` tell it.
-    pub fn ask(&mut self, culprit: &Culprit, diagnoses: &[Diagnosis]) {
-        let known = self.0.entry((culprit.step, culprit.rank)).or_default();
-        for op in gaps(diagnoses).chain([culprit.op.as_str()]).flat_map(with_forward) {
-            known.entry(op).or_default();
+    /// What operations weigh that a plan from `culprit` may name, as `diagnoses` tell it, in the `candidate`'s records.
+    pub fn of<'a>(culprit: &'a Culprit, diagnoses: impl IntoIterator<Item = &'a Diagnosis>, candidate: &Dump) -> Self {
+        let named = gaps(diagnoses).chain([culprit.op.as_str()]).flat_map(with_forward);
+        let mut sizes: HashMap<String, u64> = named.map(|op| (op, 0)).collect();
+        for operation in &candidate.operations {
+            if let Some(size) = sizes.get_mut(&operation.name) {
+                *size = operation.leaves.iter().filter_map(bytes_of).fold(0, u64::saturating_add);
+            }
         }
-    }
-
-    /// Adds what a line shows, where it was asked for.
-    pub fn add(&mut self, line: &OperationLine) {
-        let known = self.0.get_mut(&(line.step, line.rank)).and_then(|known| known.get_mut(&line.op));
-        if let Some((known, bytes)) = known.zip(line.candidate.as_ref().and_then(bytes_of)) {
-            *known = known.saturating_add(bytes);
-        }
+        Self(sizes)
     }
 
     /// Of these operations together; `None` where none is recorded.
-    fn of(&self, culprit: &Culprit, names: &[String]) -> Option<u64> {
-        let known = self.0.get(&(culprit.step, culprit.rank))?;
+    fn together(&self, names: &[String]) -> Option<u64> {
         let names: BTreeSet<&String> = names.iter().collect();
-        let bytes = names.into_iter().filter_map(|name| known.get(name)).copied().fold(0, u64::saturating_add);
+        let bytes = names.into_iter().filter_map(|name| self.0.get(name)).copied().fold(0, u64::saturating_add);
         (bytes > 0).then_some(bytes)
     }
 }
@@ -107,7 +101,7 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
     };
     let name = OpName::parse(&culprit.op);
     if is_module(&culprit.op) {
-        let own = situation.sizes.of(culprit, std::slice::from_ref(&culprit.op));
+        let own = situation.sizes.together(std::slice::from_ref(&culprit.op));
         let bytes = own.map(|bytes| bytes.saturating_mul(INSIDE_OVER_OWN));
         return Some(NextDump {
             reason: "inside-module".into(),
@@ -128,7 +122,7 @@ fn from_culprit(culprit: &Culprit, situation: &Situation<'_>) -> Option<NextDump
     let mut list = with_forward(&culprit.op);
     let reason = if gap.is_some() { "gap" } else { "tensors" };
     list.extend(gap.as_deref().map(with_forward).unwrap_or_default());
-    let bytes = situation.sizes.of(culprit, &list);
+    let bytes = situation.sizes.together(&list);
     Some(NextDump { reason: reason.into(), list, bytes, ..next })
 }
 
@@ -165,8 +159,8 @@ fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
 }
 
 /// The last operation before each gap that a diagnosis found.
-fn gaps(diagnoses: &[Diagnosis]) -> impl Iterator<Item = &str> {
-    let signs = diagnoses.iter().flat_map(|diagnosis| &diagnosis.signs);
+fn gaps<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator<Item = &'a str> {
+    let signs = diagnoses.into_iter().flat_map(|diagnosis| &diagnosis.signs);
     let gaps = signs.filter(|sign| matches!(sign.code.as_str(), "lost-in-gap" | "made-by-undumped"));
     gaps.filter_map(|sign| match sign.facts.get("before") {
         Some(Fact::Text(before)) => Some(before.as_str()),
@@ -185,9 +179,10 @@ fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
         .map(|unit| unit.data.as_str())
 }
 
-fn bytes_of(shown: &Shown) -> Option<u64> {
-    let elements = shown.shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len))?;
-    elements.checked_mul(Dtype::parse(&shown.dtype)?.size() as u64)
+fn bytes_of(leaf: &Leaf) -> Option<u64> {
+    let Value::Tensor(record) = &leaf.value else { return None };
+    let elements = record.shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len))?;
+    elements.checked_mul(Dtype::parse(&record.dtype)?.size() as u64)
 }
 
 /// The step at which a diagnosis places the fault, else that at which the loss leaves its band or breaks. Trainers count

@@ -22,11 +22,16 @@ pub struct Scene<'a> {
     /// Where its data lies.
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
-    pub peers: &'a [Peer<'a>],
+    pub peers: &'a [Peer],
 }
 
 /// Another rank's unit of the same step.
-pub type Peer<'a> = UnitInput<'a>;
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    /// The culprit's operation there: the baseline's, the candidate's, and how they compare. None where that rank has no
+    /// such pair.
+    pub operation: Option<(Operation, Operation, OperationComparison)>,
+}
 
 /// A value on both sides.
 #[derive(Clone, Copy)]

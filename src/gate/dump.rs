@@ -1,29 +1,27 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
+mod units;
+
 use std::collections::{BTreeMap, HashMap};
 
-use rayon::prelude::*;
-
 use super::discover::Inventory;
-use super::dump_tables::{self, Dumps};
 use super::{CheckOutcome, Shared};
-use crate::compare::book::Book;
-use crate::compare::dump::{self as compare, UnitComparison};
-use crate::diagnose::{self, Peer, Scene};
+use crate::diagnose::Diagnosis;
+use crate::diagnose::next_dump::Sizes;
 use crate::error::{Error, Result};
 use crate::judge::dump::flow::Context;
-use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
-use crate::judge::dump::{lines, preset, rules};
+use crate::judge::dump::unit::{JudgedUnit, judge};
+use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
-use crate::msprobe::dump::Matching;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
-use crate::read::dump::Dump;
-use crate::report::sink::Sink;
 use crate::verdict::{CheckId, Side, Verdict};
+use units::Units;
+
+pub(super) use units::read_and_compare;
 
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
 /// collective carries errors from rank to rank.
@@ -66,52 +64,49 @@ struct Earlier {
     culprit: Option<Place>,
 }
 
-/// A unit that was read and compared.
-pub(super) struct Compared<'a> {
-    pair: &'a UnitPair<'a>,
-    baseline: Dump,
-    candidate: Dump,
-    comparison: UnitComparison,
-}
-
+/// Judges the units of a step, one after the other.
 fn step(
     pairs: &[UnitPair<'_>],
     earlier: &mut HashMap<Option<u64>, Earlier>,
     shared: &Shared<'_>,
     outcome: &mut CheckOutcome,
 ) -> Result<Vec<Vec<bool>>> {
-    let Shared { book, sink, .. } = *shared;
-    let policy = &shared.request.policy;
-    let mut compared = Vec::new();
-    for pair in pairs {
-        match read_and_compare(pair, policy, book) {
-            Ok(unit) => compared.push(unit),
-            Err(errors) => unreadable(pair, &errors, policy, outcome),
+    let Shared { request, book, sink, .. } = *shared;
+    let policy = &request.policy;
+    let mut units = Units::new(policy, book);
+    let collectives =
+        units.collective_errors(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
+    let mut context = Context { collectives, earlier_steps: 0.0 };
+    let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
+    let mut judged: Vec<(usize, JudgedUnit)> = Vec::new();
+    let mut diagnoses = BTreeMap::new();
+    for (place, pair) in units.readable() {
+        let unit = match units.get(place, pair) {
+            Ok(unit) => unit,
+            Err(errors) => {
+                unreadable(pair, &errors, policy, outcome);
+                continue;
+            }
+        };
+        unit.table(&request.matching, book, sink)?;
+        context.earlier_steps = earlier.get(&pair.candidate.rank).map_or(0.0, |earlier| earlier.largest_error);
+        let mut judgement = judge(&unit.input(), &context, policy);
+        // What grows with the unit goes with it.
+        let flows = std::mem::take(&mut judgement.flows);
+        lines::of_unit(&unit.input(), &flows).try_for_each(|line| sink.line(line))?;
+        if is_first && judgement.unit.culprit.is_none() {
+            diagnoses.insert(place, unit.diagnose(&judgement, &[]));
         }
-        shared.progress.advance(1);
+        judged.push((place, judgement));
     }
-    compared.iter().try_for_each(|unit| unit.table(&shared.request.matching, book, sink))?;
-    let collectives = collective_errors(&compared);
-    let mut judged: Vec<JudgedUnit> = compared
-        .par_iter()
-        .map(|unit| {
-            let earlier_steps = earlier.get(&unit.pair.candidate.rank).map_or(0.0, |earlier| earlier.largest_error);
-            let context = Context { collectives: collectives.clone(), earlier_steps };
-            judge(&unit.input(), &context, policy)
-        })
-        .collect();
-    if earlier.values().all(|earlier| earlier.culprit.is_none()) {
-        diagnose(&compared, &judged, outcome);
+    if is_first {
+        outcome.sizes = diagnose_first(&judged, &mut units, &mut diagnoses);
+        outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }
+    let mut judged: Vec<JudgedUnit> = judged.into_iter().map(|(_, unit)| unit).collect();
     inherit(&mut judged, earlier);
-    let culprits = judged.iter().filter_map(|unit| unit.unit.culprit.as_ref());
-    culprits.for_each(|culprit| outcome.sizes.ask(culprit, &outcome.diagnoses));
     let mut limits_used = Vec::new();
-    for (unit, compared) in judged.into_iter().zip(&compared) {
-        for line in lines::of_unit(&compared.input(), &unit.flows) {
-            outcome.sizes.add(&line);
-            sink.line(line)?;
-        }
+    for unit in judged {
         limits_used.push(unit.limits_used);
         outcome.check.units.push(Unit::Dump(Box::new(unit.unit)));
         outcome.findings.extend(unit.findings);
@@ -120,69 +115,29 @@ fn step(
     Ok(limits_used)
 }
 
-/// Looks for causes while the dumps are at hand: at the first culprit of the step, and at units that have none.
-fn diagnose(compared: &[Compared<'_>], judged: &[JudgedUnit], outcome: &mut CheckOutcome) {
-    let first = first_of(judged.iter().map(|unit| &unit.unit));
-    let inputs: Vec<Peer<'_>> = compared.iter().map(Compared::input).collect();
-    for (index, (unit, input)) in judged.iter().zip(&inputs).enumerate() {
-        if unit.unit.culprit.as_ref().is_some_and(|culprit| first != Some(culprit)) {
-            continue;
-        }
-        let peers = inputs.iter().enumerate().filter(|(other, _)| *other != index);
-        let peers: Vec<Peer<'_>> = peers.map(|(_, peer)| *peer).collect();
-        let Some(folders) = compared.get(index).map(|unit| *unit.pair) else { continue };
-        let scene = Scene { input, unit: &unit.unit, findings: &unit.findings, folders, peers: &peers };
-        outcome.diagnoses.extend(diagnose::in_dump(&scene));
-    }
+/// Looks for causes at the first culprit of the step, with the other ranks beside it, and says what its operations weigh.
+fn diagnose_first(
+    judged: &[(usize, JudgedUnit)],
+    units: &mut Units<'_>,
+    diagnoses: &mut BTreeMap<usize, Vec<Diagnosis>>,
+) -> Sizes {
+    let first = first_of(judged.iter().map(|(_, unit)| &unit.unit));
+    let guilty = judged.iter().find(|(_, unit)| first.is_some() && unit.unit.culprit.as_ref() == first);
+    let Some(((place, unit), culprit)) = guilty.zip(first) else { return Sizes::default() };
+    let Some((_, pair)) = units.readable().into_iter().find(|(other, _)| other == place) else {
+        return Sizes::default();
+    };
+    let peers = units.peers(&culprit.op, *place);
+    // What cannot be read again has been judged all the same; its cause stays unnamed.
+    let Ok(compared) = units.get(*place, pair) else { return Sizes::default() };
+    diagnoses.insert(*place, compared.diagnose(unit, &peers));
+    Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate())
 }
 
 /// A limit rule of the policy that fits nothing protects nothing.
 fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
     let unused = policy.dump.limits.iter().zip(used).filter(|(_, used)| !**used);
     unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())).collect()
-}
-
-impl Compared<'_> {
-    /// Gives msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
-    pub(super) fn table(&self, matching: &Matching, book: &Book, sink: &dyn Sink) -> Result<()> {
-        let known = dump_tables::measured(&self.comparison);
-        let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
-        dump_tables::table(&dumps, matching, &known, book).map_or(Ok(()), |table| sink.table(table))
-    }
-
-    fn input(&self) -> UnitInput<'_> {
-        UnitInput {
-            step: self.pair.candidate.step,
-            rank: self.pair.candidate.rank,
-            baseline: &self.baseline,
-            candidate: &self.candidate,
-            comparison: &self.comparison,
-        }
-    }
-}
-
-/// Reads both sides of a unit and compares them.
-pub(super) fn read_and_compare<'a>(
-    pair: &'a UnitPair<'a>,
-    policy: &Policy,
-    book: &Book,
-) -> std::result::Result<Compared<'a>, Vec<(Side, Error)>> {
-    let (baseline, candidate) = rayon::join(|| pair.baseline.read(), || pair.candidate.read());
-    match (baseline, candidate) {
-        (Ok(baseline), Ok(candidate)) => {
-            let pairs = crate::pair::dump::operations(&baseline, &candidate);
-            let preset = policy.dump.preset;
-            let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
-            let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
-            let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, book, tolerance };
-            let comparison = compare::unit(&baseline, &candidate, &pairs, &folders);
-            Ok(Compared { pair, baseline, candidate, comparison })
-        }
-        (baseline, candidate) => {
-            let errors = [(Side::Baseline, baseline.err()), (Side::Candidate, candidate.err())];
-            Err(errors.into_iter().filter_map(|(side, error)| Some((side, error?))).collect())
-        }
-    }
 }
 
 /// A unit whose records cannot be read is there, and incomplete.
@@ -200,22 +155,6 @@ fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], policy: &Policy, ou
     outcome.check.units.push(Unit::Dump(Box::new(unit)));
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
-}
-
-/// The largest error that enters each collective on any rank of the step.
-fn collective_errors(units: &[Compared<'_>]) -> HashMap<String, f64> {
-    let mut errors: HashMap<String, f64> = HashMap::new();
-    for unit in units.iter().filter(|_| units.len() > 1) {
-        for comparison in &unit.comparison.operations {
-            let operation = comparison.pair.candidate.and_then(|index| unit.candidate.operations.get(index));
-            let Some(operation) = operation.filter(|operation| operation.name.starts_with("Distributed.")) else {
-                continue;
-            };
-            let entering = errors.entry(operation.name.clone()).or_default();
-            *entering = compare::input_error(operation, comparison).max(*entering);
-        }
-    }
-    errors
 }
 
 /// Says of every unit that only inherits where its error came from, and remembers what later steps have to know.

@@ -5,12 +5,11 @@
 //! that strays far, out of agreement to the last digits, and heals at once.
 
 use super::super::curves::{Curves, EQUAL, differences};
-use super::super::scene::{Scene, Suspect, operations_of, values_of};
+use super::super::scene::{Peer, Scene, Suspect, values_of};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_sign};
 use crate::compare::dump::Basis;
-use crate::judge::dump::unit::UnitInput;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -54,14 +53,10 @@ fn is_alone(scene: &Scene<'_>, suspect: &Suspect<'_>) -> bool {
     !scene.peers.is_empty() && scene.peers.iter().all(|peer| agrees(peer, suspect))
 }
 
-fn agrees(peer: &UnitInput<'_>, suspect: &Suspect<'_>) -> bool {
+fn agrees(peer: &Peer, suspect: &Suspect<'_>) -> bool {
     let shape = suspect.value.records().map(|(record, _)| &record.shape);
     let limit = suspect.limit();
-    let mut operations = peer.comparison.operations.iter().filter_map(|comparison| {
-        let (baseline, candidate) = operations_of(peer, comparison)?;
-        (candidate.name == suspect.candidate.name).then_some((comparison, baseline, candidate))
-    });
-    operations.next().is_some_and(|(comparison, baseline, candidate)| {
+    peer.operation.as_ref().is_some_and(|(baseline, candidate, comparison)| {
         let mut made = values_of(comparison, baseline, candidate).filter(|both| both.kind == suspect.value.kind);
         let same = made.find(|both| both.candidate.row == suspect.value.candidate.row);
         same.is_some_and(|both| {

@@ -1,0 +1,191 @@
+//! The units of a step, one in memory at a time, however many ranks a job has: what a rank recorded is read again where
+//! it is looked at again. What was measured of data is kept, so that data is read once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::compare::book::Book;
+use crate::compare::dump::{self as compare, UnitComparison};
+use crate::diagnose::{self, Diagnosis, Peer, Scene};
+use crate::error::{self, Error};
+use crate::gate::Progress;
+use crate::gate::dump_tables::{self, Dumps};
+use crate::judge::dump::preset;
+use crate::judge::dump::unit::{JudgedUnit, UnitInput};
+use crate::msprobe::dump::Matching;
+use crate::pair::unit::UnitPair;
+use crate::policy::Policy;
+use crate::read::dump::Dump;
+use crate::report::sink::Sink;
+use crate::verdict::Side;
+
+/// Why records cannot be read, by side.
+pub(super) type Errors = Vec<(Side, Error)>;
+
+/// A unit that was read and compared.
+pub(in crate::gate) struct Compared<'a> {
+    pub(super) pair: &'a UnitPair<'a>,
+    baseline: Dump,
+    candidate: Dump,
+    comparison: Arc<UnitComparison>,
+}
+
+/// The units of a step.
+pub(super) struct Units<'a> {
+    policy: &'a Policy,
+    book: &'a Book,
+    /// Those whose records could be read, in order.
+    readable: Vec<(usize, &'a UnitPair<'a>)>,
+    /// Comparisons that took data.
+    measured: HashMap<usize, Arc<UnitComparison>>,
+    /// The unit that was looked at last.
+    last: Option<(usize, Compared<'a>)>,
+}
+
+impl<'a> Units<'a> {
+    pub(super) fn new(policy: &'a Policy, book: &'a Book) -> Self {
+        Self { policy, book, readable: Vec::new(), measured: HashMap::new(), last: None }
+    }
+
+    /// Compares every unit, and gives the largest error that enters each collective on any rank of the step.
+    pub(super) fn collective_errors(
+        &mut self,
+        pairs: &'a [UnitPair<'a>],
+        progress: &dyn Progress,
+        mut unreadable: impl FnMut(&UnitPair<'_>, &[(Side, Error)]),
+    ) -> HashMap<String, f64> {
+        let mut errors = HashMap::new();
+        for (place, pair) in pairs.iter().enumerate() {
+            match self.get(place, pair) {
+                Ok(unit) => {
+                    unit.add_collective_errors(&mut errors);
+                    self.readable.push((place, pair));
+                }
+                Err(errors) => unreadable(pair, &errors),
+            }
+            progress.advance(1);
+        }
+        // What enters on this rank alone is known where it enters.
+        if self.readable.len() > 1 { errors } else { HashMap::new() }
+    }
+
+    /// The units whose records could be read, with their places.
+    pub(super) fn readable(&self) -> Vec<(usize, &'a UnitPair<'a>)> {
+        self.readable.clone()
+    }
+
+    /// One unit, read where it is not the one that was looked at last.
+    pub(super) fn get(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<&Compared<'a>, Errors> {
+        let unit = match self.last.take() {
+            Some((known, unit)) if known == place => unit,
+            other => {
+                drop(other);
+                self.read(place, pair)?
+            }
+        };
+        Ok(&self.last.insert((place, unit)).1)
+    }
+
+    fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Errors> {
+        let (baseline, candidate) = read(pair)?;
+        let comparison = match self.measured.get(&place) {
+            Some(known) => known.clone(),
+            None => Arc::new(compared(pair, &baseline, &candidate, self.policy, self.book)),
+        };
+        if comparison.took_data() {
+            self.measured.insert(place, comparison.clone());
+        }
+        Ok(Compared { pair, baseline, candidate, comparison })
+    }
+
+    /// What the other ranks' units have of the operation `op`.
+    pub(super) fn peers(&mut self, op: &str, besides: usize) -> Vec<Peer> {
+        let others = self.readable().into_iter().filter(|(place, _)| *place != besides);
+        others
+            .map(|(place, pair)| self.get(place, pair).map_or_else(|_| Peer::default(), |unit| unit.peer(op)))
+            .collect()
+    }
+}
+
+impl Compared<'_> {
+    /// What the candidate recorded.
+    pub(super) fn candidate(&self) -> &Dump {
+        &self.candidate
+    }
+
+    /// Gives msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
+    pub(in crate::gate) fn table(&self, matching: &Matching, book: &Book, sink: &dyn Sink) -> error::Result<()> {
+        let known = dump_tables::measured(&self.comparison);
+        let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
+        dump_tables::table(&dumps, matching, &known, book).map_or(Ok(()), |table| sink.table(table))
+    }
+
+    /// The unit for those who judge it.
+    pub(super) fn input(&self) -> UnitInput<'_> {
+        UnitInput {
+            step: self.pair.candidate.step,
+            rank: self.pair.candidate.rank,
+            baseline: &self.baseline,
+            candidate: &self.candidate,
+            comparison: &self.comparison,
+        }
+    }
+
+    /// The unit with its judgement, for those who look for causes.
+    pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer]) -> Vec<Diagnosis> {
+        let (unit, findings) = (&judged.unit, judged.findings.as_slice());
+        diagnose::in_dump(&Scene { input: &self.input(), unit, findings, folders: *self.pair, peers })
+    }
+
+    /// The operation `op` of both sides, for another rank's culprit.
+    fn peer(&self, op: &str) -> Peer {
+        let found = self.comparison.operations.iter().find_map(|comparison| {
+            let candidate = self.candidate.operations.get(comparison.pair.candidate?)?;
+            let baseline = self.baseline.operations.get(comparison.pair.baseline?)?;
+            (candidate.name == op).then(|| (baseline.clone(), candidate.clone(), comparison.clone()))
+        });
+        Peer { operation: found }
+    }
+
+    /// Raises the largest error known to enter each collective.
+    fn add_collective_errors(&self, errors: &mut HashMap<String, f64>) {
+        for comparison in &self.comparison.operations {
+            let operation = comparison.pair.candidate.and_then(|index| self.candidate.operations.get(index));
+            let Some(operation) = operation.filter(|operation| operation.name.starts_with("Distributed.")) else {
+                continue;
+            };
+            let entering = errors.entry(operation.name.clone()).or_default();
+            *entering = compare::input_error(operation, comparison).max(*entering);
+        }
+    }
+}
+
+/// Reads both sides of a unit and compares them.
+pub(in crate::gate) fn read_and_compare<'a>(
+    pair: &'a UnitPair<'a>,
+    policy: &Policy,
+    book: &Book,
+) -> Result<Compared<'a>, Errors> {
+    let (baseline, candidate) = read(pair)?;
+    let comparison = Arc::new(compared(pair, &baseline, &candidate, policy, book));
+    Ok(Compared { pair, baseline, candidate, comparison })
+}
+
+fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
+    match rayon::join(|| pair.baseline.read(), || pair.candidate.read()) {
+        (Ok(baseline), Ok(candidate)) => Ok((baseline, candidate)),
+        (baseline, candidate) => {
+            let errors = [(Side::Baseline, baseline.err()), (Side::Candidate, candidate.err())];
+            Err(errors.into_iter().filter_map(|(side, error)| Some((side, error?))).collect())
+        }
+    }
+}
+
+fn compared(pair: &UnitPair<'_>, baseline: &Dump, candidate: &Dump, policy: &Policy, book: &Book) -> UnitComparison {
+    let pairs = crate::pair::dump::operations(baseline, candidate);
+    let preset = policy.dump.preset;
+    let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
+    let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
+    let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, book, tolerance };
+    compare::unit(baseline, candidate, &pairs, &folders)
+}
