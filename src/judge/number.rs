@@ -1,8 +1,10 @@
 //! Numbers as results carry them.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An `f64` that survives JSON: NaN and the infinities are the strings `"nan"`, `"inf"`, `"-inf"`.
@@ -45,20 +47,40 @@ impl Serialize for Number {
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Value(f64),
-            Word(String),
-        }
-        match Either::deserialize(deserializer)? {
-            Either::Value(value) => Ok(Self(value)),
-            Either::Word(word) => match word.as_str() {
-                "nan" => Ok(Self(f64::NAN)),
-                "inf" => Ok(Self(f64::INFINITY)),
-                "-inf" => Ok(Self(f64::NEG_INFINITY)),
-                _ => Err(serde::de::Error::custom(format!("`{word}` is no number; expected nan, inf or -inf"))),
-            },
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// Reads a number or the word for one.
+struct Either;
+
+impl Visitor<'_> for Either {
+    type Value = Number;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a number, or \"nan\", \"inf\" or \"-inf\"")
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Number, E> {
+        Ok(Number(value))
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "JSON has one kind of number")]
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Number, E> {
+        Ok(Number(value as f64))
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "JSON has one kind of number")]
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Number, E> {
+        Ok(Number(value as f64))
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<Number, E> {
+        match word {
+            "nan" => Ok(Number(f64::NAN)),
+            "inf" => Ok(Number(f64::INFINITY)),
+            "-inf" => Ok(Number(f64::NEG_INFINITY)),
+            _ => Err(E::invalid_value(Unexpected::Str(word), &self)),
         }
     }
 }

@@ -206,7 +206,7 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
     fn rows(&self, pairs: &[RowPair]) -> Vec<Vec<Cell>> {
         let lines: Vec<Line> = pairs.iter().filter_map(|row| self.line(row)).collect();
         let verdicts = verdict::judge(&self.facts(pairs, &lines));
-        let cells = lines.iter().zip(pairs).zip(&verdicts).enumerate().map(|(index, ((line, row), verdict))| {
+        let cells = lines.into_iter().zip(pairs).zip(&verdicts).enumerate().map(|(index, ((line, row), verdict))| {
             let stack = self.stacks.then(|| stack_cell(self.pair.candidate, row.candidate, index == 0));
             line.row(self.mode, verdict, stack)
         });
@@ -247,6 +247,9 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
     }
 }
 
+/// Room for the cells of the longest row.
+const COLUMNS: usize = 32;
+
 /// Everything of a row but its verdict.
 struct Line {
     candidate: Half,
@@ -264,32 +267,25 @@ impl Line {
     }
 
     /// The cells in the order of [`cells::columns`].
-    fn row(&self, mode: Mode, verdict: &verdict::Outcome, stack: Option<Cell>) -> Vec<Cell> {
-        let (npu, bench) = (&self.candidate, &self.baseline);
-        let mut row: Vec<Cell> = vec![
-            npu.name.clone().into(),
-            bench.name.clone().into(),
-            npu.dtype.clone().into(),
-            bench.dtype.clone().into(),
-            npu.shape.clone().into(),
-            bench.shape.clone().into(),
-            npu.requires_grad.into(),
-            bench.requires_grad.into(),
-        ];
+    fn row(self, mode: Mode, verdict: &verdict::Outcome, stack: Option<Cell>) -> Vec<Cell> {
+        let (npu, bench) = (self.candidate, self.baseline);
+        let mut row: Vec<Cell> = Vec::with_capacity(COLUMNS);
+        row.extend([npu.name, bench.name, npu.dtype, bench.dtype, npu.shape, bench.shape].map(Cell::Text));
+        row.extend([npu.requires_grad, bench.requires_grad].map(Cell::from));
         match mode {
-            Mode::Tensor => row.extend(self.tensor.iter().map(cells::written)),
-            Mode::Statistics => row.extend(self.differences.iter().map(|text| Cell::Text(text.clone()))),
-            Mode::Checksum => row.extend([Cell::Text(npu.hash.clone()), Cell::Text(bench.hash.clone())]),
+            Mode::Tensor => row.extend(self.tensor.into_iter().map(cells::written)),
+            Mode::Statistics => row.extend(self.differences.map(Cell::Text)),
+            Mode::Checksum => row.extend([npu.hash, bench.hash].map(Cell::Text)),
         }
         if mode != Mode::Checksum {
-            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::written));
+            row.extend(npu.statistics.into_iter().chain(bench.statistics).map(cells::written));
         }
         row.push(Cell::Bool(npu.requires_grad == bench.requires_grad));
         row.push(verdict.level.as_str().into());
         row.push(verdict.messages().into());
         row.extend(stack);
         if mode == Mode::Tensor {
-            let names = [&npu.data_name, &bench.data_name].map(|name| Json::Text(name.clone()));
+            let names = [npu.data_name, bench.data_name].map(Json::Text);
             row.push(python::str(&Json::Array(names.to_vec())).into());
         }
         row

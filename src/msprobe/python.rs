@@ -2,7 +2,8 @@
 
 use crate::read::json::Json;
 
-/// `repr` of a float: the shortest digits that come back, an exponent below 1e-4 and from 1e16 on.
+/// `repr` of a float: the shortest digits that come back, of two that are equally near the even one; an exponent below
+/// 1e-4 and from 1e16 on.
 pub fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".into();
@@ -10,44 +11,29 @@ pub fn float(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "inf" } else { "-inf" }.into();
     }
-    let scientific = shortest(value);
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if value != 0.0 && !(-4..16).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    positional(mantissa, exponent)
-}
-
-/// The shortest digits that come back, in scientific form; of two that are equally near, the even one.
-///
-/// Rust takes the upper one, Python (David Gay's algorithm) the even one, as its exact conversion does.
-fn shortest(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let mantissa = scientific.split_once('e').map_or(scientific.as_str(), |(mantissa, _)| mantissa);
-    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
-    let rounded = format!("{value:.*e}", digits.saturating_sub(1));
-    match rounded.parse::<f64>() {
-        Ok(back) if back.to_bits() == value.to_bits() => rounded,
-        _ => scientific,
+    // The same digits as Python's, and an exponent from 1e16 on too; it begins lower below 1, and has no zero before it.
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value);
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => with_exponent(mantissa, exponent.parse().unwrap_or(0)),
+        None if value != 0.0 && value.abs() < 1e-4 => scientific(text),
+        None => text.to_owned(),
     }
 }
 
-/// Writes a mantissa of one digit, point and more digits without an exponent.
-fn positional(mantissa: &str, exponent: i32) -> String {
-    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let Ok(whole) = usize::try_from(exponent + 1) else {
-        let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or(0));
-        return format!("{sign}0.{zeros}{digits}");
-    };
-    if whole == 0 {
-        return format!("{sign}0.{digits}");
-    }
-    let (before, after) = digits.split_at_checked(whole).unwrap_or((&digits, ""));
-    let zeros = "0".repeat(whole - before.len());
-    format!("{sign}{before}{zeros}.{}", if after.is_empty() { "0" } else { after })
+/// Writes a number below 1e-4 that stands without an exponent with one.
+fn scientific(positional: &str) -> String {
+    let (sign, unsigned) = positional.strip_prefix('-').map_or(("", positional), |rest| ("-", rest));
+    let digits = unsigned.trim_start_matches(['0', '.']);
+    let exponent = i32::try_from(digits.len()).unwrap_or(0) - i32::try_from(unsigned.len()).unwrap_or(0) + 1;
+    let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
+    let point = if rest.is_empty() { "" } else { "." };
+    with_exponent(&format!("{sign}{first}{point}{rest}"), exponent)
+}
+
+/// An exponent has a sign and two digits at least.
+fn with_exponent(mantissa: &str, exponent: i32) -> String {
+    format!("{mantissa}e{exponent:+03}")
 }
 
 /// `repr` of a string: single quotes unless it holds one and no double quote.
@@ -117,7 +103,45 @@ pub fn is_float(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The shortest digits that come back, in scientific form, from the exact conversion, which takes the even one of
+    /// two that are equally near.
+    fn shortest(value: f64) -> String {
+        let scientific = format!("{value:e}");
+        let mantissa = scientific.split_once('e').map_or(scientific.as_str(), |(mantissa, _)| mantissa);
+        let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+        let rounded = format!("{value:.*e}", digits.saturating_sub(1));
+        let comes_back = rounded.parse::<f64>().is_ok_and(|back| back.to_bits() == value.to_bits());
+        if comes_back { rounded } else { scientific }
+    }
+
+    fn assert_like_python(value: f64) {
+        let text = float(value);
+        assert_eq!(text.parse::<f64>().map(f64::to_bits), Ok(value.to_bits()), "{text}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, ""));
+        let is_small_or_large = value != 0.0 && !(1e-4..1e16).contains(&value.abs());
+        assert_eq!(!exponent.is_empty(), is_small_or_large, "{text}");
+        assert!(exponent.is_empty() || exponent.len() >= 3 && exponent.starts_with(['+', '-']), "{text}");
+        assert!(is_small_or_large || text.contains('.'), "{text}");
+        let significant = |text: &str| {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            digits.trim_start_matches('0').trim_end_matches('0').to_owned()
+        };
+        let expected = shortest(value);
+        assert_eq!(significant(mantissa), significant(expected.split_once('e').map_or("", |(digits, _)| digits)));
+    }
+
+    proptest! {
+        #[test]
+        fn every_float_prints_as_python_prints_it(bits: u64, whole in 0_i32..1 << 24, power in 0_i32..60) {
+            let any = f64::from_bits(bits);
+            let ties = [f64::from(whole) / 2f64.powi(power), f64::from(f32::from_bits((bits >> 32) as u32))];
+            ties.into_iter().chain([any]).filter(|value| value.is_finite()).for_each(assert_like_python);
+        }
+    }
 
     #[test]
     fn floats_print_as_python_prints_them() {

@@ -1,5 +1,7 @@
 //! Tables as msprobe writes them.
 
+use std::borrow::Cow;
+
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -31,28 +33,26 @@ impl From<String> for Cell {
 
 impl Cell {
     /// The cell as CSV holds it.
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Self::Empty => String::new(),
-            Self::Text(text) => text.clone(),
-            Self::Int(value) => value.to_string(),
-            Self::Float(value) => super::python::float(*value),
-            Self::Infinite(value) => format!(" {}", super::python::float(*value)),
+            Self::Empty => "".into(),
+            Self::Text(text) => text.into(),
+            Self::Int(value) => value.to_string().into(),
+            Self::Float(value) => super::python::float(*value).into(),
+            Self::Infinite(value) => format!(" {}", super::python::float(*value)).into(),
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
         }
     }
-}
 
-impl Cell {
     /// The cell as CSV holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
     ///
     /// A percentage and a lone sign are no formulas to any spreadsheet, and stay.
-    pub fn guarded_text(&self) -> String {
+    pub fn guarded_text(&self) -> Cow<'_, str> {
         let text = self.text();
         let harmless =
             |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
         if matches!(self, Self::Text(_)) && is_formula_like(&text) && !harmless(&text) {
-            return format!("'{text}");
+            return format!("'{text}").into();
         }
         text
     }
@@ -98,11 +98,8 @@ impl From<Table> for Rows<'_> {
 /// Whether a spreadsheet could take a text for a formula, by msprobe's rule: no number (cut at `;`, as Python's
 /// `float` reads it), and `+ - = % @` or a full-width twin at the start or after a `;`.
 pub fn is_formula_like(text: &str) -> bool {
-    if text.split(';').all(super::python::is_float) {
-        return false;
-    }
     let risky = |part: &str| part.starts_with(['+', '-', '=', '%', '@', '＋', '－', '＝', '％', '＠']);
-    text.split(';').any(risky)
+    text.split(';').any(risky) && !text.split(';').all(super::python::is_float)
 }
 
 #[cfg(test)]

@@ -18,8 +18,10 @@ use crate::fetch::{ByteSource, Memory};
 const BLOCK: usize = 256 * 1024;
 /// Nesting that is followed; msprobe itself stops at 400.
 const MAX_DEPTH: usize = 512;
-/// Longest string and number, so that a damaged file cannot claim all memory.
+/// Longest string, so that a damaged file cannot claim all memory.
 const MAX_TOKEN: usize = 64 << 20;
+/// Longest number.
+const MAX_NUMBER: usize = 64 << 10;
 
 /// A JSON value as Python sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,20 +284,7 @@ impl<'a> Parser<'a> {
 
     fn scalar(&mut self) -> Result<Json> {
         let start = self.offset();
-        let mut token = String::new();
-        while let Some(byte) = self.buffer.get(self.position).copied() {
-            if !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')) {
-                break;
-            }
-            token.push(byte as char);
-            self.position += 1;
-            if token.len() > 64 * 1024 {
-                return Err(Error::corrupt(self.source.name(), format!("a number of over 64 KiB at byte {start}")));
-            }
-            if self.position == self.buffer.len() {
-                self.fill()?;
-            }
-        }
+        let token = self.word()?;
         match token.as_str() {
             "" => return Err(self.unexpected("a value")),
             "null" => return Ok(Json::Null),
@@ -318,6 +307,25 @@ impl<'a> Parser<'a> {
         number.ok_or_else(|| {
             Error::corrupt(self.source.name(), format!("not valid JSON at byte {start}: `{token}` is no value"))
         })
+    }
+
+    /// Letters, digits, signs and points up to the next other byte.
+    fn word(&mut self) -> Result<String> {
+        let start = self.offset();
+        let mut word = String::new();
+        loop {
+            let rest = self.buffer.get(self.position..).unwrap_or_default();
+            let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+            let run = rest.iter().position(|byte| !belongs(byte)).unwrap_or(rest.len());
+            word.push_str(&String::from_utf8_lossy(rest.get(..run).unwrap_or_default()));
+            self.position += run;
+            if word.len() > MAX_NUMBER {
+                return Err(Error::corrupt(self.source.name(), format!("a number of over 64 KiB at byte {start}")));
+            }
+            if self.position < self.buffer.len() || !self.fill()? {
+                return Ok(word);
+            }
+        }
     }
 
     fn string(&mut self) -> Result<String> {

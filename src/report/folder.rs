@@ -12,7 +12,7 @@ use super::sink::Sink;
 use super::xlsx;
 use crate::error::{Error, Result};
 use crate::judge::operation::OperationLine;
-use crate::msprobe::table::{Cell, Rows, Table};
+use crate::msprobe::table::{Rows, Table};
 
 /// Writes what a run gives into a folder.
 ///
@@ -139,7 +139,8 @@ fn csv(folder: &Path, table: Rows<'_>) -> Result<()> {
         let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(out);
         writer.write_record(&table.columns)?;
         for row in table.rows {
-            writer.write_record(row.iter().map(Cell::guarded_text))?;
+            row.iter().try_for_each(|cell| writer.write_field(cell.guarded_text().as_bytes()))?;
+            writer.write_record(None::<&[u8]>)?;
         }
         writer.flush()
     })

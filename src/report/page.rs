@@ -103,6 +103,9 @@ impl Embedding<'_> {
 
     /// JSON that cannot end the element it stands in, without characters that would reorder or hide text.
     fn embedded(&mut self, json: &str) -> Result<()> {
+        if json.bytes().all(|byte| byte.is_ascii() && byte != b'<') {
+            return self.written(json);
+        }
         let mut safe = String::with_capacity(json.len() + json.len() / 64);
         for character in json.chars().filter(|character| !escape::is_invisible(*character)) {
             match character {

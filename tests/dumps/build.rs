@@ -342,7 +342,7 @@ impl Compared {
     /// The text of a cell.
     pub(crate) fn cell(&self, row: usize, column: &str) -> String {
         let index = self.0.columns.iter().position(|title| title == column).expect("a column");
-        self.0.rows[row][index].text()
+        self.0.rows[row][index].text().into_owned()
     }
 
     /// The texts of some cells of a row.

@@ -80,7 +80,7 @@ fn file(name: &str, bench: &Settings, cmp: &Settings, redactor: &Redactor) -> Re
         rows.push(row(name, ["Only in comparison", full], [Cell::Empty, shown(full, value)], None));
     }
     // Python sorts rows as lists; the first three texts of a row are unique.
-    rows.sort_by_key(|row| row.iter().take(3).map(Cell::text).collect::<Vec<_>>());
+    rows.sort_by_cached_key(|row| row.iter().take(3).map(|cell| cell.text().into_owned()).collect::<Vec<_>>());
     Ok(rows)
 }
 

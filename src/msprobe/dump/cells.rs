@@ -169,7 +169,7 @@ pub(super) fn statistics_of(leaf: &Leaf) -> [Cell; 4] {
 /// msprobe turns the truth values of a tensor's record into text, those of scalars not.
 fn tensor_statistics(record: &TensorRecord) -> [Cell; 4] {
     [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(&value.json()) {
-        truth @ Cell::Bool(_) => Cell::Text(truth.text()),
+        truth @ Cell::Bool(_) => Cell::Text(truth.text().into_owned()),
         other => other,
     })
 }
@@ -226,10 +226,10 @@ fn float(cell: &Cell) -> Cell {
 }
 
 /// The cell as it goes into the table: infinite numbers are marked.
-pub(super) fn written(cell: &Cell) -> Cell {
+pub(super) fn written(cell: Cell) -> Cell {
     match cell {
-        Cell::Float(value) if value.is_infinite() => Cell::Infinite(*value),
-        other => other.clone(),
+        Cell::Float(value) if value.is_infinite() => Cell::Infinite(value),
+        other => other,
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
         let mut inference = Inference::default();
         rows.iter().for_each(|row| inference.see(row));
         rows.iter_mut().for_each(|row| inference.apply(row));
-        rows.iter().map(|row| row.each_ref().map(Cell::text)).collect()
+        rows.iter().map(|row| row.each_ref().map(|cell| cell.text().into_owned())).collect()
     }
 
     #[test]

@@ -13,7 +13,15 @@ pub(super) fn of(candidate: &[Cell; 4], baseline: &[Cell; 4], whole: [bool; 4]) 
     let (absolute, relative) = differences.split_at_mut(4);
     let statistics = candidate.iter().zip(baseline).zip(whole);
     for (((candidate, baseline), whole), to) in statistics.zip(absolute.iter_mut().zip(relative)) {
-        (*to.0, *to.1) = difference(&candidate.text(), &baseline.text(), whole);
+        (*to.0, *to.1) = match (candidate, baseline) {
+            (Cell::Float(a), Cell::Float(b))
+                if !whole && a.is_finite() && b.is_finite() && a.to_bits() != b.to_bits() =>
+            {
+                // What their texts say, without the texts.
+                of_numbers(*a, *b, whole)
+            }
+            _ => difference(&candidate.text(), &baseline.text(), whole),
+        };
     }
     differences
 }
