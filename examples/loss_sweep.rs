@@ -13,6 +13,7 @@ use plotters::prelude::{
 };
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::fetch::Fetcher;
 use precision_gate::gate::loss;
 use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
 use precision_gate::policy::Policy;
@@ -70,7 +71,8 @@ fn verdict(judge: Judge, noise: Noise, defect: Option<Defect>, seed: u64) -> Res
     if let Some(defect) = defect {
         candidate = candidate.with_defect(defect, seed + 2000);
     }
-    Ok(loss::check(&[baseline.file("b")], &[candidate.file("c")], &policy)?.check.verdict)
+    let curves = ([baseline.file("b")], [candidate.file("c")]);
+    Ok(loss::check(&curves.0, &curves.1, &policy, &Fetcher::default(), None)?.check.verdict)
 }
 
 /// Share of seeds for which `hit` holds.

@@ -29,9 +29,9 @@ mod rest;
 mod retry;
 mod runtime;
 mod s3;
-pub mod shelf;
 mod store;
 mod web;
+pub mod writable;
 
 pub use cache::Cache;
 pub use digest::Digest;
@@ -41,8 +41,8 @@ pub use fetcher::{CacheSettings, Fetcher, Opened, Settings};
 pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
 pub use origin::{Origin, Trust};
 pub use retry::Retry;
-pub use shelf::Shelf;
 pub use web::Patience;
+pub use writable::Writable;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -96,7 +96,9 @@ pub trait Files: Send + Sync {
     fn list(&self) -> &[FileEntry];
 
     /// Entries that were left out, with the reason (a link that leads out of the folder, an unreadable folder).
-    fn left_out(&self) -> &[(String, String)];
+    fn left_out(&self) -> &[(String, String)] {
+        &[]
+    }
 
     /// Opens one listed file.
     fn open(&self, path: &str) -> Result<Source>;

@@ -148,6 +148,7 @@ pub fn run_by(
         || side::open(&request.candidate, Side::Candidate, opening),
     );
     let (mut baseline, mut candidate) = (baseline?, candidate?);
+    let recorded = manifest.and_then(|manifest| manifest.noise.as_ref());
     let mut verified = None;
     if !baseline.is_unknown() {
         let standing = baseline::check::findings(manifest, &baseline, &candidate, &request.policy, progress)?;
@@ -175,7 +176,7 @@ pub fn run_by(
     for id in &request.checks {
         let mut part = match id {
             CheckId::Config => config::check(&baseline, &candidate, &request.policy),
-            CheckId::Loss => loss::check_by(&baseline.curves, &candidate.curves, &request.policy, surroundings)?,
+            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy, fetcher, recorded)?,
             CheckId::Dump => dump::check(&baseline, &candidate, &shared)?,
             CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
             CheckId::Artifacts | CheckId::Policy | CheckId::History => continue,

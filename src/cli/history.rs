@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
-use precision_gate::fetch::shelf::commits_between;
+use precision_gate::fetch::writable::commits_between;
 use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::history::{Moment, record, remember};
 use precision_gate::history::record::Record;
@@ -79,8 +79,8 @@ impl<'a> Recording<'a> {
         self.flags.history.is_some() || self.place.base_commit.is_empty()
     }
 
-    /// Puts what the history says into the result and adds the run to it. What could not be done is a warning: a history
-    /// changes no verdict.
+    /// Puts what the history says into the result, its trend's findings too, and adds the run to it. A history that cannot
+    /// be read or written is a warning: it changes no verdict.
     pub(crate) fn complete(&self, judged: &mut Judged, policy: &Policy, manifest: Option<&Manifest>) -> Vec<Error> {
         let moment = Moment {
             suite: self.flags.suite.as_ref().unwrap_or(&self.policy.suite),
@@ -90,12 +90,12 @@ impl<'a> Recording<'a> {
             versions: &self.flags.versions,
         };
         let current = record(judged, policy, &moment);
-        let shelf = match self.fetcher.shelf(self.location) {
-            Ok(shelf) => shelf,
+        let place = match self.fetcher.writable(self.location) {
+            Ok(place) => place,
             Err(error) => return vec![unkept(&error)],
         };
-        let location = shelf.location().to_owned();
-        let records = Records::new(shelf);
+        let location = place.location().to_owned();
+        let records = Records::new(place);
         let mut warnings = Vec::new();
         match self.earlier(&records, &current) {
             Ok(reading) => remember(&mut judged.result, self.summary(&location, reading, &current), policy),

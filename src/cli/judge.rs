@@ -11,9 +11,9 @@ use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
 use precision_gate::report::folder::Folder;
 use precision_gate::report::templates::Templates;
+use precision_gate::report::{GateResult, Judged};
 use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
@@ -110,8 +110,8 @@ fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) 
     judge_by(common, request, |request, from, progress| gate::run_by(request, from, &book, progress))
 }
 
-/// What a judgement was, and what the command ends with.
-pub(crate) struct Judged {
+/// What was written and shown, and what the command ends with.
+pub(crate) struct Evaluated {
     pub(crate) result: GateResult,
     pub(crate) code: u8,
 }
@@ -137,7 +137,7 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<(Request
 pub(crate) fn judge_by(
     common: &CommonArgs,
     request: &Request,
-    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<report::Judged>,
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
 ) -> Result<u8> {
     let templates = templates(common, &request.policy)?;
     evaluate(common, request, &templates, run, |_, _| {}).map(|judged| judged.code)
@@ -148,9 +148,9 @@ pub(crate) fn evaluate(
     common: &CommonArgs,
     request: &Request,
     templates: &Templates,
-    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<report::Judged>,
-    complete: impl FnOnce(&mut report::Judged, &Surroundings<'_>),
-) -> Result<Judged> {
+    run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
+    complete: impl FnOnce(&mut Judged, &Surroundings<'_>),
+) -> Result<Evaluated> {
     let (request, manifest) = prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
@@ -159,7 +159,7 @@ pub(crate) fn evaluate(
     let mut judged = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
-    let report::Judged { mut result, required_unread, .. } = judged;
+    let Judged { mut result, required_unread, .. } = judged;
     let options = report::write::Options {
         out: &common.out,
         language: documents.lang,
@@ -177,7 +177,7 @@ pub(crate) fn evaluate(
         () if required_unread => exit::USAGE,
         () => exit::of_verdict(result.verdict, common.warn_exit_code),
     };
-    Ok(Judged { result, code })
+    Ok(Evaluated { result, code })
 }
 
 /// The folder whose lines findings point at.

@@ -207,10 +207,6 @@ impl Files for Downloaded {
         &self.entries
     }
 
-    fn left_out(&self) -> &[(String, String)] {
-        &[]
-    }
-
     fn open(&self, path: &str) -> Result<Source> {
         let is_it = self.entries.first().is_some_and(|entry| entry.path == path);
         let missing = || Error::new(ErrorKind::NotFound, path, "is not at the location");

@@ -23,9 +23,9 @@ use super::remote::{Listing, RemoteFiles};
 use super::rest::Rest;
 use super::retry::Retry;
 use super::runtime::Background;
-use super::shelf::{self, Branch, BucketShelf, Folder, Shelf};
 use super::store::{Object, PatientStore, Store};
 use super::web::{Ask, Clients, Patience};
+use super::writable::{self, Branch, Folder, Prefix, Writable};
 use super::{Files, gitlab, obs, s3};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -215,13 +215,13 @@ impl Fetcher {
     ///
     /// # Errors
     /// `Usage` where it cannot be written by its nature.
-    pub fn shelf(&self, location: &str) -> Result<Box<dyn Shelf + '_>> {
-        if let Some(name) = location.strip_prefix(shelf::BRANCH) {
+    pub fn writable(&self, location: &str) -> Result<Box<dyn Writable + '_>> {
+        if let Some(name) = location.strip_prefix(writable::BRANCH) {
             return Ok(Box::new(Branch::open(&self.settings.repository, name, self.settings.retry)?));
         }
         match Location::parse(location)? {
             Location::Local(path) => Ok(Box::new(Folder::new(&path))),
-            other => Ok(Box::new(BucketShelf::new(self, other)?)),
+            other => Ok(Box::new(Prefix::new(self, other)?)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Shelves: places to write small files that never change once they are written.
+//! Writable places: where small files go that never change once they are written.
 //!
 //! Reading goes through [`Files`], as everywhere; writing is one call, because a file's name stands for its content: whoever
 //! writes the same name writes the same bytes, and nothing is ever replaced. So writers need no lock.
@@ -11,7 +11,7 @@ mod git;
 pub use git::commits_between;
 
 pub(super) use branch::Branch;
-pub(super) use bucket::BucketShelf;
+pub(super) use bucket::Prefix;
 pub(super) use folder::Folder;
 
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use std::sync::Arc;
 use super::Files;
 use crate::error::Result;
 
-/// What a branch of the repository is called as a shelf: `branch:NAME`.
+/// What a branch of the repository is called as a writable place: `branch:NAME`.
 pub const BRANCH: &str = "branch:";
 
 /// A place to write.
-pub trait Shelf: Send + Sync {
+pub trait Writable: Send + Sync {
     /// The place as it may be printed.
     fn location(&self) -> &str;
 

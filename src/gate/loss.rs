@@ -3,7 +3,7 @@
 use super::CheckOutcome;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, Fetcher, Trust};
-use crate::gate::{Quiet, Surroundings, side};
+use crate::gate::{Quiet, side};
 use crate::judge::finding::verdict_of;
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, Settings};
@@ -14,31 +14,21 @@ use crate::policy::Policy;
 use crate::policy::loss::LossPolicy;
 use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
-use crate::report::sink::Dropped;
 use crate::verdict::{CheckId, Verdict};
 
-/// Judges the curves of both sides.
-///
-/// An error means that the policy's own files (a noise band) cannot be read; damage inside an artifact is a
-/// finding.
-pub fn check(baseline: &[CurveFile], candidate: &[CurveFile], policy: &Policy) -> Result<CheckOutcome> {
-    let surroundings = Surroundings { fetcher: &Fetcher::default(), manifest: None, sink: &Dropped };
-    check_by(baseline, candidate, policy, &surroundings)
-}
-
-/// [`check`], by the recorded band of the baseline's manifest where the policy names none.
+/// Judges the curves of both sides, by the `recorded` band of the baseline's manifest where the policy names none.
 ///
 /// # Errors
-/// As [`check`].
-pub fn check_by(
+/// The policy's own files (a noise band) cannot be read; damage inside an artifact is a finding.
+pub fn check(
     baseline: &[CurveFile],
     candidate: &[CurveFile],
     policy: &Policy,
-    surroundings: &Surroundings<'_>,
+    fetcher: &Fetcher,
+    recorded: Option<&NoiseBand>,
 ) -> Result<CheckOutcome> {
     let is_one_sided = baseline.is_empty() || candidate.is_empty();
-    let noise = if is_one_sided { None } else { noise_of(&policy.loss, surroundings.fetcher)? };
-    let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
+    let noise = if is_one_sided { None } else { noise_of(&policy.loss, fetcher)? };
     Ok(judge(baseline, candidate, policy, noise.as_ref().or(recorded)))
 }
 

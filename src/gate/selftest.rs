@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::loss;
 use crate::error::Result;
+use crate::fetch::Fetcher;
 use crate::policy::Policy;
 use crate::policy::loss::Mode;
 use crate::policy::loss::limit::Share;
@@ -90,9 +91,9 @@ const DEFECTS: [(&str, &str, Defect); 15] = [
 pub fn run(policy: &Policy) -> Result<Selftest> {
     let judged = |name, what, is_defect, candidate: &Run| -> Result<Case> {
         let baseline = Run::healthy(STEPS, SEED).file("baseline");
-        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy)?;
+        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, &Fetcher::default(), None)?;
         let verdict = outcome.check.verdict;
-        let blocks = verdict >= Verdict::Incomplete;
+        let blocks = verdict.blocks();
         let worst = outcome.findings.iter().map(|finding| finding.severity).max();
         let mut by: Vec<String> = outcome
             .findings

@@ -154,10 +154,6 @@ impl Files for Nothing {
         &[]
     }
 
-    fn left_out(&self) -> &[(String, String)] {
-        &[]
-    }
-
     fn open(&self, path: &str) -> Result<Source> {
         Err(Error::new(ErrorKind::NotFound, path, "is not at the location"))
     }

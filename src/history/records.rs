@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::record::{Entry, LARGEST, Record};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Files, Shelf, read_all};
+use crate::fetch::{Files, Writable, read_all};
 use crate::policy::history::Suite;
 
 /// A place with records.
 pub struct Records<'a> {
-    shelf: Box<dyn Shelf + 'a>,
+    place: Box<dyn Writable + 'a>,
 }
 
 /// The records that lie in a place, not read yet.
@@ -33,9 +33,9 @@ pub struct Reading {
 }
 
 impl<'a> Records<'a> {
-    /// The records on `shelf`.
-    pub fn new(shelf: Box<dyn Shelf + 'a>) -> Self {
-        Self { shelf }
+    /// The records in `place`.
+    pub fn new(place: Box<dyn Writable + 'a>) -> Self {
+        Self { place }
     }
 
     /// The records of one suite, or of all. Files that are no records are left out.
@@ -44,7 +44,7 @@ impl<'a> Records<'a> {
     /// `NotFound` where there is no such place or suite, and whatever else keeps it from being listed.
     pub fn list(&self, suite: Option<&Suite>) -> Result<Listing> {
         let folder = suite.map(|suite| format!("{suite}/")).unwrap_or_default();
-        let files = self.shelf.files(folder.trim_end_matches('/'))?;
+        let files = self.place.files(folder.trim_end_matches('/'))?;
         let of_file = |file: &crate::fetch::FileEntry| Entry::of_path(&format!("{folder}{}", file.path));
         let mut entries: Vec<Entry> = files.list().iter().filter_map(of_file).collect();
         entries.sort();
@@ -69,7 +69,7 @@ impl<'a> Records<'a> {
     /// Where the place cannot be written.
     pub fn write(&self, record: &Record) -> Result<String> {
         let (path, bytes) = record.encode()?;
-        self.shelf.put(&path, &bytes)?;
+        self.place.put(&path, &bytes)?;
         Ok(path)
     }
 
@@ -79,7 +79,7 @@ impl<'a> Records<'a> {
     /// Where the place cannot be written.
     pub fn remove(&self, entries: &[Entry]) -> Result<()> {
         let paths: Vec<String> = entries.iter().map(|entry| entry.path.clone()).collect();
-        if paths.is_empty() { Ok(()) } else { self.shelf.remove(&paths) }
+        if paths.is_empty() { Ok(()) } else { self.place.remove(&paths) }
     }
 }
 

@@ -145,12 +145,15 @@ pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
 /// The comments of this key and author, the oldest first.
 pub fn own(comments: Vec<Comment>, key: &Key, author: &str) -> Vec<Comment> {
     let marker = marker(key);
-    let fits = |comment: &Comment| {
-        comment.author == author && comment.body.lines().next().is_some_and(|line| line.trim_end() == marker)
-    };
+    let fits = |comment: &Comment| comment.author == author && begins_with(&comment.body, &marker);
     let mut own: Vec<Comment> = comments.into_iter().filter(fits).collect();
     own.sort_by_key(|comment| comment.id);
     own
+}
+
+/// Whether `marker` is the whole first line of `body`.
+pub(super) fn begins_with(body: &str, marker: &str) -> bool {
+    body.lines().next().is_some_and(|line| line.trim_end() == marker)
 }
 
 /// What is to be done so that one comment says `body`.
@@ -175,7 +178,7 @@ pub enum Step {
 
 /// Settles the comments that [`own`] found with what this run wants to say.
 pub fn settle(own: &[Comment], body: &str, mode: CommentMode, verdict: Verdict) -> Settlement {
-    let blocks = verdict >= Verdict::Incomplete;
+    let blocks = verdict.blocks();
     let step = match own.first() {
         _ if mode == CommentMode::Never => Step::Nothing,
         None if mode == CommentMode::OnFailure && !blocks => Step::Nothing,

@@ -9,10 +9,9 @@ mod flow;
 use serde_json::Value;
 
 use super::call::Call;
-use super::comment::digest;
+use super::comment::{begins_with, digest};
 use crate::policy::publish::Key;
 use crate::report::GateResult;
-use crate::verdict::Verdict;
 
 /// The label of every issue of the gate.
 pub const LABEL: &str = "precision-gate";
@@ -32,7 +31,7 @@ impl Standing {
     /// How the suite of `result` stands.
     pub fn of(result: &GateResult) -> Self {
         let is_alert = result.history.as_ref().is_none_or(|history| history.alert);
-        match result.verdict >= Verdict::Incomplete {
+        match result.verdict.blocks() {
             false => Self::Green,
             true if is_alert => Self::Red,
             true => Self::Held,
@@ -96,9 +95,7 @@ pub fn marker(key: &Key) -> String {
 /// The issues of this key and author, the oldest first.
 pub fn own(issues: Vec<Issue>, key: &Key, author: &str) -> Vec<Issue> {
     let marker = marker(key);
-    let fits = |issue: &Issue| {
-        issue.author == author && issue.body.lines().next().is_some_and(|line| line.trim_end() == marker)
-    };
+    let fits = |issue: &Issue| issue.author == author && begins_with(&issue.body, &marker);
     let mut own: Vec<Issue> = issues.into_iter().filter(fits).collect();
     own.sort_by_key(|issue| issue.number);
     own

@@ -165,14 +165,14 @@ fn obs_is_asked_as_huaweis_own_client_would() {
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", result.findings);
     assert_eq!(open(&fetcher, "obs://golden/none").err().expect("nothing").kind(), ErrorKind::NotFound);
     let (_written, settings) = obs(folder.path(), folder.path(), "secret");
-    let shelf_of = Fetcher::new(settings);
-    let shelf = shelf_of.shelf("obs://golden/history").expect("a place to write");
+    let fetcher = Fetcher::new(settings);
+    let place = fetcher.writable("obs://golden/history").expect("a place to write");
     for _ in 0..2 {
-        shelf.put("nightly/a b.json", b"{}").expect("written");
+        place.put("nightly/a b.json", b"{}").expect("written");
     }
-    let listed = || shelf.files("nightly").map(|files| files.list().to_vec());
+    let listed = || place.files("nightly").map(|files| files.list().to_vec());
     assert_eq!(listed().expect("listed")[0].path, "a b.json");
-    shelf.remove(&["nightly/a b.json".into(), "nightly/none".into()]).expect("removed");
+    place.remove(&["nightly/a b.json".into(), "nightly/none".into()]).expect("removed");
     assert_eq!(listed().expect_err("nothing").kind(), ErrorKind::NotFound);
     let (_other, settings) = obs(&case, folder.path(), "wrong");
     let error = open(&Fetcher::new(settings), "obs://golden/gpu").err().expect("denied");

@@ -113,7 +113,7 @@ impl CommonArgs {
             Error::new(ErrorKind::Usage, "", "no history is named")
                 .with_help("pass --history, or set `history: {location: …}` in the policy file")
         })?;
-        let records = Records::new(fetcher.shelf(&location)?);
+        let records = Records::new(fetcher.writable(&location)?);
         let listing = records.list(self.suite.as_ref()).map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_help("no run has kept a record there yet; `run --history` does"),
             _ => error,

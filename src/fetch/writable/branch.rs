@@ -1,4 +1,4 @@
-//! A branch of the repository as a shelf.
+//! A branch of the repository as a writable place.
 //!
 //! A branch is read and written with git's plumbing and an index of its own, so that neither the working tree nor its index
 //! nor the branch that is checked out is touched. Each write is a commit on top of what the remote has; where another job
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::git::{Git, With, failed};
-use super::{BRANCH, Shelf};
+use super::{BRANCH, Writable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::retry::Retry;
 use crate::fetch::{FileEntry, Files, Memory, Source};
@@ -161,7 +161,7 @@ impl Branch {
     }
 }
 
-impl Shelf for Branch {
+impl Writable for Branch {
     fn location(&self) -> &str {
         &self.location
     }
@@ -258,10 +258,6 @@ impl Files for BranchFiles {
 
     fn list(&self) -> &[FileEntry] {
         &self.entries
-    }
-
-    fn left_out(&self) -> &[(String, String)] {
-        &[]
     }
 
     /// Reads the file as a whole, as git gives it.

@@ -1,8 +1,8 @@
-//! A prefix in a bucket as a shelf.
+//! A prefix in a bucket as a writable place.
 
 use std::sync::Arc;
 
-use super::Shelf;
+use super::Writable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::fetcher::Fetcher;
 use crate::fetch::location::{BucketLocation, Location};
@@ -10,7 +10,7 @@ use crate::fetch::object::Bucket;
 use crate::fetch::{Files, Trust, progress};
 
 /// A prefix in a bucket of S3 or OBS.
-pub(in crate::fetch) struct BucketShelf<'a> {
+pub(in crate::fetch) struct Prefix<'a> {
     fetcher: &'a Fetcher,
     at: Location,
     bucket: Arc<Bucket>,
@@ -19,7 +19,7 @@ pub(in crate::fetch) struct BucketShelf<'a> {
     shown: String,
 }
 
-impl<'a> BucketShelf<'a> {
+impl<'a> Prefix<'a> {
     /// The prefix at `at`.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl<'a> BucketShelf<'a> {
     }
 }
 
-impl Shelf for BucketShelf<'_> {
+impl Writable for Prefix<'_> {
     fn location(&self) -> &str {
         &self.shown
     }

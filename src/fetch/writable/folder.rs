@@ -1,11 +1,11 @@
-//! A folder as a shelf.
+//! A folder as a writable place.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Shelf;
+use super::Writable;
 use crate::error::{Error, Result};
 use crate::fetch::Files;
 use crate::fetch::local::LocalFiles;
@@ -27,7 +27,7 @@ impl Folder {
     }
 }
 
-impl Shelf for Folder {
+impl Writable for Folder {
     fn location(&self) -> &str {
         &self.location
     }
