@@ -2,6 +2,7 @@
 
 pub mod book;
 pub mod checkpoint;
+mod checksum;
 pub mod closeness;
 pub mod config;
 mod convert;

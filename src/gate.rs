@@ -182,7 +182,7 @@ pub fn run_by(
             CheckId::Artifacts | CheckId::Policy | CheckId::History => continue,
         };
         block_one_sided(&mut part, &baseline, &candidate, &request.policy);
-        let left_out = left_out::findings(*id, &book.left_out(), book.sample(), book.ops());
+        let left_out = left_out::findings(*id, book);
         add_findings(&mut part, left_out, &request.policy);
         verdicts.push(part.check.verdict);
         outcome.result.checks.push(part.check);

@@ -1,4 +1,4 @@
-//! Quick looks and parts: `--sample`, `--ops`, `--max-time`, `--shard`; and the `merge` command.
+//! Quick looks and parts: `--sample`, `--checksum`, `--ops`, `--max-time`, `--shard`; and the `merge` command.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
@@ -48,6 +48,9 @@ pub(crate) struct QuickArgs {
     /// Seed of the sample
     #[arg(long, value_name = "N", help_heading = "Quick looks", default_value_t = 0, requires = "sample")]
     pub(crate) sample_seed: u64,
+    /// Compare saved tensors of dumps by the CRC-32 of their bytes: equal or not; how far apart is what was recorded of them
+    #[arg(long, help_heading = "Quick looks", conflicts_with = "sample")]
+    pub(crate) checksum: bool,
     /// Read data of these operations only: a pattern with *, ?, [..], {a,b}
     #[arg(long, value_name = "GLOB", help_heading = "Quick looks")]
     pub(crate) ops: Option<String>,
@@ -89,6 +92,7 @@ impl QuickArgs {
             .map(|limit| -> Box<dyn Fn() -> bool + Send + Sync> { Box::new(move || start.elapsed() >= limit) });
         Ok(Selection {
             sample: self.sample.and_then(|ratio| Sample::new(ratio, self.sample_seed)),
+            checksum: self.checksum,
             ops: self.ops.as_ref().map(ops).transpose()?,
             stop,
         })

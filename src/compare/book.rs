@@ -38,6 +38,8 @@ pub struct PairName<'a> {
 pub struct Selection {
     /// Look at some elements only.
     pub sample: Option<Sample>,
+    /// Take checksums of tensors instead of numbers.
+    pub checksum: bool,
     /// Read data of these operations only.
     pub ops: Option<GlobMatcher>,
     /// Read no more data once this says so.
@@ -109,6 +111,11 @@ impl Book {
     /// The sample that is looked at.
     pub fn sample(&self) -> Option<&Sample> {
         self.selection.sample.as_ref()
+    }
+
+    /// Whether tensors are compared by their checksums.
+    pub fn by_checksum(&self) -> bool {
+        self.selection.checksum
     }
 
     /// The operations whose data is read, as they were asked for.

@@ -7,8 +7,10 @@
 use std::cmp::Ordering;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::book::{Book, PairName};
+use super::checksum::checksum;
 use super::closeness::{Closeness, ElementTolerance, closeness};
 use super::tensor::{self, PairStats};
 use crate::dtype::Dtype;
@@ -98,11 +100,12 @@ impl Measurement {
     }
 }
 
-/// Compares what two records say, without reading tensor data.
-pub fn recorded(baseline: &Value, candidate: &Value) -> Measurement {
+/// Compares what two records say, without numbers of tensor data; `same` says whether the data has the same checksum,
+/// where that is known.
+fn recorded(baseline: &Value, candidate: &Value, same: Option<bool>) -> Measurement {
     match (baseline, candidate) {
         (Value::Null, Value::Null) => Measurement::equal(Basis::Plain),
-        (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(baseline, candidate),
+        (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(baseline, candidate, same),
         (Value::Plain { value: baseline, .. }, Value::Plain { value: candidate, .. }) => plain(baseline, candidate),
         (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Measurement::differing(Basis::Plain, ExactDifference::Kind),
         _ => Measurement::differing(Basis::Plain, ExactDifference::Argument),
@@ -138,12 +141,12 @@ fn neutral_device(text: &str) -> Option<String> {
     }
 }
 
-fn tensors(baseline: &TensorRecord, candidate: &TensorRecord) -> Measurement {
+fn tensors(baseline: &TensorRecord, candidate: &TensorRecord, same: Option<bool>) -> Measurement {
     let elements = baseline.shape.iter().product::<u64>().max(1);
     let exact = exact_difference(baseline, candidate);
     let mut measured = match exact {
         Some(ExactDifference::Shape) => Measurement::differing(Basis::Statistics, ExactDifference::Shape),
-        _ => statistics(baseline, candidate, elements),
+        _ => statistics(baseline, candidate, elements, same),
     };
     measured.elements = elements;
     measured.exact = exact.or(measured.exact);
@@ -190,8 +193,14 @@ impl Four {
 }
 
 /// Error of recorded statistics; checksums decide alone where there are none.
-fn statistics(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) -> Measurement {
+fn statistics(
+    baseline: &TensorRecord,
+    candidate: &TensorRecord,
+    elements: u64,
+    same_data: Option<bool>,
+) -> Measurement {
     let same_checksum = match (&baseline.checksum, &candidate.checksum) {
+        _ if same_data.is_some() => same_data,
         (Some(a), Some(b)) => Some(a == b),
         _ => None,
     };
@@ -204,13 +213,17 @@ fn statistics(baseline: &TensorRecord, candidate: &TensorRecord, elements: u64) 
             None => Measurement::equal(Basis::Statistics),
         };
     }
-    let equal = left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
+    // Statistics of equal data may still differ: each device sums in an order of its own.
+    let equal = same_data == Some(true) || left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
     let mut measured =
         if equal { Measurement::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
     let four = Four::of(baseline);
     measured.rms = rms(&four, elements);
     if same_checksum == Some(false) {
         measured.identical = false;
+    }
+    // A checksum of data that was read says no more than that some bit differs; a recorded one is all there is to judge.
+    if same_checksum == Some(false) && same_data.is_none() {
         measured.exact = measured.exact.or(Some(ExactDifference::Checksum));
     }
     measured
@@ -278,10 +291,10 @@ pub struct UnitComparison {
 }
 
 impl UnitComparison {
-    /// Whether data was read for it, or should have been.
-    pub fn took_data(&self) -> bool {
+    /// Whether there is data to be read for it.
+    pub fn has_data(&self) -> bool {
         let mut leaves = self.operations.iter().flat_map(|operation| &operation.leaves);
-        leaves.any(|leaf| leaf.stats.is_some() || leaf.unreadable.is_some())
+        leaves.any(|leaf| leaf.has_data)
     }
 }
 
@@ -307,6 +320,14 @@ pub struct LeafComparison {
     pub closeness: Option<Box<Closeness>>,
     /// Why the data could not be compared, where it should have been.
     pub unreadable: Option<Box<str>>,
+    /// Whether there is data of both sides to be read.
+    pub has_data: bool,
+}
+
+impl LeafComparison {
+    fn unmeasured(pair: LeafPair) -> Self {
+        Self { pair, measured: None, stats: None, closeness: None, unreadable: None, has_data: false }
+    }
 }
 
 /// Where the data of a unit's tensors lies.
@@ -340,70 +361,79 @@ fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>)
     let compare = |pair: LeafPair| {
         let left = pair.baseline.and_then(|index| baseline.leaves.get(index));
         let right = pair.candidate.and_then(|index| candidate.leaves.get(index));
-        let (Some(left), Some(right)) = (left, right) else {
-            return LeafComparison { pair, measured: None, stats: None, closeness: None, unreadable: None };
-        };
-        let recorded = recorded(&left.value, &right.value);
-        match data(&candidate.name, &left.value, &right.value, folders) {
-            None => LeafComparison { pair, measured: Some(recorded), stats: None, closeness: None, unreadable: None },
-            Some(Ok((stats, closeness))) => {
-                let measured = Some(measured(
-                    &recorded,
-                    &stats,
-                    matches!(&left.value, Value::Tensor(record) if is_exact_type(record)),
-                ));
-                LeafComparison {
-                    pair,
-                    measured,
-                    stats: Some(Box::new(stats)),
-                    closeness: closeness.map(Box::new),
-                    unreadable: None,
-                }
+        let mut blank = LeafComparison::unmeasured(pair);
+        let (Some(left), Some(right)) = (left, right) else { return blank };
+        let alone = |same| Some(recorded(&left.value, &right.value, same));
+        let saved = saved(&left.value, &right.value);
+        blank.has_data = saved.is_some();
+        match saved.and_then(|saved| data(&candidate.name, saved, folders)) {
+            None => LeafComparison { measured: alone(None), ..blank },
+            Some(Ok(Found::Checksums { same })) => LeafComparison { measured: alone(Some(same)), ..blank },
+            Some(Ok(Found::Numbers(stats, closeness))) => {
+                let is_exact = matches!(&left.value, Value::Tensor(record) if is_exact_type(record));
+                let measured = alone(None).map(|recorded| measured(&recorded, &stats, is_exact));
+                LeafComparison { measured, stats: Some(stats), closeness: closeness.map(Box::new), ..blank }
             }
-            Some(Err(reason)) => LeafComparison {
-                pair,
-                measured: Some(recorded),
-                stats: None,
-                closeness: None,
-                unreadable: Some(reason.into()),
-            },
+            Some(Err(reason)) => LeafComparison { measured: alone(None), unreadable: Some(reason.into()), ..blank },
         }
     };
     crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect()
 }
 
-/// What one pass over the data of two tensors gives; or why there is nothing, for people.
-type DataNumbers = std::result::Result<(PairStats, Option<Closeness>), String>;
+/// What reading the data of two tensors gave.
+#[derive(Serialize, Deserialize)]
+enum Found {
+    /// One pass over all elements, or a sample of them.
+    Numbers(Box<PairStats>, Option<Closeness>),
+    /// Whether the checksums of both are the same.
+    Checksums { same: bool },
+}
 
-/// Compares the saved data of two tensors of one shape; `None` where one side saved none or a quick look leaves it
-/// out, so that what was recorded has to do.
-fn data(op: &str, baseline: &Value, candidate: &Value, folders: &Folders<'_>) -> Option<DataNumbers> {
+/// Two tensors of one shape that both sides saved.
+#[derive(Clone, Copy)]
+struct Saved<'a> {
+    baseline: &'a str,
+    candidate: &'a str,
+    shape: &'a [u64],
+}
+
+fn saved<'a>(baseline: &'a Value, candidate: &'a Value) -> Option<Saved<'a>> {
     let (Value::Tensor(baseline), Value::Tensor(candidate)) = (baseline, candidate) else { return None };
-    let (left, right) = (baseline.data_name.as_ref()?, candidate.data_name.as_ref()?);
-    if baseline.shape != candidate.shape {
-        return None;
-    }
-    let paths = (folders.baseline.data_path(left), folders.candidate.data_path(right));
+    let (left, right) = (baseline.data_name.as_deref()?, candidate.data_name.as_deref()?);
+    let shape = &candidate.shape;
+    (baseline.shape == *shape).then_some(Saved { baseline: left, candidate: right, shape })
+}
+
+/// Compares the saved data of two tensors, or says for people why it cannot; `None` where a quick look leaves it out, so
+/// that what was recorded has to do.
+fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result::Result<Found, String>> {
+    let paths = (folders.baseline.data_path(saved.baseline), folders.candidate.data_path(saved.candidate));
     let pair =
         PairName { question: "data", op: Some(op), baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let answer = folders.book.ask(&pair, || measure((left, right), folders).map_err(|error| error.to_string()));
-    if let Some(Ok((stats, _))) = &answer {
-        folders.book.count(stats.elements, candidate.shape.iter().fold(1, |all, len| all.saturating_mul(*len)));
+    let answer = folders.book.ask(&pair, || measure(saved, folders).map_err(|error| error.to_string()));
+    let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
+    match &answer {
+        Some(Ok(Found::Numbers(stats, _))) => folders.book.count(stats.elements, elements),
+        Some(Ok(Found::Checksums { .. })) => folders.book.count(elements, elements),
+        _ => {}
     }
     answer
 }
 
-fn measure((left, right): (&str, &str), folders: &Folders<'_>) -> Result<(PairStats, Option<Closeness>)> {
-    let sources = [folders.baseline.open_tensor(left), folders.candidate.open_tensor(right)];
+fn measure(saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
+    let sources = [folders.baseline.open_tensor(saved.baseline), folders.candidate.open_tensor(saved.candidate)];
     if folders.book.sample().is_none() {
         // Header and elements come with one answer, and both sides' before either is waited for.
         sources.iter().flatten().for_each(|source| source.expect(0..source.len()));
     }
     let [left, right] = sources;
     let (left, right) = (crate::read::tensor::open(left?)?, crate::read::tensor::open(right?)?);
+    if folders.book.by_checksum() {
+        return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
+    }
     let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
     let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
-    Ok((tensor::compare_some(&left, &right, folders.book.sample())?, counted))
+    Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.book.sample())?), counted))
 }
 
 /// What data says, beside the exact properties the records say.

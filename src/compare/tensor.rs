@@ -31,9 +31,9 @@ mod tests;
 pub use super::scalar::{ScalarPair, scalar_pair};
 
 /// Elements of a chunk: the unit of parallel work, and what fixes the order of summation.
-const CHUNK: u64 = 1 << 20;
+pub(super) const CHUNK: u64 = 1 << 20;
 /// Bytes read at once from a side: large enough for fast reads, small enough to stay in the cache for the kernel.
-const BLOCK_BYTES: usize = 256 << 10;
+pub(super) const BLOCK_BYTES: usize = 256 << 10;
 /// Bytes the processor moves at once; the width of the widest register.
 const CACHE_LINE: usize = 64;
 /// Elements the kernel takes at once; what is looked at again when one of them is not finite.
@@ -275,7 +275,7 @@ impl<'a> Pair<'a> {
 
 /// What `work` makes of each index, in order of index. Indexes are handed out one after the other, whichever worker is
 /// free: a file is read from front to back by all of them together.
-fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
+pub(super) fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|index| *index < count);
     let mut done: Vec<(u64, T)> = (0..rayon::current_num_threads())

@@ -27,7 +27,7 @@ pub struct Dumps<'a> {
 /// The table of one unit; `None` where msprobe writes none (`dump-compare.md` section 3.1).
 ///
 /// `known` holds what has been measured of pairs of values already (candidate first); the others are measured here, in
-/// parallel. There is no table of a sample: its cells would not be msprobe's.
+/// parallel. There is no table of a sample or of checksums: its cells would not be msprobe's.
 pub fn table<'a>(
     dumps: &Dumps<'a>,
     matching: &'a Matching,
@@ -37,7 +37,7 @@ pub fn table<'a>(
     let candidate = dumps.folders.candidate;
     let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
     let pairs = dump::pairs(&pair);
-    if book.sample().is_some() && !pairs.is_empty() {
+    if (book.sample().is_some() || book.by_checksum()) && !pairs.is_empty() {
         return None;
     }
     let known = move |places: &(Place, Place)| known.get(places).and_then(|stats| Measured::of_stats(stats));

@@ -40,6 +40,7 @@ struct Header {
     preset: Option<String>,
     /// Ratio and seed.
     sample: Option<(f64, u64)>,
+    checksum: bool,
     ops: Option<String>,
 }
 
@@ -92,6 +93,7 @@ pub fn measure(
         matching: request.matching.clone(),
         preset: preset(&request.policy),
         sample: selection.sample.map(|sample| (sample.ratio(), sample.seed())),
+        checksum: selection.checksum,
         ops: selection.ops.as_ref().map(|ops| ops.glob().glob().to_owned()),
     };
     let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
@@ -207,7 +209,7 @@ impl Parts {
         }
         let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));
         let ops = self.header.ops.as_deref().and_then(|ops| Some(Glob::new(ops).ok()?.compile_matcher()));
-        let book = Book::joined(Selection { sample, ops, stop: None }, self.noted);
+        let book = Book::joined(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
         let outcome = super::run_by(request, from, &book, progress)?;
         let result = &outcome.result;
         let sides = [(&self.header.baseline, &result.baseline), (&self.header.candidate, &result.candidate)];

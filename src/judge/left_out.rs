@@ -4,8 +4,8 @@
 
 use super::finding::Finding;
 use super::rule::Rule;
-use crate::compare::book::LeftOut;
-use crate::compare::sample::{Sample, unseen_share};
+use crate::compare::book::Book;
+use crate::compare::sample::unseen_share;
 use crate::verdict::{CheckId, Severity};
 
 const fn rule(code: &'static str) -> Rule {
@@ -14,18 +14,21 @@ const fn rule(code: &'static str) -> Rule {
 
 /// Only a sample of the elements was looked at.
 pub const SAMPLED: Rule = rule("data-sampled");
+/// Tensors were compared by checksum: what is equal is known to be, what is not is judged by what was recorded of it.
+pub const CHECKSUMMED: Rule = Rule::new(CheckId::Artifacts, "data-checksummed", Severity::Info);
 /// Only some operations' data was read; of the others, what was recorded was compared.
 pub const NARROWED: Rule = rule("data-narrowed");
 /// Time was up before all data was read; of the rest, what was recorded was compared.
 pub const STOPPED: Rule = rule("data-stopped");
 
 /// All of them.
-pub const RULES: &[&Rule] = &[&SAMPLED, &NARROWED, &STOPPED];
+pub const RULES: &[&Rule] = &[&SAMPLED, &CHECKSUMMED, &NARROWED, &STOPPED];
 
-/// What is to be said of `check`, of which `left_out` was counted. `sample` and `ops` are what was asked for.
-pub fn findings(check: CheckId, left_out: &LeftOut, sample: Option<&Sample>, ops: Option<&str>) -> Vec<Finding> {
+/// What is to be said of `check`, of what `book` counted since it was last asked.
+pub fn findings(check: CheckId, book: &Book) -> Vec<Finding> {
+    let left_out = book.left_out();
     let mut findings = Vec::new();
-    if let Some(sample) = sample.filter(|_| left_out.elements < left_out.of_elements) {
+    if let Some(sample) = book.sample().filter(|_| left_out.elements < left_out.of_elements) {
         let finding = Finding::new(&SAMPLED, check.as_str())
             .with("ratio", sample.ratio())
             .with("seed", sample.seed())
@@ -34,7 +37,10 @@ pub fn findings(check: CheckId, left_out: &LeftOut, sample: Option<&Sample>, ops
             .with("unseen", unseen_share(left_out.runs));
         findings.push(finding);
     }
-    if let Some(ops) = ops.filter(|_| left_out.by_operation > 0) {
+    if book.by_checksum() && check == CheckId::Dump && left_out.measured > 0 {
+        findings.push(Finding::new(&CHECKSUMMED, check.as_str()).with("count", left_out.measured));
+    }
+    if let Some(ops) = book.ops().filter(|_| left_out.by_operation > 0) {
         findings.push(
             Finding::new(&NARROWED, check.as_str())
                 .with("ops", ops)

@@ -89,6 +89,16 @@ fn a_sample_in_parts_is_the_sample_of_one_run() {
     assert_eq!(bytes(&whole), bytes(&merged(&request, 2, select)));
 }
 
+#[test]
+fn checksums_in_parts_are_those_of_one_run() {
+    let root = fixtures().join("tp2_bf16_tensor_rank1_bad_tile");
+    let request = request(&root.join("gpu"), &root.join("npu"));
+    let select = || Selection { checksum: true, ..Selection::default() };
+    let whole =
+        by_itself(|from| gate::run_by(&request, from, &gate_book(select()), &Quiet)).expect("both sides are there");
+    assert_eq!(bytes(&whole), bytes(&merged(&request, 2, select)));
+}
+
 fn gate_book(selection: Selection) -> precision_gate::compare::book::Book {
     precision_gate::compare::book::Book::new(selection)
 }

@@ -6,6 +6,7 @@ use globset::Glob;
 use precision_gate::compare::book::{Book, Selection};
 use precision_gate::compare::sample::Sample;
 use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::judge::finding::Fact;
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
@@ -71,6 +72,41 @@ fn a_sample_of_large_tensors_says_its_bound_and_writes_no_table() {
     assert!(outcome.tables.is_empty());
     assert_eq!(judged(root.path(), select(), "severity: {data-sampled: info}").result.verdict, Verdict::Pass);
     assert_eq!(judged(root.path(), Selection::default(), "").result.verdict, Verdict::Pass);
+}
+
+#[test]
+fn checksums_tell_equal_tensors_from_others_and_records_say_how_far_apart_they_are() {
+    let by_checksum = || Selection { checksum: true, ..Selection::default() };
+    let same = judged(&fixtures().join("identical_glm_tensor_mix"), by_checksum(), "profile: bit-exact");
+    assert_eq!((same.result.verdict, codes(&same)), (Verdict::Pass, vec!["data-checksummed"]));
+    assert!(same.tables.is_empty());
+    let root = fixtures().join("gpt_bf16_tensor_layernorm_eps");
+    let culprit = |outcome: &Outcome| outcome.result.culprit.as_ref().map(|culprit| culprit.op.clone());
+    let other = judged(&root, by_checksum(), "");
+    assert_eq!(other.result.verdict, Verdict::Fail);
+    assert_eq!(culprit(&other), culprit(&judged(&root, Selection::default(), "")));
+    // Rounding noise: no statistic is beyond it, and no bit is spared by the other profile.
+    let noise = fixtures().join("benign_llama_tensor_l1");
+    assert_eq!(judged(&noise, by_checksum(), "profile: bit-exact").result.verdict, Verdict::Fail);
+}
+
+#[test]
+fn what_is_left_out_of_several_ranks_is_counted_once() {
+    let root = fixtures().join("tp2_bf16_tensor_rank1_bad_tile");
+    let ops = Glob::new("Functional.layer_norm.0.forward").expect("a pattern").compile_matcher();
+    let outcome = judged(&root, Selection { ops: Some(ops), ..Selection::default() }, "");
+    let finding = outcome.result.findings.iter().find(|finding| finding.code == "data-narrowed").expect("told");
+    let entries = |folder: &Path| -> Vec<_> {
+        std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).collect()
+    };
+    let ranks = entries(&root.join("npu")).into_iter().flat_map(|step| entries(&step));
+    let tensors: usize = ranks.map(|rank| entries(&rank.join("dump_tensor_data")).len()).sum();
+    let count = |name: &str| match finding.facts[name] {
+        Fact::Count(count) => usize::try_from(count).expect("small"),
+        _ => 0,
+    };
+    let told = count("count") + count("measured");
+    assert_eq!(told, tensors);
 }
 
 /// One operation with one tensor of a million elements, the same on both sides.

@@ -36,7 +36,7 @@ pub(super) struct Units<'a> {
     book: &'a Book,
     /// Those whose records could be read, in order.
     readable: Vec<(usize, &'a UnitPair<'a>)>,
-    /// Comparisons that took data.
+    /// Comparisons for which data was read or left out, which is counted.
     measured: HashMap<usize, Arc<UnitComparison>>,
     /// The unit that was looked at last.
     last: Option<(usize, Compared<'a>)>,
@@ -92,7 +92,7 @@ impl<'a> Units<'a> {
             Some(known) => known.clone(),
             None => Arc::new(compared(pair, &baseline, &candidate, self.policy, self.book)),
         };
-        if comparison.took_data() {
+        if comparison.has_data() {
             self.measured.insert(place, comparison.clone());
         }
         Ok(Compared { pair, baseline, candidate, comparison })
