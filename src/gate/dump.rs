@@ -18,8 +18,9 @@ use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
+use crate::report::sink::Sink;
 use crate::verdict::{CheckId, Side, Verdict};
-use units::Units;
+use units::{Compared, Units};
 
 pub(super) use units::read_and_compare;
 
@@ -88,12 +89,11 @@ fn step(
                 continue;
             }
         };
-        unit.table(&request.matching, book, sink)?;
         context.earlier_steps = earlier.get(&pair.candidate.rank).map_or(0.0, |earlier| earlier.largest_error);
-        let mut judgement = judge(&unit.input(), &context, policy);
-        // What grows with the unit goes with it.
-        let flows = std::mem::take(&mut judgement.flows);
-        lines::of_unit(&unit.input(), &flows).try_for_each(|line| sink.line(line))?;
+        let (table, judgement) =
+            rayon::join(|| unit.table(&request.matching, book, sink), || judge_unit(unit, &context, policy, sink));
+        table?;
+        let judgement = judgement?;
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[]));
         }
@@ -113,6 +113,15 @@ fn step(
         outcome.waived.extend(unit.waived);
     }
     Ok(limits_used)
+}
+
+/// Judges a unit and writes its lines; what grows with the unit goes with it.
+fn judge_unit(unit: &Compared<'_>, context: &Context, policy: &Policy, sink: &dyn Sink) -> Result<JudgedUnit> {
+    let input = unit.input();
+    let mut judged = judge(&input, context, policy);
+    let flows = std::mem::take(&mut judged.flows);
+    lines::of_unit(&input, &flows).try_for_each(|line| sink.line(line))?;
+    Ok(judged)
 }
 
 /// Looks for causes at the first culprit of the step, with the other ranks beside it, and says what its operations weigh.

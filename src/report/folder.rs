@@ -1,9 +1,9 @@
 //! The output folder while a run is under way: lines and tables are written as they come.
 
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -23,21 +23,22 @@ pub struct Folder {
     path: PathBuf,
     /// Whether tables are written as workbooks too.
     xlsx: bool,
-    written: RefCell<Written>,
+    lines: Mutex<Option<Written>>,
+    /// Tables that share a workbook.
+    together: Mutex<Vec<Table>>,
 }
 
-#[derive(Debug, Default)]
+/// The lines so far.
+#[derive(Debug)]
 struct Written {
-    lines: Option<BufWriter<Hashing>>,
+    out: BufWriter<Hashing>,
     census: Census,
-    /// Tables that share a workbook.
-    together: Vec<Table>,
 }
 
 impl Folder {
     /// Writes into `path`; tables as workbooks too with `xlsx`.
     pub fn new(path: &Path, xlsx: bool) -> Self {
-        Self { path: path.to_owned(), xlsx, written: RefCell::default() }
+        Self { path: path.to_owned(), xlsx, lines: Mutex::default(), together: Mutex::default() }
     }
 
     /// Writes what is left, and gives the lines back to be read, with the digest of their file (`sha256:…`).
@@ -45,23 +46,22 @@ impl Folder {
     /// # Errors
     /// What writing gives.
     pub fn finish(self) -> Result<(Lines<'static>, String)> {
-        let Written { lines, census, together } = self.written.take();
-        let lines = lines.map_or_else(|| self.begin(), Ok)?;
+        let Written { out, census } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
         let path = self.path.join(LINES);
-        let lines = lines.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
+        let lines = out.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
         let digest = format!("sha256:{:x}", lines.hash.finalize());
-        for (name, bytes) in xlsx::workbooks(&together)? {
+        for (name, bytes) in xlsx::workbooks(&locked(&self.together))? {
             write(&self.path, &name, |out| out.write_all(&bytes))?;
         }
         Ok((Lines::written(path, census), digest))
     }
 
     /// Makes the folder ready for a new run.
-    fn begin(&self) -> Result<BufWriter<Hashing>> {
+    fn begin(&self) -> Result<Written> {
         self.make()?;
         let path = self.path.join(LINES);
         let file = File::create(&path).map_err(|error| Error::io(path.display().to_string(), &error))?;
-        Ok(BufWriter::new(Hashing { file, hash: Sha256::new() }))
+        Ok(Written { out: BufWriter::new(Hashing { file, hash: Sha256::new() }), census: Census::default() })
     }
 
     fn make(&self) -> Result<()> {
@@ -95,16 +95,20 @@ impl Write for Hashing {
     }
 }
 
+/// What a panic elsewhere left is as good as ever: every change is whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The file of lines.
 const LINES: &str = "operations.jsonl";
 
 impl Sink for Folder {
     fn line(&self, line: OperationLine) -> Result<()> {
-        let mut written = self.written.borrow_mut();
-        let Written { lines, census, .. } = &mut *written;
-        let out = match lines {
-            Some(out) => out,
-            None => lines.insert(self.begin()?),
+        let mut lines = locked(&self.lines);
+        let Written { out, census } = match &mut *lines {
+            Some(written) => written,
+            none => none.insert(self.begin()?),
         };
         census.add(&line);
         let all = serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from);
@@ -121,7 +125,7 @@ impl Sink for Folder {
         let table = Table::from(table);
         csv(&self.path, table.clone().into())?;
         if xlsx::is_shared(&table) {
-            self.written.borrow_mut().together.push(table);
+            locked(&self.together).push(table);
             return Ok(());
         }
         for (name, bytes) in xlsx::workbooks(&[table])? {

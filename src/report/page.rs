@@ -25,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, Shown, State};
 use crate::judge::unit::{DumpUnit, Unit, unit_place};
+use crate::read::dump::TensorKind;
 
 /// Operation lines in the page; beyond that, agreeing ones are left out first. A browser holds twice as many with
 /// ease; the size of the file is the limit.
@@ -208,45 +209,66 @@ fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>)
     })
 }
 
-fn row(line: &OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, sides: &mut Texts) -> Json {
-    let mut index = |shown: &Option<Shown>| shown.as_ref().map(|shown| sides.index(&side(shown, &line.tensor, texts)));
+fn row(line: &OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, sides: &mut Texts) -> Vec<Item> {
+    let mut index = |shown: &Option<Shown>| match shown {
+        Some(shown) => Item::Index(sides.index(&side(shown, &line.tensor, texts))),
+        None => Item::Null,
+    };
     let (baseline, candidate) = (index(&line.baseline), index(&line.candidate));
-    let mut row = vec![
-        json!(line.step),
-        json!(line.rank),
-        json!(line.order),
-        json!(texts.index(&line.op)),
-        json!(texts.index(&line.module)),
-        json!(texts.index(&line.tensor)),
-        word(&line.kind),
-        word(&line.state),
-        json!(texts.index(&line.reason)),
-        json!(line.error.map(rounded)),
-        json!(line.limit.map(rounded)),
-        json!(baseline),
-        json!(candidate),
-    ];
-    row.extend(metrics.iter().map(|name| json!(line.metrics.get(name).copied().map(rounded))));
-    Json::Array(row)
+    let mut row = Vec::with_capacity(13 + metrics.len());
+    row.extend([
+        Item::Count(line.step),
+        line.rank.map_or(Item::Null, Item::Count),
+        Item::Count(line.order),
+        Item::Index(texts.index(&line.op)),
+        Item::Index(texts.index(&line.module)),
+        Item::Index(texts.index(&line.tensor)),
+        Item::Kind(line.kind),
+        Item::State(line.state),
+        Item::Index(texts.index(&line.reason)),
+        Item::of(line.error),
+        Item::of(line.limit),
+        baseline,
+        candidate,
+    ]);
+    row.extend(metrics.iter().map(|name| Item::of(line.metrics.get(name).copied())));
+    row
+}
+
+/// One item of a row.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item {
+    Null,
+    Count(u64),
+    Index(u32),
+    Kind(TensorKind),
+    State(State),
+    Number(Number),
+}
+
+impl Item {
+    fn of(number: Option<Number>) -> Self {
+        number.map_or(Self::Null, |number| Self::Number(rounded(number)))
+    }
 }
 
 /// What a side says, as JSON of indexes; an output is often the next operation's input, and says the same.
 fn side(side: &Shown, tensor: &str, texts: &mut Texts) -> String {
-    let shape: Vec<String> = side.shape.iter().map(u64::to_string).collect();
-    let shape = if shape.is_empty() { String::new() } else { format!("[{}]", shape.join(", ")) };
-    let tensor = (side.tensor != tensor).then(|| texts.index(&side.tensor));
-    let mut json = vec![json!(tensor), json!(texts.index(&side.dtype)), json!(texts.index(&shape))];
-    json.extend(side.values.iter().map(|value| json!(texts.index(value))));
-    Json::Array(json).to_string()
+    let tensor = if side.tensor == tensor { "null".into() } else { texts.index(&side.tensor).to_string() };
+    let mut json = format!("[{tensor},{}", texts.index(&side.dtype));
+    let shape = if side.shape.is_empty() { String::new() } else { format!("{:?}", side.shape) };
+    for text in std::iter::once(&shape).chain(&side.values) {
+        json.push(',');
+        json.push_str(&texts.index(text).to_string());
+    }
+    json.push(']');
+    json
 }
 
 /// Five significant digits: the page shows four, and 100 000 rows have to stay light.
 fn rounded(number: Number) -> Number {
     format!("{:.4e}", number.0).parse().map_or(number, Number)
-}
-
-fn word<T: Serialize>(value: &T) -> Json {
-    serde_json::to_value(value).unwrap_or(Json::Null)
 }
 
 /// Every text once, one behind the other.

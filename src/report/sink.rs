@@ -1,14 +1,14 @@
 //! Where what grows with a run goes while it is made: lines of `operations.jsonl`, tables row by row.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use super::{Judged, Outcome};
 use crate::error::Result;
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Rows, Table};
 
-/// Takes lines and tables in the order in which they are written.
-pub trait Sink {
+/// Takes lines and tables, each kind in the order in which it is written; both may come at the same time.
+pub trait Sink: Sync {
     /// Takes one line of `operations.jsonl`.
     ///
     /// # Errors
@@ -25,26 +25,28 @@ pub trait Sink {
 /// Keeps everything in memory, for programs that look at it: eight kilobytes per value.
 #[derive(Debug, Default)]
 pub struct Kept {
-    operations: RefCell<Vec<OperationLine>>,
-    tables: RefCell<Vec<Table>>,
+    operations: Mutex<Vec<OperationLine>>,
+    tables: Mutex<Vec<Table>>,
 }
 
 impl Kept {
     /// A judgement with what was kept of it.
     pub fn into_outcome(self, judged: Judged) -> Outcome {
         let Judged { result, required_unread, .. } = judged;
-        Outcome { result, operations: self.operations.into_inner(), tables: self.tables.into_inner(), required_unread }
+        let operations = self.operations.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tables = self.tables.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Outcome { result, operations, tables, required_unread }
     }
 }
 
 impl Sink for Kept {
     fn line(&self, line: OperationLine) -> Result<()> {
-        self.operations.borrow_mut().push(line);
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         Ok(())
     }
 
     fn table(&self, table: Rows<'_>) -> Result<()> {
-        self.tables.borrow_mut().push(table.into());
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).push(table.into());
         Ok(())
     }
 }
