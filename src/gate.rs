@@ -33,7 +33,7 @@ use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
 use crate::report::sink::{Kept, Sink};
-use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool};
+use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool, Verified};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::Inventory;
 
@@ -138,76 +138,102 @@ pub fn run_by(
     book: &Book,
     progress: &dyn Progress,
 ) -> Result<Judged> {
-    let pattern = loss::log_pattern(&request.policy.loss)?;
-    let Surroundings { fetcher, manifest, sink } = *surroundings;
-    let shared = Shared { request, book, sink, progress };
-    let opening = side::Opening { fetcher, policy: &request.policy, pattern: pattern.as_ref(), progress };
-    progress.begin("looking for artifacts", 0);
-    let (baseline, candidate) = rayon::join(
-        || side::open(&request.baseline, Side::Baseline, opening),
-        || side::open(&request.candidate, Side::Candidate, opening),
-    );
-    let (mut baseline, mut candidate) = (baseline?, candidate?);
-    let recorded = manifest.and_then(|manifest| manifest.noise.as_ref());
-    let mut verified = None;
-    if !baseline.is_unknown() {
-        let standing = baseline::check::findings(manifest, &baseline, &candidate, &request.policy, progress)?;
-        verified = manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, request.policy.profile));
-        baseline.about.extend(standing);
+    let shared = Shared { request, book, sink: surroundings.sink, progress };
+    let sides = Sides::open(request, surroundings, progress)?;
+    let mut result = empty_result(request, &sides);
+    let mut verdicts = Vec::new();
+    let general = settle(general_findings(request, &sides), &request.policy);
+    if !general.findings.is_empty() {
+        verdicts.push(verdict_of(&general.findings));
     }
-    if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
-        baseline.expect_file_of(*check);
-        candidate.expect_file_of(*check);
-    }
-    let mut outcome = Judged {
-        result: empty_result(request, &baseline, &candidate),
-        required_unread: false,
-        facts: history::facts(&candidate, &request.policy),
-    };
-    outcome.result.baseline.verified = verified;
+    result.findings = general.findings;
+    result.waived = general.waived;
     let mut sizes = Sizes::default();
-    let general = settle(general_findings(request, &baseline, &candidate), &request.policy);
-    let mut verdicts = vec![verdict_of(&general.findings)];
-    if general.findings.is_empty() {
-        verdicts.clear();
-    }
-    outcome.result.findings = general.findings;
-    outcome.result.waived = general.waived;
     for id in &request.checks {
-        let mut part = match id {
-            CheckId::Config => config::check(&baseline, &candidate, &request.policy),
-            CheckId::Loss => loss::check(&baseline.curves, &candidate.curves, &request.policy, fetcher, recorded)?,
-            CheckId::Dump => dump::check(&baseline, &candidate, &shared)?,
-            CheckId::Checkpoint => checkpoint::check(&baseline, &candidate, &request.policy, book, progress),
-            CheckId::Artifacts | CheckId::Policy | CheckId::History => continue,
-        };
-        block_one_sided(&mut part, &baseline, &candidate, &request.policy);
-        let left_out = left_out::findings(*id, book);
-        add_findings(&mut part, left_out, &request.policy);
+        let Some(part) = check(*id, &sides, surroundings, &shared)? else { continue };
         verdicts.push(part.check.verdict);
-        outcome.result.checks.push(part.check);
-        outcome.result.findings.extend(part.findings);
-        outcome.result.waived.extend(part.waived);
-        part.tables.into_iter().try_for_each(|table| sink.table(table.into()))?;
+        result.checks.push(part.check);
+        result.findings.extend(part.findings);
+        result.waived.extend(part.waived);
+        result.diagnoses.extend(part.diagnoses);
+        part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
         if *id == CheckId::Dump {
             sizes = part.sizes;
         }
-        outcome.result.diagnoses.extend(part.diagnoses);
     }
-    let of_policy = waiver_findings(&request.policy, &outcome.result.waived);
+    let of_policy = waiver_findings(&request.policy, &result.waived);
     if !of_policy.is_empty() {
         verdicts.push(verdict_of(&of_policy));
     }
-    outcome.result.findings.extend(of_policy);
-    outcome.result.verdict = match Verdict::of_all(verdicts) {
+    result.findings.extend(of_policy);
+    result.verdict = match Verdict::of_all(verdicts) {
         Verdict::Skipped => Verdict::Incomplete,
         verdict => verdict,
     };
-    outcome.result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    outcome.result.culprit = dump::first_culprit(&outcome.result.checks);
-    diagnose(&mut outcome.result, &sizes);
-    outcome.required_unread = is_unread(&outcome.result, &request.policy, &baseline, &candidate);
-    Ok(outcome)
+    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    result.culprit = dump::first_culprit(&result.checks);
+    diagnose(&mut result, &sizes);
+    let required_unread = is_unread(&result, &request.policy, &sides);
+    Ok(Judged { result, required_unread, facts: history::facts(&sides.candidate, &request.policy) })
+}
+
+/// What lies at both locations.
+struct Sides {
+    baseline: Inventory,
+    candidate: Inventory,
+    /// What the baseline was verified by, where it is named by a manifest.
+    verified: Option<Verified>,
+}
+
+impl Sides {
+    /// Looks at both locations, and holds the baseline against its manifest.
+    fn open(request: &Request, surroundings: &Surroundings<'_>, progress: &dyn Progress) -> Result<Self> {
+        let Surroundings { fetcher, manifest, .. } = *surroundings;
+        let policy = &request.policy;
+        let pattern = loss::log_pattern(&policy.loss)?;
+        let opening = side::Opening { fetcher, policy, pattern: pattern.as_ref(), progress };
+        progress.begin("looking for artifacts", 0);
+        let (baseline, candidate) = rayon::join(
+            || side::open(&request.baseline, Side::Baseline, opening),
+            || side::open(&request.candidate, Side::Candidate, opening),
+        );
+        let mut sides = Self { baseline: baseline?, candidate: candidate?, verified: None };
+        if !sides.baseline.is_unknown() {
+            let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;
+            sides.verified =
+                manifest.and_then(|manifest| baseline::check::verified(manifest, &standing, policy.profile));
+            sides.baseline.about.extend(standing);
+        }
+        if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
+            sides.baseline.expect_file_of(*check);
+            sides.candidate.expect_file_of(*check);
+        }
+        Ok(sides)
+    }
+}
+
+/// One check; `None` for what is no check of a run.
+fn check(
+    id: CheckId,
+    sides: &Sides,
+    surroundings: &Surroundings<'_>,
+    shared: &Shared<'_>,
+) -> Result<Option<CheckOutcome>> {
+    let Sides { baseline, candidate, .. } = sides;
+    let Shared { request: Request { policy, .. }, book, progress, .. } = *shared;
+    let mut part = match id {
+        CheckId::Config => config::check(baseline, candidate, policy),
+        CheckId::Loss => {
+            let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
+            loss::check(&baseline.curves, &candidate.curves, policy, surroundings.fetcher, recorded)?
+        }
+        CheckId::Dump => dump::check(baseline, candidate, shared)?,
+        CheckId::Checkpoint => checkpoint::check(baseline, candidate, policy, book, progress),
+        CheckId::Artifacts | CheckId::Policy | CheckId::History => return Ok(None),
+    };
+    block_one_sided(&mut part, sides, policy);
+    add_findings(&mut part, left_out::findings(id, book), policy);
+    Ok(Some(part))
 }
 
 /// Turns what single checks show into one story, and says what to collect next.
@@ -232,9 +258,9 @@ pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Prog
 }
 
 /// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
-fn is_unread(result: &GateResult, policy: &Policy, baseline: &Inventory, candidate: &Inventory) -> bool {
+fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
     policy.required.iter().any(|id| {
-        let there = baseline.has(*id) && candidate.has(*id);
+        let there = sides.baseline.has(*id) && sides.candidate.has(*id);
         let check = result.checks.iter().find(|check| check.id == *id);
         there
             && check.is_some_and(|check| {
@@ -244,8 +270,9 @@ fn is_unread(result: &GateResult, policy: &Policy, baseline: &Inventory, candida
     })
 }
 
-fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) -> GateResult {
+fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let policy = &request.policy;
+    let Sides { baseline, candidate, verified } = sides;
     let run = |inventory: &Inventory, label: &str, fallback: &str, digest: String| Run {
         label: if label.is_empty() { fallback } else { label }.to_owned(),
         location: inventory.location().to_owned(),
@@ -262,7 +289,10 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
         profile: policy.profile,
         verdict: Verdict::Skipped,
         source: None,
-        baseline: run(baseline, &policy.baseline.label, "baseline", baseline_digest),
+        baseline: Run {
+            verified: verified.clone(),
+            ..run(baseline, &policy.baseline.label, "baseline", baseline_digest)
+        },
         candidate: run(candidate, &policy.candidate.label, "candidate", candidate_digest),
         culprit: None,
         checks: Vec::new(),
@@ -277,7 +307,8 @@ fn empty_result(request: &Request, baseline: &Inventory, candidate: &Inventory) 
 }
 
 /// What is said before any check: damaged files, and sides with nothing in them.
-fn general_findings(request: &Request, baseline: &Inventory, candidate: &Inventory) -> Vec<Finding> {
+fn general_findings(request: &Request, sides: &Sides) -> Vec<Finding> {
+    let Sides { baseline, candidate, .. } = sides;
     let mut findings = Vec::new();
     for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
         findings.extend(inventory.about.iter().cloned());
@@ -300,9 +331,9 @@ fn general_findings(request: &Request, baseline: &Inventory, candidate: &Invento
 }
 
 /// A check with artifacts on one side only is incomplete, whatever it made of them.
-fn block_one_sided(part: &mut CheckOutcome, baseline: &Inventory, candidate: &Inventory, policy: &Policy) {
+fn block_one_sided(part: &mut CheckOutcome, sides: &Sides, policy: &Policy) {
     let id = part.check.id;
-    let side = match (baseline.has(id), candidate.has(id)) {
+    let side = match (sides.baseline.has(id), sides.candidate.has(id)) {
         (true, false) => Side::Baseline,
         (false, true) => Side::Candidate,
         _ => return,

@@ -65,6 +65,13 @@ struct Earlier {
     culprit: Option<Place>,
 }
 
+/// A unit that was judged, and where it is to be found again.
+struct Judged<'a> {
+    place: usize,
+    pair: &'a UnitPair<'a>,
+    unit: JudgedUnit,
+}
+
 /// Judges the units of a step, one after the other.
 fn step(
     pairs: &[UnitPair<'_>],
@@ -79,7 +86,7 @@ fn step(
         units.collective_errors(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
     let mut context = Context { collectives, earlier_steps: 0.0 };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
-    let mut judged: Vec<(usize, JudgedUnit)> = Vec::new();
+    let mut judged = Vec::new();
     let mut diagnoses = BTreeMap::new();
     for (place, pair) in units.readable() {
         let unit = match units.get(place, pair) {
@@ -97,13 +104,13 @@ fn step(
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[]));
         }
-        judged.push((place, judgement));
+        judged.push(Judged { place, pair, unit: judgement });
     }
     if is_first {
         outcome.sizes = diagnose_first(&judged, &mut units, &mut diagnoses);
         outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }
-    let mut judged: Vec<JudgedUnit> = judged.into_iter().map(|(_, unit)| unit).collect();
+    let mut judged: Vec<JudgedUnit> = judged.into_iter().map(|judged| judged.unit).collect();
     inherit(&mut judged, earlier);
     let mut limits_used = Vec::new();
     for unit in judged {
@@ -125,17 +132,14 @@ fn judge_unit(unit: &Compared<'_>, context: &Context, policy: &Policy, sink: &dy
 }
 
 /// Looks for causes at the first culprit of the step, with the other ranks beside it, and says what its operations weigh.
-fn diagnose_first(
-    judged: &[(usize, JudgedUnit)],
-    units: &mut Units<'_>,
+fn diagnose_first<'a>(
+    judged: &[Judged<'a>],
+    units: &mut Units<'a>,
     diagnoses: &mut BTreeMap<usize, Vec<Diagnosis>>,
 ) -> Sizes {
-    let first = first_of(judged.iter().map(|(_, unit)| &unit.unit));
-    let guilty = judged.iter().find(|(_, unit)| first.is_some() && unit.unit.culprit.as_ref() == first);
-    let Some(((place, unit), culprit)) = guilty.zip(first) else { return Sizes::default() };
-    let Some((_, pair)) = units.readable().into_iter().find(|(other, _)| other == place) else {
-        return Sizes::default();
-    };
+    let Some(culprit) = first_of(judged.iter().map(|judged| &judged.unit.unit)) else { return Sizes::default() };
+    let guilty = judged.iter().find(|judged| judged.unit.unit.culprit.as_ref() == Some(culprit));
+    let Some(Judged { place, pair, unit }) = guilty else { return Sizes::default() };
     let peers = units.peers(&culprit.op, *place);
     // What cannot be read again has been judged all the same; its cause stays unnamed.
     let Ok(compared) = units.get(*place, pair) else { return Sizes::default() };

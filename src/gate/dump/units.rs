@@ -87,15 +87,15 @@ impl<'a> Units<'a> {
     }
 
     fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Errors> {
-        let (baseline, candidate) = read(pair)?;
-        let comparison = match self.measured.get(&place) {
-            Some(known) => known.clone(),
-            None => Arc::new(compared(pair, &baseline, &candidate, self.policy, self.book)),
-        };
-        if comparison.has_data() {
-            self.measured.insert(place, comparison.clone());
+        if let Some(known) = self.measured.get(&place) {
+            let (baseline, candidate) = read(pair)?;
+            return Ok(Compared { pair, baseline, candidate, comparison: known.clone() });
         }
-        Ok(Compared { pair, baseline, candidate, comparison })
+        let unit = read_and_compare(pair, self.policy, self.book)?;
+        if unit.comparison.has_data() {
+            self.measured.insert(place, unit.comparison.clone());
+        }
+        Ok(unit)
     }
 
     /// What the other ranks' units have of the operation `op`.
@@ -167,7 +167,12 @@ pub(in crate::gate) fn read_and_compare<'a>(
     book: &Book,
 ) -> Result<Compared<'a>, Errors> {
     let (baseline, candidate) = read(pair)?;
-    let comparison = Arc::new(compared(pair, &baseline, &candidate, policy, book));
+    let pairs = crate::pair::dump::operations(&baseline, &candidate);
+    let preset = policy.dump.preset;
+    let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
+    let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
+    let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, book, tolerance };
+    let comparison = Arc::new(compare::unit(&baseline, &candidate, &pairs, &folders));
     Ok(Compared { pair, baseline, candidate, comparison })
 }
 
@@ -179,13 +184,4 @@ fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {
             Err(errors.into_iter().filter_map(|(side, error)| Some((side, error?))).collect())
         }
     }
-}
-
-fn compared(pair: &UnitPair<'_>, baseline: &Dump, candidate: &Dump, policy: &Policy, book: &Book) -> UnitComparison {
-    let pairs = crate::pair::dump::operations(baseline, candidate);
-    let preset = policy.dump.preset;
-    let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
-    let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
-    let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, book, tolerance };
-    compare::unit(baseline, candidate, &pairs, &folders)
 }
