@@ -26,6 +26,7 @@ use cause::Cause;
 
 pub use scene::{Peer, Scene};
 pub use story::{Run, in_dump, story};
+pub use values::Looked;
 
 /// A likely cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

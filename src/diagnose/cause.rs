@@ -40,7 +40,8 @@ pub struct Cause {
     in_curves: fn(&Curves<'_>) -> Option<Diagnosis>,
     /// Looks at findings of the config check.
     in_config: fn(&[&Finding]) -> Option<Diagnosis>,
-    /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference.
+    /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
+    /// left when nothing more specific fits.
     is_last_resort: bool,
     /// Causes a dump may show that explain what curves show of this one.
     explained_by: &'static [&'static str],

@@ -1,5 +1,6 @@
 //! What rules see of a dump: the culprit, its operation on both sides, and what surrounds it.
 
+use super::values::Looked;
 use crate::compare::dump::{LeafComparison, Measurement, OperationComparison};
 use crate::dtype::Dtype;
 use crate::judge::dump::unit::UnitInput;
@@ -23,6 +24,8 @@ pub struct Scene<'a> {
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
     pub peers: &'a [Peer],
+    /// Data that was looked at.
+    pub looked: &'a Looked,
 }
 
 /// Another rank's unit of the same step.

@@ -1,5 +1,9 @@
 //! A second, bounded look at the data of a culprit: the shape of its error, element by element.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use super::scene::{Both, Scene};
 use crate::read::dump::DumpFolder;
 use crate::read::tensor;
@@ -19,16 +23,23 @@ pub(super) struct Data {
     pub(super) width: usize,
 }
 
+/// Data that a cause has looked at, for the next one that asks: by both files' names.
+#[derive(Debug, Default)]
+pub struct Looked(RefCell<HashMap<[String; 2], Option<Rc<Data>>>>);
+
 impl Scene<'_> {
     /// The data of a value, where both sides saved it in one shape and it can be read.
-    pub(super) fn data(&self, both: &Both<'_>) -> Option<Data> {
+    pub(super) fn data(&self, both: &Both<'_>) -> Option<Rc<Data>> {
         let (left, right) = both.records()?;
-        let (baseline, candidate) = (
-            elements(self.folders.baseline, left.data_name.as_deref()?)?,
-            elements(self.folders.candidate, right.data_name.as_deref()?)?,
-        );
-        let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
-        (left.shape == right.shape && baseline.len() == candidate.len()).then_some(Data { baseline, candidate, width })
+        let names = [left.data_name.as_deref()?, right.data_name.as_deref()?];
+        let read = || {
+            let (baseline, candidate) =
+                (elements(self.folders.baseline, names[0])?, elements(self.folders.candidate, names[1])?);
+            let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
+            let is_paired = left.shape == right.shape && baseline.len() == candidate.len();
+            is_paired.then(|| Rc::new(Data { baseline, candidate, width }))
+        };
+        self.looked.0.borrow_mut().entry(names.map(str::to_owned)).or_insert_with(read).clone()
     }
 }
 

@@ -14,15 +14,15 @@ use super::reduced_precision::operands;
 use crate::judge::dump::limits::band;
 use crate::read::dump::TensorKind;
 
-pub(super) const CAUSE: Cause = Cause { in_dump, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };
+pub(super) const CAUSE: Cause =
+    Cause { in_dump, is_last_resort: true, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
 /// Errors of one sign to this share are no rounding.
 const ONE_SIDED: f64 = 0.9;
 
 fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let suspect = scene.suspect().filter(Suspect::is_made)?;
-    if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() || is_told_otherwise(scene)
-    {
+    if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() {
         return None;
     }
     let data = scene.data(&suspect.value);
@@ -30,7 +30,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     // A value saved by hand has no inputs of its own.
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
-    if let Some(formula) = formula::fitting(scene, &suspect, data.as_ref()) {
+    if let Some(formula) = formula::fitting(scene, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(agree).sign(formula);
         return Some(diagnosis.advise(action));
@@ -40,7 +40,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign);
         return Some(diagnosis.advise(Statement::new("cancelling-variance")));
     }
-    if let Some(sign) = systematic(scene, &suspect, data.as_ref()) {
+    if let Some(sign) = systematic(scene, &suspect, data.as_deref()) {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign));
     }
     if operands(&suspect).is_some() {
@@ -48,19 +48,6 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     }
     let sureness = if suspect.is(&["output-diverges"]) { Sureness::Likely } else { Sureness::Possible };
     Some(Diagnosis::new(&CAUSE, place, sureness).sign(agree))
-}
-
-/// Whether a more specific cause explains the culprit already.
-fn is_told_otherwise(scene: &Scene<'_>) -> bool {
-    let specific = [
-        &super::randomness::CAUSE,
-        &super::zero_gradient::CAUSE,
-        &super::silent_corruption::CAUSE,
-        &super::communication::CAUSE,
-        &super::reduced_precision::CAUSE,
-    ];
-    let surely = |diagnosis: Diagnosis| diagnosis.sureness > Sureness::Possible;
-    specific.into_iter().any(|cause| cause.of_scene(scene).is_some_and(surely))
 }
 
 /// Error of one sign, or one that follows the input.

@@ -68,7 +68,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         return None;
     }
     let data = scene.data(&suspect.value);
-    let masked = data.as_ref().map(|data| data.is_masked_differently(suspect.limit()));
+    let masked = data.as_deref().map(|data| data.is_masked_differently(suspect.limit()));
     let op = suspect.culprit.op.as_str();
     let mut signs = Vec::new();
     let drawn = if suspect.is_made() { drawing(&suspect) } else { None };

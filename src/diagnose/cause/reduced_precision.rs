@@ -55,14 +55,14 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         return None;
     }
     let data = scene.data(&suspect.value);
-    if let Some(stored) = stored_in(&suspect.value, data.as_ref()) {
+    if let Some(stored) = stored_in(&suspect.value, data.as_deref()) {
         let sign = Statement::new("stored-narrower").with("type", stored.to_string()).with("error", suspect.error());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(sign));
     }
     let (types, unit) = operands(&suspect)?;
-    let is_confined = data.as_ref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
+    let is_confined = data.as_deref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
     // Another precision errs everywhere, and by no formula.
-    if is_confined || formula::fitting(scene, &suspect, data.as_ref()).is_some() {
+    if is_confined || formula::fitting(scene, &suspect, data.as_deref()).is_some() {
         return None;
     }
     let one_sided = data.and_then(|data| data.one_sidedness(suspect.limit()));
