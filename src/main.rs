@@ -15,6 +15,10 @@ use cli::{
     Cli, Command, baseline, config_pack, curves, history, inputs, judge, publish, quick, run, show, signoff, tools,
 };
 
+/// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = match arguments() {
         Ok(arguments) => Cli::parse_from(arguments),

@@ -165,7 +165,7 @@ fn dump(unit: &DumpUnit) -> Json {
 ///
 /// A row is step, rank, order, operation, module, tensor, kind, state, reason, error, limit, baseline, candidate and the
 /// metrics; texts are indexes into `strings`, both sides into `sides`. A side is tensor (null where it is the row's),
-/// element type, shape and values.
+/// element type and shape, again as indexes, and values.
 fn table(lines: &Lines<'_>, out: &mut Embedding<'_>) -> Result<()> {
     let metrics = &lines.census.metrics;
     let mut texts = Texts::default();
@@ -180,7 +180,7 @@ fn table(lines: &Lines<'_>, out: &mut Embedding<'_>) -> Result<()> {
     out.written("],\"sides\":[")?;
     for (index, side) in sides.iter().enumerate() {
         out.written(if index > 0 { "," } else { "" })?;
-        out.written(side)?;
+        out.embedded(side)?;
     }
     out.written("],\"strings\":[")?;
     for (index, text) in texts.iter().enumerate() {
@@ -209,7 +209,7 @@ fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>)
     })
 }
 
-fn row(line: &OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, sides: &mut Texts) -> Vec<Item> {
+fn row<'a>(line: &'a OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, sides: &mut Texts) -> Vec<Item<'a>> {
     let mut index = |shown: &Option<Shown>| match shown {
         Some(shown) => Item::Index(sides.index(&side(shown, &line.tensor, texts))),
         None => Item::Null,
@@ -235,35 +235,34 @@ fn row(line: &OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, side
     row
 }
 
-/// One item of a row.
+/// One item of a row or a side.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Item {
+enum Item<'a> {
     Null,
     Count(u64),
     Index(u32),
     Kind(TensorKind),
     State(State),
     Number(Number),
+    Text(&'a str),
 }
 
-impl Item {
+impl Item<'_> {
     fn of(number: Option<Number>) -> Self {
         number.map_or(Self::Null, |number| Self::Number(rounded(number)))
     }
 }
 
-/// What a side says, as JSON of indexes; an output is often the next operation's input, and says the same.
+/// What a side says, as JSON; an output is often the next operation's input, and says the same. Names and types are
+/// indexes, values stand there themselves: hardly two of them are alike.
 fn side(side: &Shown, tensor: &str, texts: &mut Texts) -> String {
-    let tensor = if side.tensor == tensor { "null".into() } else { texts.index(&side.tensor).to_string() };
-    let mut json = format!("[{tensor},{}", texts.index(&side.dtype));
+    let tensor = (side.tensor != tensor).then(|| texts.index(&side.tensor));
     let shape = if side.shape.is_empty() { String::new() } else { format!("{:?}", side.shape) };
-    for text in std::iter::once(&shape).chain(&side.values) {
-        json.push(',');
-        json.push_str(&texts.index(text).to_string());
-    }
-    json.push(']');
-    json
+    let mut items = vec![tensor.map_or(Item::Null, Item::Index)];
+    items.extend([&side.dtype, &shape].map(|text| Item::Index(texts.index(text))));
+    items.extend(side.values.iter().map(|value| Item::Text(value)));
+    serde_json::to_string(&items).unwrap_or_default()
 }
 
 /// Five significant digits: the page shows four, and 100 000 rows have to stay light.

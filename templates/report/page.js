@@ -315,9 +315,8 @@
 
   const both = (row, pick) => [row[LEFT], row[RIGHT]].map((side) => (side === null ? "" : pick(sides[side])));
   const value = (index) => (side) => {
-    const text = side[SIDE_VALUES + index];
-    if (text === undefined) return "";
-    return Number.isFinite(Number(strings[text])) && strings[text] !== "" ? short(Number(strings[text])) : strings[text];
+    const text = side[SIDE_VALUES + index] ?? "";
+    return Number.isFinite(Number(text)) && text !== "" ? short(Number(text)) : text;
   };
   const size = (row) => {
     const [error, limit] = [number(row[ERROR]), number(row[LIMIT])];
@@ -428,7 +427,7 @@
       ...metrics.map((name, index) => (row[METRICS + index] === null ? null : line(name, short(row[METRICS + index]))))));
     const told = (side) => [
       strings[side[SIDE_TENSOR] ?? row[TENSOR]], `${strings[side[SIDE_TYPE]]} ${strings[side[SIDE_SHAPE]]}`,
-      side.slice(SIDE_VALUES).map((text) => strings[text]).join(", "),
+      side.slice(SIDE_VALUES).join(", "),
     ];
     const [left, right] = both(row, told).map((side) => side || ["", "", ""]);
     const sides = element("table", {},
