@@ -8,6 +8,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Characters of git's own words in a message.
 const LONGEST: usize = 300;
+/// How a wrapper and the loader end for a program that is there in name only: no such command, no such library.
+const NOT_RUN: i32 = 127;
 /// Who writes commits.
 const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
 
@@ -56,12 +58,12 @@ impl Git {
         if let Some(index) = with.index {
             command.env("GIT_INDEX_FILE", index);
         }
-        let ended = fed(command, with.input).map_err(|error| no_git(&error))?;
-        Ok(Ran {
-            ok: ended.status.success(),
-            stdout: ended.stdout,
-            complaint: complaint(&String::from_utf8_lossy(&ended.stderr)),
-        })
+        let ended = fed(command, with.input).map_err(|error| no_git(&error.to_string()))?;
+        let complaint = complaint(&String::from_utf8_lossy(&ended.stderr));
+        if ended.status.code() == Some(NOT_RUN) {
+            return Err(no_git(&complaint));
+        }
+        Ok(Ran { ok: ended.status.success(), stdout: ended.stdout, complaint })
     }
 
     /// The output of a call that must not fail, without the line break at its end.
@@ -92,8 +94,8 @@ fn fed(mut command: Command, input: &[u8]) -> io::Result<std::process::Output> {
     child.wait_with_output()
 }
 
-fn no_git(error: &io::Error) -> Error {
-    let message = format!("the program cannot be run: {error}");
+fn no_git(reason: &str) -> Error {
+    let message = format!("the program cannot be run: {reason}");
     Error::new(ErrorKind::Usage, "git", message)
         .with_help("install git, or keep the records in a folder, in s3:// or in obs://")
 }
