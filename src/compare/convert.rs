@@ -1,6 +1,5 @@
 //! Stored elements to numbers: in the kernel's loop for the common types, into a small buffer for the rest.
 
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use pulp::Arch;
 
@@ -49,17 +48,37 @@ fn each<const SIZE: usize, T: Copy>(arch: Arch, bytes: &[u8], out: &mut [T], wid
     );
 }
 
-/// Writes the values of `float16`s. Processors have an instruction for it, the compiler does not know.
+/// Writes the values of `float16`s: by the instruction for it where the widest vector unit is there, else by moving their
+/// bits, for which the compiler finds vector code. Infinity and NaN are rare, and need two steps more.
 fn halves(arch: Arch, bytes: &[u8], out: &mut [f32]) {
+    const INFINITY: u16 = 0x7c00;
     let done = hardware_halves(arch, bytes, out);
     let (rest, out) = (bytes.get(done * 2..).unwrap_or_default(), out.get_mut(done..).unwrap_or_default());
-    match bytemuck::try_cast_slice::<u8, f16>(rest) {
-        Ok(aligned) => aligned.convert_to_f32_slice(out),
-        Err(_) => {
-            let values = rest.as_chunks().0.iter().map(|raw| f16::from_le_bytes(*raw).to_f32());
-            out.iter_mut().zip(values).for_each(|(out, value)| *out = value);
-        }
+    let magnitude = |raw: &[u8; 2]| u16::from_le_bytes(*raw) & 0x7fff;
+    let largest = arch.dispatch(
+        #[inline(always)]
+        || rest.as_chunks().0.iter().map(magnitude).fold(0, u16::max),
+    );
+    if largest < INFINITY {
+        each(arch, rest, out, |raw| widen_finite_half(u16::from_le_bytes(raw)));
+    } else {
+        each(arch, rest, out, |raw| widen_half(u16::from_le_bytes(raw)));
     }
+}
+
+/// The value of a finite `float16`: its bits where those of an `f32` stand, and the exponent's bias made up for, which
+/// also brings subnormal numbers to their place.
+#[inline(always)]
+fn widen_finite_half(raw: u16) -> f32 {
+    let bits = (i32::from(raw.cast_signed()) << 13).cast_unsigned() & 0x8fff_e000;
+    f32::from_bits(bits) * f32::from_bits((254 - 15) << 23)
+}
+
+/// The value of any `float16`: one whose exponent is all ones gets that of `f32`.
+#[inline(always)]
+fn widen_half(raw: u16) -> f32 {
+    let exponent = if raw & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(widen_finite_half(raw).to_bits() | exponent)
 }
 
 /// Converts whole registers of `float16`s where the widest vector unit is there, and says how many elements it did.
@@ -78,7 +97,7 @@ fn hardware_halves(arch: Arch, bytes: &[u8], out: &mut [f32]) -> usize {
     raws.len() * 16
 }
 
-/// Other machines leave all of it to `half`, which knows theirs.
+/// Other machines do as plain code does.
 #[cfg(not(target_arch = "x86_64"))]
 fn hardware_halves(_: Arch, _: &[u8], _: &mut [f32]) -> usize {
     0
@@ -167,4 +186,31 @@ pub(crate) fn integer(dtype: Dtype, raw: &[u8]) -> Option<i128> {
         Dtype::I64 => value!(i64),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn converted(raws: &[u16]) -> Vec<f32> {
+        let bytes: Vec<u8> = raws.iter().flat_map(|raw| raw.to_le_bytes()).collect();
+        let mut out = Vec::new();
+        to_f32(Arch::new(), Dtype::F16, &bytes, &mut out);
+        out
+    }
+
+    #[test]
+    fn every_half_has_its_value_with_and_without_infinities_beside_it() {
+        let same = |value: f32, raw: u16| {
+            let expected = f16::from_bits(raw).to_f32_const();
+            value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan()
+        };
+        let (finite, all): (Vec<u16>, Vec<u16>) =
+            ((0..=u16::MAX).filter(|raw| raw & 0x7c00 != 0x7c00).collect(), (0..=u16::MAX).collect());
+        for raws in [finite, all] {
+            let values = converted(&raws);
+            assert_eq!(values.len(), raws.len());
+            assert!(values.iter().zip(&raws).all(|(value, raw)| same(*value, *raw)));
+        }
+    }
 }

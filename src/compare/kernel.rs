@@ -146,7 +146,8 @@ fn widened_halves<S: Simd, const N: usize>(simd: S, stored: &[f16; N]) -> [f32; 
     numbers
 }
 
-/// Whether `float16`s are converted in the kernel's registers at the speed of `bfloat16`s.
+/// Whether 16-bit numbers are converted in the kernel's registers. Narrower registers are too few for that: a buffer is twice
+/// as fast there.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn converts_halves(arch: Arch) -> bool {
     matches!(arch, Arch::V4(_))

@@ -368,10 +368,11 @@ impl Scheme for Narrow {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [left, right] = &mut *room.narrow;
         let is_equal = strip.are_equal();
-        // The commonest pairs need no buffer between.
-        let is_finite = if let Some((b, c)) = strip.as_stored(Dtype::BF16).filter(|_| !is_equal) {
+        // The commonest pairs need no buffer between where registers are wide.
+        let in_registers = !is_equal && converts_halves(arch);
+        let is_finite = if let Some((b, c)) = strip.as_stored(Dtype::BF16).filter(|_| in_registers) {
             self.0.take::<bf16>(arch, b, c)
-        } else if let Some((b, c)) = strip.as_stored(Dtype::F16).filter(|_| !is_equal && converts_halves(arch)) {
+        } else if let Some((b, c)) = strip.as_stored(Dtype::F16).filter(|_| in_registers) {
             self.0.take::<f16>(arch, b, c)
         } else {
             let b = narrow_values(arch, strip.baseline, left);
