@@ -60,7 +60,7 @@ mod tests {
     fn a_bfloat16_result_with_the_mantissa_of_fp8_is_wrong() {
         // Four significant bits: the leading one and three of mantissa.
         let rounded = |value: f32| {
-            let step = 2f32.powi(value.abs().log2().floor() as i32 - 3);
+            let step = (value.abs().log2().floor() - 3.0).exp2();
             (value / step).round() * step
         };
         let values: Vec<f32> = (1..=4000_u16).map(|index| f32::from(index) / 997.0).collect();
