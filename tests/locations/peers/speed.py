@@ -1,7 +1,8 @@
 """How fast a pair in an S3 server is compared, against a plain parallel download of the same objects in the same run.
 
-    python3 /…/make_big_dump.py --out PAIR --tensors 64 --mb 2048 --dtype fp32 --format npy
     python3 tests/locations/peers/speed.py PAIR target/release/precision-gate [ROUNDS]
+
+PAIR holds two tensor dumps, gpu and npu; those of docs/performance.md have 64 tensors of 32 MiB a side, float32.
 
 Starts moto, uploads PAIR/gpu and PAIR/npu, then takes turns: all objects by eight connections, bodies discarded, and the
 gate with `--max-disk 100MB --max-memory 256MB`. Prints both rates, their ratio, the gate's peak memory, and the bytes it
