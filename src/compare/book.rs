@@ -61,6 +61,8 @@ pub struct LeftOut {
     pub of_elements: u64,
     /// Runs of elements that were looked at.
     pub runs: u64,
+    /// Pairs whose checksums differ, so that no more is known of how far apart they are than what was recorded.
+    pub unequal: u64,
 }
 
 /// Answers about pairs of tensors.
@@ -90,6 +92,7 @@ struct Counts {
     elements: AtomicU64,
     of_elements: AtomicU64,
     runs: AtomicU64,
+    unequal: AtomicU64,
 }
 
 impl Book {
@@ -173,6 +176,11 @@ impl Book {
         self.counts.runs.fetch_add(looked_at.div_ceil(RUN), Ordering::Relaxed);
     }
 
+    /// Counts a pair whose checksums differ.
+    pub fn count_unequal(&self) {
+        self.counts.unequal.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What was counted since this was last asked.
     pub fn left_out(&self) -> LeftOut {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
@@ -183,6 +191,7 @@ impl Book {
             elements: take(&self.counts.elements),
             of_elements: take(&self.counts.of_elements),
             runs: take(&self.counts.runs),
+            unequal: take(&self.counts.unequal),
         }
     }
 

@@ -414,7 +414,12 @@ fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result
     let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
     match &answer {
         Some(Ok(Found::Numbers(stats, _))) => folders.book.count(stats.elements, elements),
-        Some(Ok(Found::Checksums { .. })) => folders.book.count(elements, elements),
+        Some(Ok(Found::Checksums { same })) => {
+            folders.book.count(elements, elements);
+            if !same {
+                folders.book.count_unequal();
+            }
+        }
         _ => {}
     }
     answer

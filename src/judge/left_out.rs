@@ -14,7 +14,8 @@ const fn rule(code: &'static str) -> Rule {
 
 /// Only a sample of the elements was looked at.
 pub const SAMPLED: Rule = rule("data-sampled");
-/// Tensors were compared by checksum: what is equal is known to be, what is not is judged by what was recorded of it.
+/// Tensors were compared by checksum. What is equal is known to be; what is not is judged by what was recorded of it, and
+/// then this is a quick look as any other, and warns.
 pub const CHECKSUMMED: Rule = Rule::new(CheckId::Artifacts, "data-checksummed", Severity::Info);
 /// Only some operations' data was read; of the others, what was recorded was compared.
 pub const NARROWED: Rule = rule("data-narrowed");
@@ -38,7 +39,9 @@ pub fn findings(check: CheckId, book: &Book) -> Vec<Finding> {
         findings.push(finding);
     }
     if book.by_checksum() && check == CheckId::Dump && left_out.measured > 0 {
-        findings.push(Finding::new(&CHECKSUMMED, check.as_str()).with("count", left_out.measured));
+        let severity = if left_out.unequal > 0 { Severity::Warn } else { CHECKSUMMED.severity };
+        let finding = Finding::new(&CHECKSUMMED, check.as_str()).weighing(severity);
+        findings.push(finding.with("count", left_out.measured).with("unequal", left_out.unequal));
     }
     if let Some(ops) = book.ops().filter(|_| left_out.by_operation > 0) {
         findings.push(

@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
 use super::lines::{Census, Lines};
-use super::sink::Sink;
+use super::sink::{Sink, locked};
 use super::xlsx;
 use crate::error::{Error, Result};
 use crate::judge::operation::OperationLine;
@@ -93,11 +93,6 @@ impl Write for Hashing {
     fn flush(&mut self) -> std::io::Result<()> {
         self.file.flush()
     }
-}
-
-/// What a panic elsewhere left is as good as ever: every change is whole.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The file of lines.

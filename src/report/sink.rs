@@ -1,6 +1,6 @@
 //! Where what grows with a run goes while it is made: lines of `operations.jsonl`, tables row by row.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Judged, Outcome};
 use crate::error::Result;
@@ -41,14 +41,19 @@ impl Kept {
 
 impl Sink for Kept {
     fn line(&self, line: OperationLine) -> Result<()> {
-        self.operations.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        locked(&self.operations).push(line);
         Ok(())
     }
 
     fn table(&self, table: Rows<'_>) -> Result<()> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner).push(table.into());
+        locked(&self.tables).push(table.into());
         Ok(())
     }
+}
+
+/// What a panic elsewhere left is as good as ever: every change is whole.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Drops everything, where the verdict alone is wanted.

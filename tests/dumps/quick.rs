@@ -88,6 +88,10 @@ fn checksums_tell_equal_tensors_from_others_and_records_say_how_far_apart_they_a
     // Rounding noise: no statistic is beyond it, and no bit is spared by the other profile.
     let noise = fixtures().join("benign_llama_tensor_l1");
     assert_eq!(judged(&noise, by_checksum(), "profile: bit-exact").result.verdict, Verdict::Fail);
+    // What is known to differ and judged by statistics alone is a quick look.
+    let quick = judged(&noise, by_checksum(), "");
+    assert_eq!((quick.result.verdict, codes(&quick)), (Verdict::Warn, vec!["data-checksummed"]));
+    assert_eq!(judged(&noise, by_checksum(), "severity: {data-checksummed: info}").result.verdict, Verdict::Pass);
 }
 
 #[test]
