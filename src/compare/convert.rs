@@ -69,14 +69,14 @@ fn halves(arch: Arch, bytes: &[u8], out: &mut [f32]) {
 /// The value of a finite `float16`: its bits where those of an `f32` stand, and the exponent's bias made up for, which
 /// also brings subnormal numbers to their place.
 #[inline(always)]
-fn widen_finite_half(raw: u16) -> f32 {
+pub(super) fn widen_finite_half(raw: u16) -> f32 {
     let bits = (i32::from(raw.cast_signed()) << 13).cast_unsigned() & 0x8fff_e000;
     f32::from_bits(bits) * f32::from_bits((254 - 15) << 23)
 }
 
 /// The value of any `float16`: one whose exponent is all ones gets that of `f32`.
 #[inline(always)]
-fn widen_half(raw: u16) -> f32 {
+pub(super) fn widen_half(raw: u16) -> f32 {
     let exponent = if raw & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
     f32::from_bits(widen_finite_half(raw).to_bits() | exponent)
 }

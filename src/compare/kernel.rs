@@ -5,6 +5,12 @@
 //! multiply-add is used only where the product is exact in `f64` anyway (two `f32` have 48 bits of product), so that it
 //! rounds just as the two steps it stands for.
 //!
+//! Loops are written for the narrowest common vector unit, AVX2, whose 16 registers are fewer than there are sums and
+//! counts. What measurably counts there: a group of elements is read twice, for its relative errors and for its sums, as
+//! `f32` widens to `f64` for less on the way from memory; 16-bit numbers are converted some groups ahead, so that
+//! nothing waits for them; memory is asked for ahead; and registers that do not fit are put aside where none straddles
+//! two cache lines.
+//!
 //! A strip is first taken as if it held nothing but finite numbers and a baseline without zeros. Where that is wrong,
 //! its largest relative error is infinite or NaN, and the strip is taken again, with what it needs: rare cases cost
 //! nothing elsewhere. Under masks a place where either side is NaN or infinite counts as (0, 0) here and is looked at
@@ -12,11 +18,16 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::any::Any;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::_MM_HINT_T0;
 use std::fmt::Debug;
+use std::hint::black_box;
 use std::ops::{Add, Div, Sub};
 
 use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
+
+use super::convert::{widen_finite_half, widen_half};
 
 /// A type in which relative errors are taken: `f32` or `f64`.
 pub(crate) trait Real:
@@ -86,26 +97,38 @@ macro_rules! real {
 real!(f32, u32, true);
 real!(f64, u64, false);
 
-/// A stored element that becomes a [`Real`] on its way into a register.
+/// A stored element that becomes a [`Real`] in the kernel.
 pub(crate) trait Stored: Copy {
     /// What it becomes.
     type Real: Real;
 
-    /// Hands the numbers of both sides on: these themselves, or what they become on `simd`.
-    fn pass<S: Simd, const N: usize>(
-        simd: S,
-        b: &[Self; N],
-        c: &[Self; N],
-        on: impl FnOnce(&[Self::Real; N], &[Self::Real; N]),
-    );
+    /// These, where they are numbers as they lie.
+    #[inline(always)]
+    fn as_numbers<const N: usize>(_: &[[Self; N]]) -> Option<&[[Self::Real; N]]> {
+        None
+    }
+
+    /// The numbers that these are. Of what is infinite or none it may make any number, unless `MASKED`.
+    fn numbers<S: Simd, const MASKED: bool, const N: usize>(simd: S, stored: &[Self; N]) -> [Self::Real; N];
+
+    /// Whether that may have happened to one of these, whose numbers have this sum of squares.
+    #[inline(always)]
+    fn may_mislead(_: &[Self], _squares: f64) -> bool {
+        false
+    }
 }
 
 impl<T: Real> Stored for T {
     type Real = T;
 
     #[inline(always)]
-    fn pass<S: Simd, const N: usize>(_: S, b: &[T; N], c: &[T; N], on: impl FnOnce(&[T; N], &[T; N])) {
-        on(b, c);
+    fn as_numbers<const N: usize>(stored: &[[T; N]]) -> Option<&[[T; N]]> {
+        Some(stored)
+    }
+
+    #[inline(always)]
+    fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[T; N]) -> [T; N] {
+        *stored
     }
 }
 
@@ -113,67 +136,83 @@ impl Stored for bf16 {
     type Real = f32;
 
     #[inline(always)]
-    fn pass<S: Simd, const N: usize>(_: S, b: &[Self; N], c: &[Self; N], on: impl FnOnce(&[f32; N], &[f32; N])) {
-        on(&widened(b), &widened(c));
+    fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f32; N] {
+        let mut numbers = [0.0; N];
+        for (to, from) in numbers.iter_mut().zip(stored) {
+            *to = f32::from_bits(u32::from(from.to_bits()) << 16);
+        }
+        numbers
     }
 }
 
 impl Stored for f16 {
     type Real = f32;
 
+    /// Whole registers by the instruction for it where the widest vector unit is there, else by moving bits.
     #[inline(always)]
-    fn pass<S: Simd, const N: usize>(simd: S, b: &[Self; N], c: &[Self; N], on: impl FnOnce(&[f32; N], &[f32; N])) {
-        on(&widened_halves(simd, b), &widened_halves(simd, c));
-    }
-}
-
-/// The values of `float16`s: whole registers by the instruction for it where the widest vector unit is there. Without
-/// one this is slow, and converting beforehand is better ([`converts_halves`]).
-#[inline(always)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "no instruction is asked for there"))]
-fn widened_halves<S: Simd, const N: usize>(simd: S, stored: &[f16; N]) -> [f32; N] {
-    let mut numbers = [0.0; N];
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>().filter(|_| N.is_multiple_of(16)) {
-        for (to, from) in numbers.as_chunks_mut::<16>().0.iter_mut().zip(stored.as_chunks::<16>().0) {
-            *to = pulp::cast(simd.avx512f._mm512_cvtph_ps(pulp::cast(from.map(f16::to_bits))));
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "no instruction is asked for there"))]
+    fn numbers<S: Simd, const MASKED: bool, const N: usize>(simd: S, stored: &[Self; N]) -> [f32; N] {
+        let mut numbers = [0.0; N];
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>().filter(|_| N.is_multiple_of(16)) {
+            for (to, from) in numbers.as_chunks_mut::<16>().0.iter_mut().zip(stored.as_chunks::<16>().0) {
+                *to = pulp::cast(simd.avx512f._mm512_cvtph_ps(pulp::cast(from.map(Self::to_bits))));
+            }
+            return numbers;
         }
-        return numbers;
+        for (to, from) in numbers.iter_mut().zip(stored) {
+            *to = if MASKED { widen_half(from.to_bits()) } else { widen_finite_half(from.to_bits()) };
+        }
+        numbers
     }
-    for (to, from) in numbers.iter_mut().zip(stored) {
-        *to = from.to_f32_const();
+
+    /// Moving bits makes 65536 or more of what is not finite: where all squares together are less than that one's, with
+    /// room for rounding, there is none, and the elements need not be looked at.
+    #[inline(always)]
+    fn may_mislead(stored: &[Self], squares: f64) -> bool {
+        const ROOM: f64 = 2.0;
+        let largest = || stored.iter().fold(0, |largest, half| (half.to_bits() & 0x7fff).max(largest));
+        squares >= 65536.0 * 65536.0 / ROOM && largest() >= Self::INFINITY.to_bits()
     }
-    numbers
 }
 
-/// Whether 16-bit numbers are converted in the kernel's registers. Narrower registers are too few for that: a buffer is twice
-/// as fast there.
+/// Groups of `N` pairs that are numbers before they are taken: as many as it takes for a store to be over.
+const AHEAD: usize = 4;
+
+/// Numbers of both sides, on their way from stored elements to the lanes.
+#[repr(align(64))]
+struct Ahead<T, const N: usize>([[[T; N]; 2]; AHEAD]);
+
+/// Bytes from the elements that are taken to those that are asked for: what memory brings while it is waited for.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn converts_halves(arch: Arch) -> bool {
-    matches!(arch, Arch::V4(_))
-}
+const DISTANCE: usize = 2048;
 
-/// Other machines convert beforehand.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn converts_halves(_: Arch) -> bool {
-    false
-}
-
+/// Asks for the memory [some way](DISTANCE) behind these elements of both sides. Processors do so themselves, but only
+/// within a page of 4 KiB, and the arithmetic leaves them no time to catch up.
 #[inline(always)]
-fn widened<const N: usize>(stored: &[bf16; N]) -> [f32; N] {
-    let mut numbers = [0.0; N];
-    for (to, from) in numbers.iter_mut().zip(stored) {
-        *to = f32::from_bits(u32::from(from.to_bits()) << 16);
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "there is no such instruction to be had"))]
+fn prefetch<S: Simd, T>(simd: S, baseline: &T, candidate: &T) {
+    #[cfg(target_arch = "x86_64")]
+    for side in [baseline, candidate] {
+        // An address alone: nothing is read, whatever lies there.
+        let address = std::ptr::from_ref(side).cast::<i8>().wrapping_add(DISTANCE);
+        if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V4>() {
+            simd.sse._mm_prefetch::<_MM_HINT_T0>(address);
+        } else if let Some(simd) = (&simd as &dyn Any).downcast_ref::<pulp::x86::V3>() {
+            simd.sse._mm_prefetch::<_MM_HINT_T0>(address);
+        }
     }
-    numbers
 }
 
 /// Lanes of the sums: one register of the widest vector unit.
 const SUM_LANES: usize = 8;
+/// Lanes of the relative errors where registers are narrower than the widest: fewer of them for one group.
+const NARROWER_LANES: usize = 8;
 
 /// What a run of pairs contributes, kept apart by lane: counts and relative errors in the elements' own width, sums
-/// in 64 bits.
+/// in 64 bits. Counts and errors are the same whatever lane they are in, so that a machine may use some lanes only.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Lanes<T: Real, const N: usize> {
     max_relative: [T::Bits; N],
     beyond_thousandth: [u32; N],
@@ -254,9 +293,9 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         }
     }
 
-    /// Takes a strip in, unless its largest relative error says that more than `ZEROS` and `MASKED` is needed.
+    /// Takes a strip in, unless it needs more than `ZEROS` and `MASKED`.
     #[inline(always)]
-    fn attempt<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool, const FUSED: bool>(
+    fn attempt<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool>(
         &mut self,
         simd: S,
         baseline: &[R],
@@ -267,42 +306,100 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         let mut lanes = Self { max_relative: [T::ZERO.bits(); N], has_zeros: ZEROS, ..*self };
         let (baseline, baseline_rest) = baseline.as_chunks::<N>();
         let (candidate, candidate_rest) = candidate.as_chunks::<N>();
-        for (b, c) in baseline.iter().zip(candidate) {
-            R::pass(
-                simd,
-                b,
-                c,
-                #[inline(always)]
-                |b, c| lanes.step::<ZEROS, MASKED, FUSED>(b, c, one),
-            );
+        if let Some((baseline, candidate)) = R::as_numbers(baseline).zip(R::as_numbers(candidate)) {
+            for (b, c) in baseline.iter().zip(candidate) {
+                prefetch(simd, b, c);
+                lanes.step::<S, ZEROS, MASKED>(b, c, one);
+            }
+        } else {
+            lanes.convert::<R, S, ZEROS, MASKED>(simd, baseline, candidate, one);
         }
         let rest = [padded(simd, baseline_rest), padded(simd, candidate_rest)];
         let len = baseline_rest.len();
         let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY.bits())
+            && !R::may_mislead(baseline.as_flattened(), grown(&lanes.sum_sq_baseline, &self.sum_sq_baseline))
+            && !R::may_mislead(candidate.as_flattened(), grown(&lanes.sum_sq_candidate, &self.sum_sq_candidate))
             && rest.iter().flat_map(|rest| rest.iter().take(len)).all(|value| is_finite(*value));
         if !MASKED && !is_sound {
             return false;
         }
         if len > 0 {
             let [b, c] = &rest;
-            lanes.step::<true, true, FUSED>(b, c, one);
+            lanes.step::<S, true, true>(b, c, one);
         }
         for (most, before) in lanes.max_relative.iter_mut().zip(&self.max_relative) {
             *most = (*most).max(*before);
         }
-        *self = lanes;
+        // What has to lie in memory has to lie as its type says, and with it the whole of this function's stack: a register
+        // that is put aside across two cache lines can cost half the speed.
+        *self = black_box(lanes);
         true
     }
 
+    /// Takes groups in that are numbers only once converted, which is done [some groups ahead](AHEAD).
     #[inline(always)]
-    #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn step<const ZEROS: bool, const MASKED: bool, const FUSED: bool>(
+    #[allow(clippy::indexing_slicing, reason = "an index modulo the length")]
+    fn convert<R: Stored<Real = T>, S: Simd, const ZEROS: bool, const MASKED: bool>(
+        &mut self,
+        simd: S,
+        baseline: &[[R; N]],
+        candidate: &[[R; N]],
+        one: u32,
+    ) {
+        let mut ahead = Ahead([[[T::ZERO; N]; 2]; AHEAD]);
+        let (first_baseline, baseline) = baseline.split_at(baseline.len().min(AHEAD));
+        let (first_candidate, candidate) = candidate.split_at(candidate.len().min(AHEAD));
+        for (place, (b, c)) in ahead.0.iter_mut().zip(first_baseline.iter().zip(first_candidate)) {
+            *place = [R::numbers::<S, MASKED, N>(simd, b), R::numbers::<S, MASKED, N>(simd, c)];
+        }
+        let mut turn = 0;
+        for (b, c) in baseline.iter().zip(candidate) {
+            prefetch(simd, b, c);
+            let place = &mut ahead.0[turn % AHEAD];
+            let [now_baseline, now_candidate] = &*place;
+            self.step::<S, ZEROS, MASKED>(now_baseline, now_candidate, one);
+            *place = [R::numbers::<S, MASKED, N>(simd, b), R::numbers::<S, MASKED, N>(simd, c)];
+            turn += 1;
+        }
+        for _ in first_baseline {
+            let [b, c] = &ahead.0[turn % AHEAD];
+            self.step::<S, ZEROS, MASKED>(b, c, one);
+            turn += 1;
+        }
+    }
+
+    /// Takes one group in.
+    #[inline(always)]
+    fn step<S: Simd, const ZEROS: bool, const MASKED: bool>(
         &mut self,
         baseline: &[T; N],
         candidate: &[T; N],
         one: u32,
     ) {
-        for i in 0..N {
+        if has_widest::<S>() {
+            self.errors::<ZEROS, MASKED, N>(baseline, candidate, one);
+        } else {
+            let (baseline, candidate) = (baseline.as_chunks::<NARROWER_LANES>().0, candidate.as_chunks().0);
+            for (b, c) in baseline.iter().zip(candidate) {
+                self.errors::<ZEROS, MASKED, NARROWER_LANES>(b, c, one);
+            }
+        }
+        // The compiler does not know these for the same: it reads them again.
+        let (baseline, candidate) = black_box((baseline, candidate));
+        for (b, c) in baseline.as_chunks().0.iter().zip(candidate.as_chunks().0) {
+            self.sum::<S, MASKED>(b, c);
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing, reason = "one index below M for arrays of M, or no vector code comes of it")]
+    fn errors<const ZEROS: bool, const MASKED: bool, const M: usize>(
+        &mut self,
+        baseline: &[T; M],
+        candidate: &[T; M],
+        one: u32,
+    ) {
+        for i in 0..M {
             let (mut b, mut c) = (baseline[i], candidate[i]);
             if MASKED {
                 let both = is_finite(b) & is_finite(c);
@@ -318,15 +415,11 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             self.beyond_thousandth[i] += choose(relative >= T::THOUSANDTH, one, 0);
             self.beyond_five_thousandths[i] += choose(relative >= T::FIVE_THOUSANDTHS, one, 0);
         }
-        let (baseline, candidate) = (baseline.as_chunks().0, candidate.as_chunks().0);
-        for (b, c) in baseline.iter().zip(candidate) {
-            self.sum::<MASKED, FUSED>(b, c);
-        }
     }
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn sum<const MASKED: bool, const FUSED: bool>(&mut self, baseline: &[T; SUM_LANES], candidate: &[T; SUM_LANES]) {
+    fn sum<S: Simd, const MASKED: bool>(&mut self, baseline: &[T; SUM_LANES], candidate: &[T; SUM_LANES]) {
         for i in 0..SUM_LANES {
             let (mut b, mut c) = (baseline[i].wide(), candidate[i].wide());
             if MASKED {
@@ -335,9 +428,9 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             }
             let diff = c - b;
             let square = diff * diff;
-            self.dot[i] = multiply_add::<T, FUSED>(b, c, self.dot[i]);
-            self.sum_sq_baseline[i] = multiply_add::<T, FUSED>(b, b, self.sum_sq_baseline[i]);
-            self.sum_sq_candidate[i] = multiply_add::<T, FUSED>(c, c, self.sum_sq_candidate[i]);
+            self.dot[i] = multiply_add::<T, S>(b, c, self.dot[i]);
+            self.sum_sq_baseline[i] = multiply_add::<T, S>(b, b, self.sum_sq_baseline[i]);
+            self.sum_sq_candidate[i] = multiply_add::<T, S>(c, c, self.sum_sq_candidate[i]);
             self.sum_sq_diff[i] += square;
             self.sum_diff[i] += diff;
             self.max_diff[i] = greatest(if T::IS_EXACT_IN_PRODUCTS { square } else { diff.abs() }, self.max_diff[i]);
@@ -345,10 +438,11 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     }
 }
 
-/// `a·b + sum`, rounded once where the product is exact and the machine has an instruction for it: the same bits.
+/// `a·b + sum`, rounded once where the product is exact and the machine has an instruction for it, which every vector unit
+/// has that `pulp` knows of: the same bits.
 #[inline(always)]
-fn multiply_add<T: Real, const FUSED: bool>(a: f64, b: f64, sum: f64) -> f64 {
-    if FUSED && T::IS_EXACT_IN_PRODUCTS { a.mul_add(b, sum) } else { sum + a * b }
+fn multiply_add<T: Real, S: Simd>(a: f64, b: f64, sum: f64) -> f64 {
+    if !S::IS_SCALAR && T::IS_EXACT_IN_PRODUCTS { a.mul_add(b, sum) } else { sum + a * b }
 }
 
 /// The numbers of `rest`, filled up with what is masked everywhere: NaN.
@@ -356,9 +450,19 @@ fn multiply_add<T: Real, const FUSED: bool>(a: f64, b: f64, sum: f64) -> f64 {
 fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R]) -> [R::Real; N] {
     let mut lanes = [R::Real::NAN; N];
     for (to, from) in lanes.iter_mut().zip(rest) {
-        R::pass(simd, &[*from], &[*from], |[number], _| *to = *number);
+        [*to] = R::numbers::<S, true, 1>(simd, &[*from]);
     }
     lanes
+}
+
+/// Whether registers are the widest there are: a cache line.
+fn has_widest<S: Simd>() -> bool {
+    size_of::<S::f32s>() == 64
+}
+
+/// How much larger the sum of the lanes is than before.
+fn grown(after: &[f64; SUM_LANES], before: &[f64; SUM_LANES]) -> f64 {
+    after.iter().zip(before).map(|(after, before)| after - before).sum()
 }
 
 #[inline(always)]
@@ -387,10 +491,12 @@ struct TakeEqual<'a, T: Real, const N: usize> {
     lanes: &'a mut Lanes<T, N>,
 }
 
-impl<T: Real, const N: usize> TakeEqual<'_, T, N> {
+impl<T: Real, const N: usize> WithSimd for TakeEqual<'_, T, N> {
+    type Output = bool;
+
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn run<const FUSED: bool>(self) -> bool {
+    fn with_simd<S: Simd>(self, _: S) -> bool {
         let Lanes { mut dot, mut sum_sq_baseline, mut sum_sq_candidate, .. } = *self.lanes;
         let (whole, rest) = self.values.as_chunks::<SUM_LANES>();
         let mut last = [T::ZERO; SUM_LANES];
@@ -398,9 +504,9 @@ impl<T: Real, const N: usize> TakeEqual<'_, T, N> {
         for values in whole.iter().chain(std::iter::once(&last)) {
             for i in 0..SUM_LANES {
                 let value = values[i].wide();
-                dot[i] = multiply_add::<T, FUSED>(value, value, dot[i]);
-                sum_sq_baseline[i] = multiply_add::<T, FUSED>(value, value, sum_sq_baseline[i]);
-                sum_sq_candidate[i] = multiply_add::<T, FUSED>(value, value, sum_sq_candidate[i]);
+                dot[i] = multiply_add::<T, S>(value, value, dot[i]);
+                sum_sq_baseline[i] = multiply_add::<T, S>(value, value, sum_sq_baseline[i]);
+                sum_sq_candidate[i] = multiply_add::<T, S>(value, value, sum_sq_candidate[i]);
             }
         }
         let are_finite = dot.iter().all(|sum| sum.is_finite());
@@ -411,15 +517,6 @@ impl<T: Real, const N: usize> TakeEqual<'_, T, N> {
     }
 }
 
-impl<T: Real, const N: usize> WithSimd for TakeEqual<'_, T, N> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
-        if S::IS_SCALAR { self.run::<false>() } else { self.run::<true>() }
-    }
-}
-
 /// One strip, compiled once per instruction set.
 struct Take<'a, R: Stored, const N: usize> {
     baseline: &'a [R],
@@ -427,29 +524,21 @@ struct Take<'a, R: Stored, const N: usize> {
     lanes: &'a mut Lanes<R::Real, N>,
 }
 
-impl<R: Stored, const N: usize> Take<'_, R, N> {
-    #[inline(always)]
-    fn run<S: Simd, const FUSED: bool>(self, simd: S, one: u32) -> bool {
-        let Self { baseline, candidate, lanes } = self;
-        if !lanes.has_zeros && lanes.attempt::<R, S, false, false, FUSED>(simd, baseline, candidate, one)
-            || lanes.attempt::<R, S, true, false, FUSED>(simd, baseline, candidate, one)
-        {
-            return true;
-        }
-        lanes.attempt::<R, S, true, true, FUSED>(simd, baseline, candidate, one);
-        false
-    }
-}
-
 impl<R: Stored, const N: usize> WithSimd for Take<'_, R, N> {
     type Output = bool;
 
-    /// Every vector unit `pulp` knows of fuses; plain code would call a function for it.
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let Self { baseline, candidate, lanes } = self;
         // AVX-512 adds under a mask in one step. The compiler finds that only where it does not know that a one is
         // added, for which it has another way: the mask as a number, in two.
-        let one = if size_of::<S::f32s>() == 64 { std::hint::black_box(1) } else { 1 };
-        if S::IS_SCALAR { self.run::<S, false>(simd, one) } else { self.run::<S, true>(simd, one) }
+        let one = if has_widest::<S>() { black_box(1) } else { 1 };
+        if !lanes.has_zeros && lanes.attempt::<R, S, false, false>(simd, baseline, candidate, one)
+            || lanes.attempt::<R, S, true, false>(simd, baseline, candidate, one)
+        {
+            return true;
+        }
+        lanes.attempt::<R, S, true, true>(simd, baseline, candidate, one);
+        false
     }
 }

@@ -61,6 +61,11 @@ fn f16s(values: &[f32]) -> TensorData {
     tensor(Dtype::F16, bytemuck::cast_slice(&raw))
 }
 
+fn bf16s(values: &[f32]) -> TensorData {
+    let raw: Vec<bf16> = values.iter().map(|value| bf16::from_f32(*value)).collect();
+    tensor(Dtype::BF16, bytemuck::cast_slice(&raw))
+}
+
 /// One element, decoded without the code under test.
 fn decode(dtype: Dtype, raw: &[u8]) -> [f64; 2] {
     macro_rules! read {
@@ -342,10 +347,12 @@ fn plain_strips_change_no_bit_between_instruction_sets() {
     let elements = 4 * super::STRIP + 5;
     let b: Vec<f32> = (0..elements).map(|i| ((i * 7919 % 10_007) as f32 - 5003.5) * 1.1e-3).collect();
     let c: Vec<f32> = b.iter().map(|value| value * 1.001_3 + 1e-7).collect();
-    let all =
-        instruction_sets().into_iter().map(|arch| bits(&compare_on(arch, &f32s(&b), &f32s(&c)).expect("readable")));
-    let all: std::collections::BTreeSet<String> = all.collect();
-    assert_eq!(all.len(), 1, "{all:?}");
+    for side in [f32s, f16s, bf16s] {
+        let (b, c) = (side(&b), side(&c));
+        let all = instruction_sets().into_iter().map(|arch| bits(&compare_on(arch, &b, &c).expect("readable")));
+        let all: std::collections::BTreeSet<String> = all.collect();
+        assert_eq!(all.len(), 1, "{}: {all:?}", b.dtype);
+    }
 }
 
 #[test]
@@ -390,6 +397,24 @@ fn halves_that_are_not_finite_are_told_apart_on_every_instruction_set() {
     for arch in instruction_sets() {
         let stats = compare_on(arch, &f16s(&halves), &f16s(&vec![1.0; halves.len()])).expect("readable");
         assert_eq!((stats.inf_baseline, stats.nan_baseline), (2, 2046), "{arch:?}");
+    }
+}
+
+#[test]
+fn one_half_that_is_not_finite_is_found_anywhere_among_small_and_large_ones() {
+    let elements = 2 * super::STRIP + 21;
+    for (arch, scale) in instruction_sets().into_iter().flat_map(|arch| [(arch, 1e-3), (arch, 1.0), (arch, 6e4)]) {
+        let plain: Vec<f32> =
+            (0..elements).map(|i| f16::from_f32((i % 97 + 1) as f32 / 97.0 * scale).to_f32()).collect();
+        for (place, value) in [(3, f32::INFINITY), (super::STRIP - 1, f32::NEG_INFINITY), (elements - 1, f32::NAN)] {
+            let mut other = plain.clone();
+            other[place] = value;
+            for (b, c) in [(&plain, &other), (&other, &plain)] {
+                let halves = compare_on(arch, &f16s(b), &f16s(c)).expect("readable");
+                let numbers = compare_on(arch, &f32s(b), &f32s(c)).expect("readable");
+                assert_eq!(bits(&halves), bits(&numbers), "{arch:?} {scale} {place}");
+            }
+        }
     }
 }
 
