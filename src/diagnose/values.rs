@@ -33,8 +33,11 @@ impl Scene<'_> {
         let (left, right) = both.records()?;
         let names = [left.data_name.as_deref()?, right.data_name.as_deref()?];
         let read = || {
-            let (baseline, candidate) =
-                (elements(self.folders.baseline, names[0])?, elements(self.folders.candidate, names[1])?);
+            let (baseline, candidate) = rayon::join(
+                || elements(self.folders.baseline, names[0]),
+                || elements(self.folders.candidate, names[1]),
+            );
+            let (baseline, candidate) = (baseline?, candidate?);
             let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
             let is_paired = left.shape == right.shape && baseline.len() == candidate.len();
             is_paired.then(|| Rc::new(Data { baseline, candidate, width }))
