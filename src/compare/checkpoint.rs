@@ -47,6 +47,7 @@ pub fn parameters<'a>(
     pairs
         .matched
         .par_iter()
+        .with_max_len(1)
         .map(|(name, baseline, candidate)| {
             let outcome = match (baseline, candidate) {
                 (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => tensors(name, baseline, candidate, book),

@@ -354,7 +354,8 @@ pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[OperationPair], folders:
         };
         OperationComparison { pair: *pair, leaves }
     };
-    UnitComparison { operations: pairs.par_iter().map(compare).collect() }
+    // One by one: what a worker has begun, no other can help with, and many tensors in a row are a long wait at the end.
+    UnitComparison { operations: pairs.par_iter().with_max_len(1).map(compare).collect() }
 }
 
 fn operation(baseline: &Operation, candidate: &Operation, folders: &Folders<'_>) -> Vec<LeafComparison> {

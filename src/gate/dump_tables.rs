@@ -43,6 +43,7 @@ pub fn table<'a>(
     let known = move |places: &(Place, Place)| known.get(places).and_then(|stats| Measured::of_stats(stats));
     let measured: HashMap<(Place, Place), Measured> = pairs
         .into_par_iter()
+        .with_max_len(1)
         .filter(|places| known(places).is_none())
         .map(|places| (places, measure(dumps, places.0, places.1, book)))
         .collect();
