@@ -49,20 +49,14 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) 
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
-    page(result, lines, options)?;
-    let trends = result.history.as_ref().map_or(&[][..], |history| &history.trends);
+    let (page, pictures) = rayon::join(|| page(result, lines, options), || pictures(result, language));
+    page?;
     let mut attached = Vec::new();
-    for (check, name, picture) in [
-        (CheckId::Loss, "loss.png", plot::loss::loss_png(result, language)?),
-        (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result, language)?),
-        (CheckId::History, "trend.png", plot::trend::trend_png(trends, language)?),
-    ] {
-        if let Some(png) = picture {
-            file(options.out, name, &png)?;
-            // GitLab looks below the project's folder; a path of this machine would only tell its name.
-            if options.out.is_relative() {
-                attached.push(junit::Picture { check, path: options.out.join(name).display().to_string() });
-            }
+    for (check, name, png) in pictures? {
+        file(options.out, name, &png)?;
+        // GitLab looks below the project's folder; a path of this machine would only tell its name.
+        if options.out.is_relative() {
+            attached.push(junit::Picture { check, path: options.out.join(name).display().to_string() });
         }
     }
     let issues = issue::all(result, &issue::Options { language, source_root: options.source_root })?;
@@ -70,6 +64,17 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) 
     file(options.out, "sarif.json", sarif::render(result, &issues)?.as_bytes())?;
     file(options.out, "gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
     file(options.out, "metrics.txt", metrics::render(result).as_bytes())
+}
+
+/// The pictures there is something to draw for, each with its check and file name.
+fn pictures(result: &GateResult, language: Language) -> Result<Vec<(CheckId, &'static str, Vec<u8>)>> {
+    let trends = result.history.as_ref().map_or(&[][..], |history| &history.trends);
+    let all = [
+        (CheckId::Loss, "loss.png", plot::loss::loss_png(result, language)?),
+        (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result, language)?),
+        (CheckId::History, "trend.png", plot::trend::trend_png(trends, language)?),
+    ];
+    Ok(all.into_iter().filter_map(|(check, name, png)| Some((check, name, png?))).collect())
 }
 
 /// The page goes to its file as it is made.
