@@ -3,12 +3,9 @@
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use super::convert;
+use super::values::{self, PIECE};
 use crate::error::Result;
 use crate::read::tensor::TensorData;
-
-/// Elements converted at once.
-const BLOCK: u64 = 64 * 1024;
 
 /// A tolerance per element: `|c − b| <= absolute + relative · |b|`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,27 +78,15 @@ impl Closeness {
 pub fn closeness(baseline: &TensorData, candidate: &TensorData, tolerance: ElementTolerance) -> Result<Closeness> {
     let arch = Arch::new();
     let mut found = Closeness::default();
-    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let (mut left, mut right, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let elements = baseline.elements().min(candidate.elements());
-    for start in (0..elements).step_by(usize::try_from(BLOCK).unwrap_or(usize::MAX)) {
-        let count = BLOCK.min(elements - start);
-        block(arch, baseline, start, count, &mut left)?;
-        block(arch, candidate, start, count, &mut right)?;
+    for start in (0..elements).step_by(PIECE) {
+        let count = usize::try_from(elements - start).unwrap_or(PIECE).min(PIECE);
+        for (tensor, values) in [(baseline, &mut left), (candidate, &mut right)] {
+            values.resize(count, 0.0);
+            values::read(arch, tensor, start, &mut bytes, values)?;
+        }
         left.iter().zip(&right).for_each(|(baseline, candidate)| found.take(*baseline, *candidate, tolerance));
     }
     Ok(found)
-}
-
-pub(super) fn block(arch: Arch, tensor: &TensorData, start: u64, count: u64, out: &mut Vec<f64>) -> Result<()> {
-    let mut bytes = vec![0; usize::try_from(count).unwrap_or(0) * tensor.dtype.size()];
-    tensor.read_block(start, &mut bytes)?;
-    if convert::fits_f32(tensor.dtype) {
-        let mut narrow = Vec::new();
-        convert::to_f32(arch, tensor.dtype, &bytes, &mut narrow);
-        out.clear();
-        out.extend(narrow.into_iter().map(f64::from));
-    } else {
-        convert::to_f64(arch, tensor.dtype, &bytes, false, out);
-    }
-    Ok(())
 }

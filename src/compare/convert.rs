@@ -136,8 +136,8 @@ pub(super) fn into_f64(arch: Arch, dtype: Dtype, bytes: &[u8], imaginary: bool, 
         Dtype::I16 => each!(i16, f64::from),
         Dtype::I32 => each!(i32, f64::from),
         Dtype::I64 => each!(i64, |value| value as f64),
-        Dtype::F16 => each!(f16, |value: f16| value.to_f64_const()),
-        Dtype::BF16 => each!(bf16, |value: bf16| value.to_f64_const()),
+        Dtype::F16 => each!(u16, |raw| f64::from(widen_half(raw))),
+        Dtype::BF16 => each!(u16, |raw| f64::from(f32::from_bits(u32::from(raw) << 16))),
         Dtype::F32 => each!(f32, f64::from),
         Dtype::F64 => each!(f64, std::convert::identity),
         Dtype::F8E5M2 => each(arch, bytes, out, |[raw]| f64::from(widen_e5m2(raw))),
@@ -212,5 +212,19 @@ mod tests {
             assert_eq!(values.len(), raws.len());
             assert!(values.iter().zip(&raws).all(|(value, raw)| same(*value, *raw)));
         }
+    }
+
+    #[test]
+    fn every_number_of_16_bits_widens_to_itself() {
+        let bytes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let same =
+            |value: f64, expected: f64| value.to_bits() == expected.to_bits() || value.is_nan() && expected.is_nan();
+        let widened = |dtype| {
+            let mut values = Vec::new();
+            to_f64(Arch::new(), dtype, &bytes, false, &mut values);
+            values.into_iter().zip(0..=u16::MAX)
+        };
+        assert!(widened(Dtype::F16).all(|(value, raw)| same(value, f16::from_bits(raw).to_f64())));
+        assert!(widened(Dtype::BF16).all(|(value, raw)| same(value, bf16::from_bits(raw).to_f64())));
     }
 }

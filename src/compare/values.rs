@@ -2,12 +2,12 @@
 
 use pulp::Arch;
 
-use super::closeness::block;
+use super::convert;
 use crate::error::Result;
 use crate::read::tensor::TensorData;
 
 /// Elements read at once: what is read and converted on the way stays in the cache.
-const PIECE: usize = 1 << 16;
+pub(super) const PIECE: usize = 1 << 14;
 
 /// The first `most` elements in row-major order (all of them, where there are fewer), widened to `f64`; complex
 /// numbers give their real parts.
@@ -15,11 +15,18 @@ const PIECE: usize = 1 << 16;
 /// # Errors
 /// What reading gives.
 pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
-    let count = tensor.elements().min(most);
-    let (mut values, mut piece) = (Vec::with_capacity(usize::try_from(count).unwrap_or(0)), Vec::new());
-    for start in (0..count).step_by(PIECE) {
-        block(Arch::new(), tensor, start, (count - start).min(PIECE as u64), &mut piece)?;
-        values.extend_from_slice(&piece);
+    let count = usize::try_from(tensor.elements().min(most)).unwrap_or(usize::MAX);
+    let (mut values, mut bytes) = (vec![0.0; count], Vec::new());
+    for (index, piece) in values.chunks_mut(PIECE).enumerate() {
+        read(Arch::new(), tensor, (index * PIECE) as u64, &mut bytes, piece)?;
     }
     Ok(values)
+}
+
+/// As many elements as `values` has room for, from `start` on; `bytes` is what is read into.
+pub(super) fn read(arch: Arch, tensor: &TensorData, start: u64, bytes: &mut Vec<u8>, values: &mut [f64]) -> Result<()> {
+    bytes.resize(values.len() * tensor.dtype.size(), 0);
+    tensor.read_block(start, bytes)?;
+    convert::into_f64(arch, tensor.dtype, bytes, false, values);
+    Ok(())
 }

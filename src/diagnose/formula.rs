@@ -48,9 +48,13 @@ fn scaled(suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
 /// The factor by least squares, where what is left over is small beside the error.
 fn factor_of_data(data: &Data) -> Option<f64> {
     let pairs = || data.baseline.iter().zip(&data.candidate);
-    let squares: f64 = pairs().map(|(b, _)| b * b).sum();
-    let factor = pairs().map(|(b, c)| b * c).sum::<f64>() / squares;
-    let error: f64 = pairs().map(|(b, c)| (c - b) * (c - b)).sum();
+    let (mut squares, mut products, mut error) = (0.0, 0.0, 0.0);
+    for (b, c) in pairs() {
+        squares += b * b;
+        products += b * c;
+        error += (c - b) * (c - b);
+    }
+    let factor = products / squares;
     let left: f64 = pairs().map(|(b, c)| (c - factor * b) * (c - factor * b)).sum();
     (factor.is_finite() && error > 0.0 && left <= LEFT_OVER * LEFT_OVER * error).then_some(factor)
 }
@@ -98,12 +102,13 @@ fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'st
     let inner = if along_last { 1 } else { elements_of(shape.get(2..)?) };
     let inner = usize::try_from(inner).ok()?.max(1);
     let (mut error, mut without_candidate, mut without_baseline) = (0.0, 0.0, 0.0);
-    for (place, (b, c)) in data.baseline.iter().zip(&data.candidate).enumerate() {
-        let bias = bias.get((place / inner) % bias.len().max(1))?;
-        let difference = c - b;
-        error += difference * difference;
-        without_candidate += (difference + bias) * (difference + bias);
-        without_baseline += (difference - bias) * (difference - bias);
+    let channels = data.baseline.chunks(inner).zip(data.candidate.chunks(inner));
+    for ((baseline, candidate), bias) in channels.zip(bias.iter().cycle()) {
+        for difference in baseline.iter().zip(candidate).map(|(b, c)| c - b) {
+            error += difference * difference;
+            without_candidate += (difference + bias) * (difference + bias);
+            without_baseline += (difference - bias) * (difference - bias);
+        }
     }
     side_that_explains(error, without_candidate, without_baseline)
 }
@@ -223,10 +228,9 @@ mod tests {
     #[test]
     fn a_factor_is_found_where_it_explains_all() {
         let baseline: Vec<f64> = (0..50).map(|x| f64::from(x) - 20.0).collect();
-        let twice =
-            Data { candidate: baseline.iter().map(|b| b * 0.25).collect(), baseline: baseline.clone(), width: 5 };
+        let twice = Data::new(baseline.clone(), baseline.iter().map(|b| b * 0.25).collect(), 5);
         assert!(factor_of_data(&twice).is_some_and(|factor| (factor - 0.25).abs() < 1e-12));
-        let shifted = Data { candidate: baseline.iter().map(|b| b + 1.0).collect(), baseline, width: 5 };
+        let shifted = Data::new(baseline.clone(), baseline.iter().map(|b| b + 1.0).collect(), 5);
         assert_eq!(factor_of_data(&shifted), None);
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Data {
     pub(super) candidate: Vec<f64>,
     /// Elements along the last axis; 1 for scalars.
     pub(super) width: usize,
+    /// Root mean square of the baseline.
+    rms: f64,
 }
 
 /// Data that a cause has looked at, for the next one that asks: by both files' names.
@@ -40,7 +42,7 @@ impl Scene<'_> {
             let (baseline, candidate) = (baseline?, candidate?);
             let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
             let is_paired = left.shape == right.shape && baseline.len() == candidate.len();
-            is_paired.then(|| Rc::new(Data { baseline, candidate, width }))
+            is_paired.then(|| Rc::new(Data::new(baseline, candidate, width)))
         };
         self.looked.0.borrow_mut().entry(names.map(str::to_owned)).or_insert_with(read).clone()
     }
@@ -63,36 +65,41 @@ pub(super) struct Region {
 }
 
 impl Data {
+    /// Data of two tensors of one shape.
+    pub(super) fn new(baseline: Vec<f64>, candidate: Vec<f64>, width: usize) -> Self {
+        let squares: f64 = baseline.iter().map(|b| b * b).sum();
+        let rms = (squares / count_of(baseline.len())).sqrt();
+        Self { baseline, candidate, width, rms }
+    }
+
     fn pairs(&self) -> impl Iterator<Item = (f64, f64)> {
         self.baseline.iter().copied().zip(self.candidate.iter().copied())
+    }
+
+    /// Both sides of each row of the last axis.
+    fn rows(&self) -> impl Iterator<Item = (&[f64], &[f64])> {
+        self.baseline.chunks(self.width).zip(self.candidate.chunks(self.width))
     }
 
     /// Whether the two sides were masked at random: as many zeros but at other places, and the same value wherever
     /// neither is zero, up to a few `limit`s of the scale.
     pub(super) fn is_masked_differently(&self, limit: f64) -> bool {
         let is_zero = |value: f64| value.abs() <= 0.0;
-        let (rms, tolerance) = (self.rms(), 8.0 * limit.max(1e-6));
+        let tolerance = 8.0 * limit.max(1e-6);
         let (mut only_baseline, mut only_candidate, mut kept, mut unequal) = (0_u32, 0_u32, 0_u32, 0_u32);
+        // Without branches: where masks are drawn at random, a processor guesses every other one wrong.
         for (b, c) in self.pairs() {
-            match (is_zero(b), is_zero(c)) {
-                (true, true) => {}
-                (true, false) => only_baseline += 1,
-                (false, true) => only_candidate += 1,
-                (false, false) => {
-                    kept += 1;
-                    unequal += u32::from((c - b).abs() > tolerance * b.abs().max(rms));
-                }
-            }
+            let (b_is_zero, c_is_zero) = (is_zero(b), is_zero(c));
+            let is_kept = !b_is_zero & !c_is_zero;
+            only_baseline += u32::from(b_is_zero & !c_is_zero);
+            only_candidate += u32::from(!b_is_zero & c_is_zero);
+            kept += u32::from(is_kept);
+            unequal += u32::from(is_kept & ((c - b).abs() > tolerance * b.abs().max(self.rms)));
         }
         let moved = f64::from(only_baseline + only_candidate);
         // Two draws of as many zeros differ by their square root, times a few.
         let balanced = (f64::from(only_baseline) - f64::from(only_candidate)).abs() <= 4.0 * moved.sqrt();
         only_baseline > 0 && only_candidate > 0 && balanced && unequal * 100 <= kept
-    }
-
-    /// Root mean square of the baseline.
-    fn rms(&self) -> f64 {
-        (self.baseline.iter().map(|b| b * b).sum::<f64>() / count_of(self.baseline.len())).sqrt()
     }
 
     /// The region that an error is confined to: it stands out by far there, and everything else agrees within `limit`
@@ -101,35 +108,42 @@ impl Data {
     /// channels may differ by their nature.
     pub(super) fn confined_error(&self, limit: f64, is_product: bool) -> Option<Region> {
         let count = self.baseline.len();
-        let rms = self.rms();
-        let is_out = |(b, c): (f64, f64)| (c - b).abs() > limit * b.abs().max(rms);
+        let height = count.div_ceil(self.width);
         let mut region: Option<Region> = None;
         let (mut inside, mut outside) = (0.0, 0.0);
-        for (place, (b, c)) in self.pairs().enumerate() {
-            let square = (c - b) * (c - b);
-            if !square.is_finite() || is_out((b, c)) && (b.abs() <= 0.0) != (c.abs() <= 0.0) {
-                return None;
+        for (row, (baseline, candidate)) in self.rows().enumerate() {
+            for (column, (b, c)) in baseline.iter().zip(candidate).enumerate() {
+                let square = (c - b) * (c - b);
+                let is_out = (c - b).abs() > limit * b.abs().max(self.rms);
+                if !square.is_finite() || is_out && (b.abs() <= 0.0) != (c.abs() <= 0.0) {
+                    return None;
+                }
+                if is_out {
+                    inside += square;
+                    region = Some(grown(region, row, column, count));
+                } else {
+                    outside += square;
+                }
             }
-            if is_out((b, c)) {
-                inside += square;
-                region = Some(grown(region, place / self.width, place % self.width, count));
-            } else {
-                outside += square;
+            if region.is_some_and(|region| region.is_spread(height, self.width)) {
+                return None;
             }
         }
         let region = region.filter(|_| inside > 0.0 && outside < inside / 10.0)?;
-        let height = count.div_ceil(self.width);
         region.is_small(height, self.width, is_product).then_some(region)
     }
 
     /// The share of the total difference that goes one way: 1 where every difference has the same sign. `None` where
     /// too few elements differ by more than `limit` of the root mean square to say.
     pub(super) fn one_sidedness(&self, limit: f64) -> Option<f64> {
-        let rms = self.rms();
-        let differences = self.pairs().map(|(b, c)| c - b);
-        let telling: Vec<f64> = differences.filter(|difference| difference.abs() > limit / 10.0 * rms).collect();
-        let total: f64 = telling.iter().map(|difference| difference.abs()).sum();
-        (telling.len() >= FEWEST && total > 0.0 && total.is_finite()).then(|| telling.iter().sum::<f64>().abs() / total)
+        let least = limit / 10.0 * self.rms;
+        let (mut telling, mut total, mut balance) = (0_usize, 0.0, 0.0);
+        for difference in self.pairs().map(|(b, c)| c - b).filter(|difference| difference.abs() > least) {
+            telling += 1;
+            total += difference.abs();
+            balance += difference;
+        }
+        (telling >= FEWEST && total > 0.0 && total.is_finite()).then(|| balance.abs() / total)
     }
 
     /// Whether the error is a smooth function of `input`, element by element: neighbours by input have nearly equal
@@ -137,11 +151,14 @@ impl Data {
     pub(super) fn is_function_of(&self, input: &[f64]) -> bool {
         /// Fewer neighbours say nothing.
         const FEWEST_NEIGHBOURS: usize = 64;
+        /// More are not needed, and take long to sort; of larger tensors every so many elements are taken.
+        const MOST_NEIGHBOURS: usize = 1 << 16;
         if input.len() != self.baseline.len() || input.len() < FEWEST_NEIGHBOURS {
             return false;
         }
+        let every = input.len().div_ceil(MOST_NEIGHBOURS);
         let mut errors: Vec<(f64, f64)> =
-            input.iter().copied().zip(self.pairs()).map(|(x, (b, c))| (x, c - b)).collect();
+            input.iter().copied().zip(self.pairs()).step_by(every).map(|(x, (b, c))| (x, c - b)).collect();
         errors.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mean = errors.iter().map(|(_, error)| error).sum::<f64>() / count_of(errors.len());
         let spread: f64 = errors.iter().map(|(_, error)| (error - mean) * (error - mean)).sum();
@@ -155,6 +172,12 @@ impl Region {
     /// Rows and columns of the box.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.rows.1 - self.rows.0 + 1, self.columns.1 - self.columns.0 + 1)
+    }
+
+    /// Whether it covers too much of the tensor to be [small](Self::is_small), however it grows.
+    fn is_spread(&self, height: usize, width: usize) -> bool {
+        let (rows, columns) = self.size();
+        self.places > 2 && rows * columns * 2 > height * width
     }
 
     /// A tile that is small beside the tensor and filled to a good part, or one or two elements.
@@ -191,7 +214,7 @@ mod tests {
 
     fn data(width: usize, baseline: Vec<f64>, change: impl Fn(usize, f64) -> f64) -> Data {
         let candidate = baseline.iter().enumerate().map(|(place, value)| change(place, *value)).collect();
-        Data { baseline, candidate, width }
+        Data::new(baseline, candidate, width)
     }
 
     fn wave(count: usize) -> Vec<f64> {
@@ -216,11 +239,8 @@ mod tests {
         let kept = |place: usize, salt: usize| !(place * 7 + salt).is_multiple_of(9);
         let baseline: Vec<f64> =
             wave(300).into_iter().enumerate().map(|(p, v)| if kept(p, 0) { v } else { 0.0 }).collect();
-        let other = Data {
-            candidate: wave(300).into_iter().enumerate().map(|(p, v)| if kept(p, 4) { v } else { 0.0 }).collect(),
-            baseline: baseline.clone(),
-            width: 30,
-        };
+        let candidate = wave(300).into_iter().enumerate().map(|(p, v)| if kept(p, 4) { v } else { 0.0 }).collect();
+        let other = Data::new(baseline.clone(), candidate, 30);
         assert!(other.is_masked_differently(1e-5));
         let same = data(30, baseline.clone(), |_, value| value);
         assert!(!same.is_masked_differently(1e-5));

@@ -13,7 +13,7 @@ use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::compare::dump::Basis;
 use crate::dtype::Dtype;
-use crate::read::dump::{Statistic, TensorKind};
+use crate::read::dump::{Statistic, TensorKind, TensorRecord};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -115,33 +115,50 @@ pub(super) fn is_product(suspect: &Suspect<'_>) -> bool {
     WHOLE_PRODUCTS.contains(&api.as_str()) || PRODUCTS.iter().any(|product| api.contains(product))
 }
 
-/// The narrower type that holds every value of the candidate exactly, and not those of the baseline.
+/// The narrower type the candidate's value was stored in; the ends of its range stand for data that was not saved.
 fn stored_in(both: &Both<'_>, data: Option<&Data>) -> Option<Dtype> {
     let (wide, _) = both.dtypes().filter(|(wide, _)| matches!(wide, Dtype::F32 | Dtype::F64))?;
-    let (ours, theirs) = match data {
-        Some(data) => (data.baseline.clone(), data.candidate.clone()),
-        None => {
-            let (baseline, candidate) = both.records()?;
-            let ends = |values: [&Statistic; 2]| values.into_iter().filter_map(Statistic::as_f64).collect();
-            (ends([&baseline.max, &baseline.min]), ends([&candidate.max, &candidate.min]))
-        }
+    if let Some(data) = data {
+        return narrower(wide, &data.baseline, &data.candidate);
+    }
+    let (baseline, candidate) = both.records()?;
+    let ends = |record: &TensorRecord| -> Vec<f64> {
+        [&record.max, &record.min].into_iter().filter_map(Statistic::as_f64).collect()
     };
+    narrower(wide, &ends(baseline), &ends(candidate))
+}
+
+/// The type narrower than `wide` that holds every number of the candidate exactly, and not those of the baseline.
+fn narrower(wide: Dtype, baseline: &[f64], candidate: &[f64]) -> Option<Dtype> {
     let types = [Dtype::F16, Dtype::BF16, Dtype::F32];
     types.into_iter().filter(|dtype| *dtype != wide).find(|dtype| {
-        let telling = |values: &Vec<f64>| values.iter().any(|value| !holds(*dtype, *value));
-        !theirs.is_empty() && telling(&ours) && !telling(&theirs) && theirs.iter().any(|value| is_uncommon(*value))
+        let holds_all = |values: &[f64]| values.iter().all(|value| holds(*dtype, *value));
+        let is_uncommon = || candidate.iter().any(|value| is_uncommon(*value));
+        !candidate.is_empty() && !holds_all(baseline) && holds_all(candidate) && is_uncommon()
     })
 }
 
 /// Whether a type holds a number exactly.
 fn holds(dtype: Dtype, value: f64) -> bool {
-    let stored = match dtype {
+    let (digits, normal) = match dtype {
+        Dtype::F16 => (f16::MANTISSA_DIGITS, f16::MIN_POSITIVE.to_f64()..=f16::MAX.to_f64()),
+        Dtype::BF16 => (bf16::MANTISSA_DIGITS, bf16::MIN_POSITIVE.to_f64()..=bf16::MAX.to_f64()),
+        _ => (f32::MANTISSA_DIGITS, f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)),
+    };
+    if normal.contains(&value.abs()) {
+        return value.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - digits;
+    }
+    rounded(dtype, value).total_cmp(&value).is_eq()
+}
+
+/// The number of a type that is nearest.
+fn rounded(dtype: Dtype, value: f64) -> f64 {
+    match dtype {
         Dtype::F16 => f16::from_f64(value).to_f64(),
         Dtype::BF16 => bf16::from_f64(value).to_f64(),
         #[allow(clippy::cast_possible_truncation, reason = "rounding is what is asked for")]
         _ => f64::from(value as f32),
-    };
-    stored.total_cmp(&value).is_eq()
+    }
 }
 
 /// A number that is not in every type by its nature, as zeros, halves and small integers are.
@@ -160,6 +177,16 @@ mod tests {
         assert!(holds(Dtype::BF16, 3.015_625));
         assert!(!holds(Dtype::BF16, 3.0156));
         assert!(holds(Dtype::F32, f64::from(0.1_f32)) && !holds(Dtype::F32, 0.1));
+        let edges =
+            [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 65504.0, 65505.0, 1e38, 3.4e38, 1e39, 1e300];
+        let halvings = (0..1100).map(|exponent| 1.5 * 2f64.powi(80 - exponent));
+        for value in edges.into_iter().chain(halvings).flat_map(|value| [value, -value, value * (1.0 + 2f64.powi(-9))])
+        {
+            for dtype in [Dtype::F16, Dtype::BF16, Dtype::F32] {
+                let is_itself = rounded(dtype, value).total_cmp(&value).is_eq();
+                assert_eq!(holds(dtype, value), is_itself, "{value:e} as {dtype}");
+            }
+        }
         assert!(!is_uncommon(0.5) && !is_uncommon(-3.0) && is_uncommon(0.1));
     }
 }
