@@ -41,7 +41,7 @@ pub(crate) trait Real:
     const EPSILON: Self;
     /// Positive infinity.
     const INFINITY: Self;
-    /// Counts as nothing: not a number.
+    /// Not a number.
     const NAN: Self;
     /// 1/1000, rounded to this type.
     const THOUSANDTH: Self;
@@ -270,7 +270,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
 
     /// Takes a strip in that is the same on both sides, to the bit; a length that is no multiple of `N` may only come
     /// last. `false` where a value may not be finite: the strip then has to be [taken](Self::take) as any other.
-    pub(crate) fn take_equal(&mut self, arch: Arch, values: &[T]) -> bool {
+    pub(crate) fn take_equal<R: Stored<Real = T>>(&mut self, arch: Arch, values: &[R]) -> bool {
         arch.dispatch(TakeEqual { values, lanes: self })
     }
 
@@ -314,7 +314,8 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         } else {
             lanes.convert::<R, S, ZEROS, MASKED>(simd, baseline, candidate, one);
         }
-        let rest = [padded(simd, baseline_rest), padded(simd, candidate_rest)];
+        // What is no number is masked everywhere.
+        let rest = [baseline_rest, candidate_rest].map(|rest| padded(simd, rest, T::NAN));
         let len = baseline_rest.len();
         let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY.bits())
             && !R::may_mislead(baseline.as_flattened(), grown(&lanes.sum_sq_baseline, &self.sum_sq_baseline))
@@ -445,10 +446,10 @@ fn multiply_add<T: Real, S: Simd>(a: f64, b: f64, sum: f64) -> f64 {
     if !S::IS_SCALAR && T::IS_EXACT_IN_PRODUCTS { a.mul_add(b, sum) } else { sum + a * b }
 }
 
-/// The numbers of `rest`, filled up with what is masked everywhere: NaN.
+/// The numbers of `rest`, filled up with what counts as nothing.
 #[inline(always)]
-fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R]) -> [R::Real; N] {
-    let mut lanes = [R::Real::NAN; N];
+fn padded<R: Stored, S: Simd, const N: usize>(simd: S, rest: &[R], nothing: R::Real) -> [R::Real; N] {
+    let mut lanes = [nothing; N];
     for (to, from) in lanes.iter_mut().zip(rest) {
         [*to] = R::numbers::<S, true, 1>(simd, &[*from]);
     }
@@ -486,30 +487,31 @@ fn count<const N: usize>(lanes: &[u32; N]) -> u64 {
 }
 
 /// One strip that is the same on both sides: nothing but squares to sum up, the same for all three products.
-struct TakeEqual<'a, T: Real, const N: usize> {
-    values: &'a [T],
-    lanes: &'a mut Lanes<T, N>,
+struct TakeEqual<'a, R: Stored, const N: usize> {
+    values: &'a [R],
+    lanes: &'a mut Lanes<R::Real, N>,
 }
 
-impl<T: Real, const N: usize> WithSimd for TakeEqual<'_, T, N> {
+impl<R: Stored, const N: usize> WithSimd for TakeEqual<'_, R, N> {
     type Output = bool;
 
     #[inline(always)]
     #[allow(clippy::indexing_slicing, reason = "one index below N for arrays of N, or no vector code comes of it")]
-    fn with_simd<S: Simd>(self, _: S) -> bool {
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
         let Lanes { mut dot, mut sum_sq_baseline, mut sum_sq_candidate, .. } = *self.lanes;
-        let (whole, rest) = self.values.as_chunks::<SUM_LANES>();
-        let mut last = [T::ZERO; SUM_LANES];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        for values in whole.iter().chain(std::iter::once(&last)) {
+        let mut take = |values: [R::Real; SUM_LANES]| {
             for i in 0..SUM_LANES {
                 let value = values[i].wide();
-                dot[i] = multiply_add::<T, S>(value, value, dot[i]);
-                sum_sq_baseline[i] = multiply_add::<T, S>(value, value, sum_sq_baseline[i]);
-                sum_sq_candidate[i] = multiply_add::<T, S>(value, value, sum_sq_candidate[i]);
+                dot[i] = multiply_add::<R::Real, S>(value, value, dot[i]);
+                sum_sq_baseline[i] = multiply_add::<R::Real, S>(value, value, sum_sq_baseline[i]);
+                sum_sq_candidate[i] = multiply_add::<R::Real, S>(value, value, sum_sq_candidate[i]);
             }
-        }
-        let are_finite = dot.iter().all(|sum| sum.is_finite());
+        };
+        let (whole, rest) = self.values.as_chunks::<SUM_LANES>();
+        whole.iter().for_each(|values| take(R::numbers::<S, false, SUM_LANES>(simd, values)));
+        take(padded(simd, rest, R::Real::ZERO));
+        let are_finite =
+            dot.iter().all(|sum| sum.is_finite()) && !R::may_mislead(self.values, grown(&dot, &self.lanes.dot));
         if are_finite {
             *self.lanes = Lanes { dot, sum_sq_baseline, sum_sq_candidate, ..*self.lanes };
         }

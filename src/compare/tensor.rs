@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::convert;
 use super::detail::{Detail, Largest};
-use super::kernel::{Lanes, Sums};
+use super::kernel::{Lanes, Stored, Sums};
 use super::sample::{Runs, Sample};
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
@@ -371,6 +371,13 @@ trait Scheme {
 /// Two floating-point types whose values all fit `f32`.
 struct Narrow(Lanes<f32, NARROW>);
 
+impl Narrow {
+    /// Takes a strip in; `false` where a value may not be finite.
+    fn strip<R: Stored<Real = f32>>(&mut self, arch: Arch, baseline: &[R], candidate: &[R], is_equal: bool) -> bool {
+        is_equal && self.0.take_equal(arch, baseline) || self.0.take(arch, baseline, candidate)
+    }
+}
+
 impl Scheme for Narrow {
     fn new() -> Self {
         Self(Lanes::new())
@@ -379,16 +386,14 @@ impl Scheme for Narrow {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [left, right] = &mut *room.narrow;
         let is_equal = strip.are_equal();
-        let is_finite = if is_equal {
-            let b = narrow_values(arch, strip.baseline, left);
-            self.0.take_equal(arch, b) || self.0.take(arch, b, b)
-        } else if let Some((b, c)) = strip.as_stored::<bf16>(Dtype::BF16) {
-            self.0.take(arch, b, c)
+        let is_finite = if let Some((b, c)) = strip.as_stored::<bf16>(Dtype::BF16) {
+            self.strip(arch, b, c, is_equal)
         } else if let Some((b, c)) = strip.as_stored::<f16>(Dtype::F16) {
-            self.0.take(arch, b, c)
+            self.strip(arch, b, c, is_equal)
         } else {
             let b = narrow_values(arch, strip.baseline, left);
-            self.0.take(arch, b, narrow_values(arch, strip.candidate, right))
+            let c = if is_equal { b } else { narrow_values(arch, strip.candidate, right) };
+            self.strip(arch, b, c, is_equal)
         };
         if !is_finite {
             let b = narrow_values(arch, strip.baseline, left);

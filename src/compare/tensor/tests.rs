@@ -360,8 +360,17 @@ fn a_strip_that_is_the_same_gives_the_bits_of_any_other() {
     let elements = 3 * super::STRIP + 13;
     let values: Vec<f32> = (0..elements).map(|i| (i * 7919 % 2003) as f32 - 1001.0).collect();
     // In another type the same values are other bytes, which hides that they are the same.
-    let (narrow, b) = (f16s(&values), f32s(&values));
-    assert_eq!(bits(&compare(&b, &b).expect("readable")), bits(&compare(&narrow, &b).expect("readable")));
+    let small: Vec<f32> = values.iter().map(|value| value % 128.0).collect();
+    let types = [(f16s(&values), f32s(&values)), (bf16s(&small), f32s(&small))];
+    for arch in instruction_sets() {
+        for (narrow, b) in &types {
+            let hidden = bits(&compare_on(arch, narrow, b).expect("readable"));
+            for side in [narrow, b] {
+                assert_eq!(bits(&compare_on(arch, side, side).expect("readable")), hidden, "{arch:?} {}", side.dtype);
+            }
+        }
+    }
+    let b = f32s(&values);
     let wide: Vec<f64> = values.iter().map(|value| f64::from(*value)).collect();
     let wide = tensor(Dtype::F64, bytemuck::cast_slice(&wide));
     assert_eq!(bits(&compare(&wide, &wide).expect("readable")), bits(&compare(&wide, &b).expect("readable")));
@@ -409,7 +418,7 @@ fn one_half_that_is_not_finite_is_found_anywhere_among_small_and_large_ones() {
         for (place, value) in [(3, f32::INFINITY), (super::STRIP - 1, f32::NEG_INFINITY), (elements - 1, f32::NAN)] {
             let mut other = plain.clone();
             other[place] = value;
-            for (b, c) in [(&plain, &other), (&other, &plain)] {
+            for (b, c) in [(&plain, &other), (&other, &plain), (&other, &other)] {
                 let halves = compare_on(arch, &f16s(b), &f16s(c)).expect("readable");
                 let numbers = compare_on(arch, &f32s(b), &f32s(c)).expect("readable");
                 assert_eq!(bits(&halves), bits(&numbers), "{arch:?} {scale} {place}");
