@@ -23,16 +23,18 @@ fn is_fresh(name: &str, wanted: &str) {
     assert!(found == wanted, "docs/{name} is stale: run `UPDATE_DOCS=1 cargo test --test docs`");
 }
 
-/// A message without its places for facts.
+/// A message without its places for facts, of many where it counts something.
 fn plain(template: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
         let is_value = after.starts_with('{');
-        let (_, behind) = after.split_once(if is_value { "}}" } else { "%}" }).unwrap_or(("", ""));
-        if is_value {
-            text.push('…');
+        let (inside, behind) = after.split_once(if is_value { "}}" } else { "%}" }).unwrap_or(("", ""));
+        match inside.split_once("| pluralize") {
+            Some((_, endings)) => text.push_str(endings.rsplit('\'').nth(1).unwrap_or("s")),
+            None if is_value => text.push('…'),
+            None => {}
         }
         rest = behind;
     }

@@ -18,6 +18,7 @@ use minijinja::value::{Kwargs, Serde, ValueKind};
 use minijinja::{
     AutoEscape, Environment, Error as TemplateError, ErrorKind as TemplateErrorKind, State, UndefinedBehavior, Value,
 };
+use minijinja_contrib::filters::pluralize;
 
 use super::escape::{self, Target};
 use super::messages::{self, Language, short};
@@ -53,6 +54,9 @@ impl Writer {
         environment
             .set_formatter(move |out, _, value| out.write_str(&shown(value, target)?).map_err(TemplateError::from));
         environment.add_filter("number", |value: &Value| number(value));
+        environment.add_filter("pluralize", |count: &Value, singular: Option<Value>, plural: Option<Value>| {
+            pluralize(count, singular, plural).map(|ending| word(&ending.to_string()))
+        });
         environment.add_filter("percent", |value: &Value| percent(value));
         environment.add_filter("prose", move |text: &str| safe(escape::prose(text, target)));
         environment.add_filter("cell", move |value: &Value| shown(value, target).map(|text| safe(escape::cell(&text))));
@@ -60,9 +64,7 @@ impl Writer {
         environment.add_function("t", move |state: &State, key: &str, arguments: Kwargs| {
             phrase(state, key, &arguments, language)
         });
-        environment.add_function("word", |text: &str| {
-            safe(text.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == '-').collect())
-        });
+        environment.add_function("word", word);
         Self { environment, language, target }
     }
 
@@ -197,6 +199,11 @@ pub(crate) fn safe(text: String) -> Value {
     Value::from_safe_string(text)
 }
 
+/// The letters of a word that stands as it is.
+fn word(text: &str) -> Value {
+    safe(text.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == '-').collect())
+}
+
 fn shown(value: &Value, target: Target) -> Result<String, TemplateError> {
     Ok(match value.kind() {
         ValueKind::Undefined => return Err(TemplateError::from(TemplateErrorKind::UndefinedError)),
@@ -240,4 +247,23 @@ fn number(value: &Value) -> Value {
 /// A ratio as a percentage.
 fn percent(value: &Value) -> Value {
     f64::try_from(value.clone()).map_or_else(|_| value.clone(), |ratio| safe(format!("{} %", short(ratio * 100.0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use minijinja::context;
+
+    use super::*;
+
+    #[test]
+    fn nouns_and_verbs_agree_with_their_counts() {
+        for target in [Target::Plain, Target::Markdown, Target::Html] {
+            let writer = Writer::new(Language::En, target);
+            let phrase = |key: &str, context: Value| writer.phrase(key, &context).expect("a phrase");
+            assert_eq!(phrase("compared_loss", context! { units => 1, steps => 1 }), "1 curve, 1 step");
+            assert_eq!(phrase("compared_loss", context! { units => 3, steps => 120 }), "3 curves, 120 steps");
+            assert_eq!(phrase("spread", context! { count => 1 }), "1 value after it differs too");
+            assert_eq!(phrase("spread", context! { count => 6 }), "6 values after it differ too");
+        }
+    }
 }
