@@ -151,12 +151,13 @@ impl Data {
     pub(super) fn is_function_of(&self, input: &[f64]) -> bool {
         /// Fewer neighbours say nothing.
         const FEWEST_NEIGHBOURS: usize = 64;
-        /// More are not needed, and take long to sort; of larger tensors every so many elements are taken.
+        /// More are not needed, and take long to sort; of larger tensors every so many elements are taken, an odd number,
+        /// so that each column has its turn.
         const MOST_NEIGHBOURS: usize = 1 << 16;
         if input.len() != self.baseline.len() || input.len() < FEWEST_NEIGHBOURS {
             return false;
         }
-        let every = input.len().div_ceil(MOST_NEIGHBOURS);
+        let every = input.len().div_ceil(MOST_NEIGHBOURS) | 1;
         let mut errors: Vec<(f64, f64)> =
             input.iter().copied().zip(self.pairs()).step_by(every).map(|(x, (b, c))| (x, c - b)).collect();
         errors.sort_by(|a, b| a.0.total_cmp(&b.0));
