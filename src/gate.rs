@@ -111,7 +111,7 @@ pub struct Shared<'a> {
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let (fetcher, kept) = (Fetcher::default(), Kept::default());
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &kept };
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &kept, about: &[] };
     let judged = run_by(request, &surroundings, &Book::default(), progress)?;
     Ok(kept.into_outcome(judged))
 }
@@ -125,6 +125,8 @@ pub struct Surroundings<'a> {
     pub manifest: Option<&'a Manifest>,
     /// Takes lines of operations and tables.
     pub sink: &'a dyn Sink,
+    /// What is known of the inputs before the run; it counts as any finding.
+    pub about: &'a [Finding],
 }
 
 /// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `book` to say
@@ -142,7 +144,8 @@ pub fn run_by(
     let sides = Sides::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
     let mut verdicts = Vec::new();
-    let general = settle(general_findings(request, &sides), &request.policy);
+    let about = surroundings.about.iter().cloned();
+    let general = settle(about.chain(general_findings(request, &sides)).collect(), &request.policy);
     if !general.findings.is_empty() {
         verdicts.push(verdict_of(&general.findings));
     }

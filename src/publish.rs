@@ -12,9 +12,9 @@
 //! rendered again, and refused where its commit is not the head commit.
 
 pub mod attach;
-pub mod base;
 pub mod call;
 mod check;
+pub mod checkout;
 pub mod client;
 pub mod command;
 pub mod comment;
@@ -30,6 +30,8 @@ pub mod retry;
 pub mod session;
 pub mod status;
 mod sticky;
+pub mod target;
+pub mod trust;
 pub mod watch;
 pub mod webhook;
 

@@ -143,6 +143,18 @@ pub struct Source {
     /// `owner/name`, or a project's number; empty where it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub repository: String,
+    /// The tip of the branch that a stranger's change goes to: policy, limits, waivers and templates were read there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+}
+
+/// The tip of the branch that a change goes to, as the forge gave it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// The branch.
+    pub branch: String,
+    /// Its newest commit when the run began.
+    pub commit: String,
 }
 
 /// One of the two runs.

@@ -8,7 +8,11 @@ use precision_gate::exit;
 use precision_gate::fetch::{Digest, Environment, Fetcher, Location, Trust};
 use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
 use precision_gate::gate::baseline::promote::{Promotion, old_against_new, promote};
-use precision_gate::gate::baseline::{self, lock::Lock, verify};
+use precision_gate::gate::baseline::{
+    self,
+    lock::{Lock, Pin},
+    verify,
+};
 use precision_gate::gate::loss::band_file;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
@@ -318,13 +322,20 @@ pub(crate) fn find(
     let lock = Lock::read(&root.join(baseline::LOCK))?;
     let branch = branch.or_else(|| environment.first(&BRANCHES)).unwrap_or_default();
     let Some(pin) = lock.find(branch, name) else { return Ok(None) };
-    let (manifest, digest): (_, Digest) = Manifest::read(&root.join(&pin.manifest))?;
-    if digest != pin.digest {
-        let error =
-            Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline::LOCK));
-        return Err(error.with_help("promote the baseline again, so that manifest and pin change together"));
+    as_pinned(pin, Manifest::read(&root.join(&pin.manifest))?).map(Some)
+}
+
+/// The manifest, where it is the one that `pin` means.
+///
+/// # Errors
+/// `Policy` where it changed since it was pinned.
+pub(crate) fn as_pinned(pin: &Pin, (manifest, digest): (Manifest, Digest)) -> Result<Manifest> {
+    if digest == pin.digest {
+        return Ok(manifest);
     }
-    Ok(Some(manifest))
+    let error =
+        Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline::LOCK));
+    Err(error.with_help("promote the baseline again, so that manifest and pin change together"))
 }
 
 /// `WHAT=VERSION`

@@ -13,20 +13,21 @@ use super::{LossArgs, NoiseArgs, SelftestArgs, judge, show};
 /// `precision-gate loss`
 pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
     let common = &args.pair.common;
-    let mut policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
-    policy.loss.mode = args.mode.unwrap_or(policy.loss.mode);
-    policy.loss.preset = args.preset.or(policy.loss.preset);
-    if !args.noise.is_empty() {
-        policy.loss.noise.0.clone_from(&args.noise);
-    }
-    let request = Request {
-        baseline: args.pair.baseline.clone(),
-        candidate: args.pair.candidate.clone(),
-        checks: vec![CheckId::Loss],
-        policy,
-        matching: Matching::default(),
-    };
-    judge::judge(common, &request)
+    let case = judge::case(common, |mut policy| {
+        policy.loss.mode = args.mode.unwrap_or(policy.loss.mode);
+        policy.loss.preset = args.preset.or(policy.loss.preset);
+        if !args.noise.is_empty() {
+            policy.loss.noise.0.clone_from(&args.noise);
+        }
+        Request {
+            baseline: args.pair.baseline.clone(),
+            candidate: args.pair.candidate.clone(),
+            checks: vec![CheckId::Loss],
+            policy,
+            matching: Matching::default(),
+        }
+    })?;
+    judge::judge(common, &case)
 }
 
 /// `precision-gate noise`

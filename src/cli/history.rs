@@ -60,7 +60,7 @@ pub(crate) struct Recording<'a> {
 }
 
 impl<'a> Recording<'a> {
-    /// The history that flags or the policy name. A fork's job has no credentials for the policy's.
+    /// The history that flags or the policy name. A stranger's change neither reads nor writes one.
     pub(crate) fn of(
         flags: &'a HistoryFlags,
         policy: &'a Policy,
@@ -68,7 +68,7 @@ impl<'a> Recording<'a> {
         fetching: &FetchArgs,
     ) -> Option<Self> {
         let policy = &policy.history;
-        let named = policy.location.as_deref().filter(|_| !flags.no_history && !place.from_fork);
+        let named = policy.location.as_deref().filter(|_| !flags.no_history);
         let location = flags.history.as_deref().or(named)?;
         Some(Self { flags, policy, location, place, fetcher: fetching.fetcher() })
     }
@@ -76,7 +76,7 @@ impl<'a> Recording<'a> {
     /// Whether the run adds a record. That of a pull request judges code which is not merged, and is no part of a suite's
     /// history unless the command line says so.
     fn writes(&self) -> bool {
-        self.flags.history.is_some() || self.place.base_commit.is_empty()
+        self.flags.history.is_some() || !self.place.is_change()
     }
 
     /// Puts what the history says into the result, its trend's findings too, and adds the run to it. A history that cannot
@@ -120,7 +120,7 @@ impl<'a> Recording<'a> {
         let mut summary = summarise(location, &reading.records, current, self.policy.alert_after);
         summary.unread = reading.damaged.iter().map(ToString::to_string).collect();
         summary.commits = summary.since.as_ref().and_then(|since| {
-            let root = if self.place.root.is_empty() { "." } else { &self.place.root };
+            let root = if self.place.workspace.is_empty() { "." } else { &self.place.workspace };
             let green = &since.green.as_ref()?.commit;
             let (total, list) = commits_between(Path::new(root), green, &since.red.commit, MOST_COMMITS)?;
             let list = list.into_iter().map(|(id, subject)| Commit { id, subject }).collect();

@@ -5,20 +5,19 @@ use std::path::{Path, PathBuf};
 use precision_gate::compare::book::{Book, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Digest;
-use precision_gate::gate::baseline::manifest::Manifest;
-use precision_gate::gate::baseline::{SCHEME, job};
+use precision_gate::gate::baseline::job;
 use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
 use precision_gate::report::folder::Folder;
-use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, Judged};
 use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
+use super::publish::{self, Case, PublishFlags, trusted};
 use super::quick::{self, QuickArgs};
-use super::{CommonArgs, CompareArgs, PairArgs, baseline, fetching, progress, show, tools};
+use super::{CommonArgs, CompareArgs, PairArgs, fetching, progress, show, tools};
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
@@ -40,25 +39,32 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
 }
 
 fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
-    let request = Request {
+    let case = case(&args.common, |policy| Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
         checks: checks.to_vec(),
-        policy: policy(args.common.config.as_deref(), args.common.today.as_deref())?,
+        policy,
         matching,
-    };
-    look(&args.common, &request, quick)
+    })?;
+    look(&args.common, &case, quick)
+}
+
+/// What a command that posts nothing judges: the request that `request` makes of the policy that counts.
+pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Request) -> Result<Case> {
+    let trusted = trusted(common, &PublishFlags::default(), &publish::Surroundings::of_process(), false)?;
+    let request = request(trusted.policy.clone());
+    trusted.case(request)
 }
 
 /// Judges what the arguments select, or measures a part of it.
-fn look(common: &CommonArgs, request: &Request, quick: &QuickArgs) -> Result<u8> {
+fn look(common: &CommonArgs, case: &Case, quick: &QuickArgs) -> Result<u8> {
     let selection = quick.selection()?;
     match quick.part()? {
         Some(part) => {
-            let (request, _) = prepare(common, request)?;
-            quick::measure(common, &request, selection, part)
+            prepare(common, &case.request)?;
+            quick::measure(common, &case.request, selection, part)
         }
-        None => judge_selected(common, request, selection),
+        None => judge_selected(common, case, selection),
     }
 }
 
@@ -95,19 +101,14 @@ fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| Error::io(path.display().to_string(), &error))
 }
 
-/// The templates that flags or the policy name.
-pub(crate) fn templates(common: &CommonArgs, policy: &Policy) -> Result<Templates> {
-    show::templates(common.documents.templates.as_deref().or(policy.templates.as_deref()))
-}
-
 /// Runs the gate and writes, shows and answers what it found.
-pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
-    judge_selected(common, request, Selection::default())
+pub(crate) fn judge(common: &CommonArgs, case: &Case) -> Result<u8> {
+    judge_selected(common, case, Selection::default())
 }
 
-fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) -> Result<u8> {
+fn judge_selected(common: &CommonArgs, case: &Case, selection: Selection) -> Result<u8> {
     let book = Book::new(selection);
-    judge_by(common, request, |request, from, progress| gate::run_by(request, from, &book, progress))
+    judge_by(common, case, |request, from, progress| gate::run_by(request, from, &book, progress))
 }
 
 /// What was written and shown, and what the command ends with.
@@ -116,47 +117,43 @@ pub(crate) struct Evaluated {
     pub(crate) code: u8,
 }
 
-/// Sees to both sides and the threads; the request comes back with its baseline's location, and its manifest where the
-/// baseline has a name.
-pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<(Request, Option<Manifest>)> {
+/// Sees to both sides and the threads.
+pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
     if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
         return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
     }
-    let (location, manifest) = named_baseline(request)?;
-    let request = Request { baseline: location, ..request.clone() };
     let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
     if let Some(threads) = common.threads.or(threads) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
     }
-    Ok((request, manifest))
+    Ok(())
 }
 
 /// Writes, shows and answers what `run` finds.
 pub(crate) fn judge_by(
     common: &CommonArgs,
-    request: &Request,
+    case: &Case,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
 ) -> Result<u8> {
-    let templates = templates(common, &request.policy)?;
-    evaluate(common, request, &templates, run, |_, _| {}).map(|judged| judged.code)
+    evaluate(common, case, run, |_, _| {}).map(|judged| judged.code)
 }
 
 /// Writes and shows what `run` finds, once `complete` has said what judging does not know: the commit, earlier runs.
 pub(crate) fn evaluate(
     common: &CommonArgs,
-    request: &Request,
-    templates: &Templates,
+    case: &Case,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
     complete: impl FnOnce(&mut Judged, &Surroundings<'_>),
 ) -> Result<Evaluated> {
-    let (request, manifest) = prepare(common, request)?;
+    let Case { request, manifest, about, templates, .. } = case;
+    prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
     let folder = Folder::new(&common.out, common.xlsx);
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder };
-    let mut judged = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder, about };
+    let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
     let Judged { mut result, required_unread, .. } = judged;
@@ -164,7 +161,7 @@ pub(crate) fn evaluate(
         out: &common.out,
         language: documents.lang,
         templates,
-        source_root: source_root(common, &request),
+        source_root: source_root(common, request),
     };
     report::write::all(&mut result, folder, &options)?;
     show::summary(&result, &common.out, documents)?;
@@ -183,14 +180,6 @@ pub(crate) fn evaluate(
 /// The folder whose lines findings point at.
 pub(crate) fn source_root<'a>(common: &'a CommonArgs, request: &'a Request) -> Option<&'a Path> {
     common.documents.source_root.as_deref().or(request.policy.source_root.as_deref())
-}
-
-/// The location of a baseline that is named as `baseline:NAME`, with its manifest; other locations as they are.
-fn named_baseline(request: &Request) -> Result<(String, Option<Manifest>)> {
-    let Some(name) = request.baseline.strip_prefix(SCHEME) else { return Ok((request.baseline.clone(), None)) };
-    let manifest = baseline::find(Path::new("."), name, None, &fetching::environment())?;
-    let location = manifest.as_ref().map_or_else(|| request.baseline.clone(), |manifest| manifest.location.clone());
-    Ok((location, manifest))
 }
 
 /// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::{Args, ValueEnum};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::fetch::writable::origin_of;
 use precision_gate::publish::forge::ForgeKind;
 
 use super::publish::Surroundings;
@@ -142,8 +142,7 @@ fn forge_of(root: &Path) -> Option<PipelineForge> {
         Some(ForgeKind::Gitlab) => return Some(PipelineForge::Gitlab),
         _ => {}
     }
-    let asked = Command::new("git").arg("-C").arg(root).args(["remote", "get-url", "origin"]).output().ok()?;
-    let remote = String::from_utf8_lossy(&asked.stdout).to_ascii_lowercase();
+    let remote = origin_of(root)?.to_ascii_lowercase();
     match (remote.contains("github"), remote.contains("gitlab")) {
         (true, false) => Some(PipelineForge::Github),
         (false, true) => Some(PipelineForge::Gitlab),

@@ -15,11 +15,11 @@ use precision_gate::publish::forge::ForgeKind;
 pub(crate) use open::{Publishing, settings};
 pub(crate) use result::{PublishArgs, publish};
 pub(crate) use runner::{Told, tell_runner};
-pub(crate) use trusted::{Trusted, trusted};
+pub(crate) use trusted::{Case, Trusted, trusted};
 
 /// Where and how to publish. The token comes from the environment only: `INPUT_TOKEN`, `PRECISION_GATE_TOKEN`, or the
 /// forge's own (`GITHUB_TOKEN`, `GITLAB_TOKEN` ...).
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Publishing")]
 pub(crate) struct PublishFlags {
     /// The forge [default: the one that runs the job]
@@ -112,12 +112,20 @@ impl Surroundings {
         if let Some(repository) = &flags.repo {
             place.repository.clone_from(repository);
         }
-        if let Some(number) = flags.number {
+        if let Some(number) = flags.number
+            && place.target != event::Target::Pull(number)
+        {
+            // The event tells nothing of another pull request: the forge is asked for its head, its target and its origin.
             place.target = event::Target::Pull(number);
+            place.target_branch.clear();
+            place.commit.clear();
+            place.pipeline = None;
+            place.doubt();
         }
         if let Some(commit) = flags.sha.as_ref().filter(|commit| **commit != place.commit) {
             place.commit.clone_from(commit);
             place.pipeline = None;
+            place.doubt();
         }
         self
     }

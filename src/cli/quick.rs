@@ -182,11 +182,15 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
         File::open(path).map(|file| (name.clone(), BufReader::new(file))).map_err(|error| Error::io(name, &error))
     };
     let parts = Parts::read(args.parts.iter().map(open).collect::<Result<Vec<_>>>()?)?;
-    let policy = judge::policy(args.common.config.as_deref(), args.common.today.as_deref())?;
-    let mut request = parts.request(policy);
-    request.baseline = args.baseline.unwrap_or(request.baseline);
-    request.candidate = args.candidate.unwrap_or(request.candidate);
-    judge::judge_by(&args.common, &request, |request, from, progress| parts.judge(request, from, progress))
+    let case = judge::case(&args.common, |policy| {
+        let request = parts.request(policy);
+        Request {
+            baseline: args.baseline.clone().unwrap_or(request.baseline),
+            candidate: args.candidate.clone().unwrap_or(request.candidate),
+            ..request
+        }
+    })?;
+    judge::judge_by(&args.common, &case, |request, from, progress| parts.judge(request, from, progress))
 }
 
 #[cfg(test)]

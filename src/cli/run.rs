@@ -10,11 +10,12 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::publish::Story;
 use precision_gate::publish::event::Place;
+use precision_gate::publish::trust::{Input, Taken, taken};
 use precision_gate::report::{Judged, Source};
 use precision_gate::verdict::Profile;
 
 use super::history::{HistoryFlags, Recording};
-use super::publish::{self, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
+use super::publish::{self, Case, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
 use super::quick::{self, QuickArgs};
 use super::{CommonArgs, judge};
 
@@ -72,9 +73,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 /// Measures one part of a run; the job that merges the parts judges and tells.
 fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Result<u8> {
     let trusted = publish::trusted(&args.common, &args.publishing, surroundings, false)?;
-    let request = request(args, trusted.policy);
-    let (request, _) = judge::prepare(&args.common, &request)?;
-    quick::measure(&args.common, &request, args.quick.selection()?, part)
+    let request = request(args, trusted.policy.clone());
+    let case = trusted.case(request)?;
+    judge::prepare(&args.common, &case.request)?;
+    quick::measure(&args.common, &case.request, args.quick.selection()?, part)
 }
 
 fn judge_and_tell(
@@ -83,26 +85,27 @@ fn judge_and_tell(
     trusted: Trusted,
     publishing: &mut Publishing<'_>,
 ) -> Result<u8> {
-    let Trusted { policy, templates, notes } = trusted;
-    let request = request(args, policy);
+    let request = request(args, trusted.policy.clone());
+    let case = trusted.case(request)?;
     let book = Book::new(args.quick.selection()?);
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         gate::run_by(request, from, &book, progress)
     };
     let mut warnings = Vec::new();
     let complete = |judged: &mut Judged, from: &gate::Surroundings<'_>| {
-        judged.result.source = source(&surroundings.place);
-        let (policy, place) = (&request.policy, &surroundings.place);
-        if let Some(recording) = Recording::of(&args.history, policy, place, &args.common.fetching) {
+        judged.result.source = source(&surroundings.place, &case);
+        let (policy, place) = (&case.request.policy, &surroundings.place);
+        let recording = Recording::of(&args.history, policy, place, &args.common.fetching);
+        if let Some(recording) = recording.filter(|_| taken(case.standing, Input::History) != Taken::Nowhere) {
             warnings = recording.complete(judged, policy, from.manifest);
         }
     };
-    let judged = judge::evaluate(&args.common, &request, &templates, look, complete)?;
+    let judged = judge::evaluate(&args.common, &case, look, complete)?;
     warnings.into_iter().for_each(|warning| publishing.warn(warning));
     let result = &judged.result;
-    let source_root: Option<&Path> = judge::source_root(&args.common, &request);
+    let source_root: Option<&Path> = judge::source_root(&args.common, &case.request);
     let (language, out) = (args.common.documents.lang, args.common.out.as_path());
-    let (templates, notes) = (&templates, notes.as_slice());
+    let (templates, notes) = (&case.templates, case.notes.as_slice());
     tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;
     publishing.finish(&Story { result, templates, notes, source_root })?;
     Ok(judged.code)
@@ -124,7 +127,8 @@ fn request(args: &RunArgs, mut policy: Policy) -> Request {
 }
 
 /// The commit that the result is of.
-fn source(place: &Place) -> Option<Source> {
-    let known = !place.commit.is_empty();
-    known.then(|| Source { commit: place.commit.clone(), repository: place.repository.clone() })
+fn source(place: &Place, case: &Case) -> Option<Source> {
+    let commit = if place.commit.is_empty() { &case.head } else { &place.commit };
+    let known = !commit.is_empty();
+    known.then(|| Source { commit: commit.clone(), repository: place.repository.clone(), target: case.target.clone() })
 }

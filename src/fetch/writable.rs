@@ -8,7 +8,7 @@ mod bucket;
 mod folder;
 mod git;
 
-pub use git::commits_between;
+pub use git::{commits_between, origin_of};
 
 pub(super) use branch::Branch;
 pub(super) use bucket::Prefix;

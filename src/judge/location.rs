@@ -24,8 +24,12 @@ pub const OLD: Rule = Rule::new(CheckId::Artifacts, "baseline-old", Severity::Wa
 /// Code, data, weights or configuration moved since the baseline was recorded.
 pub const MOVED: Rule = Rule::new(CheckId::Artifacts, "baseline-moved", Severity::Warn);
 
+/// What a stranger's change is judged against is part of that change.
+pub const IN_CHANGE: Rule = Rule::new(CheckId::Artifacts, "input-in-change", Severity::Incomplete);
+
 /// All of them.
-pub const RULES: &[&Rule] = &[&MISSING, &REFUSED, &ORIGIN, &EXPIRING, &UNPROVED, &CHANGED, &UNVERIFIED, &OLD, &MOVED];
+pub const RULES: &[&Rule] =
+    &[&MISSING, &REFUSED, &ORIGIN, &EXPIRING, &UNPROVED, &CHANGED, &UNVERIFIED, &OLD, &MOVED, &IN_CHANGE];
 
 /// Days before a forge deletes a baseline that deserve a warning.
 const EXPIRES_SOON: i32 = 14;

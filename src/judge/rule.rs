@@ -56,8 +56,11 @@ pub mod policy {
     /// A selector fits nothing.
     pub const SELECTOR_UNUSED: Rule = Rule::new(CheckId::Policy, "selector-unused", Severity::Warn);
 
+    /// The target branch's policy cannot be read by a job that has no token of its repository.
+    pub const UNREAD: Rule = Rule::new(CheckId::Policy, "policy-unread", Severity::Incomplete);
+
     /// All of them.
-    pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &SELECTOR_UNUSED];
+    pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &SELECTOR_UNUSED, &UNREAD];
 }
 
 /// Rules about the runs of a suite over time.

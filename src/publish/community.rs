@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, text, text_of_contents};
+use super::forge::{Comment, Forge, ForgeKind, Pull, entries_of_tree, text, text_of_contents, tip_of_branch, tree};
 use super::status::Report;
+use super::target::{Entry, Folder};
 use crate::verdict::Verdict;
 
 /// Neither says what it takes.
@@ -107,9 +108,29 @@ impl Forge for Community {
         None
     }
 
+    fn repository(&self) -> Call {
+        Call::get("read the repository", self.root.clone())
+    }
+
+    fn branch(&self, name: &str) -> Call {
+        Call::get("read the target branch", format!("{}/branches/{}", self.root, segment(name)))
+    }
+
+    fn read_branch(&self, answer: &Value) -> Option<String> {
+        tip_of_branch(answer)
+    }
+
+    fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
+        tree(&self.root, folder)
+    }
+
+    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)> {
+        entries_of_tree(answer)
+    }
+
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/contents/{}?ref={}", self.root, segments(path), segment(commit));
-        Call::get("read a file of the base commit", path)
+        Call::get("read a file of the repository", path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::forge::ForgeKind;
+use super::trust::Origin;
 
 /// Environment variables by name.
 pub type Environment = BTreeMap<String, String>;
@@ -30,8 +31,14 @@ pub struct Place {
     pub target: Target,
     /// The commit that is judged; empty where it is not known.
     pub commit: String,
-    /// The commit that the pull request starts from, in the target repository; empty outside of pull requests.
-    pub base_commit: String,
+    /// Whose commit it is.
+    pub origin: Origin,
+    /// The pull request that tells the origin where the event does not, and that no comment belongs to: a merge queue's.
+    pub asked: Option<u64>,
+    /// The branch that a change goes to; empty where the event is about none, or does not say.
+    pub target_branch: String,
+    /// The repository's default branch; empty where it is not known.
+    pub default_branch: String,
     /// The job's page.
     pub run_url: String,
     /// Tells this attempt of the job from every other one.
@@ -40,10 +47,23 @@ pub struct Place {
     pub pipeline: Option<u64>,
     /// Why nothing can be written, where that is known beforehand.
     pub read_only: Option<ReadOnly>,
-    /// Whether the commit comes from a fork: its policy and templates do not count.
-    pub from_fork: bool,
-    /// Folder of the checked-out repository; empty where it is not known.
-    pub root: String,
+    /// The job's workspace, with the checked-out repository in it; empty where it is not known.
+    pub workspace: String,
+}
+
+impl Place {
+    /// Whether the job judges a change that is not merged yet.
+    pub fn is_change(&self) -> bool {
+        !self.target_branch.is_empty() || self.origin != Origin::Own
+    }
+
+    /// Notes that a flag names another commit than the event is about: whose it is, the event does not tell. Without a forge
+    /// there is nobody to ask, and nothing to post to.
+    pub fn doubt(&mut self) {
+        if self.origin == Origin::Own && self.forge.is_some() {
+            self.origin = Origin::Unknown;
+        }
+    }
 }
 
 /// The pull requests that a comment belongs to.

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, segment};
 use super::client::Failure;
 use super::status::Report;
+use super::target::{Entry, Folder};
 
 /// A kind of forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
@@ -76,9 +77,11 @@ pub struct Pull {
     pub head: String,
     /// The commit it is compared with; empty where the forge does not say.
     pub base: String,
+    /// The branch it goes to; empty where the forge does not say.
+    pub target: String,
     /// Whether it can still be merged.
     pub open: bool,
-    /// Whether it comes from another repository.
+    /// Whether it comes from another repository, or the forge does not say from which.
     pub from_fork: bool,
 }
 
@@ -147,6 +150,21 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Asks for the repository itself.
+    fn repository(&self) -> Call;
+
+    /// Asks for a branch.
+    fn branch(&self, name: &str) -> Call;
+
+    /// The newest commit of a branch.
+    fn read_branch(&self, answer: &Value) -> Option<String>;
+
+    /// Asks for a page of a folder's entries, from page 1 on.
+    fn entries(&self, folder: &Folder<'_>, page: u32) -> Call;
+
+    /// The entries in such an answer, and whether another page may follow; `None` where it is none, or is cut.
+    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)>;
+
     /// Asks for a file at a commit.
     fn file(&self, path: &str, commit: &str) -> Call;
 
@@ -184,10 +202,43 @@ impl Pull {
             number: answer["number"].as_u64()?,
             head: text(&answer["head"]["sha"]),
             base: text(&answer["base"]["sha"]),
+            target: text(&answer["base"]["ref"]),
             open: answer["state"] == "open" || answer["state"] == "opened",
-            from_fork: answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"],
+            from_fork: !same(&answer["head"]["repo"]["id"], &answer["base"]["repo"]["id"]),
         })
     }
+}
+
+/// Whether two numbers are there and the same: a fork that was deleted has none.
+pub(super) fn same(one: &Value, other: &Value) -> bool {
+    one.is_number() && one == other
+}
+
+/// The newest commit in an answer about a branch, as GitHub and the forges that follow it spell it: Gitea says `id`.
+pub(super) fn tip_of_branch(answer: &Value) -> Option<String> {
+    let commit = &answer["commit"];
+    commit["sha"].as_str().or_else(|| commit["id"].as_str()).map(str::to_owned)
+}
+
+/// The path that asks for a folder's entries where a folder has a digest of its own: GitHub and the forges that follow it.
+pub(super) fn tree(root: &str, folder: &Folder<'_>) -> Call {
+    Call::get("list a folder of the repository", format!("{root}/git/trees/{}", segment(folder.id)))
+}
+
+/// The entries in such an answer; `None` where the forge cut it.
+pub(super) fn entries_of_tree(answer: &Value) -> Option<(Vec<Entry>, bool)> {
+    if answer["truncated"] == true {
+        return None;
+    }
+    let entry = |item: &Value| {
+        Some(Entry {
+            name: item["path"].as_str()?.to_owned(),
+            id: item["sha"].as_str()?.to_owned(),
+            is_folder: item["type"] == "tree",
+        })
+    };
+    let entries: Option<Vec<Entry>> = answer["tree"].as_array()?.iter().map(entry).collect();
+    Some((entries?, false))
 }
 
 /// The file in an answer of the contents API; `None` where it is not one file of UTF-8 text.

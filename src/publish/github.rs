@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, text, text_of_contents};
+use super::forge::{Comment, Forge, ForgeKind, Pull, entries_of_tree, text, text_of_contents, tip_of_branch, tree};
 use super::issue::{Become, Issue, LABEL, Tracker};
 use super::status::{Annotation, Conclusion, Report, State};
+use super::target::{Entry, Folder};
 
 /// Characters of a status's description; a longer one is refused.
 const MOST_DESCRIPTION: usize = 140;
@@ -93,13 +94,13 @@ impl GitHub {
         Call::json("commit the pictures", Method::Post, format!("{}/git/commits", self.root), body)
     }
 
-    /// Asks for a branch's commit.
-    pub fn branch(&self, branch: &str) -> Call {
+    /// Asks for the commit of the branch of pictures.
+    pub fn picture_branch(&self, branch: &str) -> Call {
         Call::get("find the branch of pictures", format!("{}/git/ref/heads/{}", self.root, segments(branch)))
     }
 
     /// Asks for all files of a commit.
-    pub fn tree(&self, commit: &str) -> Call {
+    pub fn pictures(&self, commit: &str) -> Call {
         Call::get("list the pictures", format!("{}/git/trees/{commit}?recursive=1", self.root))
     }
 
@@ -113,11 +114,6 @@ impl GitHub {
     pub fn move_branch(&self, branch: &str, commit: &str) -> Call {
         let path = format!("{}/git/refs/heads/{}", self.root, segments(branch));
         Call::json("update the branch of pictures", Method::Patch, path, json!({ "sha": commit, "force": true }))
-    }
-
-    /// Asks for the repository.
-    pub fn repository(&self) -> Call {
-        Call::get("read the repository", self.root.clone())
     }
 
     fn comment(&self, id: u64) -> String {
@@ -206,9 +202,29 @@ impl Forge for GitHub {
         Some(Call::json("set the commit's status", Method::Post, path, body))
     }
 
+    fn repository(&self) -> Call {
+        Call::get("read the repository", self.root.clone())
+    }
+
+    fn branch(&self, name: &str) -> Call {
+        Call::get("read the target branch", format!("{}/branches/{}", self.root, segments(name)))
+    }
+
+    fn read_branch(&self, answer: &Value) -> Option<String> {
+        tip_of_branch(answer)
+    }
+
+    fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
+        tree(&self.root, folder)
+    }
+
+    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)> {
+        entries_of_tree(answer)
+    }
+
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/contents/{}?ref={}", self.root, segments(path), segment(commit));
-        Call::get("read a file of the base commit", path)
+        Call::get("read a file of the repository", path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
@@ -227,7 +243,7 @@ impl Forge for GitHub {
             "statuses: write"
         } else if purpose.contains("picture") {
             "contents: write"
-        } else if purpose.contains("file") {
+        } else if purpose.contains("file") || purpose.contains("branch") || purpose.contains("folder") {
             "contents: read"
         } else {
             "pull-requests: write"

@@ -7,14 +7,18 @@ use serde_json::{Value, json};
 
 use super::call::{Body, Call, Method, segment};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, text};
+use super::forge::{Comment, Forge, ForgeKind, Pull, same, text};
 use super::issue::{Become, Issue, LABEL, Tracker};
 use super::status::{Conclusion, Report};
+use super::target::{Entry, Folder};
 
 /// Characters of a status's description and address.
 const MOST_TEXT: usize = 255;
 /// GitLab refuses 1 000 000 characters; a comment of that length helps nobody.
 const COMMENT_LIMIT: usize = 250_000;
+
+/// Entries of a folder on one page.
+const MOST_ENTRIES: usize = 100;
 
 /// One project.
 #[derive(Clone, Debug)]
@@ -70,8 +74,9 @@ impl Forge for GitLab {
             number: answer["iid"].as_u64()?,
             head: text(&answer["sha"]),
             base: text(&answer["diff_refs"]["base_sha"]),
+            target: text(&answer["target_branch"]),
             open: answer["state"] == "opened",
-            from_fork: answer["source_project_id"] != answer["target_project_id"],
+            from_fork: !same(&answer["source_project_id"], &answer["target_project_id"]),
         })
     }
 
@@ -136,9 +141,40 @@ impl Forge for GitLab {
         failure.status == Some(400) && failure.message.contains("Cannot transition status")
     }
 
+    fn repository(&self) -> Call {
+        Call::get("read the repository", self.root.clone())
+    }
+
+    fn branch(&self, name: &str) -> Call {
+        Call::get("read the target branch", format!("{}/repository/branches/{}", self.root, segment(name)))
+    }
+
+    fn read_branch(&self, answer: &Value) -> Option<String> {
+        answer["commit"]["id"].as_str().map(str::to_owned)
+    }
+
+    fn entries(&self, folder: &Folder<'_>, page: u32) -> Call {
+        let (commit, path) = (segment(folder.commit), segment(folder.path));
+        let query = format!("ref={commit}&path={path}&per_page={MOST_ENTRIES}&page={page}");
+        Call::get("list a folder of the repository", format!("{}/repository/tree?{query}", self.root))
+    }
+
+    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)> {
+        let entry = |item: &Value| {
+            Some(Entry {
+                name: item["name"].as_str()?.to_owned(),
+                id: item["id"].as_str()?.to_owned(),
+                is_folder: item["type"] == "tree",
+            })
+        };
+        let entries: Vec<Entry> = answer.as_array()?.iter().map(entry).collect::<Option<_>>()?;
+        let more = entries.len() == MOST_ENTRIES;
+        Some((entries, more))
+    }
+
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/repository/files/{}/raw?ref={}", self.root, segment(path), segment(commit));
-        Call::get("read a file of the base commit", path)
+        Call::get("read a file of the repository", path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {

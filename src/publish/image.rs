@@ -66,7 +66,7 @@ impl Desk {
     }
 
     async fn put_on_branch(&self, github: &GitHub, pngs: Vec<Png>) -> Result<Vec<Shown>, Failure> {
-        let repository = self.client.send(&github.repository()).await?.json();
+        let repository = self.client.send(&self.forge.repository()).await?.json();
         let (head, mut files) = self.on_branch(github).await?;
         let mut paths = Vec::new();
         let mut added = false;
@@ -96,13 +96,13 @@ impl Desk {
 
     /// The branch's commit and files; nothing where there is no branch yet.
     async fn on_branch(&self, github: &GitHub) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
-        let head = match self.client.send(&github.branch(BRANCH)).await {
+        let head = match self.client.send(&github.picture_branch(BRANCH)).await {
             Ok(answer) => Some(text(&answer.json()["object"]["sha"])).filter(|sha| !sha.is_empty()),
             Err(failure) if failure.status == Some(404) => None,
             Err(failure) => return Err(failure),
         };
         let Some(head) = head else { return Ok((None, Vec::new())) };
-        let tree = self.client.send(&github.tree(&head)).await?.json();
+        let tree = self.client.send(&github.pictures(&head)).await?.json();
         let entries = tree["tree"].as_array().into_iter().flatten();
         let files = entries.filter(|entry| entry["type"] == "blob");
         Ok((Some(head), files.map(|entry| (text(&entry["path"]), text(&entry["sha"]))).collect()))

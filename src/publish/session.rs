@@ -1,4 +1,5 @@
 //! One run's publishing, from "running" to the last comment.
+#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -10,8 +11,9 @@ use super::client::{Client, Failure};
 use super::comment::Note;
 use super::community::Community;
 use super::event::Target;
-use super::forge::{Forge, Pull};
+use super::forge::{Forge, Pull, text};
 use super::status::{Annotation, Report, State};
+use super::target::{Entry, Folder};
 use super::watch::{End, Watch};
 use super::{Job, dialect};
 use crate::error::{Error, ErrorKind, Result};
@@ -129,6 +131,47 @@ impl Session {
         let Self { runtime, desk, .. } = self;
         let pulls = runtime.block_on(desk.pulls()).map_err(|failure| failure.into_error(desk.forge.as_ref()))?;
         Ok(pulls.into_iter().next())
+    }
+
+    /// A pull request by its number.
+    ///
+    /// # Errors
+    /// What asking gives.
+    pub fn pull(&mut self, number: u64) -> Result<Option<Pull>> {
+        let Self { runtime, desk, .. } = self;
+        let call = desk.forge.pull(number);
+        let answer = runtime.block_on(desk.client.send(&call));
+        let answer = answer.map_err(|failure| failure.into_error(desk.forge.as_ref()))?.json();
+        Ok(desk.forge.read_pull(&answer))
+    }
+
+    /// The repository's default branch; empty where the forge does not say.
+    ///
+    /// # Errors
+    /// What asking gives.
+    pub fn default_branch(&mut self) -> Result<String> {
+        let Self { runtime, desk, .. } = self;
+        let answer = runtime.block_on(desk.client.send(&desk.forge.repository()));
+        let answer = answer.map_err(|failure| failure.into_error(desk.forge.as_ref()))?.json();
+        Ok(text(&answer["default_branch"]))
+    }
+
+    /// The newest commit of a branch.
+    ///
+    /// # Errors
+    /// What asking gives; an answer that names no commit.
+    pub fn tip(&mut self, branch: &str) -> Result<String> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.tip(branch)).map_err(|failure| failure.into_error(desk.forge.as_ref()))
+    }
+
+    /// The entry `path` of a commit, a file or a folder; `None` where it is not there.
+    ///
+    /// # Errors
+    /// What asking gives, an unknown commit too; an answer that is cut.
+    pub fn entry(&mut self, commit: &str, path: &str) -> Result<Option<Entry>> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.entry(commit, path)).map_err(|failure| failure.into_error(desk.forge.as_ref()))
     }
 
     /// Those of `paths` that differ between two commits.
@@ -277,7 +320,14 @@ impl Desk {
             Target::None => None,
             Target::Pull(number) if self.client.is_dry() => {
                 let (number, head) = (*number, commit.to_owned());
-                return Ok(vec![Pull { number, head, base: String::new(), open: true, from_fork: false }]);
+                return Ok(vec![Pull {
+                    number,
+                    head,
+                    base: String::new(),
+                    target: String::new(),
+                    open: true,
+                    from_fork: false,
+                }]);
             }
             Target::Pull(number) => {
                 let answer = self.client.send(&self.forge.pull(*number)).await?.json();
@@ -290,6 +340,49 @@ impl Desk {
         let answer = self.client.send(&question).await?.json();
         let pulls = answer.as_array().into_iter().flatten().filter_map(|item| self.forge.read_pull(item));
         Ok(pulls.filter(|pull| pull.open && pull.head == commit).collect())
+    }
+
+    async fn tip(&self, branch: &str) -> Result<String, Failure> {
+        let call = self.forge.branch(branch);
+        let answer = self.client.send(&call).await?.json();
+        let commit = self.forge.read_branch(&answer).filter(|commit| !commit.is_empty());
+        commit.ok_or_else(|| self.client.failed(&call, "answered without the branch's commit"))
+    }
+
+    /// Walks from the root, one folder after the other: a link or a submodule on the way is where the walk ends.
+    async fn entry(&self, commit: &str, path: &str) -> Result<Option<Entry>, Failure> {
+        let (mut id, mut parent) = (commit.to_owned(), String::new());
+        let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+        while let Some(part) = parts.next() {
+            let folder = Folder { commit, path: &parent, id: &id };
+            let Some(found) = self.entries(&folder).await?.into_iter().find(|entry| entry.name == part) else {
+                return Ok(None);
+            };
+            if parts.peek().is_none() || !found.is_folder {
+                return Ok(Some(found));
+            }
+            parent = if parent.is_empty() { part.to_owned() } else { format!("{parent}/{part}") };
+            id = found.id;
+        }
+        // The root itself: it differs wherever the commits do.
+        Ok(Some(Entry { name: String::new(), id, is_folder: true }))
+    }
+
+    async fn entries(&self, folder: &Folder<'_>) -> Result<Vec<Entry>, Failure> {
+        /// A hundred thousand entries of one folder.
+        const MOST_PAGES: u32 = 1_000;
+        let mut all = Vec::new();
+        for page in 1..=MOST_PAGES {
+            let call = self.forge.entries(folder, page);
+            let answer = self.client.send(&call).await?.json();
+            let cut = || self.client.failed(&call, "answered without the folder's entries, or with a part of them");
+            let (entries, more) = self.forge.read_entries(&answer).ok_or_else(cut)?;
+            all.extend(entries);
+            if !more {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     async fn file(&self, path: &str, commit: &str) -> Result<Option<String>, Failure> {

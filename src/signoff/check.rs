@@ -235,7 +235,7 @@ fn signoff(loaded: &[Loaded], request: &Request<'_>) -> Signoff {
         schema_version: SCHEMA_VERSION,
         tool: Tool::current(),
         today: request.today.to_string(),
-        source: source.unwrap_or_else(|| Source { commit: String::new(), repository: String::new() }),
+        source: source.unwrap_or_else(|| Source { commit: String::new(), repository: String::new(), target: None }),
         demands: Demands { max_age_days: request.policy.max_age_days, baselines: request.policy.baselines },
         approvals: request.approved_by.iter().map(approved).collect(),
         suites: loaded.iter().map(|one| suite(one, demand_of(&one.suite, request.policy))).collect(),

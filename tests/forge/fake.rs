@@ -5,6 +5,7 @@
 pub(crate) mod community;
 pub(crate) mod github;
 pub(crate) mod gitlab;
+mod listing;
 
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::fake::Fake;
-use crate::fake::github::{BASE, GitHub, HEAD, Rights, TOKEN};
+use crate::fake::github::{BASE, GitHub, HEAD, Rights, TIP, TOKEN};
 use crate::gate::{Gate, Pair, finished_workflow, pull_request};
 
 fn first_half(fake: &Fake<GitHub>) -> Gate {
@@ -108,11 +108,11 @@ fn a_result_can_be_judged_again_from_the_raw_artifacts() {
 }
 
 #[test]
-fn the_base_commit_decides_about_a_fork() {
+fn the_target_branch_decides_about_a_fork() {
     let fake = GitHub::start("");
     fake.state()
         .files
-        .insert((BASE.into(), "precision-gate.yml".into()), "severity: { output-diverges: fail }\n".into());
+        .insert((TIP.into(), "precision-gate.yml".into()), "severity: { output-diverges: fail }\n".into());
     let gate = first_half(&fake);
     gate.write("precision-gate.yml", "waivers: damaged\n");
     gate.write("templates/summary.md.j2", "all is well");
@@ -126,14 +126,14 @@ fn the_base_commit_decides_about_a_fork() {
 }
 
 #[test]
-fn a_base_that_cannot_be_read_is_no_reason_to_believe_the_fork() {
+fn a_target_that_cannot_be_read_is_no_reason_to_believe_the_fork() {
     let fake = GitHub::start("");
     let mut gate = first_half(&fake);
     gate.unset("INPUT_TOKEN");
     gate.write("precision-gate.yml", "severity: { output-diverges: info }\n");
     let ended = gate.run(Pair::Fail, &[]);
     assert_eq!(ended.code, 3, "{ended:?}");
-    assert!(ended.stderr.contains("fetch-depth: 0"), "{ended:?}");
+    assert!(ended.stderr.contains("no token to read the target branch with"), "{ended:?}");
 }
 
 #[test]

@@ -39,7 +39,8 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    fn folders(self) -> [PathBuf; 2] {
+    /// Both sides.
+    pub(crate) fn folders(self) -> [PathBuf; 2] {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         match self {
             Self::Fail => ["gpu", "npu"].map(|side| fixtures.join("dumps/gpt_bf16_stats_attention_scale").join(side)),
@@ -66,6 +67,7 @@ impl Gate {
     pub(crate) fn on_github(base: &str) -> Self {
         let mut gate = Self::outside();
         let path = gate.write("event.json", &pull_request("org/model").to_string());
+        gate.write(".git/HEAD", "ref: refs/heads/topic\n");
         let (output, summary) = (gate.path("output"), gate.path("step-summary"));
         gate.set(&[
             ("GITHUB_ACTIONS", "true"),
@@ -96,6 +98,7 @@ impl Gate {
             ("CI_MERGE_REQUEST_IID", "5"),
             ("CI_MERGE_REQUEST_PROJECT_ID", "1"),
             ("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "1"),
+            ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
             ("CI_COMMIT_SHA", gitlab::HEAD),
             ("CI_PIPELINE_ID", "9"),
             ("CI_JOB_ID", "3"),
@@ -117,9 +120,7 @@ impl Gate {
     /// A scheduled pipeline of GitLab.
     pub(crate) fn nightly_on_gitlab(base: &str) -> Self {
         let mut gate = Self::on_gitlab(base);
-        for name in ["CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_PROJECT_ID", "CI_MERGE_REQUEST_SOURCE_PROJECT_ID"] {
-            gate.unset(name);
-        }
+        gate.unset_merge_request();
         gate.set(&[("CI_PIPELINE_SOURCE", "schedule"), ("CI_COMMIT_BRANCH", "main"), ("INPUT_ISSUE", "true")]);
         gate
     }
@@ -130,6 +131,11 @@ impl Gate {
 
     pub(crate) fn unset(&mut self, name: &str) {
         self.environment.remove(name);
+    }
+
+    /// Leaves the merge request.
+    pub(crate) fn unset_merge_request(&mut self) {
+        self.environment.retain(|name, _| !name.starts_with("CI_MERGE_REQUEST_"));
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
@@ -164,7 +170,13 @@ impl Gate {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Ended {
-        let ran = self.started(arguments).output().expect("runs");
+        self.command_in(".", arguments)
+    }
+
+    /// A command whose working folder is `folder` of the workspace.
+    pub(crate) fn command_in(&self, folder: &str, arguments: &[&str]) -> Ended {
+        let mut command = self.started(arguments);
+        let ran = command.current_dir(self.folder.path().join(folder)).output().expect("runs");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let ended =
             Ended { code: ran.status.code().unwrap_or(-1), stdout: text(&ran.stdout), stderr: text(&ran.stderr) };
@@ -186,15 +198,17 @@ impl Gate {
 pub(crate) fn pull_request(head: &str) -> Value {
     json!({
         "number": PULL,
-        "repository": { "id": 1, "full_name": "org/model" },
-        "pull_request": { "number": PULL, "head": { "sha": HEAD, "repo": { "full_name": head } }, "base": { "sha": BASE } },
+        "repository": { "id": 1, "full_name": "org/model", "default_branch": "main" },
+        "pull_request": {
+            "number": PULL, "head": { "sha": HEAD, "repo": { "full_name": head } }, "base": { "sha": BASE, "ref": "main" },
+        },
     })
 }
 
 /// The event of a finished workflow on a fork's pull request.
 pub(crate) fn finished_workflow() -> Value {
     json!({
-        "repository": { "id": 1, "full_name": "org/model" },
+        "repository": { "id": 1, "full_name": "org/model", "default_branch": "main" },
         "workflow_run": {
             "event": "pull_request", "head_sha": HEAD, "head_branch": "topic", "pull_requests": [],
             "head_repository": { "id": 2, "full_name": "dev/model", "owner": { "login": "dev" } },

@@ -1,6 +1,6 @@
 //! GitLab: the note of a merge request, its pictures, and statuses from elsewhere.
 
-use crate::fake::gitlab::{BASE, BOT, GitLab, HEAD};
+use crate::fake::gitlab::{BASE, BOT, GitLab, HEAD, TIP};
 use crate::fake::{Fake, Reply, Wrong};
 use crate::gate::{Gate, Pair};
 
@@ -111,18 +111,19 @@ fn without_a_token_the_verdict_stands_and_the_way_out_is_told() {
 }
 
 #[test]
-fn a_merge_request_of_a_fork_is_judged_by_the_base_and_posts_nothing() {
+fn a_merge_request_of_a_fork_is_judged_by_the_target_branch_and_posts_nothing() {
     let (fake, mut gate) = start();
     gate.set(&[
         ("CI_PROJECT_ID", "2"),
         ("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2"),
+        // Chosen by the change: a commit from before the policy existed.
         ("CI_MERGE_REQUEST_DIFF_BASE_SHA", BASE),
         ("CI_PROJECT_DIR", &gate.path("")),
     ]);
-    fake.state().files.insert((BASE.into(), "precision-gate.yml".into()), "required: [config]\n".into());
+    fake.state().files.insert((TIP.into(), "precision-gate.yml".into()), "required: [config]\n".into());
     gate.write("precision-gate.yml", "severity: { output-diverges: info }\n");
     let ended = gate.run(Pair::Pass, &[]);
-    assert_eq!(ended.code, 1, "the base commit requires what is not there: {ended:?}");
+    assert_eq!(ended.code, 1, "the target branch requires what is not there: {ended:?}");
     assert!(ended.stderr.contains("comes from a fork"), "{ended:?}");
     assert_eq!(fake.writes(), [""; 0]);
 }
@@ -134,9 +135,7 @@ fn a_member_publishes_the_result_of_a_fork() {
     gate.run(Pair::Fail, &[]);
     let result = gate.read("precision-gate-out/result.json");
     let mut job = Gate::on_gitlab(&fake.base);
-    for name in ["CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_PROJECT_ID", "CI_MERGE_REQUEST_SOURCE_PROJECT_ID"] {
-        job.unset(name);
-    }
+    job.unset_merge_request();
     job.set(&[("CI_COMMIT_SHA", BASE), ("CI_COMMIT_BRANCH", "main")]);
     job.write("result.json", &result);
     let given = ["publish", "result.json", "--number", "5", "--sha", HEAD, "--check", "status", "--strict-publish"];

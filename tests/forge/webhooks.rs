@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fake::github::HEAD;
+use crate::fake::github::{GitHub, HEAD, TOKEN};
 use crate::fake::{Asked, Brain, Fake, Reply, Wrong};
 use crate::gate::{Gate, Pair};
 
@@ -102,8 +102,11 @@ fn signatures_limits_and_refusals() {
 
 #[test]
 fn hostile_text_stays_text_in_every_shape() {
-    let (robot, gate) = start();
-    gate.run(Pair::Fail, &["--out", "out", "--sha", "1111111"]);
+    let (robot, mut gate) = start();
+    let fake = GitHub::start("");
+    gate.set(&[("GITHUB_TOKEN", TOKEN)]);
+    let place = ["--forge", "github", "--url", &fake.base, "--repo", "org/model", "--sha", HEAD];
+    gate.run(Pair::Fail, &[&place[..], &["--out", "out"]].concat());
     let evil = "\"}, {{ x }} <at user_id=\\\"all\\\"> <!channel> @all [x](http://e) \u{202e}\n\\";
     let mut result: Value = serde_json::from_str(&gate.read("out/result.json")).expect("JSON");
     result["culprit"]["op"] = evil.into();
@@ -114,7 +117,6 @@ fn hostile_text_stays_text_in_every_shape() {
     }
     gate.write("out/result.json", &result.to_string());
     for shape in ["feishu", "dingtalk", "wecom", "slack", "json"] {
-        let place = ["--forge", "github", "--repo", "o/r", "--sha", "1111111", "--trust", "result"];
         let ended = gate.command(&[&["publish", "out/result.json", "--webhook", shape][..], &place].concat());
         assert!(!ended.stderr.contains("webhook"), "{shape}: {ended:?}");
     }

@@ -8,14 +8,14 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::policy::Policy;
 use precision_gate::publish::Story;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
+use precision_gate::publish::trust::Origin;
 use precision_gate::report::{GateResult, Judged, Source, load};
 
 use super::open::settings;
-use super::{PublishFlags, Publishing, Surroundings, Trust};
+use super::{PublishFlags, Publishing, Surroundings, Trust, Trusted, trusted};
 use crate::cli::{CommonArgs, judge};
 
 /// `publish`
@@ -43,13 +43,13 @@ pub(crate) struct PublishArgs {
 pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let common = &args.common;
     let surroundings = Surroundings::of_process().with(&args.publishing);
-    let policy = judge::policy(common.config.as_deref(), common.today.as_deref());
+    let trusted = trusted(common, &args.publishing, &surroundings, false);
     // A policy that cannot be read is told beside the commit too.
-    let of_policy = policy.as_ref().map(|policy| policy.publish.clone()).unwrap_or_default();
+    let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
     let also = (common.documents.lang, common.warn_exit_code);
     let settings = settings(&args.publishing, &of_policy, &surroundings, also);
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
-    match policy.and_then(|policy| post(args, &policy, &surroundings, &mut publishing)) {
+    match trusted.and_then(|trusted| post(args, trusted, &surroundings, &mut publishing)) {
         Ok(()) => publishing.close(exit::PASS),
         Err(error) => {
             publishing.give_up();
@@ -61,20 +61,21 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
 
 fn post(
     args: &PublishArgs,
-    policy: &Policy,
+    trusted: Trusted,
     surroundings: &Surroundings,
     publishing: &mut Publishing<'_>,
 ) -> Result<()> {
-    let (result, notes) = prepare(args, policy, surroundings, publishing)?;
-    let templates = judge::templates(&args.common, policy)?;
-    let source_root = args.common.documents.source_root.as_deref().or(policy.source_root.as_deref());
+    let templates = trusted.templates.clone();
+    let of_policy = trusted.policy.source_root.clone();
+    let (result, notes) = prepare(args, trusted, surroundings, publishing)?;
+    let source_root = args.common.documents.source_root.as_deref().or(of_policy.as_deref());
     publishing.finish(&Story { result: &result, templates: &templates, notes: &notes, source_root })
 }
 
 /// The result, found to be of the head commit, with what a reader has to know about it.
 fn prepare(
     args: &PublishArgs,
-    policy: &Policy,
+    trusted: Trusted,
     surroundings: &Surroundings,
     publishing: &mut Publishing<'_>,
 ) -> Result<(GateResult, Vec<Note>)> {
@@ -84,8 +85,8 @@ fn prepare(
     let mut notes = changed_settings(args, publishing, pull.as_ref());
     if args.trust == Trust::Recompute {
         let source = result.source.take();
-        result = recompute(args, policy, source)?;
-    } else if surroundings.place.from_fork || pull.is_some_and(|pull| pull.from_fork) {
+        result = recompute(args, trusted, source)?;
+    } else if surroundings.place.origin == Origin::Fork || pull.is_some_and(|pull| pull.from_fork) {
         notes.push(Note::NumbersOfFork);
     }
     Ok((result, notes))
@@ -140,8 +141,8 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 }
 
 /// Judges the artifacts again, by this job's policy and program.
-fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Result<GateResult> {
-    let templates = judge::templates(&args.common, policy)?;
+fn recompute(args: &PublishArgs, trusted: Trusted, source: Option<Source>) -> Result<GateResult> {
+    let policy = &trusted.policy;
     let request = Request {
         baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
         candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.clone()),
@@ -153,5 +154,5 @@ fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Res
         gate::run_by(request, from, &Book::default(), progress)
     };
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
-    Ok(judge::evaluate(&args.common, &request, &templates, look, complete)?.result)
+    Ok(judge::evaluate(&args.common, &trusted.case(request)?, look, complete)?.result)
 }

@@ -1,23 +1,35 @@
-//! What decides about a pull request, in the version that may decide.
+//! What decides about a run, read from where it may come from (`publish::trust` says from where).
 //!
-//! For a pull request from a fork, policy, waivers, limits and templates are the base commit's. For any pull request the
-//! comment says which of them it changes.
+//! For a change of the repository's own, files of the checkout decide, and the comment says which of them the change touches.
+//! For a stranger's change everything is read at the tip of the target branch, through the forge's interface.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::fetch::Location;
+use precision_gate::gate::Request;
+use precision_gate::gate::baseline::manifest::Manifest;
+use precision_gate::gate::baseline::{LOCK, SCHEME, lock::Lock};
+use precision_gate::judge::finding::Finding;
+use precision_gate::judge::location::IN_CHANGE;
+use precision_gate::judge::rule::policy::UNREAD;
 use precision_gate::policy::Policy;
-use precision_gate::policy::publish::PublishPolicy;
-use precision_gate::publish::base::{Base, Remote};
+use precision_gate::publish::checkout::{Checkout, Inside, Lies};
 use precision_gate::publish::comment::Note;
-use precision_gate::publish::event::Place;
+use precision_gate::publish::event::{ReadOnly, Target as Asked};
+use precision_gate::publish::forge::{ForgeKind, Pull};
+use precision_gate::publish::target::{Change, Target};
+use precision_gate::publish::trust::{Input, Origin, Standing, Taken, taken};
 use precision_gate::publish::{Job, Session, token};
+use precision_gate::report;
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
+use tempfile::NamedTempFile;
 
 use super::open::settings;
 use super::{PublishFlags, Surroundings};
-use crate::cli::{CommonArgs, judge};
+use crate::cli::{CommonArgs, baseline, fetching, judge};
 
 /// What decides.
 #[derive(Debug)]
@@ -28,122 +40,365 @@ pub(crate) struct Trusted {
     pub(crate) templates: Templates,
     /// What a reader has to know about them.
     pub(crate) notes: Vec<Note>,
+    /// The newest commit of the pull request, where the forge was asked for it.
+    pub(crate) head: String,
+    findings: Vec<Finding>,
+    ground: Ground,
+    checkout: Checkout,
 }
 
-/// Reads what decides, given where the gate runs. The forge is asked about a fork, and for a note where one is `posted`.
+/// Where files that decide are read.
+#[derive(Debug)]
+enum Ground {
+    /// The checkout.
+    Checkout,
+    /// The target branch's tip.
+    Target(Box<Target>),
+    /// Nowhere: the job has no token of the repository that the change goes to.
+    Unread,
+}
+
+/// A request with everything that decides about it.
+#[derive(Debug)]
+pub(crate) struct Case {
+    /// What to judge; a named baseline has become its location.
+    pub(crate) request: Request,
+    /// The baseline's manifest, where it was named.
+    pub(crate) manifest: Option<Manifest>,
+    /// What is known before the run: it counts as any finding.
+    pub(crate) about: Vec<Finding>,
+    /// Templates of documents.
+    pub(crate) templates: Templates,
+    /// What a reader has to know.
+    pub(crate) notes: Vec<Note>,
+    /// The newest commit of the pull request, where the forge was asked for it.
+    pub(crate) head: String,
+    /// The target branch's tip, where it decided.
+    pub(crate) target: Option<report::Target>,
+    /// Whether the change is a stranger's.
+    pub(crate) standing: Standing,
+    /// Files of the target branch that the request names; they go with it.
+    _files: Vec<NamedTempFile>,
+}
+
+/// Reads what decides, given where the gate runs. The forge is asked about a stranger's change, and for a note where one is
+/// `posted`.
 pub(crate) fn trusted(
     common: &CommonArgs,
     flags: &PublishFlags,
     surroundings: &Surroundings,
     posted: bool,
 ) -> Result<Trusted> {
-    let place = &surroundings.place;
-    if place.base_commit.is_empty() {
-        return if place.from_fork && !place.event.starts_with("workflow_run") {
-            Err(no_base(place))
-        } else {
-            own(common)
-        };
-    }
-    let root = if place.root.is_empty() { PathBuf::from(".") } else { PathBuf::from(&place.root) };
-    let remote = if (place.from_fork || posted) && !flags.dry_run { remote(flags, surroundings) } else { None };
-    let mut base = Base { commit: &place.base_commit, root: &root, remote };
-    if place.from_fork { of_base(common, &mut base) } else { compared(common, &mut base) }
-}
-
-/// What lies in the working folder.
-fn own(common: &CommonArgs) -> Result<Trusted> {
-    let policy = judge::policy(common.config.as_deref(), common.today.as_deref())?;
-    let templates = judge::templates(common, &policy)?;
-    Ok(Trusted { policy, templates, notes: Vec::new() })
-}
-
-/// The base commit's version of everything that lies in the repository.
-fn of_base(common: &CommonArgs, base: &mut Base<'_>) -> Result<Trusted> {
-    let path = judge::policy_path(common.config.as_deref());
-    let mut changed = Vec::new();
-    let text = version(base, &path, &mut changed)?;
-    if text.is_none() && common.config.is_some() {
-        let error = Error::new(ErrorKind::NotFound, path.display().to_string(), "is not in the base commit");
-        return Err(error.with_help("a policy counts for forks once it is on the target branch"));
-    }
-    let policy = judge::policy_of_text(&path, text.as_deref(), common.today.as_deref())?;
-    for noise in policy.loss.noise.0.iter().map(Path::new).filter(|noise| noise.is_file()) {
-        if base.holds(noise) && version(base, noise, &mut Vec::new())? != judge::text_of(noise)? {
-            let error = Error::new(ErrorKind::Policy, noise.display().to_string(), "differs from the base commit's");
-            return Err(error.with_help("a pull request from a fork cannot bring a noise band of its own"));
-        }
-    }
-    let folder = common.documents.templates.clone().or_else(|| policy.templates.clone());
-    let templates = match folder {
-        None => Templates::shipped(),
-        Some(folder) => Templates::with(&folder, |path| version(base, path, &mut changed))?,
+    let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
+    let checkout = Checkout::new(&surroundings.place.workspace, working);
+    let (ground, head) = ground(flags, surroundings)?;
+    let mut trusted = Trusted {
+        policy: Policy::default(),
+        templates: Templates::shipped(),
+        notes: Vec::new(),
+        head,
+        findings: Vec::new(),
+        ground,
+        checkout,
     };
-    let notes = if changed.is_empty() { vec![] } else { vec![Note::SettingsOfBase(changed)] };
-    Ok(Trusted { policy, templates, notes })
-}
-
-/// The working folder's version, with a note of what differs from the base commit, where that can be told.
-fn compared(common: &CommonArgs, base: &mut Base<'_>) -> Result<Trusted> {
-    let mut trusted = own(common)?;
-    let mut files = vec![judge::policy_path(common.config.as_deref())];
-    let folder = common.documents.templates.clone().or_else(|| trusted.policy.templates.clone());
-    files.extend(folder.iter().flat_map(|folder| Templates::FILES.map(|name| folder.join(name))));
-    files.extend(trusted.policy.loss.noise.0.iter().map(PathBuf::from).filter(|path| path.is_file()));
-    let mut changed = Vec::new();
-    files.retain(|file| base.holds(file));
-    for file in &files {
-        if base.read(file).is_ok_and(|text| judge::text_of(file).is_ok_and(|own| own != text)) {
-            changed.push(file.display().to_string());
-        }
-    }
-    if !changed.is_empty() {
-        trusted.notes.push(Note::SettingsChanged(changed));
+    trusted.read(common)?;
+    if posted && matches!(trusted.ground, Ground::Checkout) {
+        trusted.note_changes(common, flags, surroundings);
     }
     Ok(trusted)
 }
 
-/// The version that counts: the base commit's of a file in the repository, else the file itself.
-fn version(base: &mut Base<'_>, path: &Path, changed: &mut Vec<String>) -> Result<Option<String>> {
-    if !base.holds(path) {
-        return judge::text_of(path);
+/// Where files that decide are read, and the pull request's newest commit where the forge was asked.
+fn ground(flags: &PublishFlags, surroundings: &Surroundings) -> Result<(Ground, String)> {
+    let place = &surroundings.place;
+    if taken(place.origin.standing(), Input::Policy) == Taken::Checkout {
+        return Ok((Ground::Checkout, String::new()));
     }
-    let text = base.read(path)?;
-    if judge::text_of(path).ok() != Some(text.clone()) {
-        changed.push(path.display().to_string());
+    let Some(mut session) = session(flags, surroundings)? else {
+        // A fork's own pipeline has no token of the target project.
+        return match (place.forge, place.read_only) {
+            (Some(ForgeKind::Gitlab), Some(ReadOnly::Fork)) => Ok((Ground::Unread, String::new())),
+            _ => Err(no_token(surroundings)),
+        };
+    };
+    let is_told = place.origin == Origin::Fork && !place.target_branch.is_empty();
+    let pull = if is_told { None } else { pull(&mut session, surroundings)? };
+    if place.origin == Origin::Unknown && pull.as_ref().is_some_and(|pull| is_own(pull, surroundings)) {
+        return Ok((Ground::Checkout, pull.map(|pull| pull.head).unwrap_or_default()));
     }
-    Ok(text)
+    let asked = pull.as_ref().map(|pull| pull.target.as_str());
+    let branches = [place.target_branch.as_str(), asked.unwrap_or_default(), place.default_branch.as_str()];
+    let branch = match branches.into_iter().find(|branch| !branch.is_empty()) {
+        Some(branch) => branch.to_owned(),
+        None => session.default_branch()?,
+    };
+    if branch.is_empty() {
+        return Err(no_branch(surroundings));
+    }
+    let of_pull = pull.as_ref().map_or("", |pull| pull.head.as_str());
+    let head = if place.commit.is_empty() { of_pull } else { place.commit.as_str() };
+    let target = Target::open(session, &branch, head)?;
+    Ok((Ground::Target(Box::new(target)), of_pull.to_owned()))
 }
 
-/// Asks the forge for a file; a session is opened at the first question.
-fn remote<'a>(flags: &'a PublishFlags, surroundings: &'a Surroundings) -> Option<Remote<'a>> {
+/// Whether the forge says that the judged commit is the repository's own.
+fn is_own(pull: &Pull, surroundings: &Surroundings) -> bool {
     let place = &surroundings.place;
-    let kind = place.forge?;
-    let token = token(kind, &surroundings.environment)?;
-    let api = if place.api.is_empty() { kind.public_api()?.to_owned() } else { place.api.clone() };
+    // A merge queue's commit is made of the pull request's, and is not its head.
+    !pull.from_fork && (place.asked.is_some() || place.commit.is_empty() || place.commit == pull.head)
+}
+
+/// The pull request that the event, a flag or a merge queue names.
+fn pull(session: &mut Session, surroundings: &Surroundings) -> Result<Option<Pull>> {
+    let place = &surroundings.place;
+    match (place.asked, &place.target) {
+        (Some(number), _) => session.pull(number),
+        (None, Asked::Pull(number)) => session.pull(*number),
+        (None, Asked::None) => Ok(None),
+        (None, Asked::OfCommit | Asked::OfBranch { .. }) => session.head(),
+    }
+}
+
+impl Trusted {
+    /// Reads policy and templates.
+    fn read(&mut self, common: &CommonArgs) -> Result<()> {
+        if matches!(self.ground, Ground::Unread) {
+            self.policy = judge::policy_of_text(Path::new(""), None, common.today.as_deref())?;
+            self.findings
+                .push(Finding::new(&UNREAD, judge::policy_path(common.config.as_deref()).display().to_string()));
+            return Ok(());
+        }
+        let mut changed = Vec::new();
+        let path = judge::policy_path(common.config.as_deref());
+        let text = self.version(&path, &mut changed)?;
+        if text.is_none() && common.config.is_some() {
+            return Err(self.no_policy(&path));
+        }
+        self.policy = judge::policy_of_text(&path, text.as_deref(), common.today.as_deref())?;
+        let folder = common.documents.templates.clone().or_else(|| self.policy.templates.clone());
+        self.templates = match (folder, &self.ground) {
+            (None, _) => Templates::shipped(),
+            (Some(folder), Ground::Checkout) => Templates::with_folder(&folder)?,
+            (Some(folder), _) => Templates::with(&folder, |path| self.version(path, &mut changed))?,
+        };
+        if !changed.is_empty() {
+            self.notes.push(Note::SettingsOfBase(changed));
+        }
+        Ok(())
+    }
+
+    /// The version of a file that counts, and its name in `changed` where that is not the checkout's.
+    fn version(&mut self, path: &Path, changed: &mut Vec<String>) -> Result<Option<String>> {
+        let Ground::Target(target) = &mut self.ground else { return judge::text_of(path) };
+        let inside = match self.checkout.find(path) {
+            Lies::Outside => return judge::text_of(path),
+            Lies::Unclear => return Err(unclear(path)),
+            Lies::Inside(inside) => inside,
+        };
+        let text = target.text(&inside.name)?;
+        if text.is_none() && !inside.sure && path.symlink_metadata().is_ok() {
+            return Err(no_root(path));
+        }
+        if judge::text_of(path).ok() != Some(text.clone()) {
+            changed.push(path.display().to_string());
+        }
+        Ok(text)
+    }
+
+    fn no_policy(&self, path: &Path) -> Error {
+        let Ground::Target(target) = &self.ground else {
+            return Error::new(ErrorKind::NotFound, path.display().to_string(), "there is no such policy file");
+        };
+        let message = format!("is not on the target branch {} ({})", target.branch, short(&target.commit));
+        Error::new(ErrorKind::NotFound, path.display().to_string(), message)
+            .with_help("a policy counts for forks once it is on the target branch")
+    }
+
+    /// Says which files that decide the change touches, where the forge tells.
+    fn note_changes(&mut self, common: &CommonArgs, flags: &PublishFlags, surroundings: &Surroundings) {
+        let place = &surroundings.place;
+        if place.target_branch.is_empty() || flags.dry_run {
+            return;
+        }
+        let Ok(Some(session)) = session(flags, surroundings) else { return };
+        let Ok(mut target) = Target::open(session, &place.target_branch, &place.commit) else { return };
+        let mut files = vec![judge::policy_path(common.config.as_deref()), PathBuf::from(LOCK)];
+        let folder = common.documents.templates.as_ref().or(self.policy.templates.as_ref());
+        files.extend(folder.iter().flat_map(|folder| Templates::FILES.map(|name| folder.join(name))));
+        files.extend(self.policy.loss.noise.0.iter().map(PathBuf::from).filter(|path| path.is_file()));
+        let differs = |path: &PathBuf| match self.checkout.find(path) {
+            Lies::Inside(inside) => {
+                target.text(&inside.name).is_ok_and(|text| judge::text_of(path).is_ok_and(|own| own != text))
+            }
+            _ => false,
+        };
+        files.retain(differs);
+        if !files.is_empty() {
+            let files = files.iter().map(|file| file.display().to_string()).collect();
+            self.notes.push(Note::SettingsChanged(files));
+        }
+    }
+
+    /// The request with what decides about it: the named baseline, the noise band.
+    ///
+    /// # Errors
+    /// What reading gives; `Policy` where a manifest is not the pinned one.
+    pub(crate) fn case(mut self, mut request: Request) -> Result<Case> {
+        let mut files = Vec::new();
+        let noise = std::mem::take(&mut request.policy.loss.noise.0);
+        for location in noise {
+            let location = self.noise(location, &mut files)?;
+            request.policy.loss.noise.0.push(location);
+        }
+        let manifest = match request.baseline.strip_prefix(SCHEME) {
+            Some(name) => self.named(name)?,
+            None => None,
+        };
+        if let Some(manifest) = &manifest {
+            request.baseline.clone_from(&manifest.location);
+        }
+        self.hold(&request.baseline.clone(), Input::BaselineFiles)?;
+        let target = match &self.ground {
+            Ground::Target(target) => {
+                Some(report::Target { branch: target.branch.clone(), commit: target.commit.clone() })
+            }
+            Ground::Checkout | Ground::Unread => None,
+        };
+        let standing = if matches!(self.ground, Ground::Checkout) { Standing::Own } else { Standing::Stranger };
+        let Self { templates, notes, findings, head, .. } = self;
+        Ok(Case { request, manifest, about: findings, templates, notes, head, target, standing, _files: files })
+    }
+
+    /// The manifest of a named baseline, where one is pinned for the branch.
+    fn named(&mut self, name: &str) -> Result<Option<Manifest>> {
+        let root = Path::new(".");
+        let Ground::Target(target) = &self.ground else {
+            return baseline::find(root, name, None, &fetching::environment());
+        };
+        let branch = target.branch.clone();
+        let path = root.join(LOCK);
+        let Some(text) = self.version(&path, &mut Vec::new())? else { return Ok(None) };
+        let lock = Lock::parse(LOCK, text.as_bytes())?;
+        let Some(pin) = lock.find(&branch, name) else { return Ok(None) };
+        let text = self.version(&root.join(&pin.manifest), &mut Vec::new())?.unwrap_or_default();
+        baseline::as_pinned(pin, Manifest::parse(&pin.manifest, text.as_bytes())?).map(Some)
+    }
+
+    /// The location of a noise band or of repeats: a file of the target branch is put into a folder of the run's own.
+    fn noise(&mut self, location: String, files: &mut Vec<NamedTempFile>) -> Result<String> {
+        let path = Path::new(&location);
+        let is_file = matches!(Location::parse(&location)?, Location::Local(_)) && path.is_file();
+        if !is_file || !matches!(self.ground, Ground::Target(_)) {
+            self.hold(&location, Input::Repeats)?;
+            return Ok(location);
+        }
+        if self.checkout.find(path) == Lies::Outside {
+            return Ok(location);
+        }
+        let mut changed = Vec::new();
+        let Some(text) = self.version(path, &mut changed)? else {
+            self.findings.push(in_change(&location, Input::NoiseBand));
+            return Ok(location);
+        };
+        if !changed.is_empty() {
+            self.notes.push(Note::SettingsOfBase(changed));
+        }
+        let failed = |error: std::io::Error| Error::io(&location, &error);
+        let mut file = NamedTempFile::new().map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        let kept = file.path().display().to_string();
+        files.push(file);
+        Ok(kept)
+    }
+
+    /// Holds a local folder of the checkout against the target branch: what a stranger's change edits proves nothing.
+    fn hold(&mut self, location: &str, input: Input) -> Result<()> {
+        let Location::Local(path) = Location::parse(location)? else { return Ok(()) };
+        let Ground::Target(target) = &mut self.ground else { return Ok(()) };
+        if path.is_empty() {
+            return Ok(());
+        }
+        let is_kept = match self.checkout.find(Path::new(&path)) {
+            Lies::Outside => true,
+            Lies::Unclear | Lies::Inside(Inside { linked: true, .. }) => false,
+            Lies::Inside(inside) => is_kept(&inside, target)?,
+        };
+        if !is_kept {
+            self.findings.push(in_change(location, input));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the change leaves a path as it is on the target branch. Where the repository's root is not known (an archive in
+/// place of a checkout), whatever the path could be called in it is asked for.
+fn is_kept(inside: &Inside, target: &mut Target) -> Result<bool> {
+    let parts: Vec<&str> = inside.name.split('/').collect();
+    let names = if inside.sure { 1 } else { parts.len() };
+    for start in 0..names {
+        let name = parts.get(start..).unwrap_or_default().join("/");
+        if target.change_of(&name)? == Change::Some {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A session that reads; `None` without a token.
+fn session(flags: &PublishFlags, surroundings: &Surroundings) -> Result<Option<Session>> {
+    let place = &surroundings.place;
+    let Some(kind) = place.forge else { return Ok(None) };
+    let Some(token) = token(kind, &surroundings.environment) else { return Ok(None) };
+    let api = if place.api.is_empty() { kind.public_api().unwrap_or_default() } else { &place.api };
     let job = Job {
         kind,
-        api,
+        api: api.to_owned(),
         repository: place.repository.clone(),
         target: place.target.clone(),
         commit: place.commit.clone(),
         run_url: String::new(),
         run: String::new(),
         pipeline: None,
-        settings: settings(flags, &PublishPolicy::default(), surroundings, (Language::default(), 0)),
+        settings: settings(flags, &Policy::default().publish, surroundings, (Language::default(), 0)),
         seed: 0,
     };
-    let mut session = None;
-    Some(Box::new(move |path: &str, commit: &str| {
-        if session.is_none() {
-            session = Some(Session::new(job.clone(), Some(token.clone()))?);
-        }
-        session.as_mut().map_or(Ok(None), |session| session.file(path, commit))
-    }))
+    Session::new(job, Some(token)).map(Some)
 }
 
-fn no_base(place: &Place) -> Error {
-    let message = format!("the job of a fork ({}) does not say which commit it starts from", place.event);
-    Error::new(ErrorKind::Usage, "", message)
-        .with_help("run it in a merge request pipeline, whose CI_MERGE_REQUEST_DIFF_BASE_SHA is set")
+fn in_change(location: &str, input: Input) -> Finding {
+    let what = if input == Input::BaselineFiles { "baseline" } else { "noise" };
+    Finding::new(&IN_CHANGE, location).with("what", what)
+}
+
+fn no_token(surroundings: &Surroundings) -> Error {
+    let event = surroundings.place.event.as_str();
+    let message =
+        format!("the change may come from a fork ({event}), and there is no token to read the target branch with");
+    Error::new(ErrorKind::Unavailable, "the target branch's policy", message).with_help(
+        "give the job a token that may read the repository (GitHub: `contents: read` and `token: ${{ github.token }}`); \
+         docs/security.md says why the change's own policy does not count",
+    )
+}
+
+fn no_branch(surroundings: &Surroundings) -> Error {
+    let event = surroundings.place.event.as_str();
+    let message = format!("nothing says which branch the change goes to ({event})");
+    Error::new(ErrorKind::Unavailable, "the target branch's policy", message)
+        .with_help("name the pull request with --number")
+}
+
+fn unclear(path: &Path) -> Error {
+    let message = "leads into the checkout through a link, so that its name in the repository cannot be told";
+    Error::new(ErrorKind::Policy, path.display().to_string(), message).with_help("name the file itself")
+}
+
+fn no_root(path: &Path) -> Error {
+    let message = "lies in a checkout without its .git folder, so that its name in the repository cannot be told";
+    Error::new(ErrorKind::Unavailable, path.display().to_string(), message)
+        .with_help("check out with git (actions/checkout falls back to an archive where git is missing)")
+}
+
+/// The start of a commit's name.
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
 }

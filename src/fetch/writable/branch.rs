@@ -46,7 +46,10 @@ impl Branch {
         if !is_name(name) {
             return Err(wrong("is no name of a branch").with_help("write branch:precision-history"));
         }
-        let git = Git::new(folder);
+        let git = Git::around(folder).ok_or_else(|| {
+            wrong("there is no repository here")
+                .with_help(format!("run it in a checked-out repository, or {OTHERWISE}"))
+        })?;
         let remotes = git.run(&["remote"], With::default())?;
         if !remotes.ok {
             return Err(

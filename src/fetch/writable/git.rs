@@ -1,4 +1,9 @@
-//! The `git` program, in the repository around a folder. It brings the user's own remotes and credentials along.
+//! The `git` program, in a repository that is opened by its exact path. It brings the user's own remotes and credentials
+//! along, which no library does as well.
+//!
+//! A folder of a checkout may hold what looks like a repository, with a configuration that names programs. Git is therefore
+//! never left to find a repository: the folder `.git`, which no commit can bring, is looked for and named. Hooks, replaced
+//! objects, objects fetched on demand and protocols that run programs are switched off.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,10 +18,40 @@ const NOT_RUN: i32 = 127;
 /// Who writes commits.
 const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
 
+/// What is switched off in every call.
+const SETTINGS: [&str; 5] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "safe.bareRepository=explicit",
+    "protocol.ext.allow=never",
+];
+/// Variables of every call.
+const VARIABLES: [(&str, &str); 6] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh"),
+    ("LC_ALL", "C"),
+];
+/// Variables that would lead a call into another repository.
+const REMOVED: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_EXTERNAL_DIFF",
+];
+
 /// The program in one repository.
 #[derive(Clone)]
 pub(super) struct Git {
-    folder: PathBuf,
+    /// The folder with `.git` in it.
+    root: PathBuf,
 }
 
 /// How a call ended.
@@ -39,9 +74,11 @@ pub(super) struct With<'a> {
 }
 
 impl Git {
-    /// Git in the repository around `folder`.
-    pub(super) fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned() }
+    /// Git in the repository that `folder` was checked out with; `None` where there is none around it.
+    pub(super) fn around(folder: &Path) -> Option<Self> {
+        let folder = folder.canonicalize().ok()?;
+        let root = folder.ancestors().find(|folder| folder.join(".git").exists())?;
+        Some(Self { root: root.to_owned() })
     }
 
     /// Runs git. It never asks anyone anything.
@@ -50,8 +87,14 @@ impl Git {
     /// `Usage` where there is no such program.
     pub(super) fn run(&self, arguments: &[&str], with: With<'_>) -> Result<Ran> {
         let mut command = Command::new("git");
-        command.arg("-C").arg(&self.folder).args(arguments);
-        command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+        command.current_dir(&self.root).arg("--git-dir").arg(self.root.join(".git"));
+        SETTINGS.iter().for_each(|setting| {
+            command.args(["-c", setting]);
+        });
+        REMOVED.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command.args(arguments).envs(VARIABLES);
         for (name, value) in IDENTITY {
             command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
         }
@@ -132,16 +175,22 @@ pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Opti
     if !is_name(from) || !is_name(to) {
         return None;
     }
-    let git = Git::new(folder);
+    let git = Git::around(folder)?;
     let range = format!("{from}..{to}");
     let total = git.text(&["rev-list", "--count", &range], With::default()).ok()?.parse().ok()?;
     let most = format!("--max-count={most}");
-    let listed = git.text(&["log", &most, "--format=%H %s", "--no-color", &range], With::default()).ok()?;
+    let log = ["log", &most, "--format=%H %s", "--no-color", "--no-ext-diff", "--no-show-signature", &range];
+    let listed = git.text(&log, With::default()).ok()?;
     let commit = |line: &str| {
         let (id, subject) = line.split_once(' ').unwrap_or((line, ""));
         (id.to_owned(), subject.to_owned())
     };
     Some((total, listed.lines().map(commit).collect()))
+}
+
+/// The address of the repository's remote `origin`, around `folder`; `None` where there is none.
+pub fn origin_of(folder: &Path) -> Option<String> {
+    Git::around(folder)?.text(&["remote", "get-url", "origin"], With::default()).ok()
 }
 
 #[cfg(test)]

@@ -45,14 +45,21 @@ impl Lock {
     /// Reads the lock file; one that is not there pins nothing.
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let text = match std::fs::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(Error::io(name, &error)),
-        };
+        match std::fs::read(path) {
+            Ok(text) => Self::parse(&name, &text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(Error::io(name, &error)),
+        }
+    }
+
+    /// The lock that `text` of the file `name` holds.
+    ///
+    /// # Errors
+    /// `Policy` where it is none of this layout, or leads out of its folder.
+    pub fn parse(name: &str, text: &[u8]) -> Result<Self> {
         let damaged =
-            |message: String| Error::new(ErrorKind::Policy, &name, message).with_help("restore it from the repository");
-        let lock: Self = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+            |message: String| Error::new(ErrorKind::Policy, name, message).with_help("restore it from the repository");
+        let lock: Self = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
         if lock.precision_gate_lock != Self::LAYOUT {
             return Err(damaged(format!("has layout {}, expected {}", lock.precision_gate_lock, Self::LAYOUT)));
         }

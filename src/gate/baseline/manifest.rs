@@ -96,21 +96,26 @@ impl Manifest {
     /// `NotFound`, and `Policy` where it is no manifest of this layout.
     pub fn read(path: &Path) -> Result<(Self, Digest)> {
         let name = path.display().to_string();
-        let damaged = |message: String| {
-            Error::new(ErrorKind::Policy, &name, message)
-                .with_help("restore it from the repository, or promote the baseline again")
-        };
         let len = std::fs::metadata(path).map_err(|error| Error::io(&name, &error))?.len();
         if len > LARGEST {
-            return Err(damaged(format!("is longer than {LARGEST} bytes")));
+            return Err(damaged(&name, format!("is longer than {LARGEST} bytes")));
         }
         let text = std::fs::read(path).map_err(|error| Error::io(&name, &error))?;
-        let manifest: Self = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        Self::parse(&name, &text)
+    }
+
+    /// The manifest that `text` of the file `name` holds, with the text's digest.
+    ///
+    /// # Errors
+    /// `Policy` where it is no manifest of this layout.
+    pub fn parse(name: &str, text: &[u8]) -> Result<(Self, Digest)> {
+        let damaged = |message: String| damaged(name, message);
+        let manifest: Self = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
         if manifest.precision_gate_baseline != Self::LAYOUT {
             let found = manifest.precision_gate_baseline;
             return Err(damaged(format!("has layout {found}, expected {}", Self::LAYOUT)));
         }
-        Ok((manifest, Digest::of(&text)))
+        Ok((manifest, Digest::of(text)))
     }
 
     /// The file's text.
@@ -137,6 +142,11 @@ impl Manifest {
         }
         lines
     }
+}
+
+fn damaged(name: &str, message: String) -> Error {
+    Error::new(ErrorKind::Policy, name, message)
+        .with_help("restore it from the repository, or promote the baseline again")
 }
 
 impl Recorded {

@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use super::{Environment, Place, ReadOnly, Target, is_gitea, text, variable};
 use crate::publish::forge::ForgeKind;
+use crate::publish::trust::{Origin, Told, told};
+
+/// Where a merge queue keeps its branches: `gh-readonly-queue/main/pr-12-0123abcd`.
+const QUEUE: &str = "refs/heads/gh-readonly-queue/";
 
 /// Where the job runs.
 pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
@@ -17,7 +21,7 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
     let repository = get("GITHUB_REPOSITORY");
     let id = get("GITHUB_RUN_ID");
     let name = get("GITHUB_EVENT_NAME");
-    let from_fork = is_fork(&name, event);
+    let origin = if queue(&name, event).is_some() { Origin::Unknown } else { origin(&name, event) };
     let mut place = Place {
         forge: Some(if gitea { ForgeKind::Gitea } else { ForgeKind::Github }),
         api: get("GITHUB_API_URL"),
@@ -26,10 +30,12 @@ pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
         repository,
         target: target(&name, event),
         commit: commit(&name, event).unwrap_or_else(|| get("GITHUB_SHA")),
-        base_commit: text(&event["pull_request"]["base"]["sha"]),
-        read_only: read_only(&name, from_fork, environment),
-        from_fork,
-        root: get("GITHUB_WORKSPACE"),
+        asked: queue(&name, event).and_then(|entry| entry.split('-').next()?.parse().ok()),
+        target_branch: target_branch(&name, event),
+        default_branch: text(&event["repository"]["default_branch"]),
+        read_only: read_only(&name, origin, environment),
+        origin,
+        workspace: get("GITHUB_WORKSPACE"),
         event: name,
         ..Place::default()
     };
@@ -44,8 +50,9 @@ fn target(name: &str, event: &Value) -> Target {
     let number = |value: &Value| value.as_u64().map(Target::Pull);
     let found = match name {
         name if is_pull_request(name) => number(&event["number"]).or_else(|| number(&event["pull_request"]["number"])),
-        "issue_comment" if event["issue"]["pull_request"].is_object() => number(&event["issue"]["number"]),
+        "issue_comment" if is_on_pull_request(event) => number(&event["issue"]["number"]),
         "workflow_run" => workflow_run(&event["workflow_run"], &event["repository"]),
+        "push" if text(&event["ref"]).starts_with(QUEUE) => None,
         "push" if text(&event["ref"]).starts_with("refs/heads/") => Some(Target::OfCommit),
         _ => None,
     };
@@ -57,13 +64,17 @@ fn is_pull_request(name: &str) -> bool {
     name.starts_with("pull_request")
 }
 
+fn is_on_pull_request(event: &Value) -> bool {
+    event["issue"]["pull_request"].is_object()
+}
+
 /// The pull request of a finished workflow: the event names it only where it comes from the same repository.
 fn workflow_run(run: &Value, repository: &Value) -> Option<Target> {
     let head = &run["head_repository"];
     if !text(&run["event"]).starts_with("pull_request") {
         return None;
     }
-    let same = head["id"] == repository["id"] && !head.is_null();
+    let same = origin_of(head, repository) == Origin::Own;
     let named = run["pull_requests"][0]["number"].as_u64().filter(|_| same).map(Target::Pull);
     let branch = || Some(Target::OfBranch { owner: text(&head["owner"]["login"]), branch: text(&run["head_branch"]) });
     named.or_else(branch)
@@ -79,24 +90,66 @@ fn commit(name: &str, event: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Whether the judged commit comes from another repository; the head's is null when the fork was deleted.
-fn is_fork(name: &str, event: &Value) -> bool {
-    let own = &event["repository"];
-    match name {
-        name if is_pull_request(name) => {
-            let head = &event["pull_request"]["head"]["repo"];
-            event["pull_request"].is_object() && (head.is_null() || head["full_name"] != own["full_name"])
+/// The branch that the change goes to.
+fn target_branch(name: &str, event: &Value) -> String {
+    let branch = match name {
+        name if is_pull_request(name) => text(&event["pull_request"]["base"]["ref"]),
+        "merge_group" => text(&event["merge_group"]["base_ref"]),
+        "push" => {
+            let pushed = text(&event["ref"]);
+            let of_queue = pushed.strip_prefix(QUEUE).and_then(|rest| rest.rsplit_once("/pr-"));
+            of_queue.map_or_else(String::new, |(branch, _)| branch.to_owned())
         }
-        "workflow_run" => event["workflow_run"]["head_repository"]["full_name"] != own["full_name"],
-        _ => false,
+        _ => String::new(),
+    };
+    branch.strip_prefix("refs/heads/").map_or_else(|| branch.clone(), str::to_owned)
+}
+
+/// The entry of a merge queue that the job is for: `12-0123abcd`, pull request and commit. The queue's branches start `push`
+/// events too.
+fn queue(name: &str, event: &Value) -> Option<String> {
+    let reference = match name {
+        "merge_group" => text(&event["merge_group"]["head_ref"]),
+        "push" => text(&event["ref"]),
+        _ => return None,
+    };
+    let branch = reference.strip_prefix(QUEUE)?;
+    Some(branch.rsplit_once("/pr-").map_or_else(String::new, |(_, entry)| entry.to_owned()))
+}
+
+/// Whose commit is judged, as far as the event tells.
+fn origin(name: &str, event: &Value) -> Origin {
+    match told(name) {
+        Told::Own => Origin::Own,
+        Told::ByEvent if name == "workflow_run" => {
+            origin_of(&event["workflow_run"]["head_repository"], &event["repository"])
+        }
+        Told::ByEvent if event["pull_request"]["head"].is_object() => {
+            origin_of(&event["pull_request"]["head"]["repo"], &event["repository"])
+        }
+        // A comment on an issue is about no commit.
+        Told::ByForge if name == "issue_comment" && event["issue"].is_object() && !is_on_pull_request(event) => {
+            Origin::Own
+        }
+        Told::ByEvent | Told::ByForge => Origin::Unknown,
     }
 }
 
-fn read_only(name: &str, from_fork: bool, environment: &Environment) -> Option<ReadOnly> {
+/// Whose `head` is, seen from the repository `own`; that of a fork which was deleted is null.
+fn origin_of(head: &Value, own: &Value) -> Origin {
+    let (head_name, own_name) = (&head["full_name"], &own["full_name"]);
+    match (own_name.as_str(), head_name.as_str()) {
+        (None, _) => Origin::Unknown,
+        (Some(own), Some(head)) if own == head => Origin::Own,
+        _ => Origin::Fork,
+    }
+}
+
+fn read_only(name: &str, origin: Origin, environment: &Environment) -> Option<ReadOnly> {
     let dependabot = variable(environment, "GITHUB_ACTOR") == Some("dependabot[bot]");
     match name {
         "pull_request_target" | "workflow_run" => None,
-        _ if from_fork => Some(ReadOnly::Fork),
+        _ if origin == Origin::Fork => Some(ReadOnly::Fork),
         _ if dependabot => Some(ReadOnly::Dependabot),
         _ => None,
     }

@@ -2,14 +2,14 @@
 
 use super::{Environment, Place, ReadOnly, Target, variable};
 use crate::publish::forge::ForgeKind;
+use crate::publish::trust::Origin;
 
 /// Where the job runs.
 pub(super) fn locate(environment: &Environment) -> Place {
     let get = |name| variable(environment, name).unwrap_or_default().to_owned();
     let own = get("CI_PROJECT_ID");
     let (project, target) = merge_request(environment, &own);
-    let source = get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID");
-    let from_fork = !source.is_empty() && source != project;
+    let origin = origin(environment, &own, &target);
     // Filled in merged-results pipelines, where `CI_COMMIT_SHA` is a throw-away merge commit.
     let head = variable(environment, "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA").map(str::to_owned);
     // A status of another commit than the pipeline's own is refused where it names the pipeline.
@@ -18,17 +18,48 @@ pub(super) fn locate(environment: &Environment) -> Place {
         forge: Some(ForgeKind::Gitlab),
         api: get("CI_API_V4_URL"),
         // The merge request of a fork lives in the target project, and the fork's job has no token for it.
-        read_only: (from_fork && own != project).then_some(ReadOnly::Fork),
+        read_only: (origin == Origin::Fork && own != project).then_some(ReadOnly::Fork),
         repository: project,
         event: get("CI_PIPELINE_SOURCE"),
         target,
         pipeline: pipeline.and_then(|id| id.parse().ok()),
         commit: head.unwrap_or_else(|| get("CI_COMMIT_SHA")),
-        base_commit: get("CI_MERGE_REQUEST_DIFF_BASE_SHA"),
+        origin,
+        asked: None,
+        // `CI_MERGE_REQUEST_DIFF_BASE_SHA` is no base to trust: the change chooses it by where it branches off.
+        target_branch: ["CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME"]
+            .into_iter()
+            .find_map(|name| variable(environment, name))
+            .unwrap_or_default()
+            .to_owned(),
+        default_branch: get("CI_DEFAULT_BRANCH"),
         run_url: get("CI_JOB_URL"),
         run: get("CI_JOB_ID"),
-        from_fork,
-        root: get("CI_PROJECT_DIR"),
+        workspace: get("CI_PROJECT_DIR"),
+    }
+}
+
+/// Whose commit is judged.
+fn origin(environment: &Environment, own: &str, target: &Target) -> Origin {
+    let get = |name| variable(environment, name);
+    let of = |head: Option<&str>, own: Option<&str>| match (head, own) {
+        (Some(head), Some(own)) if head == own => Origin::Own,
+        (Some(_), Some(_)) => Origin::Fork,
+        _ => Origin::Unknown,
+    };
+    if get("CI_MERGE_REQUEST_IID").is_some() {
+        let project = get("CI_MERGE_REQUEST_PROJECT_ID").unwrap_or(own);
+        return of(get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID"), Some(project));
+    }
+    if let Some(source) = get("CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY") {
+        return of(Some(source), get("CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY"));
+    }
+    // A branch of this project, whose merge request may go to another one: then this one is the fork.
+    let open = get("CI_OPEN_MERGE_REQUESTS").and_then(|list| list.split(',').next()?.rsplit_once('!'));
+    match (target, open, get("CI_PROJECT_PATH")) {
+        (Target::Pull(_), Some((project, _)), Some(path)) if project != path => Origin::Fork,
+        _ if get("CI_COMMIT_BRANCH").is_some() || get("CI_COMMIT_TAG").is_some() => Origin::Own,
+        _ => Origin::Unknown,
     }
 }
 

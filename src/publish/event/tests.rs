@@ -1,8 +1,11 @@
 //! One row per event.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::*;
+use crate::publish::trust::EVENTS;
 
 const HEAD: &str = "1111111111111111111111111111111111111111";
 const MERGE: &str = "2222222222222222222222222222222222222222";
@@ -30,7 +33,7 @@ fn pull(head_repository: &Value) -> Value {
     json!({
         "number": 7,
         "repository": { "id": 1, "full_name": "org/model" },
-        "pull_request": { "number": 7, "head": { "sha": HEAD, "repo": head_repository }, "base": { "sha": BASE } },
+        "pull_request": { "number": 7, "head": { "sha": HEAD, "repo": head_repository }, "base": { "sha": BASE, "ref": "main" } },
     })
 }
 
@@ -44,37 +47,63 @@ fn finished(event: &str, head: u64, pulls: &Value) -> Value {
     })
 }
 
+/// Every event of [`EVENTS`] that GitHub has, with the payloads that tell the origin.
 #[test]
 fn github_events() {
+    use Origin::{Fork, Own, Unknown};
     let own = json!({ "full_name": "org/model" });
     let fork = json!({ "full_name": "dev/model" });
     let branch = Target::OfBranch { owner: "dev".into(), branch: "topic".into() };
-    for (event, payload, target, commit, from_fork, read_only) in [
-        ("pull_request", pull(&own), Target::Pull(7), HEAD, false, None),
-        ("pull_request", pull(&fork), Target::Pull(7), HEAD, true, Some(ReadOnly::Fork)),
-        ("pull_request", pull(&Value::Null), Target::Pull(7), HEAD, true, Some(ReadOnly::Fork)),
-        ("pull_request_review", pull(&fork), Target::Pull(7), HEAD, true, Some(ReadOnly::Fork)),
-        ("pull_request_target", pull(&fork), Target::Pull(7), HEAD, true, None),
-        ("workflow_run", finished("pull_request", 1, &json!([{ "number": 7 }])), Target::Pull(7), HEAD, false, None),
-        ("workflow_run", finished("pull_request", 2, &json!([])), branch, HEAD, true, None),
-        ("workflow_run", finished("schedule", 1, &json!([])), Target::None, HEAD, false, None),
-        ("push", json!({ "ref": "refs/heads/main" }), Target::OfCommit, MERGE, false, None),
-        ("push", json!({ "ref": "refs/tags/v1" }), Target::None, MERGE, false, None),
-        ("merge_group", json!({ "merge_group": { "head_sha": HEAD } }), Target::None, HEAD, false, None),
-        ("release", json!({ "release": { "tag_name": "v1" } }), Target::None, MERGE, false, None),
-        ("schedule", json!({}), Target::None, MERGE, false, None),
-        ("workflow_dispatch", json!({ "inputs": null }), Target::None, MERGE, false, None),
-        ("issue_comment", json!({ "issue": { "number": 7, "pull_request": {} } }), Target::Pull(7), "", false, None),
-        ("issue_comment", json!({ "issue": { "number": 7 } }), Target::None, "", false, None),
-        ("pull_request", json!("damaged"), Target::None, MERGE, false, None),
+    let queue = "refs/heads/gh-readonly-queue/main/pr-12-0123abcd";
+    let queued = json!({ "merge_group": { "head_sha": HEAD, "head_ref": queue, "base_ref": "refs/heads/main" } });
+    let on_pull = json!({ "issue": { "number": 7, "pull_request": {} } });
+    let read_only = Some(ReadOnly::Fork);
+    let mut seen = BTreeSet::new();
+    for (event, payload, target, commit, origin, read_only, asked) in [
+        ("pull_request", pull(&own), Target::Pull(7), HEAD, Own, None, None),
+        ("pull_request", pull(&fork), Target::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request", pull(&Value::Null), Target::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request", json!("damaged"), Target::None, MERGE, Unknown, None, None),
+        ("pull_request_review", pull(&fork), Target::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request_review_comment", pull(&fork), Target::Pull(7), HEAD, Fork, read_only, None),
+        ("pull_request_target", pull(&fork), Target::Pull(7), HEAD, Fork, None, None),
+        ("pull_request_target", pull(&own), Target::Pull(7), HEAD, Own, None, None),
+        (
+            "workflow_run",
+            finished("pull_request", 1, &json!([{ "number": 7 }])),
+            Target::Pull(7),
+            HEAD,
+            Own,
+            None,
+            None,
+        ),
+        ("workflow_run", finished("pull_request", 2, &json!([])), branch, HEAD, Fork, None, None),
+        ("workflow_run", finished("schedule", 1, &json!([])), Target::None, HEAD, Own, None, None),
+        ("push", json!({ "ref": "refs/heads/main" }), Target::OfCommit, MERGE, Own, None, None),
+        ("push", json!({ "ref": "refs/tags/v1" }), Target::None, MERGE, Own, None, None),
+        ("push", json!({ "ref": queue }), Target::None, MERGE, Unknown, None, Some(12)),
+        ("merge_group", queued, Target::None, HEAD, Unknown, None, Some(12)),
+        ("merge_group", json!({ "merge_group": { "head_sha": HEAD } }), Target::None, HEAD, Unknown, None, None),
+        ("release", json!({ "release": { "tag_name": "v1" } }), Target::None, MERGE, Own, None, None),
+        ("schedule", json!({}), Target::None, MERGE, Own, None, None),
+        ("workflow_dispatch", json!({ "inputs": null }), Target::None, MERGE, Own, None, None),
+        ("repository_dispatch", json!({ "action": "x" }), Target::None, MERGE, Own, None, None),
+        ("issue_comment", on_pull, Target::Pull(7), "", Unknown, None, None),
+        ("issue_comment", json!({ "issue": { "number": 7 } }), Target::None, "", Own, None, None),
+        ("issue_comment", json!("damaged"), Target::None, "", Unknown, None, None),
+        ("check_suite", json!({ "check_suite": {} }), Target::None, MERGE, Unknown, None, None),
     ] {
+        seen.insert(if event == "check_suite" { "any other event" } else { event });
         let place = on_github(event, &payload);
-        let found = (place.target, place.commit.as_str(), place.from_fork, place.read_only);
-        assert_eq!(found, (target, commit, from_fork, read_only), "{event} {payload}");
+        let found = (place.target, place.commit.as_str(), place.origin, place.read_only, place.asked);
+        assert_eq!(found, (target, commit, origin, read_only, asked), "{event} {payload}");
         assert_eq!((place.run.as_str(), place.api.as_str()), ("77.2", "https://ghe.example/api/v3"));
         assert_eq!(place.run_url, "https://ghe.example/org/model/actions/runs/77");
     }
-    assert_eq!(on_github("pull_request", &pull(&own)).base_commit, BASE);
+    assert_eq!(on_github("pull_request", &pull(&own)).target_branch, "main");
+    assert_eq!(on_github("push", &json!({ "ref": queue })).target_branch, "main");
+    let rows = EVENTS.iter().filter(|row| row.forge == ForgeKind::Github).map(|row| row.event);
+    assert_eq!(seen, rows.collect(), "a row without a case");
 }
 
 #[test]
@@ -88,30 +117,56 @@ fn dependabot_cannot_write() {
     assert_eq!(locate(&environment, Some(&event)).read_only, Some(ReadOnly::Dependabot));
 }
 
+/// Every kind of pipeline of [`EVENTS`] that GitLab has.
 #[test]
 fn gitlab_pipelines() {
+    use Origin::{Fork, Own, Unknown};
     let merge_request: &[(&str, &str)] = &[
         ("CI_MERGE_REQUEST_IID", "5"),
         ("CI_MERGE_REQUEST_PROJECT_ID", "1"),
         ("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "1"),
+        ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
         ("CI_MERGE_REQUEST_DIFF_BASE_SHA", BASE),
     ];
-    let merged_results = [merge_request, &[("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD)]].concat();
-    let fork = [merge_request, &[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2"), ("CI_PROJECT_ID", "2")]].concat();
-    let fork_in_parent = [merge_request, &[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2")]].concat();
+    let with = |more: &[(&'static str, &'static str)]| [merge_request, more].concat();
+    let merged =
+        with(&[("CI_MERGE_REQUEST_EVENT_TYPE", "merged_result"), ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD)]);
+    let train = with(&[("CI_MERGE_REQUEST_EVENT_TYPE", "merge_train"), ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", HEAD)]);
+    let fork = with(&[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2"), ("CI_PROJECT_ID", "2")]);
+    let in_parent = with(&[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2")]);
+    let merged_fork = [merged.as_slice(), &[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2")]].concat();
+    let train_fork = [train.as_slice(), &[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "2")]].concat();
+    let unclear = with(&[("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "")]);
     let branch: &[(&str, &str)] = &[("CI_COMMIT_BRANCH", "main"), ("CI_PIPELINE_SOURCE", "push")];
-    let open = [branch, &[("CI_OPEN_MERGE_REQUESTS", "group/model!12,group/model!13")]].concat();
-    let scheduled = [branch, &[("CI_PIPELINE_SOURCE", "schedule")]].concat();
-    for (variables, project, target, commit, from_fork, read_only) in [
-        (merge_request, "1", Target::Pull(5), MERGE, false, None),
-        (&merged_results, "1", Target::Pull(5), HEAD, false, None),
-        (&fork, "1", Target::Pull(5), MERGE, true, Some(ReadOnly::Fork)),
-        (&fork_in_parent, "1", Target::Pull(5), MERGE, true, None),
-        (branch, "1", Target::OfCommit, MERGE, false, None),
-        (&open, "group/model", Target::Pull(12), MERGE, false, None),
-        (&scheduled, "1", Target::None, MERGE, false, None),
-        (&[("CI_COMMIT_TAG", "v1")], "1", Target::None, MERGE, false, None),
+    let of_branch = |more: &[(&'static str, &'static str)]| [branch, more].concat();
+    let open = [("CI_PROJECT_PATH", "group/model"), ("CI_OPEN_MERGE_REQUESTS", "group/model!12,group/model!13")];
+    let open_elsewhere = [("CI_PROJECT_PATH", "dev/model"), ("CI_OPEN_MERGE_REQUESTS", "group/model!12")];
+    let scheduled = of_branch(&[("CI_PIPELINE_SOURCE", "schedule")]);
+    let external = [
+        ("CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY", "dev/model"),
+        ("CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY", "org/model"),
+        ("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME", "main"),
+    ];
+    let read_only = Some(ReadOnly::Fork);
+    let mut seen = BTreeSet::new();
+    for (row, variables, project, target, commit, origin, read_only) in [
+        ("merge request, detached", merge_request, "1", Target::Pull(5), MERGE, Own, None),
+        ("merge request, detached", &fork, "1", Target::Pull(5), MERGE, Fork, read_only),
+        ("merge request, detached", &in_parent, "1", Target::Pull(5), MERGE, Fork, None),
+        ("merge request, detached", &unclear, "1", Target::Pull(5), MERGE, Unknown, None),
+        ("merge request, merged results", &merged, "1", Target::Pull(5), HEAD, Own, None),
+        ("merge request, merged results", &merged_fork, "1", Target::Pull(5), HEAD, Fork, None),
+        ("merge request, merge train", &train, "1", Target::Pull(5), HEAD, Own, None),
+        ("merge request, merge train", &train_fork, "1", Target::Pull(5), HEAD, Fork, None),
+        ("external pull request", &external, "1", Target::None, MERGE, Fork, None),
+        ("branch", branch, "1", Target::OfCommit, MERGE, Own, None),
+        ("branch", &of_branch(&open), "group/model", Target::Pull(12), MERGE, Own, None),
+        ("branch", &of_branch(&open_elsewhere), "group/model", Target::Pull(12), MERGE, Fork, read_only),
+        ("schedule", &scheduled, "1", Target::None, MERGE, Own, None),
+        ("tag", &[("CI_COMMIT_TAG", "v1")], "1", Target::None, MERGE, Own, None),
+        ("any other pipeline", &[("CI_PIPELINE_SOURCE", "parent_pipeline")], "1", Target::None, MERGE, Unknown, None),
     ] {
+        seen.insert(row);
         let common: &[(&str, &str)] = &[
             ("GITLAB_CI", "true"),
             ("CI_API_V4_URL", "https://gitlab.example/api/v4"),
@@ -120,11 +175,13 @@ fn gitlab_pipelines() {
             ("CI_PIPELINE_ID", "9"),
         ];
         let place = locate(&environment(&[common, variables].concat()), None);
-        let found = (place.repository.as_str(), place.target, place.commit.as_str(), place.from_fork, place.read_only);
-        assert_eq!(found, (project, target, commit, from_fork, read_only), "{variables:?}");
+        let found = (place.repository.as_str(), place.target, place.commit.as_str(), place.origin, place.read_only);
+        assert_eq!(found, (project, target, commit, origin, read_only), "{row} {variables:?}");
         let pipeline = (commit == MERGE).then_some(9);
         assert_eq!((place.pipeline, place.api.as_str()), (pipeline, "https://gitlab.example/api/v4"));
     }
+    let rows = EVENTS.iter().filter(|row| row.forge == ForgeKind::Gitlab).map(|row| row.event);
+    assert_eq!(seen, rows.collect(), "a row without a case");
 }
 
 #[test]

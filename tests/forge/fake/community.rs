@@ -40,7 +40,10 @@ impl Brain for Community {
                 let (head, base) = (super::github::HEAD, super::github::BASE);
                 Reply::json(
                     200,
-                    &json!({ "number": 7, "state": "open", "head": { "sha": head }, "base": { "sha": base } }),
+                    &json!({
+                        "number": 7, "state": "open", "head": { "sha": head, "repo": { "id": 1 } },
+                        "base": { "sha": base, "ref": "main", "repo": { "id": 1 } },
+                    }),
                 )
             }
             ("GET", ["repos", "org", "model", "pulls", "7", "comments"]) => {

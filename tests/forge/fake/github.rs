@@ -2,7 +2,7 @@
 
 mod tracker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -57,8 +57,12 @@ pub(crate) struct GitHub {
     pub(crate) comments: Vec<(u64, u64, String, String)>,
     pub(crate) checks: Vec<Value>,
     pub(crate) statuses: Vec<Value>,
-    /// Commit and path to text.
+    /// Commit and path to text; a text that begins with `link:` is a link.
     pub(crate) files: BTreeMap<(String, String), String>,
+    /// Branch to its newest commit.
+    pub(crate) tips: BTreeMap<String, String>,
+    /// Whether pull requests come from another repository.
+    pub(crate) from_fork: bool,
     pub(crate) branch: Option<String>,
     pub(crate) issues: Vec<Issue>,
     /// The tag of the one release, and whether it is a draft.
@@ -77,6 +81,8 @@ pub(crate) struct GitHub {
 pub(crate) const PULL: u64 = 7;
 pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
 pub(crate) const BASE: &str = "3333333333333333333333333333333333333333";
+/// The newest commit of the target branch, which has moved on since the pull request began.
+pub(crate) const TIP: &str = "4444444444444444444444444444444444444444";
 pub(crate) const TOKEN: &str = "ghs_plantedTokenNobodyMaySee0123456789";
 
 impl GitHub {
@@ -101,6 +107,8 @@ impl GitHub {
             checks: Vec::new(),
             statuses: Vec::new(),
             files: BTreeMap::new(),
+            tips: BTreeMap::from([("main".to_owned(), TIP.to_owned())]),
+            from_fork: false,
             branch: None,
             issues: Vec::new(),
             tag: "v1.2.0".into(),
@@ -142,6 +150,10 @@ impl GitHub {
         pull["head"]["sha"] = head.as_str().into();
         pull["head"]["label"] = label.as_str().into();
         pull["base"]["sha"] = base.as_str().into();
+        pull["base"]["ref"] = "main".into();
+        if self.from_fork {
+            pull["head"]["repo"]["id"] = 2.into();
+        }
         Some(pull)
     }
 
@@ -232,9 +244,9 @@ impl GitHub {
                 None => Reply::refusal(404, "Not Found"),
                 Some(commit) => Reply::json(200, &self.reference(commit)),
             },
-            ("GET", ["trees", sha]) => match self.trees.get(*sha) {
+            ("GET", ["trees", sha]) => match self.trees.get(*sha).cloned().or_else(|| self.folder(sha)) {
                 None => Reply::refusal(404, "Not Found"),
-                Some(tree) => Reply::json(200, tree),
+                Some(tree) => Reply::json(200, &tree),
             },
             ("POST", ["refs"]) if self.branch.is_some() => Reply::refusal(422, "Reference already exists"),
             ("POST" | "PATCH", ["refs", ..]) => {
@@ -251,6 +263,27 @@ impl GitHub {
         let mut reference = self.contract.example("git-ref");
         reference["object"]["sha"] = commit.into();
         reference
+    }
+
+    /// The entries of a commit's root, or of a folder by its digest.
+    fn folder(&self, sha: &str) -> Option<Value> {
+        let commits: BTreeSet<&String> = self.files.keys().map(|(commit, _)| commit).collect();
+        let (commit, prefix) = match commits.get(&sha.to_owned()) {
+            Some(commit) => ((*commit).clone(), String::new()),
+            None => commits.iter().find_map(|commit| {
+                let below = super::listing::folders(&self.files, commit);
+                below
+                    .into_iter()
+                    .find(|folder| super::listing::digest(&self.files, commit, folder) == sha)
+                    .map(|folder| ((*commit).clone(), folder))
+            })?,
+        };
+        let mut tree = self.contract.example("git-tree");
+        tree["sha"] = sha.into();
+        tree["truncated"] = false.into();
+        let entry = |entry: super::listing::Entry| json!({ "path": entry.name, "mode": entry.mode, "type": entry.kind, "sha": entry.id, "url": "https://example.com" });
+        tree["tree"] = super::listing::entries(&self.files, &commit, &prefix).into_iter().map(entry).collect();
+        Some(tree)
     }
 
     fn contents(&self, asked: &Asked, path: &str) -> Reply {
@@ -270,6 +303,7 @@ impl GitHub {
         let mut repository = self.contract.example("full-repository-default-response");
         repository["full_name"] = "org/model".into();
         repository["html_url"] = "https://github.com/org/model".into();
+        repository["default_branch"] = "main".into();
         repository["private"] = false.into();
         // The example is older than the description.
         repository["language"] = Value::Null;
@@ -318,6 +352,14 @@ impl Brain for GitHub {
                 Reply::json(200, &found.into())
             }
             ("GET", ["commits", commit, "check-runs"]) => self.list_checks(asked, commit),
+            ("GET", ["branches", name @ ..]) => match self.tips.get(&name.join("/")) {
+                None => Reply::refusal(404, "Branch not found"),
+                Some(tip) => {
+                    let mut branch = self.contract.example("branch-get");
+                    branch["commit"]["sha"] = tip.as_str().into();
+                    Reply::json(200, &branch)
+                }
+            },
             ("GET", ["contents", rest @ ..]) => self.contents(asked, &rest.join("/")),
             ("GET", ["issues", number, "comments"]) => self.list_comments(asked, number.parse().expect("a number")),
             ("POST", ["check-runs"]) if rights.checks => self.write_check(app, &body, None),

@@ -20,6 +20,8 @@ pub(crate) struct GitLab {
     pub(crate) statuses: Vec<Value>,
     pub(crate) uploads: usize,
     pub(crate) files: BTreeMap<(String, String), String>,
+    /// Branch to its newest commit.
+    pub(crate) tips: BTreeMap<String, String>,
     pub(crate) issues: Vec<Issue>,
     /// The tag of the one release.
     pub(crate) tag: String,
@@ -34,6 +36,8 @@ pub(crate) const MERGE_REQUEST: u64 = 5;
 pub(crate) const BOT: u64 = 42;
 pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
 pub(crate) const BASE: &str = "3333333333333333333333333333333333333333";
+/// The newest commit of the target branch; the merge base is one that the change chose.
+pub(crate) const TIP: &str = "4444444444444444444444444444444444444444";
 pub(crate) const TOKEN: &str = "glpat-plantedTokenNobodyMaySee";
 
 impl GitLab {
@@ -46,6 +50,7 @@ impl GitLab {
             statuses: Vec::new(),
             uploads: 0,
             files: BTreeMap::new(),
+            tips: BTreeMap::from([("main".to_owned(), TIP.to_owned())]),
             issues: Vec::new(),
             tag: "v1.2.0".into(),
             links: Vec::new(),
@@ -126,10 +131,31 @@ impl Brain for GitLab {
             return reply;
         }
         match (asked.method.as_str(), rest) {
+            ("GET", []) => Reply::json(200, &project()),
             ("GET", ["merge_requests", "5"]) => Reply::json(200, &self.merge_request()),
             ("GET", ["repository", "commits", sha, "merge_requests"]) => {
                 let found: Vec<Value> = (*sha == self.head).then(|| self.merge_request()).into_iter().collect();
                 Reply::json(200, &found.into())
+            }
+            ("GET", ["repository", "branches", name]) => match self.tips.get(*name) {
+                None => missing(),
+                Some(tip) => Reply::json(
+                    200,
+                    &json!({ "name": name, "commit": { "id": tip }, "protected": true, "default": *name == "main" }),
+                ),
+            },
+            ("GET", ["repository", "tree"]) => {
+                let (commit, path) = (asked.query("ref").unwrap_or_default(), asked.query("path").unwrap_or_default());
+                let path = path.replace("%2F", "/");
+                let found = super::listing::entries(&self.files, commit, &path);
+                if found.is_empty() {
+                    return Reply::json(404, &json!({ "message": "404 Tree Not Found" }));
+                }
+                let entry = |entry: super::listing::Entry| {
+                    let path = format!("{path}/{}", entry.name).trim_start_matches('/').to_owned();
+                    json!({ "id": entry.id, "name": entry.name, "type": entry.kind, "path": path, "mode": entry.mode })
+                };
+                Reply::json(200, &found.into_iter().map(entry).collect::<Vec<_>>().into())
             }
             ("GET", ["repository", "files", path, "raw"]) => {
                 let key = (asked.query("ref").unwrap_or_default().to_owned(), path.replace("%2F", "/"));
@@ -172,6 +198,13 @@ impl Brain for GitLab {
             _ => missing(),
         }
     }
+}
+
+fn project() -> Value {
+    json!({
+        "id": 1, "name": "model", "path_with_namespace": "org/model", "default_branch": "main", "visibility": "private",
+        "web_url": "https://gitlab.example/org/model",
+    })
 }
 
 fn user(id: u64) -> Value {

@@ -1,0 +1,145 @@
+//! Paths in a checkout that a stranger may have filled: where they lie in the repository, without following a link.
+//!
+//! A path is resolved by its text against the root of the repository, never through the file system: a folder that the change
+//! turned into a link, a submodule or a repository of its own is still asked for by its name in the target branch.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The folder that the job checked out into, and the folder it works in.
+#[derive(Clone, Debug)]
+pub struct Checkout {
+    /// The job's workspace; a repository lies in it, or in a folder below (`actions/checkout` with `path:`).
+    workspace: PathBuf,
+    /// The working folder, which relative paths start from.
+    working: PathBuf,
+}
+
+/// Where a path lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lies {
+    /// Outside of the workspace: the job's own.
+    Outside,
+    /// In the repository.
+    Inside(Inside),
+    /// It enters the workspace through a link, so that its name in the repository cannot be told.
+    Unclear,
+}
+
+/// A path in the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// The path from the repository's root, `/`-separated; empty for the root itself.
+    pub name: String,
+    /// Whether the root was recognised; else the workspace was taken for it.
+    pub sure: bool,
+    /// Whether a part of the path is a link in the checkout.
+    pub linked: bool,
+}
+
+impl Checkout {
+    /// The checkout of a job whose workspace is `workspace`; empty where the job does not say.
+    pub fn new(workspace: &str, working: PathBuf) -> Self {
+        let workspace = match workspace {
+            "" => working.ancestors().filter(|folder| is_root(folder)).last().unwrap_or(&working).to_owned(),
+            given => PathBuf::from(given),
+        };
+        Self { workspace, working }
+    }
+
+    /// Where `path` lies, by its text.
+    pub fn find(&self, path: &Path) -> Lies {
+        let absolute = plain(&self.working.join(path));
+        // The outermost one: the change may hold a link to the workspace.
+        let Some(workspace) = absolute.ancestors().filter(|folder| same(folder, &self.workspace)).last() else {
+            return if enters(&absolute, &self.workspace) { Lies::Unclear } else { Lies::Outside };
+        };
+        // The outermost repository: a nested one, or a submodule, could be the change's own.
+        let inner: Vec<&Path> = absolute.ancestors().take_while(|folder| folder.starts_with(workspace)).collect();
+        let root = inner.iter().rev().find(|folder| is_root(folder));
+        let sure = root.is_some();
+        let root = root.copied().unwrap_or(workspace);
+        let below = inner.iter().filter(|folder| folder.starts_with(root) && **folder != root);
+        let linked = below.clone().any(|folder| folder.is_symlink());
+        let parts = absolute.strip_prefix(root).unwrap_or(&absolute).components();
+        let name: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
+        Lies::Inside(Inside { name: name.join("/"), sure, linked })
+    }
+}
+
+/// Whether a repository was checked out into `folder`. Git refuses to store a file of this name, so that no commit brings one.
+fn is_root(folder: &Path) -> bool {
+    folder.join(".git").symlink_metadata().is_ok()
+}
+
+/// Whether two names mean one folder; a workspace may be reached through a link of the machine's.
+fn same(one: &Path, other: &Path) -> bool {
+    one == other || one.canonicalize().ok().zip(other.canonicalize().ok()).is_some_and(|(one, other)| one == other)
+}
+
+/// Whether the part of `path` that exists lies in `folder` once links are followed.
+fn enters(path: &Path, folder: &Path) -> bool {
+    let there = path.ancestors().find_map(|part| part.canonicalize().ok());
+    there.zip(folder.canonicalize().ok()).is_some_and(|(path, folder)| path.starts_with(folder))
+}
+
+/// `path` without `.` and `..`, by its text alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inside(name: &str, linked: bool) -> Lies {
+        Lies::Inside(Inside { name: name.into(), sure: true, linked })
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_is_its_text_from_the_outermost_repository_on() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().expect("a folder");
+        let [machine, workspace] = ["machine", "real/workspace"].map(|name| folder.path().join(name));
+        for name in ["real/workspace/src/.git", "real/workspace/src/sub/.git", "real/workspace/src/ci", "outside"] {
+            std::fs::create_dir_all(folder.path().join(name)).expect("a folder");
+        }
+        symlink(folder.path().join("real"), &machine).expect("a link");
+        symlink(folder.path().join("outside"), workspace.join("src/lax")).expect("a link");
+        symlink(&workspace, folder.path().join("entry")).expect("a link");
+        symlink("..", workspace.join("src/up")).expect("a link");
+        let checkout = |given: &Path| Checkout::new(&given.display().to_string(), workspace.clone());
+        let checkout = checkout(&machine.join("workspace"));
+        for (path, lies) in [
+            ("src/precision-gate.yml", inside("precision-gate.yml", false)),
+            ("./src/ci/../ci/gate.yml", inside("ci/gate.yml", false)),
+            ("src/sub/gate.yml", inside("sub/gate.yml", false)),
+            ("src/lax/gate.yml", inside("lax/gate.yml", true)),
+            ("src/lax/../../src/ci/gate.yml", inside("ci/gate.yml", false)),
+            ("src/up/gate.yml", inside("up/gate.yml", true)),
+            ("src", inside("", false)),
+            ("gate.yml", Lies::Inside(Inside { name: "gate.yml".into(), sure: false, linked: false })),
+            ("../../outside/gate.yml", Lies::Outside),
+        ] {
+            assert_eq!(checkout.find(Path::new(path)), lies, "{path}");
+        }
+        assert_eq!(checkout.find(&machine.join("workspace/src/gate.yml")), inside("gate.yml", false));
+        assert_eq!(checkout.find(&folder.path().join("entry/src/gate.yml")), inside("gate.yml", false));
+        let below = folder.path().join("below");
+        symlink(workspace.join("src/ci"), &below).expect("a link");
+        assert_eq!(checkout.find(&below.join("gate.yml")), Lies::Unclear);
+        // Without a workspace it is the outermost repository around the working folder.
+        let desk = Checkout::new("", workspace.join("src/sub"));
+        assert_eq!(desk.find(Path::new("gate.yml")), inside("sub/gate.yml", false));
+    }
+}

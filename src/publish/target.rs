@@ -1,0 +1,95 @@
+//! The branch that a change goes to, as the forge gives it: what decides about a stranger's change.
+//!
+//! Files are asked for by commit and name through the forge's interface, with the repository's own token. No git runs in the
+//! checkout: the change may hold whole repositories, whose configuration git would obey.
+
+use std::fmt;
+
+use super::session::Session;
+use crate::error::{Error, ErrorKind, Result};
+
+/// The tip of the target branch.
+pub struct Target {
+    session: Session,
+    /// The branch.
+    pub branch: String,
+    /// Its newest commit.
+    pub commit: String,
+    /// The commit that is judged.
+    head: String,
+}
+
+/// An entry of a folder at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Digest of its content, a folder's too.
+    pub id: String,
+    /// Whether it is a folder; a link or a submodule is none.
+    pub is_folder: bool,
+}
+
+/// A folder at a commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Folder<'a> {
+    /// The commit.
+    pub commit: &'a str,
+    /// Its path; empty for the root.
+    pub path: &'a str,
+    /// Digest of its content; the commit for the root.
+    pub id: &'a str,
+}
+
+/// What a change does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Neither end has it: a step of the job made what lies there.
+    MadeByJob,
+    /// It is the same at both ends.
+    None,
+    /// It differs.
+    Some,
+}
+
+impl Target {
+    /// The tip of `branch`, for a change whose newest commit is `head`.
+    ///
+    /// # Errors
+    /// What asking the forge gives; `Denied` where there is no such branch.
+    pub fn open(mut session: Session, branch: &str, head: &str) -> Result<Self> {
+        let commit = session.tip(branch)?;
+        Ok(Self { session, branch: branch.to_owned(), commit, head: head.to_owned() })
+    }
+
+    /// The text of the file `path` at the tip; `None` where it is not there.
+    ///
+    /// # Errors
+    /// What asking the forge gives.
+    pub fn text(&mut self, path: &str) -> Result<Option<String>> {
+        self.session.file(path, &self.commit)
+    }
+
+    /// What the change does to `path`, a file or a folder.
+    ///
+    /// # Errors
+    /// What asking the forge gives; `Unavailable` where the commit that is judged is not known.
+    pub fn change_of(&mut self, path: &str) -> Result<Change> {
+        if self.head.is_empty() {
+            let message = "the commit that is judged is not known";
+            return Err(Error::new(ErrorKind::Unavailable, path, message));
+        }
+        let ends = [self.session.entry(&self.head, path)?, self.session.entry(&self.commit, path)?];
+        Ok(match ends {
+            [None, None] => Change::MadeByJob,
+            [Some(head), Some(tip)] if head == tip => Change::None,
+            _ => Change::Some,
+        })
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("branch", &self.branch).field("commit", &self.commit).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,206 @@
+//! Who decides about what: from where each input of a run is taken, given whose commit is judged.
+//!
+//! This is the one place that answers it. [`EVENTS`] has a row per event: how it tells whose commit the job judges.
+//! [`taken`] has a cell per input: where it comes from when that is the repository's own commit, and when it is a stranger's.
+//! Where both repositories differ, or that cannot be known, the stranger's column holds. `docs/security.md` shows the same
+//! tables, and a test holds the page against this file.
+
+use super::forge::ForgeKind;
+
+/// Whose commit a job judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The repository's own: whoever wrote it may write to the repository.
+    #[default]
+    Own,
+    /// Another repository's: a fork.
+    Fork,
+    /// The event does not say. The forge is asked; without an answer it counts as a fork's.
+    Unknown,
+}
+
+/// What the origin of a commit means for the files beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Files of the checkout decide; a reviewer is told which of them the change touches.
+    Own,
+    /// Files of the checkout decide nothing.
+    Stranger,
+}
+
+impl Origin {
+    /// What follows for the files of the checkout.
+    pub fn standing(self) -> Standing {
+        match self {
+            Self::Own => Standing::Own,
+            Self::Fork | Self::Unknown => Standing::Stranger,
+        }
+    }
+}
+
+/// How an event tells whose commit its job judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// It runs for commits of the repository itself, unless a flag names another pull request or commit.
+    Own,
+    /// It names the repositories of both ends.
+    ByEvent,
+    /// It names a pull request at most, which the forge is asked about.
+    ByForge,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The forge whose event it is.
+    pub forge: ForgeKind,
+    /// The event, as the forge spells it; at GitLab the kind of pipeline.
+    pub event: &'static str,
+    /// How it tells the origin.
+    pub told: Told,
+}
+
+const fn row(forge: ForgeKind, event: &'static str, told: Told) -> Row {
+    Row { forge, event, told }
+}
+
+/// Every event with a row of its own. Gitea's and Forgejo's events are read as GitHub's.
+pub const EVENTS: [Row; 21] = [
+    row(ForgeKind::Github, "pull_request", Told::ByEvent),
+    row(ForgeKind::Github, "pull_request_target", Told::ByEvent),
+    row(ForgeKind::Github, "pull_request_review", Told::ByEvent),
+    row(ForgeKind::Github, "pull_request_review_comment", Told::ByEvent),
+    row(ForgeKind::Github, "workflow_run", Told::ByEvent),
+    row(ForgeKind::Github, "merge_group", Told::ByForge),
+    row(ForgeKind::Github, "issue_comment", Told::ByForge),
+    row(ForgeKind::Github, "push", Told::Own),
+    row(ForgeKind::Github, "schedule", Told::Own),
+    row(ForgeKind::Github, "workflow_dispatch", Told::Own),
+    row(ForgeKind::Github, "repository_dispatch", Told::Own),
+    row(ForgeKind::Github, "release", Told::Own),
+    row(ForgeKind::Github, "any other event", Told::ByForge),
+    row(ForgeKind::Gitlab, "merge request, detached", Told::ByEvent),
+    row(ForgeKind::Gitlab, "merge request, merged results", Told::ByEvent),
+    row(ForgeKind::Gitlab, "merge request, merge train", Told::ByEvent),
+    row(ForgeKind::Gitlab, "external pull request", Told::ByEvent),
+    row(ForgeKind::Gitlab, "branch", Told::Own),
+    row(ForgeKind::Gitlab, "tag", Told::Own),
+    row(ForgeKind::Gitlab, "schedule", Told::Own),
+    row(ForgeKind::Gitlab, "any other pipeline", Told::ByForge),
+];
+
+/// How GitHub's event `name` tells the origin; an event without a row tells nothing.
+pub fn told(name: &str) -> Told {
+    let known = EVENTS.iter().find(|row| row.forge == ForgeKind::Github && row.event == name);
+    known.map_or(Told::ByForge, |row| row.told)
+}
+
+/// Something a run reads that could bend its verdict or what it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The policy file: limits, waivers, severities, required checks, profile, labels.
+    Policy,
+    /// Templates of documents and messages.
+    Templates,
+    /// A recorded noise band in a file.
+    NoiseBand,
+    /// Repeats of the baseline in a folder.
+    Repeats,
+    /// The baseline lock and the manifests that it pins.
+    Lock,
+    /// Files of a baseline that lies in the checkout.
+    BaselineFiles,
+    /// The history of earlier runs.
+    History,
+    /// The pull request and the commit that are reported on.
+    Request,
+    /// Token, webhook address, and the command that a comment is handed to.
+    Secrets,
+    /// The output folder, and the folder whose lines findings point at.
+    Folders,
+    /// The candidate's artifacts.
+    Candidate,
+}
+
+impl Input {
+    /// All of them, in the order of the page.
+    pub const ALL: [Self; 11] = [
+        Self::Policy,
+        Self::Templates,
+        Self::NoiseBand,
+        Self::Repeats,
+        Self::Lock,
+        Self::BaselineFiles,
+        Self::History,
+        Self::Request,
+        Self::Secrets,
+        Self::Folders,
+        Self::Candidate,
+    ];
+
+    /// The input in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Policy => "policy (limits, waivers, severities, required checks, profile, labels)",
+            Self::Templates => "templates",
+            Self::NoiseBand => "noise band",
+            Self::Repeats => "repeats of the baseline",
+            Self::Lock => "baseline lock and manifests",
+            Self::BaselineFiles => "baseline in the checkout",
+            Self::History => "history",
+            Self::Request => "pull request and commit",
+            Self::Secrets => "token, webhook address, post command",
+            Self::Folders => "output folder, source root",
+            Self::Candidate => "candidate's artifacts",
+        }
+    }
+}
+
+/// Where an input is taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The checkout, with a note where the pull request changes it.
+    Checkout,
+    /// The tip of the target branch, as the forge gives it.
+    Target,
+    /// The checkout, where the forge shows that the change leaves it as it is on the target branch; else nothing passes.
+    Unchanged,
+    /// Flags and variables of the job, which the workflow's file sets.
+    Job,
+    /// The event and the forge's interface.
+    Forge,
+    /// Data, whoever wrote it: read with limits, never run.
+    Data,
+    /// Not used.
+    Nowhere,
+}
+
+impl Taken {
+    /// The place in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Checkout => "checkout",
+            Self::Target => "target's tip",
+            Self::Unchanged => "checkout, if unchanged",
+            Self::Job => "job",
+            Self::Forge => "forge",
+            Self::Data => "data",
+            Self::Nowhere => "not used",
+        }
+    }
+}
+
+/// Where `input` is taken from. A file outside of the checkout is the job's own in either column.
+pub fn taken(standing: Standing, input: Input) -> Taken {
+    match (input, standing) {
+        (Input::Policy | Input::Templates | Input::NoiseBand | Input::Lock, Standing::Own) => Taken::Checkout,
+        (Input::Policy | Input::Templates | Input::NoiseBand | Input::Lock, Standing::Stranger) => Taken::Target,
+        (Input::Repeats | Input::BaselineFiles, Standing::Own) => Taken::Checkout,
+        (Input::Repeats | Input::BaselineFiles, Standing::Stranger) => Taken::Unchanged,
+        (Input::History, Standing::Own) => Taken::Job,
+        (Input::History, Standing::Stranger) => Taken::Nowhere,
+        (Input::Request, _) => Taken::Forge,
+        (Input::Secrets | Input::Folders, _) => Taken::Job,
+        (Input::Candidate, _) => Taken::Data,
+    }
+}
