@@ -12,6 +12,8 @@ use std::fs;
 use std::path::Path;
 
 use precision_gate::judge::rule;
+use precision_gate::publish::forge::ForgeKind;
+use precision_gate::publish::trust::{EVENTS, Input, Standing, Taken, Told, taken};
 use precision_gate::report::messages::{Language, texts};
 
 fn is_fresh(name: &str, wanted: &str) {
@@ -64,4 +66,94 @@ fn every_finding_code_is_listed() {
         .expect("a string takes it");
     }
     is_fresh("findings.md", &page);
+}
+
+/// Tests of `tests/forge/trust.rs` that hold a cell of the table for inputs: its number, for an own and a stranger's commit.
+const INPUT_TESTS: [(&str, &str); 11] = [
+    (
+        "the_repositorys_own_change_is_judged_by_its_own_files_in_every_event",
+        "a_stranger_is_judged_by_the_target_branch_in_every_event",
+    ),
+    ("own_templates_have_to_give_json", "templates_are_the_target_branchs"),
+    ("a_noise_band_is_the_target_branchs", "a_noise_band_is_the_target_branchs"),
+    ("a_noise_band_is_the_target_branchs", "a_baseline_in_the_checkout_counts_where_the_change_leaves_it_alone"),
+    ("a_named_baseline_is_the_target_branchs", "a_named_baseline_is_the_target_branchs"),
+    (
+        "the_repositorys_own_change_is_judged_by_its_own_files_in_every_event",
+        "a_baseline_in_the_checkout_counts_where_the_change_leaves_it_alone",
+    ),
+    ("a_stranger_has_no_part_in_the_history", "a_stranger_has_no_part_in_the_history"),
+    ("the_second_half_posts_a_result_of_the_head_commit", "what_is_not_of_the_head_commit_or_no_result_is_refused"),
+    ("signatures_limits_and_refusals", "nothing_of_a_checkout_is_run"),
+    ("nothing_of_a_checkout_is_run", "nothing_of_a_checkout_is_run"),
+    (
+        "the_repositorys_own_change_is_judged_by_its_own_files_in_every_event",
+        "a_repository_in_the_checkout_is_never_asked",
+    ),
+];
+
+/// The tests of `src/publish/event/tests.rs` that hold the rows.
+const EVENT_TESTS: [&str; 2] = ["github_events", "gitlab_pipelines"];
+
+#[test]
+fn the_table_of_trust_is_the_programs() {
+    let mut tests: Vec<&str> = Vec::new();
+    let mut number = |test: &'static str| -> usize {
+        tests.iter().position(|known| *known == test).unwrap_or_else(|| {
+            tests.push(test);
+            tests.len() - 1
+        }) + 1
+    };
+    let letters = [
+        (Taken::Checkout, "C"),
+        (Taken::Target, "T"),
+        (Taken::Unchanged, "U"),
+        (Taken::Job, "J"),
+        (Taken::Forge, "F"),
+        (Taken::Data, "D"),
+        (Taken::Nowhere, "–"),
+    ];
+    let letter = |taken: Taken| letters.iter().find(|(known, _)| *known == taken).expect("a letter").1;
+    let mut table = String::from(
+        "\n### Event by event, input by input\n\nEach cell: own commit / stranger's commit, and the tests that hold it.\n\n| event | told by |",
+    );
+    Input::ALL.iter().for_each(|input| write!(table, " {} |", input.name()).expect("a string takes it"));
+    table.push_str("\n|---|---|");
+    table.push_str(&"---|".repeat(Input::ALL.len()));
+    for row in EVENTS {
+        let told = match row.told {
+            Told::Own => "own; a flag: the forge",
+            Told::ByEvent => "the event",
+            Told::ByForge => "the forge",
+        };
+        let events = number(EVENT_TESTS[usize::from(row.forge == ForgeKind::Gitlab)]);
+        write!(table, "\n| {} `{}` | {told} [{events}] |", row.forge.name(), row.event).expect("a string takes it");
+        for (input, (own, stranger)) in Input::ALL.iter().zip(INPUT_TESTS) {
+            let [of_own, of_stranger] =
+                [Standing::Own, Standing::Stranger].map(|standing| letter(taken(standing, *input)));
+            let (own, stranger) = (number(own), number(stranger));
+            write!(table, " {of_own} [{own}] / {of_stranger} [{stranger}] |").expect("a string takes it");
+        }
+    }
+    let words: Vec<String> = letters.iter().map(|(taken, letter)| format!("{letter}: {}", taken.name())).collect();
+    write!(table, "\n\n{}. A file outside of the workspace is the job's own in every cell.\n", words.join("; "))
+        .expect("text");
+    for (index, test) in tests.iter().enumerate() {
+        write!(table, "\n{}. `{test}`", index + 1).expect("a string takes it");
+    }
+    table.push('\n');
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md");
+    let page = fs::read_to_string(path).expect("the page");
+    let (before, rest) = page.split_once("cargo test --test docs` -->\n").expect("the table's begin");
+    let (_, after) = rest.split_once("<!-- end -->").expect("the table's end");
+    is_fresh("security.md", &format!("{before}cargo test --test docs` -->\n{table}\n<!-- end -->{after}"));
+    let mut sources = String::new();
+    for folder in ["tests/forge", "src/publish/event"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let files = fs::read_dir(folder).expect("a folder").flatten().filter(|file| file.path().is_file());
+        files.for_each(|file| sources.push_str(&fs::read_to_string(file.path()).expect("text")));
+    }
+    for test in &tests {
+        assert!(sources.contains(&format!("fn {test}()")), "there is no test `{test}`");
+    }
 }
