@@ -10,7 +10,9 @@ use precision_gate::gate::baseline::{SCHEME, job};
 use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
+use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
+use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::Folder;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, Judged};
@@ -23,23 +25,47 @@ use super::{CommonArgs, CompareArgs, PairArgs, baseline, fetching, progress, sho
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
 
+/// What a judging command is to do.
+pub(crate) enum Task {
+    /// Measure a part. Parts of a run share a folder, and whatever lies in it stays.
+    Part((u64, u64)),
+    /// Judge, into a folder that holds nothing of an earlier run any more.
+    Whole(Output),
+}
+
+/// The task that the arguments set. This comes before everything that can be refused: no earlier document may stand for
+/// a run that came to nothing.
+pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
+    match quick.part()? {
+        Some(part) => Ok(Task::Part(part)),
+        None => begin(common).map(Task::Whole),
+    }
+}
+
+/// The output folder, begun.
+pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
+    Output::begin(&common.out, Set::Run)
+}
+
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
-    some_checks(args, &[CheckId::Config], Matching::default(), &QuickArgs::default())
+    let task = Task::Whole(begin(&args.common)?);
+    some_checks(args, task, &[CheckId::Config], Matching::default(), &QuickArgs::default())
 }
 
 /// `precision-gate compare`
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
+    let task = task(&args.pair.common, &args.quick)?;
     let mapping = |path: &PathBuf| mapping::parse(&path.display().to_string(), &read(path)?);
     let matching = Matching {
         fuzzy: args.fuzzy,
         rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
         modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
     };
-    some_checks(&args.pair, &Request::COMPARE_CHECKS, matching, &args.quick)
+    some_checks(&args.pair, task, &Request::COMPARE_CHECKS, matching, &args.quick)
 }
 
-fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
+fn some_checks(args: &PairArgs, task: Task, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
     let request = Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
@@ -47,18 +73,13 @@ fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching, quick: &
         policy: policy(args.common.config.as_deref(), args.common.today.as_deref())?,
         matching,
     };
-    look(&args.common, &request, quick)
-}
-
-/// Judges what the arguments select, or measures a part of it.
-fn look(common: &CommonArgs, request: &Request, quick: &QuickArgs) -> Result<u8> {
-    let selection = quick.selection()?;
-    match quick.part()? {
-        Some(part) => {
-            let (request, _) = prepare(common, request)?;
+    let (common, selection) = (&args.common, quick.selection()?);
+    match task {
+        Task::Part(part) => {
+            let (request, _) = prepare(common, &request)?;
             quick::measure(common, &request, selection, part)
         }
-        None => judge_selected(common, request, selection),
+        Task::Whole(output) => judge_selected(common, output, &request, selection),
     }
 }
 
@@ -101,13 +122,13 @@ pub(crate) fn templates(common: &CommonArgs, policy: &Policy) -> Result<Template
 }
 
 /// Runs the gate and writes, shows and answers what it found.
-pub(crate) fn judge(common: &CommonArgs, request: &Request) -> Result<u8> {
-    judge_selected(common, request, Selection::default())
+pub(crate) fn judge(common: &CommonArgs, output: Output, request: &Request) -> Result<u8> {
+    judge_selected(common, output, request, Selection::default())
 }
 
-fn judge_selected(common: &CommonArgs, request: &Request, selection: Selection) -> Result<u8> {
+fn judge_selected(common: &CommonArgs, output: Output, request: &Request, selection: Selection) -> Result<u8> {
     let book = Book::new(selection);
-    judge_by(common, request, |request, from, progress| gate::run_by(request, from, &book, progress))
+    judge_by(common, output, request, |request, from, progress| gate::run_by(request, from, &book, progress))
 }
 
 /// What was written and shown, and what the command ends with.
@@ -136,16 +157,18 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<(Request
 /// Writes, shows and answers what `run` finds.
 pub(crate) fn judge_by(
     common: &CommonArgs,
+    output: Output,
     request: &Request,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
 ) -> Result<u8> {
     let templates = templates(common, &request.policy)?;
-    evaluate(common, request, &templates, run, |_, _| {}).map(|judged| judged.code)
+    evaluate(common, output, request, &templates, run, |_, _| {}).map(|judged| judged.code)
 }
 
 /// Writes and shows what `run` finds, once `complete` has said what judging does not know: the commit, earlier runs.
 pub(crate) fn evaluate(
     common: &CommonArgs,
+    output: Output,
     request: &Request,
     templates: &Templates,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
@@ -154,23 +177,19 @@ pub(crate) fn evaluate(
     let (request, manifest) = prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
-    let folder = Folder::new(&common.out, common.xlsx);
+    let folder = Folder::new(output, common.xlsx);
     let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder };
     let mut judged = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
     let Judged { mut result, required_unread, .. } = judged;
-    let options = report::write::Options {
-        out: &common.out,
-        language: documents.lang,
-        templates,
-        source_root: source_root(common, &request),
-    };
+    let options =
+        report::write::Options { language: documents.lang, templates, source_root: source_root(common, &request) };
     report::write::all(&mut result, folder, &options)?;
     show::summary(&result, &common.out, documents)?;
     let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
     if let Some(error) = &unavailable {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", cleaned(&error.to_string()));
     }
     let code = match () {
         () if unavailable.is_some() => exit::UNAVAILABLE,
@@ -196,6 +215,6 @@ fn named_baseline(request: &Request) -> Result<(String, Option<Manifest>)> {
 /// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.
 fn leave_mark() {
     if let Some(mark) = job::mark(&fetching::environment()) {
-        let _left = std::fs::write(mark, "");
+        let _left = output::write_file(&mark, b"");
     }
 }

@@ -141,6 +141,7 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 
 /// Judges the artifacts again, by this job's policy and program.
 fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Result<GateResult> {
+    let output = judge::begin(&args.common)?;
     let templates = judge::templates(&args.common, policy)?;
     let request = Request {
         baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
@@ -153,5 +154,5 @@ fn recompute(args: &PublishArgs, policy: &Policy, source: Option<Source>) -> Res
         gate::run_by(request, from, &Book::default(), progress)
     };
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
-    Ok(judge::evaluate(&args.common, &request, &templates, look, complete)?.result)
+    Ok(judge::evaluate(&args.common, output, &request, &templates, look, complete)?.result)
 }
