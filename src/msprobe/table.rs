@@ -64,12 +64,10 @@ fn may_become_formula(text: &str) -> bool {
     text.starts_with(['\t', '\r', '\n']) || (is_formula_like(&shown) && !is_harmless(&shown))
 }
 
-/// White space and what is not seen, which a program may drop before it looks at a cell.
+/// What a program may drop before it looks at a cell: white space and what is not seen. More than that is dropped here, since
+/// a guard too many does no harm; letters, digits and the signs of a keyboard are not.
 fn is_dropped(character: char) -> bool {
-    character.is_whitespace()
-        || character.is_control()
-        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(character, '\u{feff}' | '\u{fff9}'..='\u{ffff}')
+    !character.is_alphanumeric() && !character.is_ascii_graphic() && !"＝＋－％＠".contains(character)
 }
 
 /// One table.

@@ -89,7 +89,7 @@ fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Resu
         Cell::Float(_) | Cell::Infinite(_) => drop(sheet.write_string(row, column, cell.text().trim_start())?),
         Cell::Text(_) => {
             let text: String = cell.guarded_text().chars().take(MAX_TEXT).collect();
-            drop(sheet.write_string(row, column, text)?);
+            sheet.write_string(row, column, text)?;
         }
     }
     Ok(())
