@@ -1,16 +1,17 @@
 //! Two runs into one folder at once: one of them, or one after the other, and never both.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::{documents, names, put, reference, run, told};
+use crate::support::{documents, names, numbers, put, reference, run, told};
 
 /// Starts as many pairs of runs, and prints how they ended.
 fn race(count: usize) {
     let (pass, fail) = (reference("gpu"), reference("npu"));
     let (mut refused, mut in_turn) = (0, 0);
-    for index in 0..count {
+    for (index, number) in numbers(7).take(count).enumerate() {
         let folder = TempDir::new().expect("a folder");
         let out = folder.path().join("out");
         if index % 2 == 0 {
@@ -18,8 +19,13 @@ fn race(count: usize) {
         }
         let mut candidates = ["gpu", "npu"];
         candidates.rotate_left(index % 2);
-        let started = candidates
-            .map(|candidate| (candidate, run(folder.path(), candidate, Path::new("out")).spawn().expect("started")));
+        // A third of the pairs start at once, of the others the second comes while the first is under way, or over.
+        let pause = Duration::from_millis(if index % 3 == 0 { 0 } else { number % 400 });
+        let started = candidates.map(|candidate| {
+            let child = run(folder.path(), candidate, Path::new("out")).spawn().expect("started");
+            std::thread::sleep(pause);
+            (candidate, child)
+        });
         let ends = started.map(|(candidate, child)| (candidate, told(&child.wait_with_output().expect("ended"))));
         let mut winners = Vec::new();
         for (candidate, (code, error)) in ends {
