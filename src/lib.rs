@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
-//! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine) and
-//! [`gate`], which runs the stages top to bottom.
+//! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine),
+//! [`output`] (where every file is written) and [`gate`], which runs the stages top to bottom.
 
 pub mod collect;
 pub mod compare;
@@ -23,6 +23,7 @@ pub mod gate;
 pub mod history;
 pub mod judge;
 pub mod msprobe;
+pub mod output;
 pub mod pair;
 pub mod policy;
 pub mod publish;

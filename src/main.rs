@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use precision_gate::error::{Error, Result};
 use precision_gate::exit;
+use precision_gate::report::escape::cleaned;
 
 use cli::{
     Cli, Command, baseline, config_pack, curves, history, inputs, judge, publish, quick, run, show, signoff, tools,
@@ -47,9 +48,10 @@ fn arguments() -> Result<Vec<OsString>> {
 }
 
 fn ended(error: &Error) -> ExitCode {
-    eprintln!("error: {error}");
+    // Both may quote a file's name: they neither colour the terminal nor command a runner.
+    eprintln!("error: {}", cleaned(&error.to_string()));
     if let Some(help) = error.help() {
-        eprintln!("help: {help}");
+        eprintln!("help: {}", cleaned(help));
     }
     ExitCode::from(exit::of_error(error))
 }

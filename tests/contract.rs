@@ -32,18 +32,19 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const GROUND: [&str; 3] = ["error", "dtype", "verdict"];
     const STAGES: [(&str, &[&str]); 10] = [
-        ("fetch", &[]),
+        ("fetch", &["output"]),
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
         ("compare", &["fetch", "read", "pair"]),
         ("judge", &["read", "pair", "compare", "policy", "redact"]),
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("history", &["fetch", "policy", "judge"]),
-        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe"]),
-        ("signoff", &["fetch", "policy", "judge", "report"]),
+        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output"]),
+        ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 8] = [
+    const BESIDE: [(&str, &[&str]); 9] = [
+        ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
         ("dtype", &[]),

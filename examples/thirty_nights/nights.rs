@@ -129,7 +129,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
             let fetcher = Fetcher::default();
             let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &Dropped, about: &[] };
             let mut judged = run_by(&request, &surroundings, &Book::default(), &Quiet)?;
-            judged.result.source = Some(Source { commit: commit(number), repository: String::new() });
+            judged.result.source = Some(Source { commit: commit(number), repository: String::new(), target: None });
             let name = suite.name().parse().map_err(|error| Error::new(ErrorKind::Internal, suite.name(), error))?;
             let time = time(number, &mut random);
             let moment = Moment { suite: &name, time, run: "", manifest: None, versions: &[] };

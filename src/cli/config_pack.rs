@@ -8,7 +8,9 @@ use clap::Args;
 use precision_gate::collect::{self, Redaction, Request};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::output;
 use precision_gate::policy::value::Pattern;
+use precision_gate::report::escape::cleaned;
 
 use super::show;
 
@@ -46,9 +48,9 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
     let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     let collected = collect::collect(&args.request(environment)?)?;
     for note in &collected.notes {
-        eprintln!("note: {note}");
+        eprintln!("note: {}", cleaned(note));
     }
-    std::fs::write(&args.out, &collected.bytes).map_err(|error| Error::io(args.out.display().to_string(), &error))?;
+    output::write_file(&args.out, &collected.bytes)?;
     show::say(&format!("{}: {}\n", args.out.display(), collected.members.join(", ")))?;
     Ok(exit::PASS)
 }

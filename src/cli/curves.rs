@@ -4,6 +4,7 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::{self, Request};
 use precision_gate::msprobe::dump::Matching;
+use precision_gate::output;
 use precision_gate::report::messages::short;
 use precision_gate::verdict::CheckId;
 use serde::Serialize;
@@ -13,6 +14,7 @@ use super::{LossArgs, NoiseArgs, SelftestArgs, judge, show};
 /// `precision-gate loss`
 pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
     let common = &args.pair.common;
+    let output = judge::begin(common)?;
     let case = judge::case(common, |mut policy| {
         policy.loss.mode = args.mode.unwrap_or(policy.loss.mode);
         policy.loss.preset = args.preset.or(policy.loss.preset);
@@ -27,7 +29,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
             matching: Matching::default(),
         }
     })?;
-    judge::judge(common, &case)
+    judge::judge(common, output, &case)
 }
 
 /// `precision-gate noise`
@@ -35,7 +37,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = judge::policy(args.config.as_deref(), None)?;
     let band = gate::loss::record(&args.runs, &policy.loss, &args.fetching.fetcher())?;
     let name = args.output.display().to_string();
-    std::fs::write(&args.output, json(&band)?).map_err(|error| Error::io(&name, &error))?;
+    output::write_file(&args.output, json(&band)?.as_bytes())?;
     for (metric, noise) in &band.metrics {
         let (head, mean) = (short(noise.head), short(noise.mean));
         show::say(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;

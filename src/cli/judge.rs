@@ -9,7 +9,9 @@ use precision_gate::gate::baseline::job;
 use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
+use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
+use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::Folder;
 use precision_gate::report::{GateResult, Judged};
 use precision_gate::verdict::{CheckId, Verdict};
@@ -22,23 +24,47 @@ use super::{CommonArgs, CompareArgs, PairArgs, fetching, progress, show, tools};
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
 
+/// What a judging command is to do.
+pub(crate) enum Task {
+    /// Measure a part. Parts of a run share a folder, and whatever lies in it stays.
+    Part((u64, u64)),
+    /// Judge, into a folder that holds nothing of an earlier run any more.
+    Whole(Output),
+}
+
+/// The task that the arguments set. This comes before everything that can be refused: no earlier document may stand for
+/// a run that came to nothing.
+pub(crate) fn task(common: &CommonArgs, quick: &QuickArgs) -> Result<Task> {
+    match quick.part()? {
+        Some(part) => Ok(Task::Part(part)),
+        None => begin(common).map(Task::Whole),
+    }
+}
+
+/// The output folder, begun.
+pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
+    Output::begin(&common.out, Set::Run)
+}
+
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
-    some_checks(args, &[CheckId::Config], Matching::default(), &QuickArgs::default())
+    let task = Task::Whole(begin(&args.common)?);
+    some_checks(args, task, &[CheckId::Config], Matching::default(), &QuickArgs::default())
 }
 
 /// `precision-gate compare`
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
+    let task = task(&args.pair.common, &args.quick)?;
     let mapping = |path: &PathBuf| mapping::parse(&path.display().to_string(), &read(path)?);
     let matching = Matching {
         fuzzy: args.fuzzy,
         rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
         modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
     };
-    some_checks(&args.pair, &Request::COMPARE_CHECKS, matching, &args.quick)
+    some_checks(&args.pair, task, &Request::COMPARE_CHECKS, matching, &args.quick)
 }
 
-fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
+fn some_checks(args: &PairArgs, task: Task, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
     let case = case(&args.common, |policy| Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
@@ -46,7 +72,14 @@ fn some_checks(args: &PairArgs, checks: &[CheckId], matching: Matching, quick: &
         policy,
         matching,
     })?;
-    look(&args.common, &case, quick)
+    let (common, selection) = (&args.common, quick.selection()?);
+    match task {
+        Task::Part(part) => {
+            prepare(common, &case.request)?;
+            quick::measure(common, &case.request, selection, part)
+        }
+        Task::Whole(output) => judge_selected(common, output, &case, selection),
+    }
 }
 
 /// What a command that posts nothing judges: the request that `request` makes of the policy that counts.
@@ -54,18 +87,6 @@ pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Request)
     let trusted = trusted(common, &PublishFlags::default(), &publish::Surroundings::of_process(), false)?;
     let request = request(trusted.policy.clone());
     trusted.case(request)
-}
-
-/// Judges what the arguments select, or measures a part of it.
-fn look(common: &CommonArgs, case: &Case, quick: &QuickArgs) -> Result<u8> {
-    let selection = quick.selection()?;
-    match quick.part()? {
-        Some(part) => {
-            prepare(common, &case.request)?;
-            quick::measure(common, &case.request, selection, part)
-        }
-        None => judge_selected(common, case, selection),
-    }
 }
 
 /// The policy of `config`, or of the default file where there is one, as of `today`.
@@ -102,13 +123,13 @@ fn read(path: &Path) -> Result<String> {
 }
 
 /// Runs the gate and writes, shows and answers what it found.
-pub(crate) fn judge(common: &CommonArgs, case: &Case) -> Result<u8> {
-    judge_selected(common, case, Selection::default())
+pub(crate) fn judge(common: &CommonArgs, output: Output, case: &Case) -> Result<u8> {
+    judge_selected(common, output, case, Selection::default())
 }
 
-fn judge_selected(common: &CommonArgs, case: &Case, selection: Selection) -> Result<u8> {
+fn judge_selected(common: &CommonArgs, output: Output, case: &Case, selection: Selection) -> Result<u8> {
     let book = Book::new(selection);
-    judge_by(common, case, |request, from, progress| gate::run_by(request, from, &book, progress))
+    judge_by(common, output, case, |request, from, progress| gate::run_by(request, from, &book, progress))
 }
 
 /// What was written and shown, and what the command ends with.
@@ -134,15 +155,17 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
 /// Writes, shows and answers what `run` finds.
 pub(crate) fn judge_by(
     common: &CommonArgs,
+    output: Output,
     case: &Case,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
 ) -> Result<u8> {
-    evaluate(common, case, run, |_, _| {}).map(|judged| judged.code)
+    evaluate(common, output, case, run, |_, _| {}).map(|judged| judged.code)
 }
 
 /// Writes and shows what `run` finds, once `complete` has said what judging does not know: the commit, earlier runs.
 pub(crate) fn evaluate(
     common: &CommonArgs,
+    output: Output,
     case: &Case,
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
     complete: impl FnOnce(&mut Judged, &Surroundings<'_>),
@@ -151,23 +174,19 @@ pub(crate) fn evaluate(
     prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
-    let folder = Folder::new(&common.out, common.xlsx);
+    let folder = Folder::new(output, common.xlsx);
     let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder, about };
     let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);
     let Judged { mut result, required_unread, .. } = judged;
-    let options = report::write::Options {
-        out: &common.out,
-        language: documents.lang,
-        templates,
-        source_root: source_root(common, request),
-    };
+    let options =
+        report::write::Options { language: documents.lang, templates, source_root: source_root(common, request) };
     report::write::all(&mut result, folder, &options)?;
     show::summary(&result, &common.out, documents)?;
     let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
     if let Some(error) = &unavailable {
-        eprintln!("error: {error}");
+        eprintln!("error: {}", cleaned(&error.to_string()));
     }
     let code = match () {
         () if unavailable.is_some() => exit::UNAVAILABLE,
@@ -185,6 +204,6 @@ pub(crate) fn source_root<'a>(common: &'a CommonArgs, request: &'a Request) -> O
 /// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.
 fn leave_mark() {
     if let Some(mark) = job::mark(&fetching::environment()) {
-        let _left = std::fs::write(mark, "");
+        let _left = output::write_file(&mark, b"");
     }
 }

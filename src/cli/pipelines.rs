@@ -1,12 +1,12 @@
 //! `init --nightly`, `init --release`: the pipelines of `examples/pipelines`, put where a forge reads them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::writable::origin_of;
+use precision_gate::output;
 use precision_gate::publish::forge::ForgeKind;
 
 use super::publish::Surroundings;
@@ -125,9 +125,7 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
     let mut said = String::new();
     for pipeline in pipelines {
         let path = args.root.join(pipeline.path);
-        let failed = |error: std::io::Error| Error::io(path.display().to_string(), &error);
-        fs::create_dir_all(path.parent().unwrap_or(&args.root)).map_err(failed)?;
-        fs::write(&path, pipeline.text).map_err(failed)?;
+        output::write_below(&args.root, pipeline.path, pipeline.text.as_bytes())?;
         said.push_str(&format!("written: {}\n", path.display()));
         said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
     }

@@ -1,8 +1,9 @@
 //! Quick looks and parts: `--sample`, `--checksum`, `--ops`, `--max-time`, `--shard`; and the `merge` command.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -12,6 +13,7 @@ use precision_gate::compare::sample::Sample;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::{self, Request, parts::Parts};
+use precision_gate::output::Dir;
 
 use super::{CommonArgs, judge, progress};
 
@@ -159,16 +161,20 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(|| "expected a time such as 90s, 10m or 2h".into())
 }
 
+/// Bytes of a part that are written at once.
+const BUFFER: usize = 64 << 10;
+
 /// Measures one part and writes `part-K-of-N.jsonl` into the folder for results.
 pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selection, part: (u64, u64)) -> Result<u8> {
-    let path = common.out.join(format!("part-{}-of-{}.jsonl", part.0, part.1));
-    let failed = |error: std::io::Error| Error::io(path.display().to_string(), &error);
-    std::fs::create_dir_all(&common.out).map_err(failed)?;
-    let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
+    let name = format!("part-{}-of-{}.jsonl", part.0, part.1);
+    let path = common.out.join(&name);
+    let draft = Arc::new(Dir::make(&common.out)?).draft(&name)?;
+    let mut file = BufWriter::with_capacity(BUFFER, draft);
     let fetcher = common.fetching.fetcher();
     let progress = progress::of(common.documents.quiet);
     gate::parts::measure(request, &fetcher, selection, part, progress.as_ref(), &mut file)?;
-    file.flush().map_err(failed)?;
+    let draft = file.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
+    draft.commit()?;
     if !common.documents.quiet {
         super::show::say(&format!("measured part {} of {}: {}\n", part.0, part.1, path.display()))?;
     }
@@ -177,6 +183,7 @@ pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selecti
 
 /// `precision-gate merge`
 pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
+    let output = judge::begin(&args.common)?;
     let open = |path: &PathBuf| {
         let name = path.display().to_string();
         File::open(path).map(|file| (name.clone(), BufReader::new(file))).map_err(|error| Error::io(name, &error))
@@ -190,7 +197,7 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
             ..request
         }
     })?;
-    judge::judge_by(&args.common, &case, |request, from, progress| parts.judge(request, from, progress))
+    judge::judge_by(&args.common, output, &case, |request, from, progress| parts.judge(request, from, progress))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use precision_gate::compare::book::Book;
 use precision_gate::error::Result;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
+use precision_gate::output::Output;
 use precision_gate::policy::Policy;
 use precision_gate::publish::Story;
 use precision_gate::publish::event::Place;
@@ -14,10 +15,11 @@ use precision_gate::publish::trust::{Input, Taken, taken};
 use precision_gate::report::{Judged, Source};
 use precision_gate::verdict::Profile;
 
+use super::CommonArgs;
 use super::history::{HistoryFlags, Recording};
+use super::judge::{self, Task};
 use super::publish::{self, Case, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
 use super::quick::{self, QuickArgs};
-use super::{CommonArgs, judge};
 
 /// `run`
 #[derive(Debug, Args)]
@@ -50,9 +52,12 @@ pub(crate) struct RunArgs {
 /// `precision-gate run`
 pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let surroundings = Surroundings::of_process().with(&args.publishing);
-    if let Some(part) = args.quick.part()? {
-        return measure(args, &surroundings, part);
-    }
+    let output = match judge::task(&args.common, &args.quick) {
+        Ok(Task::Part(part)) => return measure(args, &surroundings, part),
+        Ok(Task::Whole(output)) => Ok(output),
+        // A folder that cannot be written is told beside the commit too.
+        Err(error) => Err(error),
+    };
     let trusted = publish::trusted(&args.common, &args.publishing, &surroundings, args.publish);
     // A policy that cannot be read is told beside the commit too.
     let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
@@ -60,7 +65,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let settings = publish::settings(&args.publishing, &of_policy, &surroundings, also);
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, args.publish)?;
     publishing.begin();
-    match trusted.and_then(|trusted| judge_and_tell(args, &surroundings, trusted, &mut publishing)) {
+    let begun = output.and_then(|output| Ok((output, trusted?)));
+    match begun.and_then(|begun| judge_and_tell(args, &surroundings, begun, &mut publishing)) {
         Ok(code) => publishing.close(code),
         Err(error) => {
             publishing.give_up();
@@ -82,7 +88,7 @@ fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Res
 fn judge_and_tell(
     args: &RunArgs,
     surroundings: &Surroundings,
-    trusted: Trusted,
+    (output, trusted): (Output, Trusted),
     publishing: &mut Publishing<'_>,
 ) -> Result<u8> {
     let request = request(args, trusted.policy.clone());
@@ -100,7 +106,7 @@ fn judge_and_tell(
             warnings = recording.complete(judged, policy, from.manifest);
         }
     };
-    let judged = judge::evaluate(&args.common, &case, look, complete)?;
+    let judged = judge::evaluate(&args.common, output, &case, look, complete)?;
     warnings.into_iter().for_each(|warning| publishing.warn(warning));
     let result = &judged.result;
     let source_root: Option<&Path> = judge::source_root(&args.common, &case.request);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::output::{self, Output, Set};
 use precision_gate::report::lines::Lines;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, load, terminal, write};
@@ -43,17 +44,27 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     let lines = Lines::beside(&args.result)?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let out = args.out.as_deref().or(beside).unwrap_or_else(|| Path::new("."));
+    let beside = beside.unwrap_or_else(|| Path::new("."));
+    let out = args.out.as_deref().unwrap_or(beside);
     let templates = templates(args.documents.templates.as_deref())?;
+    // A result is rendered again beside itself; anywhere else it is a run's folder like any other.
+    let set = if is_same(out, beside) { Set::Rendered } else { Set::Run };
+    let output = Output::begin(out, set)?;
     let options = write::Options {
-        out,
         language: args.documents.lang,
         templates: &templates,
         source_root: args.documents.source_root.as_deref(),
     };
-    write::documents(&result, &lines, &options)?;
+    write::documents(&result, &lines, &output, &options)?;
+    output.commit()?;
     summary(&result, out, &args.documents)?;
     Ok(exit::PASS)
+}
+
+/// Whether two paths are one folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
 /// `precision-gate next-dump`: writes the configuration that a result asks for; a result that asks for none is an
@@ -67,10 +78,9 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
         ));
     };
     let config = next.config(&args.dump_path);
-    let output = args.output.display().to_string();
-    let text =
-        serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &output, error))?;
-    std::fs::write(&args.output, text + "\n").map_err(|error| Error::io(&output, &error))?;
-    say(&format!("{output}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
+    let shown = args.output.display().to_string();
+    let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
+    output::write_file(&args.output, (text + "\n").as_bytes())?;
+    say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use precision_gate::error::{Error, Result};
 use precision_gate::exit;
+use precision_gate::output::{Output, Set};
 use precision_gate::policy::signoff::SignoffPolicy;
 use precision_gate::report::messages::Language;
 use precision_gate::signoff::check::{self, Request};
@@ -81,6 +82,7 @@ impl Languages {
 
 /// `precision-gate signoff`: exits 1 where anything stands against it, and writes nothing then.
 pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
+    let output = Output::begin(&args.out, Set::Signoff)?;
     let policy = judge::policy(args.config.as_deref(), args.today.as_deref())?;
     let required = required(args, policy.signoff)?;
     let commit = args.commit.as_deref().or(required.commit.as_deref());
@@ -90,13 +92,12 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     request.check()?;
     let templates = show::templates(args.templates.as_deref().or(policy.templates.as_deref()))?;
     let results = Results::load(&args.results, &required)?;
-    write::remove_earlier(&args.out)?;
     let signoff = match check::assess(&results, &request) {
         Ok(signoff) => signoff,
         Err(refusals) => return refuse(&refusals, language),
     };
-    let options = Options { out: &args.out, languages: args.lang.list(), templates: &templates };
-    let written = write::all(&signoff, &results.loaded, &options)?;
+    let options = Options { languages: args.lang.list(), templates: &templates };
+    let written = write::all(&signoff, &results.loaded, output, &options)?;
     if !args.quiet {
         let lines: String = written.iter().map(|path| format!("{}\n", path.display())).collect();
         show::say(&lines)?;

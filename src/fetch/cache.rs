@@ -13,14 +13,19 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::digest::Digest;
 use crate::error::{Error, Result};
+use crate::output;
 
 /// After this time without a byte, an unfinished download is not gone on with.
 const PARTIAL_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The way out where the cache cannot be written.
+const HELP: &str = "give a folder that can be written with --cache";
 
 /// A folder of downloads.
 #[derive(Clone, Debug)]
@@ -72,11 +77,12 @@ impl Cache {
     pub(super) fn partial(&self, identity: &Digest) -> Result<Partial> {
         let folder = self.root.join("partial");
         let failed = |error: io::Error| unusable(&folder, &error);
-        fs::create_dir_all(&folder).map_err(failed)?;
+        made(&folder)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
+            .custom_flags(output::no_link())
             .open(folder.join(format!("{}.lock", identity.hex())))
             .map_err(failed)?;
         // Where locks are not supported, two runs may download the same; the rename below keeps both right.
@@ -104,22 +110,18 @@ impl Cache {
             return Err(error.with_help("it was replaced, or damaged on its way; do not use it before you know which"));
         }
         let place = self.place(&digest);
-        fs::create_dir_all(place.parent().unwrap_or(&self.root)).map_err(failed)?;
+        made(place.parent().unwrap_or(&self.root))?;
         let mut permissions = file.metadata().map_err(failed)?.permissions();
         permissions.set_readonly(true);
         file.set_permissions(permissions).map_err(failed)?;
         fs::rename(&partial.path, &place).map_err(failed)?;
-        self.remember(identity, &digest).map_err(failed)?;
+        self.remember(identity, &digest)?;
         self.shrink(&place);
         Ok(file)
     }
 
-    fn remember(&self, identity: &Digest, digest: &Digest) -> io::Result<()> {
-        let folder = self.root.join("index");
-        fs::create_dir_all(&folder)?;
-        let temporary = folder.join(format!("{}.{}", identity.hex(), std::process::id()));
-        fs::write(&temporary, digest.to_string())?;
-        fs::rename(temporary, folder.join(identity.hex()))
+    fn remember(&self, identity: &Digest, digest: &Digest) -> Result<()> {
+        output::write_below(&self.root, &format!("index/{}", identity.hex()), digest.to_string().as_bytes())
     }
 
     fn place(&self, digest: &Digest) -> PathBuf {
@@ -165,7 +167,11 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Error {
-    Error::io(path.display().to_string(), error).with_help("give a folder that can be written with --cache")
+    Error::io(path.display().to_string(), error).with_help(HELP)
+}
+
+fn made(folder: &Path) -> Result<()> {
+    output::make_folder(folder).map_err(|error| error.with_help(HELP))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::local::LocalFile;
 use super::{ByteSource, Memory, Source};
 use crate::error::{Error, ErrorKind, Result};
+use crate::output;
 
 /// What is not larger than this stays in memory.
 const IN_MEMORY: u64 = 4 << 20;
@@ -89,7 +90,8 @@ impl Disk {
         let path = self.temporary();
         let failed =
             |error: io::Error| Error::io(name, &error).with_help("temporary files go to the cache folder (--cache)");
-        std::fs::create_dir_all(&self.folder).map_err(failed)?;
+        output::make_folder(&self.folder)
+            .map_err(|error| error.with_help("temporary files go to the cache folder (--cache)"))?;
         let file = create(&path).map_err(failed)?;
         std::fs::remove_file(&path).map_err(failed)?;
         Ok(file)

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use reqwest::header::{self, HeaderMap, HeaderName};
@@ -17,6 +18,7 @@ use super::retry::{Failure, Retry};
 use super::web::{self, Ask};
 use super::{FileEntry, Files, Source};
 use crate::error::{Error, ErrorKind, Result};
+use crate::output;
 
 /// GitLab's digest of a package file.
 const CHECKSUM: HeaderName = HeaderName::from_static("x-checksum-sha256");
@@ -142,7 +144,8 @@ struct Writer {
 impl Writer {
     fn open(name: &str, path: &std::path::Path) -> Result<Self> {
         let failed = |error: io::Error| Error::io(path.display().to_string(), &error);
-        let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+        let file =
+            OpenOptions::new().create(true).append(true).custom_flags(output::no_link()).open(path).map_err(failed)?;
         let len = file.metadata().map_err(failed)?.len();
         Ok(Self { name: name.to_owned(), file, len, version: None, checksum: None })
     }

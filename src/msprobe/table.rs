@@ -44,18 +44,30 @@ impl Cell {
         }
     }
 
-    /// The cell as CSV holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
-    ///
-    /// A percentage and a lone sign are no formulas to any spreadsheet, and stay.
+    /// The cell as a table holds it, with a leading apostrophe where a spreadsheet could take it for a formula.
     pub fn guarded_text(&self) -> Cow<'_, str> {
         let text = self.text();
-        let harmless =
-            |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
-        if matches!(self, Self::Text(_)) && is_formula_like(&text) && !harmless(&text) {
-            return format!("'{text}").into();
-        }
-        text
+        if matches!(self, Self::Text(_)) && may_become_formula(&text) { format!("'{text}").into() } else { text }
     }
+}
+
+/// Whether a spreadsheet could take a text for a formula, now or once it was saved and read again: by msprobe's rule, and
+/// also after what some programs drop from a cell's start. A tab or a line break there may end the cell before
+/// (OWASP, CSV injection).
+///
+/// A percentage and a lone sign are no formulas to any spreadsheet.
+fn may_become_formula(text: &str) -> bool {
+    let is_harmless =
+        |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
+    let parts: Vec<&str> = text.split(';').map(|part| part.trim_start_matches(is_dropped)).collect();
+    let shown = parts.join(";");
+    text.starts_with(['\t', '\r', '\n']) || (is_formula_like(&shown) && !is_harmless(&shown))
+}
+
+/// What a program may drop before it looks at a cell: white space and what is not seen. More than that is dropped here, since
+/// a guard too many does no harm; letters, digits and the signs of a keyboard are not.
+fn is_dropped(character: char) -> bool {
+    !character.is_alphanumeric() && !character.is_ascii_graphic() && !"＝＋－％＠".contains(character)
 }
 
 /// One table.
@@ -104,7 +116,23 @@ pub fn is_formula_like(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_formula_like;
+    use super::{Cell, is_formula_like};
+
+    #[test]
+    fn cells_that_could_become_formulas_are_guarded() {
+        let guarded = |text: &str| Cell::from(text).guarded_text().starts_with('\'');
+        for text in
+            ["=1+1", " =1+1", "\t=1", "\u{a0}@x", "\u{feff}+x", "\u{200b}-x", "a; =1", "＝1", " ＋x", "－x", "＠x"]
+        {
+            assert!(guarded(text), "{text:?}");
+        }
+        for text in ["\tx", "\rx", "\nx", "\t1"] {
+            assert!(guarded(text), "{text:?} may end the cell before");
+        }
+        for text in ["-1", " -1 ", "1;-2", "-", "-5%", " x", "a=b", "", "level0:NA;level1:H-D_R", "x\ty"] {
+            assert!(!guarded(text), "{text:?}");
+        }
+    }
 
     #[test]
     fn formulas_are_told_from_numbers() {

@@ -5,8 +5,9 @@
 
 use serde::Serialize;
 
+use super::escape;
 use super::issue::{Issue, POLICY_FILE};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::verdict::Severity;
 
 #[derive(Serialize)]
@@ -32,8 +33,7 @@ struct Lines {
 /// Renders the findings that count.
 pub fn render(issues: &[Issue<'_>]) -> Result<String> {
     let entries: Vec<Entry<'_>> = issues.iter().filter(|issue| issue.waived.is_none()).map(entry).collect();
-    let json = serde_json::to_string_pretty(&entries);
-    json.map(|json| json + "\n").map_err(|error| Error::new(ErrorKind::Internal, "gl-code-quality.json", error))
+    escape::json("gl-code-quality.json", &entries)
 }
 
 fn entry<'a>(issue: &'a Issue<'_>) -> Entry<'a> {

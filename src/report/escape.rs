@@ -5,6 +5,11 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, ErrorKind, Result};
+
 /// What a text is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -48,17 +53,63 @@ pub fn prose(text: &str, target: Target) -> String {
 pub fn cleaned(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
-        character if character.is_control() || is_invisible(character) => None,
-        character => Some(character),
+        character => Some(character).filter(|character| is_shown(*character)),
     };
     text.chars().filter_map(shown).collect()
 }
 
-/// Bidirectional controls, zero-width characters, soft hyphens, annotations and tags.
+/// [`cleaned`], of each line: for documents whose texts may have several.
+pub fn cleaned_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(cleaned).collect();
+    lines.join("\n")
+}
+
+/// JSON for systems that show its texts to people, all of them [`cleaned`]: escapes of JSON hide a character from its
+/// parser, not from the reader.
+///
+/// # Errors
+/// `Internal` where a value has no JSON.
+pub fn json(name: &str, value: &impl Serialize) -> Result<String> {
+    let failed = |error| Error::new(ErrorKind::Internal, name, error);
+    let mut value = serde_json::to_value(value).map_err(failed)?;
+    clean(&mut value);
+    serde_json::to_string_pretty(&value).map(|json| json + "\n").map_err(failed)
+}
+
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = cleaned_lines(text),
+        Value::Array(items) => items.iter_mut().for_each(clean),
+        Value::Object(fields) => fields.values_mut().for_each(clean),
+        _ => {}
+    }
+}
+
+/// A finished XML document without the characters that XML 1.0 (section 2.2) excludes, and those that hide or reorder text.
+/// Neither occurs in markup, so that leaving them out is safe.
+pub fn xml(document: &str) -> String {
+    document.chars().filter(|character| matches!(character, '\n' | '\t') || is_shown(*character)).collect()
+}
+
+/// Whether a character is one that people see, or white space in a line.
+pub(super) fn is_shown(character: char) -> bool {
+    !character.is_control() && !is_invisible(character) && !is_no_character(character)
+}
+
+/// Bidirectional controls, zero-width characters, soft hyphens, fillers, annotations and tags: what Unicode calls format
+/// characters and default ignorable, but for the selectors of variants that emoji and Chinese names are written with.
 pub(super) fn is_invisible(character: char) -> bool {
     matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e00ff}')
+}
+
+/// Code points that Unicode keeps free of characters for ever (section 23.7 of its standard).
+fn is_no_character(character: char) -> bool {
+    let code = u32::from(character);
+    (0xfdd0..=0xfdef).contains(&code) || code & 0xfffe == 0xfffe
 }
 
 fn shortened(text: &str) -> String {

@@ -1,8 +1,6 @@
-//! The output folder while a run is under way: lines and tables are written as they come.
+//! The documents of a run while it is under way: lines and tables are written as they come.
 
-use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
@@ -13,19 +11,23 @@ use super::xlsx;
 use crate::error::{Error, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Rows, Table};
+use crate::output::{Draft, Output};
 
-/// Writes what a run gives into a folder.
+/// Bytes that are written at once: lines come in millions.
+const BUFFER: usize = 64 << 10;
+
+/// Writes what a run gives into its output folder.
 ///
-/// Nothing is made before there is something to write. An earlier `result.json` goes first: a folder without one is not
-/// that of a whole run.
+/// Nothing is made before there is something to write, and nothing appears before all of it is there.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
+    /// Goes before the folder is given back.
+    lines: Mutex<Option<Written>>,
     /// Whether tables are written as workbooks too.
     xlsx: bool,
-    lines: Mutex<Option<Written>>,
     /// Tables that share a workbook.
     together: Mutex<Vec<Table>>,
+    output: Output,
 }
 
 /// The lines so far.
@@ -35,51 +37,51 @@ struct Written {
     census: Census,
 }
 
+/// What a run wrote as it came.
+#[derive(Debug)]
+pub struct Finished {
+    /// The folder, which holds it as drafts.
+    pub output: Output,
+    /// The lines, to be read before they are committed.
+    pub lines: Lines<'static>,
+    /// Digest of the file of lines (`sha256:…`).
+    pub digest: String,
+}
+
 impl Folder {
-    /// Writes into `path`; tables as workbooks too with `xlsx`.
-    pub fn new(path: &Path, xlsx: bool) -> Self {
-        Self { path: path.to_owned(), xlsx, lines: Mutex::default(), together: Mutex::default() }
+    /// Writes into `output`; tables as workbooks too with `xlsx`.
+    pub fn new(output: Output, xlsx: bool) -> Self {
+        Self { lines: Mutex::default(), xlsx, together: Mutex::default(), output }
     }
 
-    /// Writes what is left, and gives the lines back to be read, with the digest of their file (`sha256:…`).
+    /// Writes what is left, and gives the lines back to be read.
     ///
     /// # Errors
     /// What writing gives.
-    pub fn finish(self) -> Result<(Lines<'static>, String)> {
+    pub fn finish(self) -> Result<Finished> {
         let Written { out, census } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
-        let path = self.path.join(LINES);
-        let lines = out.into_inner().map_err(|error| Error::io(path.display().to_string(), error.error()))?;
-        let digest = format!("sha256:{:x}", lines.hash.finalize());
+        let place = out.get_ref().file.place();
+        let written = out.into_inner();
+        let Hashing { file, hash } = written.map_err(|error| Error::io(place.display().to_string(), error.error()))?;
+        let lines = Lines::written(file.temporary(), census);
+        self.output.keep(file);
         for (name, bytes) in xlsx::workbooks(&locked(&self.together))? {
-            write(&self.path, &name, |out| out.write_all(&bytes))?;
+            self.output.write(&name, &bytes)?;
         }
-        Ok((Lines::written(path, census), digest))
+        Ok(Finished { output: self.output, lines, digest: format!("sha256:{:x}", hash.finalize()) })
     }
 
-    /// Makes the folder ready for a new run.
     fn begin(&self) -> Result<Written> {
-        self.make()?;
-        let path = self.path.join(LINES);
-        let file = File::create(&path).map_err(|error| Error::io(path.display().to_string(), &error))?;
-        Ok(Written { out: BufWriter::new(Hashing { file, hash: Sha256::new() }), census: Census::default() })
-    }
-
-    fn make(&self) -> Result<()> {
-        fs::create_dir_all(&self.path).map_err(|error| Error::io(self.path.display().to_string(), &error))?;
-        let earlier = self.path.join("result.json");
-        match fs::remove_file(&earlier) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::io(earlier.display().to_string(), &error))
-            }
-            _ => Ok(()),
-        }
+        let file = self.output.draft(LINES)?;
+        let out = BufWriter::with_capacity(BUFFER, Hashing { file, hash: Sha256::new() });
+        Ok(Written { out, census: Census::default() })
     }
 }
 
 /// A file, and the hash of what was written to it.
 #[derive(Debug)]
 struct Hashing {
-    file: File,
+    file: Draft,
     hash: Sha256,
 }
 
@@ -108,23 +110,22 @@ impl Sink for Folder {
         census.add(&line);
         let all = serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from);
         all.and_then(|()| out.write_all(b"\n"))
-            .map_err(|error| Error::io(self.path.join(LINES).display().to_string(), &error))
+            .map_err(|error| Error::io(out.get_ref().file.place().display().to_string(), &error))
     }
 
     fn table(&self, table: Rows<'_>) -> Result<()> {
-        self.make()?;
         if !self.xlsx {
-            return csv(&self.path, table);
+            return csv(&self.output, table);
         }
         // A workbook has to know how long a table is.
         let table = Table::from(table);
-        csv(&self.path, table.clone().into())?;
+        csv(&self.output, table.clone().into())?;
         if xlsx::is_shared(&table) {
             locked(&self.together).push(table);
             return Ok(());
         }
         for (name, bytes) in xlsx::workbooks(&[table])? {
-            write(&self.path, &name, |out| out.write_all(&bytes))?;
+            self.output.write(&name, &bytes)?;
         }
         Ok(())
     }
@@ -133,25 +134,25 @@ impl Sink for Folder {
 /// A table as msprobe writes it: UTF-8, `\n`, minimal quoting.
 ///
 /// A text that a spreadsheet could take for a formula gets a leading apostrophe; msprobe refuses to write it.
-fn csv(folder: &Path, table: Rows<'_>) -> Result<()> {
-    write(folder, &format!("{}.csv", table.name), |out| {
+fn csv(output: &Output, table: Rows<'_>) -> Result<()> {
+    write(output, &format!("{}.csv", table.name), |out| {
+        let failed = |error: csv::Error| Error::io(format!("{}.csv", table.name), &error.into());
         let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(out);
-        writer.write_record(&table.columns)?;
+        writer.write_record(&table.columns).map_err(failed)?;
         for row in table.rows {
-            row.iter().try_for_each(|cell| writer.write_field(cell.guarded_text().as_bytes()))?;
-            writer.write_record(None::<&[u8]>)?;
+            row.iter().try_for_each(|cell| writer.write_field(cell.guarded_text().as_bytes())).map_err(failed)?;
+            writer.write_record(None::<&[u8]>).map_err(failed)?;
         }
-        writer.flush()
+        writer.flush().map_err(|error| failed(error.into()))
     })
 }
 
-/// Writes a file piece by piece: what grows with the run is never in memory as a whole.
-pub(super) fn write(folder: &Path, name: &str, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let path = folder.join(name);
-    let all = || {
-        let mut out = BufWriter::new(File::create(&path)?);
-        fill(&mut out)?;
-        out.flush()
-    };
-    all().map_err(|error| Error::io(path.display().to_string(), &error))
+/// Writes a document piece by piece: what grows with the run is never in memory as a whole.
+pub(super) fn write(output: &Output, name: &str, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let mut out = BufWriter::with_capacity(BUFFER, output.draft(name)?);
+    let place = out.get_ref().place();
+    fill(&mut out)?;
+    let draft = out.into_inner().map_err(|error| Error::io(place.display().to_string(), error.error()))?;
+    output.keep(draft);
+    Ok(())
 }

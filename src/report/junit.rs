@@ -5,6 +5,7 @@
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::GateResult;
+use super::escape;
 use super::issue::{Issue, blocks};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
@@ -26,7 +27,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
         report.add_test_suite(suite(check, &of_check(&counting, check.id), pictures));
     }
     let xml = report.to_string().map_err(|error| Error::new(ErrorKind::Internal, "junit.xml", error))?;
-    Ok(without_total_of_skipped(&xml))
+    Ok(escape::xml(&without_total_of_skipped(&xml)))
 }
 
 /// The format's schema has no `skipped` on the root element, which the library writes.

@@ -108,7 +108,7 @@ impl Embedding<'_> {
             return self.written(json);
         }
         let mut safe = String::with_capacity(json.len() + json.len() / 64);
-        for character in json.chars().filter(|character| !escape::is_invisible(*character)) {
+        for character in json.chars().filter(|character| escape::is_shown(*character)) {
             match character {
                 '<' => safe.push_str("\\u003c"),
                 other => safe.push(other),

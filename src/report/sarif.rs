@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::GateResult;
+use super::escape;
 use super::issue::{Issue, POLICY_FILE};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::judge::rule;
 use crate::verdict::Severity;
 
@@ -129,8 +130,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>]) -> Result<String> {
             column_kind: "unicodeCodePoints",
         }],
     };
-    let json = serde_json::to_string_pretty(&log);
-    json.map(|json| json + "\n").map_err(|error| Error::new(ErrorKind::Internal, "sarif.json", error))
+    escape::json("sarif.json", &log)
 }
 
 fn described<'a>(code: &'a str, issues: &[Issue<'_>]) -> Rule<'a> {

@@ -1,23 +1,20 @@
 //! The output folder: every document of a run.
 
-use std::fs;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::GateResult;
-use super::folder::{self, Folder};
+use super::folder::{self, Finished, Folder};
 use super::lines::Lines;
 use super::messages::{self, Language};
 use super::templates::Templates;
 use super::{causes, code_quality, issue, junit, metrics, page, plot, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
+use crate::output::Output;
 use crate::verdict::CheckId;
 
 /// How to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The folder.
-    pub out: &'a Path,
     /// Language of what people read.
     pub language: Language,
     /// Templates of documents.
@@ -26,44 +23,48 @@ pub struct Options<'a> {
     pub source_root: Option<&'a Path>,
 }
 
-/// Writes message texts into the result, then every document that its `folder` does not hold yet.
+/// Writes message texts into the result, then every document that its `folder` does not hold yet. They appear together.
+///
+/// Where a document cannot be made, what is complete appears nevertheless: a result that took hours to measure can be
+/// rendered again.
 ///
 /// # Errors
 /// What writing gives; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
     messages::fill(&mut result.findings, options.language)?;
     causes::fill(&mut result.diagnoses, options.language)?;
-    let (lines, digest) = folder.finish()?;
+    let Finished { output, lines, digest } = folder.finish()?;
     result.operations_digest = Some(digest);
     let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
-    file(options.out, "result.json", (json + "\n").as_bytes())?;
-    documents(result, &lines, options)
+    output.write("result.json", (json + "\n").as_bytes())?;
+    let rendered = documents(result, &lines, &output, options);
+    output.commit()?;
+    rendered
 }
 
-/// Writes every document that is made from a result and its operations alone.
+/// Writes every document that is made from a result and its operations alone; committing `output` is left to the caller.
 ///
 /// # Errors
 /// As [`all`]; and what reading the lines gives.
-pub fn documents(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<()> {
-    fs::create_dir_all(options.out).map_err(|error| Error::io(options.out.display().to_string(), &error))?;
+pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, options: &Options<'_>) -> Result<()> {
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
-    file(options.out, "summary.md", summary::render(result, &summary)?.as_bytes())?;
-    let (page, pictures) = rayon::join(|| page(result, lines, options), || pictures(result, language));
+    output.write("summary.md", summary::render(result, &summary)?.as_bytes())?;
+    let (page, pictures) = rayon::join(|| page(result, lines, output, options), || pictures(result, language));
     page?;
     let mut attached = Vec::new();
     for (check, name, png) in pictures? {
-        file(options.out, name, &png)?;
+        output.write(name, &png)?;
         // GitLab looks below the project's folder; a path of this machine would only tell its name.
-        if options.out.is_relative() {
-            attached.push(junit::Picture { check, path: options.out.join(name).display().to_string() });
+        if output.path().is_relative() {
+            attached.push(junit::Picture { check, path: output.path().join(name).display().to_string() });
         }
     }
     let issues = issue::all(result, &issue::Options { language, source_root: options.source_root })?;
-    file(options.out, "junit.xml", junit::render(result, &issues, &attached)?.as_bytes())?;
-    file(options.out, "sarif.json", sarif::render(result, &issues)?.as_bytes())?;
-    file(options.out, "gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
-    file(options.out, "metrics.txt", metrics::render(result).as_bytes())
+    output.write("junit.xml", junit::render(result, &issues, &attached)?.as_bytes())?;
+    output.write("sarif.json", sarif::render(result, &issues)?.as_bytes())?;
+    output.write("gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
+    output.write("metrics.txt", metrics::render(result).as_bytes())
 }
 
 /// The pictures there is something to draw for, each with its check and file name.
@@ -78,16 +79,7 @@ fn pictures(result: &GateResult, language: Language) -> Result<Vec<(CheckId, &'s
 }
 
 /// The page goes to its file as it is made.
-fn page(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> Result<()> {
-    let path = options.out.join("report.html");
-    let failed = |error: std::io::Error| Error::io(path.display().to_string(), &error);
-    let mut out = BufWriter::new(fs::File::create(&path).map_err(failed)?);
+fn page(result: &GateResult, lines: &Lines<'_>, output: &Output, options: &Options<'_>) -> Result<()> {
     let page = page::Options { language: options.language, templates: options.templates };
-    page::write(result, lines, &page, &mut out)?;
-    out.flush().map_err(failed)
-}
-
-/// Writes one file.
-pub(crate) fn file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    folder::write(folder, name, |out| out.write_all(bytes))
+    folder::write(output, "report.html", |out| page::write(result, lines, &page, out))
 }

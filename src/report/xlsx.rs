@@ -1,6 +1,7 @@
 //! Tables as workbooks, with typed cells, as msprobe writes them.
 //!
-//! Text is always written as text, so that nothing in it is taken for a formula. The same tables give the same
+//! Text is always written as text, so that nothing in it is taken for a formula, and guarded as in CSV, which a workbook
+//! may be saved as. The same tables give the same
 //! bytes: no clock and no name of a machine enters a workbook.
 
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
@@ -86,7 +87,10 @@ fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Resu
         Cell::Float(value) if value.is_finite() => drop(sheet.write_number(row, column, *value)?),
         Cell::Float(value) if value.is_nan() => {}
         Cell::Float(_) | Cell::Infinite(_) => drop(sheet.write_string(row, column, cell.text().trim_start())?),
-        Cell::Text(text) => drop(sheet.write_string(row, column, text.chars().take(MAX_TEXT).collect::<String>())?),
+        Cell::Text(_) => {
+            let text: String = cell.guarded_text().chars().take(MAX_TEXT).collect();
+            sheet.write_string(row, column, text)?;
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::webhook::{self, Hook};
 use precision_gate::publish::{Job, Session, Settings, Story, command, issue, token};
 use precision_gate::report::annotations;
-use precision_gate::report::escape::Target;
+use precision_gate::report::escape::{Target, cleaned};
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::writer::Writer;
@@ -202,7 +202,7 @@ fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
     if commands {
         return show::say(&(annotations::command(kind, &[("title", "precision-gate")], text) + "\n"));
     }
-    eprintln!("{kind}: {text}");
+    eprintln!("{kind}: {}", cleaned(text));
     Ok(())
 }
 

@@ -142,6 +142,7 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
 
 /// Judges the artifacts again, by this job's policy and program.
 fn recompute(args: &PublishArgs, trusted: Trusted, source: Option<Source>) -> Result<GateResult> {
+    let output = judge::begin(&args.common)?;
     let policy = &trusted.policy;
     let request = Request {
         baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
@@ -154,5 +155,5 @@ fn recompute(args: &PublishArgs, trusted: Trusted, source: Option<Source>) -> Re
         gate::run_by(request, from, &Book::default(), progress)
     };
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
-    Ok(judge::evaluate(&args.common, &trusted.case(request)?, look, complete)?.result)
+    Ok(judge::evaluate(&args.common, output, &trusted.case(request)?, look, complete)?.result)
 }

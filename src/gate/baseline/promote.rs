@@ -13,6 +13,7 @@ use crate::gate::{Progress, Request, Surroundings, run_by};
 use crate::judge::finding::Finding;
 use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
+use crate::output;
 use crate::policy::Policy;
 use crate::report::sink::Dropped;
 use crate::verdict::{Severity, Side, Verdict};
@@ -205,12 +206,8 @@ fn write(promotion: &Promotion, manifest: &Manifest, path: &Path) -> Result<Vec<
         manifest: format!("{FOLDER}/{}.json", promotion.name),
         digest: Digest::of(text.as_bytes()),
     });
-    let failed = |path: &Path| {
-        let path = path.display().to_string();
-        move |error: std::io::Error| Error::io(path, &error)
-    };
-    std::fs::create_dir_all(promotion.root.join(FOLDER)).map_err(failed(path))?;
-    std::fs::write(path, text).map_err(failed(path))?;
-    std::fs::write(&lock_path, lock.text()?).map_err(failed(&lock_path))?;
+    let manifest = format!("{FOLDER}/{}.json", promotion.name);
+    output::write_below(&promotion.root, &manifest, text.as_bytes())?;
+    output::write_below(&promotion.root, LOCK, lock.text()?.as_bytes())?;
     Ok(vec![path.to_owned(), lock_path])
 }

@@ -1,0 +1,209 @@
+//! Where every file is written that the program makes for a run: reports, tables, noise bands, packs, manifests, records.
+//!
+//! A folder is opened once, component by component, and everything below goes through its handle (`openat` and its
+//! relatives). `rustix` serves that: it is a dependency already, while `cap-std` follows links that stay inside of its
+//! folder, and a link from a document to another file of the same checkout is one that must not be followed.
+//!
+//! * No symbolic link is followed that a checkout could hold: below the current folder, `GITHUB_WORKSPACE` and
+//!   `CI_PROJECT_DIR` at no component, elsewhere not at the output folder itself. What lies above belongs to the job.
+//! * Nothing is opened for writing in place. A document is made new under a temporary name beside its place and renamed,
+//!   so that it appears whole, and neither the target of a link nor the other name of a hard link is touched. Where
+//!   something else than a regular file has a document's name, that is an error; a link that appears later is replaced
+//!   itself.
+//! * A run holds a lock in its folder, so that there is one at a time, and begins by removing the documents of the run
+//!   before and the temporary files of killed ones.
+//!
+//! Killed at any moment, a run leaves a folder where every document is whole and of one run: a document other than
+//! `operations.jsonl` stands beside the `result.json` of its run, and that beside the `operations.jsonl` it was written
+//! with. So `operations.jsonl` appears first and goes last, `result.json` comes next, and everything else after it. Files
+//! are not synced: this is about killed processes, not about machines that lose power.
+
+mod dir;
+mod documents;
+mod draft;
+mod lock;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use dir::Dir;
+pub use documents::Set;
+pub use draft::Draft;
+
+use crate::error::{Error, ErrorKind, Result};
+use lock::Lock;
+
+/// The output folder of one run, from its first moment to the last rename.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    set: Set,
+    state: Mutex<State>,
+}
+
+/// Fields go in this order: drafts before the lock.
+#[derive(Debug, Default)]
+struct State {
+    /// Documents that are complete, and not yet in their place.
+    drafts: Vec<Draft>,
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    dir: Arc<Dir>,
+    _lock: Lock,
+}
+
+impl Output {
+    /// Begins to write the documents of `set` into the folder at `path`: takes its lock and removes those of an earlier
+    /// run. A folder that is not there is made once there is something to write, and all of this happens then.
+    ///
+    /// # Errors
+    /// `Usage` where another run holds the folder, or something else than a file or folder stands in the way.
+    pub fn begin(path: &Path, set: Set) -> Result<Self> {
+        let output = Self { path: path.to_owned(), set, state: Mutex::default() };
+        if let Some(dir) = Dir::existing(path)? {
+            output.state().held = Some(Held::take(Arc::new(dir), set)?);
+        }
+        Ok(output)
+    }
+
+    /// The folder as it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A document in the making.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin); and what creating gives.
+    pub fn draft(&self, name: &str) -> Result<Draft> {
+        self.dir()?.draft(name)
+    }
+
+    /// Keeps a document that is complete until all are.
+    pub fn keep(&self, draft: Draft) {
+        self.state().drafts.push(draft);
+    }
+
+    /// Writes a whole document; it appears with the others.
+    ///
+    /// # Errors
+    /// As [`draft`](Self::draft); and what writing gives.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut draft = self.draft(name)?;
+        draft.fill(bytes)?;
+        self.keep(draft);
+        Ok(())
+    }
+
+    /// Puts every complete document in its place, and gives the folder back.
+    ///
+    /// # Errors
+    /// What renaming gives; nothing is renamed where something else than a file stands in the place of a document.
+    pub fn commit(self) -> Result<()> {
+        let mut state = self.state();
+        state.drafts.sort_by_key(|draft| self.set.rank(draft.name()));
+        state.drafts.iter().try_for_each(Draft::check)?;
+        std::mem::take(&mut state.drafts).into_iter().try_for_each(Draft::commit)
+    }
+
+    fn dir(&self) -> Result<Arc<Dir>> {
+        let mut state = self.state();
+        if let Some(held) = &state.held {
+            return Ok(held.dir.clone());
+        }
+        let held = Held::take(Arc::new(Dir::make(&self.path)?), self.set)?;
+        Ok(state.held.insert(held).dir.clone())
+    }
+
+    /// What a panic elsewhere left is as good as ever: every change is whole.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn take(dir: Arc<Dir>, set: Set) -> Result<Self> {
+        let lock = Lock::take(dir.clone())?;
+        clean(&dir, set)?;
+        Ok(Self { dir, _lock: lock })
+    }
+}
+
+/// Removes the documents of `set` and what killed runs left, in the order that keeps the rest those of one run.
+fn clean(dir: &Dir, set: Set) -> Result<()> {
+    let names = dir.names()?;
+    let mut documents: Vec<(u8, &String)> =
+        names.iter().filter_map(|name| set.rank(name).map(|rank| (rank, name))).collect();
+    documents.sort();
+    let mut refused = None;
+    for (_, name) in documents.into_iter().rev() {
+        match dir.check(name) {
+            Ok(()) => dir.remove(name)?,
+            Err(error) => refused = Some(error),
+        }
+    }
+    // Something else than a file under such a name is nothing that this program wrote.
+    let left = names.iter().filter(|name| draft::is_temporary(name) && dir.check(name).is_ok());
+    left.map(String::as_str).try_for_each(|name| dir.remove(name))?;
+    refused.map_or(Ok(()), Err)
+}
+
+/// Writes one file as a whole, at a path that a user named; its folder has to be there.
+///
+/// # Errors
+/// `Usage` where something else than a regular file has its name; `NotFound` without a folder; and what writing gives.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let (folder, name) = split(path)?;
+    write_whole(Dir::open_for_file(folder)?, name, bytes)
+}
+
+/// Writes one file as a whole below `root`; folders between are made, and none of them may be a link.
+///
+/// # Errors
+/// As [`write_file`].
+pub fn write_below(root: &Path, path: &str, bytes: &[u8]) -> Result<()> {
+    let (folder, name) = split(Path::new(path))?;
+    write_whole(Dir::make_for_file(root)?.make_below(folder)?, name, bytes)
+}
+
+/// Removes one file below `root`, following no link; one that is not there is no error.
+///
+/// # Errors
+/// As [`write_file`].
+pub fn remove_below(root: &Path, path: &str) -> Result<()> {
+    let (folder, name) = split(Path::new(path))?;
+    let Some(root) = Dir::existing_for_file(root)? else { return Ok(()) };
+    root.below(folder)?.map_or(Ok(()), |dir| dir.remove(name))
+}
+
+/// Makes the folder at `path`, reached as the folder of a file that a user named.
+///
+/// # Errors
+/// As [`write_file`].
+pub fn make_folder(path: &Path) -> Result<()> {
+    Dir::make_for_file(path).map(drop)
+}
+
+/// How a file is opened that must be no link.
+pub fn no_link() -> i32 {
+    rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
+}
+
+fn write_whole(dir: Dir, name: &str, bytes: &[u8]) -> Result<()> {
+    let mut draft = Arc::new(dir).draft(name)?;
+    draft.fill(bytes)?;
+    draft.commit()
+}
+
+/// Folder and name of a file.
+fn split(path: &Path) -> Result<(&Path, &str)> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| {
+        let error = Error::new(ErrorKind::Usage, path.display().to_string(), "names no file");
+        error.with_help("give a path that ends with the name of a file")
+    })?;
+    Ok((path.parent().unwrap_or(Path::new("")), name))
+}

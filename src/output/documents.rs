@@ -1,0 +1,135 @@
+//! The names of the documents that runs write, which the next run may remove.
+
+use crate::verdict::Checker;
+
+/// The lines of a run. They appear first, since a result names their digest.
+const LINES: &str = "operations.jsonl";
+/// The result. Every document after it is made from it.
+const RESULT: &str = "result.json";
+/// Documents that are made from a result and its lines alone.
+const RENDERED: [&str; 14] = [
+    "badge.json",
+    "divergence.png",
+    "error-map.png",
+    "evaluation.png",
+    "gl-code-quality.json",
+    "junit.xml",
+    "loss.png",
+    "metrics.txt",
+    "monitor.png",
+    "performance.png",
+    "report.html",
+    "sarif.json",
+    "summary.md",
+    "trend.png",
+];
+/// Tables and workbooks with a fixed name.
+const TABLES: [&str; 3] = ["config_check_summary.csv", "operators_result.csv", "result.xlsx"];
+/// Documents of a sign-off.
+const SIGNOFF: [&str; 7] = [
+    "signoff.html",
+    "signoff.intoto.json",
+    "signoff.json",
+    "signoff.md",
+    "signoff.sha256",
+    "signoff.zh.html",
+    "signoff.zh.md",
+];
+/// Layers that MindSpore's dumps name, as tables repeat them.
+const LAYERS: [&str; 2] = ["_pynative", "_graph"];
+
+/// Which documents a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// Those of a run: result, lines, tables, and everything rendered.
+    Run,
+    /// Those that are rendered again from a result that stays.
+    Rendered,
+    /// Those of a sign-off.
+    Signoff,
+}
+
+impl Set {
+    /// Where a document stands in the order in which documents appear; `None` for what is none of them.
+    pub fn rank(self, name: &str) -> Option<u8> {
+        match self {
+            Self::Run if name == LINES || name == "operations.jsonl.zst" => Some(0),
+            Self::Run if name == RESULT => Some(1),
+            Self::Run if TABLES.contains(&name) || is_table(name) => Some(2),
+            Self::Run | Self::Rendered if RENDERED.contains(&name) => Some(2),
+            Self::Signoff if SIGNOFF.contains(&name) => Some(2),
+            _ => None,
+        }
+    }
+}
+
+/// `config_check_<checker>.csv`, and `compare_result[_layer][_stepN][_rankN]` as a table or a workbook.
+fn is_table(name: &str) -> bool {
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    if let Some(checker) = stem.strip_prefix("config_check_") {
+        return ending == "csv" && Checker::ALL.iter().any(|known| known.as_str() == checker);
+    }
+    let stem = stem.strip_prefix("debug_").unwrap_or(stem);
+    let Some(rest) = stem.strip_prefix("compare_result") else { return false };
+    let rest = LAYERS.iter().find_map(|layer| rest.strip_prefix(layer)).unwrap_or(rest);
+    let rest = without_number(without_number(rest, "_step"), "_rank");
+    rest.is_empty() && matches!(ending, "csv" | "xlsx")
+}
+
+/// A name without the number that it goes on with.
+fn without_number<'a>(name: &'a str, word: &str) -> &'a str {
+    let number = name.strip_prefix(word).map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    number.filter(|rest| rest.len() + word.len() < name.len()).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_told_from_files_of_others() {
+        for name in [
+            "result.json",
+            "operations.jsonl",
+            "operations.jsonl.zst",
+            "summary.md",
+            "result.xlsx",
+            "config_check_env.csv",
+            "config_check_summary.csv",
+            "compare_result.csv",
+            "compare_result_step0.csv",
+            "compare_result_step12_rank3.xlsx",
+            "compare_result_rank3.csv",
+            "debug_compare_result_step0.csv",
+            "compare_result_graph_step0_rank1.csv",
+        ] {
+            assert!(Set::Run.rank(name).is_some(), "{name}");
+        }
+        for name in [
+            "compare_result_mine.txt",
+            "compare_result_mine.csv",
+            "compare_result_step.csv",
+            "compare_result_step0.csv.bak",
+            "compare_result_20260101.csv",
+            "config_check_mine.csv",
+            "config_check_env.txt",
+            "my_result.json",
+            "Result.json",
+            "noise.json",
+            "part-1-of-2.jsonl",
+            "signoff.md",
+            "",
+            ".csv",
+        ] {
+            assert_eq!(Set::Run.rank(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_result_appears_after_its_lines_and_before_what_is_made_from_it() {
+        let ranks = ["operations.jsonl", "result.json", "summary.md"].map(|name| Set::Run.rank(name));
+        assert_eq!(ranks, [Some(0), Some(1), Some(2)]);
+        assert_eq!(Set::Rendered.rank("result.json"), None, "it is what is rendered");
+        assert_eq!(Set::Rendered.rank("compare_result_step0.csv"), None, "no result holds it");
+    }
+}

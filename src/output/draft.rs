@@ -1,0 +1,113 @@
+//! A file in the making: it has a temporary name until it is whole.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::io::Errno;
+
+use super::Dir;
+use super::dir::failed;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Every temporary name starts so, and only this program gives such names.
+const START: &str = ".precision-gate.";
+/// Every temporary name ends so.
+const END: &str = ".tmp";
+/// Names tried before giving up; a process that was killed may have left one with the same number.
+const MOST_TRIES: u32 = 1000;
+
+/// Writes go to the file as they come; wrap it in a buffer.
+#[derive(Debug)]
+pub struct Draft {
+    dir: Arc<Dir>,
+    file: File,
+    name: String,
+    temporary: String,
+    is_done: bool,
+}
+
+/// Whether `name` is that of a draft, of this process or of another.
+pub(super) fn is_temporary(name: &str) -> bool {
+    name.len() > START.len() + END.len() && name.starts_with(START) && name.ends_with(END)
+}
+
+impl Draft {
+    pub(super) fn begin(dir: Arc<Dir>, name: &str) -> Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+            return Err(Error::new(ErrorKind::Internal, name, "is no name of a file"));
+        }
+        dir.check(name)?;
+        for _ in 0..MOST_TRIES {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let temporary = format!("{START}{name}.{}-{number}{END}", std::process::id());
+            match dir.create(&temporary) {
+                Ok(file) => return Ok(Self { dir, file, name: name.to_owned(), temporary, is_done: false }),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed(&dir.place(name), error)),
+            }
+        }
+        Err(failed(&dir.place(name), Errno::EXIST))
+    }
+
+    /// The name it will have.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The place it will have, for messages.
+    pub fn place(&self) -> PathBuf {
+        self.dir.place(&self.name)
+    }
+
+    /// The file under its temporary name, to be read before it is committed.
+    pub fn temporary(&self) -> PathBuf {
+        self.dir.place(&self.temporary)
+    }
+
+    /// Writes everything at once.
+    ///
+    /// # Errors
+    /// What writing gives.
+    pub fn fill(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|error| Error::io(self.place().display().to_string(), &error))
+    }
+
+    /// Demands that nothing but a regular file has its name.
+    pub(super) fn check(&self) -> Result<()> {
+        self.dir.check(&self.name)
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// `Usage` where something else than a regular file has it; and what renaming gives.
+    pub fn commit(mut self) -> Result<()> {
+        self.check()?;
+        self.dir.rename(&self.temporary, &self.name)?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // The next run removes it where this one cannot.
+            let _gone = self.dir.remove(&self.temporary);
+        }
+    }
+}
