@@ -155,7 +155,7 @@ pub(crate) fn evaluate(
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
     let folder = Folder::new(&common.out, common.xlsx);
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder };
+    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder, training: None };
     let mut judged = run(&request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);

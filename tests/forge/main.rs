@@ -15,4 +15,5 @@ mod gitlab;
 mod nights;
 mod releases;
 mod secrets;
+mod training;
 mod webhooks;

@@ -47,9 +47,14 @@ pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateR
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    gate::run_by(&request, &Surroundings { fetcher, manifest: None, sink: &Dropped }, &Book::default(), &Quiet)
-        .expect("judged")
-        .result
+    gate::run_by(
+        &request,
+        &Surroundings { fetcher, manifest: None, sink: &Dropped, training: None },
+        &Book::default(),
+        &Quiet,
+    )
+    .expect("judged")
+    .result
 }
 
 #[test]
