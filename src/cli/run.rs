@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Repeats of the baseline, or the band recorded from them; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(crate) noise: Vec<String>,
-    /// What became of the job that makes the candidate: with anything but success the verdict is at best incomplete
+    /// What became of the training job: after one that did not succeed the verdict is at best incomplete
     #[arg(long, value_enum, value_name = "RESULT")]
     pub(crate) training: Option<Training>,
     #[command(flatten)]
