@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fake::github::GitHub;
+use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
 use crate::fake::gitlab::{self, GitLab};
 use crate::gate::{Ended, Gate};
 
@@ -152,4 +152,50 @@ fn an_empty_folder_is_as_good_as_none() {
             "{training}"
         );
     }
+}
+
+#[test]
+fn a_merge_queue_gets_its_check_and_no_comment() {
+    let fake = GitHub::start("");
+    let mut gate = Gate::on_github(&fake.base);
+    let event =
+        serde_json::json!({ "repository": { "id": 1, "full_name": "org/model" }, "merge_group": { "head_sha": HEAD } });
+    gate.write("event.json", &event.to_string());
+    gate.set(&[
+        ("GITHUB_EVENT_NAME", "merge_group"),
+        ("GITHUB_SHA", HEAD),
+        ("GITHUB_REF", "refs/heads/gh-readonly-queue/main/pr-7-1111"),
+    ]);
+    assert_eq!(run(&gate, "failure").code, 1);
+    let state = fake.state();
+    let check = &state.checks[0];
+    assert_eq!((&check["name"], &check["head_sha"]), (&"precision-gate".into(), &HEAD.into()));
+    assert_eq!(check["conclusion"], "failure");
+    assert!(state.said().is_empty(), "{:?}", state.said());
+}
+
+#[test]
+fn dependabot_gets_no_check_from_its_own_run_and_so_is_blocked() {
+    let fake = GitHub::start("");
+    let mut gate = Gate::on_github(&fake.base);
+    gate.set(&[("GITHUB_ACTOR", "dependabot[bot]")]);
+    fake.state().tokens.insert(TOKEN.into(), Rights::read_only());
+    let ended = run(&gate, "failure");
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert_eq!(fake.writes(), [""; 0]);
+    assert!(gate.read("step-summary").contains("Nothing to judge: training failed"));
+}
+
+#[test]
+fn a_run_again_replaces_what_the_failed_one_said() {
+    let fake = GitHub::start("");
+    let mut gate = Gate::on_github(&fake.base);
+    assert_eq!(run(&gate, "cancelled").code, 1);
+    gate.set(&[("GITHUB_RUN_ATTEMPT", "2")]);
+    let again = ["run", "--baseline", BASELINE, "--candidate", BASELINE, "--training", "success"];
+    assert_eq!(gate.command(&again).code, 0);
+    let state = fake.state();
+    assert_eq!(state.checks.last().expect("a check")["conclusion"], "success");
+    let [(_, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
+    assert!(body.contains("verdict=pass") && !body.contains("training"), "{body}");
 }
