@@ -15,6 +15,7 @@ pub mod loss;
 pub mod parts;
 pub mod selftest;
 mod side;
+pub mod training;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ use crate::report::sink::{Kept, Sink};
 use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool, Verified};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::Inventory;
+use training::Training;
 
 /// What to judge.
 #[derive(Clone, Debug)]
@@ -111,7 +113,7 @@ pub struct Shared<'a> {
 /// finding of its unit.
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let (fetcher, kept) = (Fetcher::default(), Kept::default());
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &kept, about: &[] };
+    let surroundings = Surroundings::new(&fetcher, &kept);
     let judged = run_by(request, &surroundings, &Book::default(), progress)?;
     Ok(kept.into_outcome(judged))
 }
@@ -127,6 +129,15 @@ pub struct Surroundings<'a> {
     pub sink: &'a dyn Sink,
     /// What is known of the inputs before the run; it counts as any finding.
     pub about: &'a [Finding],
+    /// What became of the job that made the candidate, where somebody says so.
+    pub training: Option<Training>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of a run of which nothing else is known: no manifest, no findings, no word of the training job.
+    pub fn new(fetcher: &'a Fetcher, sink: &'a dyn Sink) -> Self {
+        Self { fetcher, manifest: None, sink, about: &[], training: None }
+    }
 }
 
 /// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `book` to say
@@ -145,7 +156,8 @@ pub fn run_by(
     let mut result = empty_result(request, &sides);
     let mut verdicts = Vec::new();
     let about = surroundings.about.iter().cloned();
-    let general = settle(about.chain(general_findings(request, &sides)).collect(), &request.policy);
+    let general = about.chain(general_findings(request, &sides, surroundings.training)).collect();
+    let general = settle(general, &request.policy);
     if !general.findings.is_empty() {
         verdicts.push(verdict_of(&general.findings));
     }
@@ -191,14 +203,14 @@ struct Sides {
 impl Sides {
     /// Looks at both locations, and holds the baseline against its manifest.
     fn open(request: &Request, surroundings: &Surroundings<'_>, progress: &dyn Progress) -> Result<Self> {
-        let Surroundings { fetcher, manifest, .. } = *surroundings;
+        let Surroundings { fetcher, manifest, training, .. } = *surroundings;
         let policy = &request.policy;
         let pattern = loss::log_pattern(&policy.loss)?;
         let opening = side::Opening { fetcher, policy, pattern: pattern.as_ref(), progress };
         progress.begin("looking for artifacts", 0);
         let (baseline, candidate) = rayon::join(
             || side::open(&request.baseline, Side::Baseline, opening),
-            || side::open(&request.candidate, Side::Candidate, opening),
+            || side::open_candidate(&request.candidate, opening, training),
         );
         let mut sides = Self { baseline: baseline?, candidate: candidate?, verified: None };
         if !sides.baseline.is_unknown() {
@@ -309,15 +321,20 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     }
 }
 
-/// What is said before any check: damaged files, and sides with nothing in them.
-fn general_findings(request: &Request, sides: &Sides) -> Vec<Finding> {
+/// What is said before any check: a failed training job, damaged files, and sides with nothing in them.
+fn general_findings(request: &Request, sides: &Sides, training: Option<Training>) -> Vec<Finding> {
     let Sides { baseline, candidate, .. } = sides;
-    let mut findings = Vec::new();
+    let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has(*check));
+    // First of all, so that it begins the report.
+    let mut findings: Vec<Finding> =
+        training.and_then(|training| training.finding(candidate, is_recognised(candidate))).into_iter().collect();
+    let is_training_told = !findings.is_empty();
     for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
         findings.extend(inventory.about.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
-        let is_explained = inventory.files() == 0 && !inventory.about.is_empty();
-        if !is_explained && !request.checks.iter().any(|check| inventory.has(*check)) {
+        let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
+        let is_explained = inventory.files() == 0 && is_told;
+        if !is_explained && !is_recognised(inventory) {
             findings.push(
                 Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
                     .with("side", side.as_str())

@@ -127,7 +127,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
                 matching: Matching::default(),
             };
             let fetcher = Fetcher::default();
-            let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &Dropped, about: &[] };
+            let surroundings = Surroundings::new(&fetcher, &Dropped);
             let mut judged = run_by(&request, &surroundings, &Book::default(), &Quiet)?;
             judged.result.source = Some(Source { commit: commit(number), repository: String::new(), target: None });
             let name = suite.name().parse().map_err(|error| Error::new(ErrorKind::Internal, suite.name(), error))?;

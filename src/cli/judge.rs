@@ -175,7 +175,7 @@ pub(crate) fn evaluate(
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
     let folder = Folder::new(output, common.xlsx);
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: manifest.as_ref(), sink: &folder, about };
+    let surroundings = Surroundings { manifest: manifest.as_ref(), about, ..Surroundings::new(&fetcher, &folder) };
     let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();
     complete(&mut judged, &surroundings);

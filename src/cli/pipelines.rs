@@ -89,6 +89,7 @@ const PIPELINES: [Pipeline; 4] = [
         text: include_str!("../../examples/pipelines/gitlab/nightly.yml"),
         next: &[
             "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-nightly.yml, rules: [{ if: '$CI_PIPELINE_SOURCE == \"schedule\"' }] }]`",
+            "name your suite in `baseline`, and record it: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
             "make a pipeline schedule, and the masked variable PRECISION_GATE_TOKEN (scope api) for the issue",
         ],
     },

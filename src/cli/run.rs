@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::Args;
 use precision_gate::compare::book::Book;
 use precision_gate::error::Result;
+use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
@@ -36,6 +37,9 @@ pub(crate) struct RunArgs {
     /// Repeats of the baseline, or the band recorded from them; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(crate) noise: Vec<String>,
+    /// What became of the training job: after one that did not succeed the verdict is at best incomplete
+    #[arg(long, value_enum, value_name = "RESULT")]
+    pub(crate) training: Option<Training>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     #[command(flatten)]
@@ -95,7 +99,8 @@ fn judge_and_tell(
     let case = trusted.case(request)?;
     let book = Book::new(args.quick.selection()?);
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
-        gate::run_by(request, from, &book, progress)
+        let from = gate::Surroundings { training: args.training, ..*from };
+        gate::run_by(request, &from, &book, progress)
     };
     let mut warnings = Vec::new();
     let complete = |judged: &mut Judged, from: &gate::Surroundings<'_>| {

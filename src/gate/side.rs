@@ -7,6 +7,7 @@ use super::discover::{self, Inventory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
 use crate::gate::Progress;
+use crate::gate::training::Training;
 use crate::judge::finding::Finding;
 use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
@@ -43,6 +44,17 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
             Ok(inventory)
         }
         Err(error) => absent(location, side, opening, &error).unwrap_or(Err(error)),
+    }
+}
+
+/// [`open`] for the candidate: one that is not there is an empty side, where what became of `training` explains it.
+pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Option<Training>) -> Result<Inventory> {
+    match open(location, Side::Candidate, opening) {
+        Err(error) if error.kind() == ErrorKind::NotFound && training.is_some_and(Training::explains_absence) => {
+            let nothing = Arc::new(Nothing { location: location.to_owned() });
+            discover::look(nothing, opening.pattern, opening.progress)
+        }
+        opened => opened,
     }
 }
 

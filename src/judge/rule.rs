@@ -40,9 +40,12 @@ pub mod artifacts {
     /// More than one artifact of a kind, and no rule that says which is meant.
     pub const AMBIGUOUS: Rule = Rule::new(CheckId::Artifacts, "artifact-ambiguous", Severity::Incomplete);
 
+    /// The job that makes the candidate did not end well.
+    pub const TRAINING_FAILED: Rule = Rule::new(CheckId::Artifacts, "training-failed", Severity::Incomplete);
+
     /// All of them.
     pub const RULES: &[&Rule] =
-        &[&DAMAGED, &UNSUPPORTED, &NOTHING_RECOGNISED, &ONE_SIDE_ONLY, &REQUIRED_MISSING, &AMBIGUOUS];
+        &[&DAMAGED, &UNSUPPORTED, &NOTHING_RECOGNISED, &ONE_SIDE_ONLY, &REQUIRED_MISSING, &AMBIGUOUS, &TRAINING_FAILED];
 }
 
 /// Rules about the policy itself.

@@ -114,6 +114,7 @@ mod tests {
             "history_",
             "change_",
             "signoff_",
+            "training_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

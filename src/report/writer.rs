@@ -117,11 +117,12 @@ impl Writer {
         }
     }
 
-    /// Facts that are words of the gate: a side, a check, a unit's place.
+    /// Facts that are words of the gate: a side, a check, a job that ended, a unit's place.
     fn own_word(&self, name: &str, text: &str) -> Option<Value> {
         let known = match name {
             "side" => phrases::find(&format!("side_{text}"), self.language),
             "check" => phrases::find(&format!("check_{text}"), self.language),
+            "training" => phrases::find(&format!("training_{text}"), self.language),
             "unit" => is_unit_place(text).then_some(text),
             _ => None,
         };

@@ -127,6 +127,6 @@ impl Difference {
 /// Runs with nothing from outside: a fresh fetcher, and a baseline without a manifest. Everything is kept.
 pub(crate) fn by_itself(run: impl FnOnce(&Surroundings<'_>) -> Result<Judged>) -> Result<Outcome> {
     let (fetcher, kept) = (Fetcher::default(), Kept::default());
-    let judged = run(&Surroundings { fetcher: &fetcher, manifest: None, sink: &kept, about: &[] })?;
+    let judged = run(&Surroundings::new(&fetcher, &kept))?;
     Ok(kept.into_outcome(judged))
 }

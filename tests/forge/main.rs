@@ -15,5 +15,6 @@ mod gitlab;
 mod nights;
 mod releases;
 mod secrets;
+mod training;
 mod trust;
 mod webhooks;

@@ -28,7 +28,7 @@ fn of(folder: &Path) -> Option<Record> {
         matching: Matching::default(),
     };
     let fetcher = Fetcher::default();
-    let surroundings = Surroundings { fetcher: &fetcher, manifest: None, sink: &Dropped, about: &[] };
+    let surroundings = Surroundings::new(&fetcher, &Dropped);
     let judged = run_by(&request, &surroundings, &Book::default(), &Quiet).expect("both sides are there");
     let suite = Suite::default();
     let time = "2026-11-21T02:00:00Z".parse().expect("a time");

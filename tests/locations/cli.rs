@@ -64,3 +64,21 @@ fn a_policy_and_a_noise_band_are_made_of_runs_in_a_bucket() {
     loss.arg("loss").args(&sides).args(["--noise", &at("noise.json")]).assert().code(0);
     loss.args(["--noise", &at("none")]).assert().code(2).stderr(contains("s3://bucket/none: is not there"));
 }
+
+#[test]
+fn a_bucket_without_a_candidate_is_explained_by_the_training_that_failed() {
+    let folder = tempfile::tempdir().expect("folder");
+    let server = Server::start();
+    let [gpu, _] = sides(&fixture("dumps/zoo_tensor_identical"));
+    upload(&server, &gpu, "/bucket/gpu");
+    let mut failed = gate(&server, folder.path(), "gpu", "none");
+    failed.args(["--training", "failure"]).assert().code(1).stdout(contains("Nothing to judge: training failed"));
+    let result = std::fs::read_to_string(folder.path().join("precision-gate-out/result.json")).expect("written");
+    let result: serde_json::Value = serde_json::from_str(&result).expect("JSON");
+    let codes = result["findings"].as_array().expect("findings").iter().map(|finding| finding["code"].as_str());
+    assert_eq!(codes.take(2).collect::<Vec<_>>(), [Some("training-failed"), Some("location-missing")]);
+    // Denied is not absent: the outside world failed, whatever became of training.
+    let mut denied = gate(&server, folder.path(), "gpu", "none");
+    server.fail("/bucket", &[Fault::Status(403)]);
+    denied.args(["--training", "failure"]).assert().code(3);
+}

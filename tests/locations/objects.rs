@@ -47,14 +47,7 @@ pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateR
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    gate::run_by(
-        &request,
-        &Surroundings { fetcher, manifest: None, sink: &Dropped, about: &[] },
-        &Book::default(),
-        &Quiet,
-    )
-    .expect("judged")
-    .result
+    gate::run_by(&request, &Surroundings::new(fetcher, &Dropped), &Book::default(), &Quiet).expect("judged").result
 }
 
 #[test]

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 # Inputs of the composite action that are its own.
 INSTALLING = {"version", "sha256", "releases", "bin", "run"}
 # Inputs of the component that are the job's own.
-JOB = {"job", "stage", "image", "version"}
+JOB = {"job", "stage", "image", "version", "sha256"}
 
 
 def flags(command):

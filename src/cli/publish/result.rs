@@ -6,6 +6,7 @@ use clap::Args;
 use precision_gate::compare::book::Book;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::publish::Story;
@@ -33,6 +34,9 @@ pub(crate) struct PublishArgs {
     /// The run to judge again
     #[arg(long)]
     pub(crate) candidate: Option<String>,
+    /// What became of the training job: after one that did not succeed the verdict is at best incomplete
+    #[arg(long, value_enum, value_name = "RESULT")]
+    pub(crate) training: Option<Training>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     #[command(flatten)]
@@ -152,7 +156,8 @@ fn recompute(args: &PublishArgs, trusted: Trusted, source: Option<Source>) -> Re
         matching: Matching::default(),
     };
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
-        gate::run_by(request, from, &Book::default(), progress)
+        let from = gate::Surroundings { training: args.training, ..*from };
+        gate::run_by(request, &from, &Book::default(), progress)
     };
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
     Ok(judge::evaluate(&args.common, output, &trusted.case(request)?, look, complete)?.result)

@@ -181,7 +181,7 @@ pub fn old_against_new(
         policy: Policy { profile: crate::verdict::Profile::Default, required: Vec::new(), ..policy.clone() },
         matching: Matching::default(),
     };
-    let surroundings = Surroundings { fetcher, manifest: Some(old), sink: &Dropped, about: &[] };
+    let surroundings = Surroundings { manifest: Some(old), ..Surroundings::new(fetcher, &Dropped) };
     let result = match run_by(&request, &surroundings, &Book::default(), progress) {
         Ok(outcome) => outcome.result,
         Err(error) => return (Verdict::Incomplete, vec![format!("the old one cannot be compared with: {error}")]),

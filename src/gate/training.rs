@@ -1,0 +1,59 @@
+//! What became of the training job: a run that crashed leaves nothing, or half of its artifacts, and neither may pass.
+
+use clap::ValueEnum;
+
+use super::discover::Inventory;
+use crate::judge::finding::Finding;
+use crate::judge::rule::artifacts as rules;
+
+/// How the job that makes the candidate ended, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Training {
+    /// It ended well
+    Success,
+    /// It failed
+    #[value(alias = "failed")]
+    Failure,
+    /// Somebody or something stopped it
+    #[value(alias = "canceled")]
+    Cancelled,
+    /// It did not run
+    Skipped,
+    /// Nobody says; it counts as failed where it left nothing
+    Unknown,
+}
+
+impl Training {
+    /// The outcome as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Cancelled => "cancelled",
+            Self::Skipped => "skipped",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether a candidate that is not there follows from it, and is no slip in a path.
+    pub(super) fn explains_absence(self) -> bool {
+        self != Self::Success
+    }
+
+    /// What is to be said of a candidate from such a job; `None` where nothing is.
+    ///
+    /// `is_recognised` says whether anything in it can be judged.
+    pub(super) fn finding(self, candidate: &Inventory, is_recognised: bool) -> Option<Finding> {
+        let is_told = match self {
+            Self::Success => false,
+            Self::Failure | Self::Cancelled | Self::Skipped => true,
+            Self::Unknown => candidate.files() == 0,
+        };
+        is_told.then(|| {
+            // The place stays empty: the sentence is about the job, and begins the headline.
+            Finding::new(&rules::TRAINING_FAILED, "")
+                .with("training", self.as_str())
+                .with("left", if is_recognised { "something" } else { "nothing" })
+        })
+    }
+}

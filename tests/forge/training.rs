@@ -1,0 +1,201 @@
+//! A training job that failed: the gate has nothing to judge, says so, and blocks.
+
+use serde_json::Value;
+
+use crate::fake::github::{GitHub, HEAD, Rights, TOKEN};
+use crate::fake::gitlab::{self, GitLab};
+use crate::gate::{Ended, Gate};
+
+/// The trusted run of the quickstart.
+const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart/gpu");
+
+/// How training may end, in the forges' words, and what the gate says of it.
+const ENDS: [(&str, &str); 6] = [
+    ("failure", "Nothing to judge: training failed"),
+    ("failed", "Nothing to judge: training failed"),
+    ("cancelled", "Nothing to judge: training was cancelled"),
+    ("canceled", "Nothing to judge: training was cancelled"),
+    ("skipped", "Nothing to judge: training did not run"),
+    ("unknown", "Nothing to judge: the training job left nothing behind, and nobody says whether it succeeded"),
+];
+
+/// `run` on a candidate in the job's own folder.
+fn run(gate: &Gate, training: &str) -> Ended {
+    gate.command(&[
+        "run",
+        "--baseline",
+        BASELINE,
+        "--candidate",
+        "npu",
+        "--today",
+        "2026-11-21",
+        "--training",
+        training,
+    ])
+}
+
+fn result(gate: &Gate) -> Value {
+    serde_json::from_str(&gate.read("precision-gate-out/result.json")).expect("a result")
+}
+
+#[test]
+fn github_is_told_that_there_is_nothing_to_judge() {
+    for (training, said) in ENDS {
+        let fake = GitHub::start("");
+        let gate = Gate::on_github(&fake.base);
+        let ended = run(&gate, training);
+        assert_eq!(ended.code, 1, "{training}: {ended:?}");
+        let state = fake.state();
+        assert_eq!(state.checks[0]["name"], "precision-gate");
+        assert_eq!(state.checks[0]["conclusion"], "failure", "{training}");
+        assert_eq!(state.checks[0]["output"]["title"], format!("incomplete: {said}"));
+        let [(_, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
+        assert!(body.contains(&format!("incomplete: {said}\n")), "{body}");
+        drop(state);
+        assert!(gate.read("step-summary").contains(said));
+        assert!(gate.read("output").contains("incomplete"));
+        fake.requests();
+    }
+}
+
+#[test]
+fn gitlab_is_told_that_there_is_nothing_to_judge() {
+    for (training, said) in ENDS {
+        let fake = GitLab::start();
+        let gate = Gate::on_gitlab(&fake.base);
+        let ended = run(&gate, training);
+        assert_eq!(ended.code, 1, "{training}: {ended:?}");
+        let state = fake.state();
+        let [(author, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
+        assert_eq!(author, gitlab::BOT);
+        assert!(body.contains(&format!("incomplete: {said}\n")), "{body}");
+        drop(state);
+        fake.requests();
+    }
+}
+
+#[test]
+fn every_document_is_written_without_a_candidate() {
+    let gate = Gate::outside();
+    let ended = run(&gate, "failure");
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let found = result(&gate);
+    assert_eq!(found["verdict"], "incomplete");
+    assert_eq!(found["findings"][0]["code"], "training-failed");
+    for document in ["summary.md", "report.html", "junit.xml", "sarif.json", "gl-code-quality.json", "metrics.txt"] {
+        assert!(!gate.read(&format!("precision-gate-out/{document}")).is_empty(), "{document}");
+    }
+    let chinese = gate.command(&["report", "precision-gate-out/result.json", "--lang", "zh"]);
+    assert_eq!(chinese.code, 0, "{chinese:?}");
+    assert!(gate.read("precision-gate-out/summary.md").contains("没有可判定的内容：训练失败"));
+}
+
+#[test]
+fn a_candidate_that_is_not_there_after_a_training_that_succeeded_is_a_slip() {
+    let fake = GitHub::start("");
+    let gate = Gate::on_github(&fake.base);
+    let ended = run(&gate, "success");
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.stderr.contains("npu"), "{ended:?}");
+    let state = fake.state();
+    assert_eq!(state.checks[0]["conclusion"], "failure");
+    assert!(state.said().is_empty(), "{:?}", state.said());
+}
+
+#[test]
+fn a_missing_baseline_is_a_slip_whatever_became_of_training() {
+    let fake = GitHub::start("");
+    let gate = Gate::on_github(&fake.base);
+    let ended = gate.command(&["run", "--baseline", "gpu", "--candidate", "npu", "--training", "failure"]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.stderr.contains("gpu"), "{ended:?}");
+    assert_eq!(fake.state().checks[0]["conclusion"], "failure");
+}
+
+/// Judges the baseline against itself, as what a training job left that ended so.
+fn left_behind(training: &str) -> (Ended, Value) {
+    let gate = Gate::outside();
+    let ended = gate.command(&["run", "--baseline", BASELINE, "--candidate", BASELINE, "--training", training]);
+    let found = result(&gate);
+    (ended, found)
+}
+
+#[test]
+fn what_a_failed_training_left_is_judged_and_never_passes() {
+    for training in ["failure", "cancelled", "skipped"] {
+        let (ended, found) = left_behind(training);
+        assert_eq!((ended.code, &found["verdict"]), (1, &"incomplete".into()), "{training}: {ended:?}");
+        let message = found["findings"][0]["message"].as_str().expect("a message");
+        assert!(message.starts_with("training ") && !message.contains("Nothing to judge"), "{message}");
+        let judged = found["checks"].as_array().expect("checks").iter().filter(|check| check["verdict"] == "pass");
+        assert!(judged.count() >= 2, "{found}");
+    }
+    for training in ["success", "unknown"] {
+        let (ended, found) = left_behind(training);
+        assert_eq!((ended.code, &found["verdict"]), (0, &"pass".into()), "{training}: {ended:?}");
+    }
+}
+
+#[test]
+fn an_empty_folder_is_as_good_as_none() {
+    for (training, code) in
+        [("failure", "training-failed"), ("unknown", "training-failed"), ("success", "nothing-recognised")]
+    {
+        let gate = Gate::outside();
+        std::fs::create_dir(gate.folder().join("npu")).expect("a folder");
+        let ended = run(&gate, training);
+        assert_eq!(ended.code, 1, "{training}: {ended:?}");
+        let found = result(&gate);
+        assert_eq!(
+            (&found["verdict"], &found["findings"][0]["code"]),
+            (&"incomplete".into(), &code.into()),
+            "{training}"
+        );
+    }
+}
+
+#[test]
+fn a_merge_queue_gets_its_check_and_no_comment() {
+    let fake = GitHub::start("");
+    let mut gate = Gate::on_github(&fake.base);
+    let event =
+        serde_json::json!({ "repository": { "id": 1, "full_name": "org/model" }, "merge_group": { "head_sha": HEAD } });
+    gate.write("event.json", &event.to_string());
+    gate.set(&[
+        ("GITHUB_EVENT_NAME", "merge_group"),
+        ("GITHUB_SHA", HEAD),
+        ("GITHUB_REF", "refs/heads/gh-readonly-queue/main/pr-7-1111"),
+    ]);
+    assert_eq!(run(&gate, "failure").code, 1);
+    let state = fake.state();
+    let check = &state.checks[0];
+    assert_eq!((&check["name"], &check["head_sha"]), (&"precision-gate".into(), &HEAD.into()));
+    assert_eq!(check["conclusion"], "failure");
+    assert!(state.said().is_empty(), "{:?}", state.said());
+}
+
+#[test]
+fn dependabot_gets_no_check_from_its_own_run_and_so_is_blocked() {
+    let fake = GitHub::start("");
+    let mut gate = Gate::on_github(&fake.base);
+    gate.set(&[("GITHUB_ACTOR", "dependabot[bot]")]);
+    fake.state().tokens.insert(TOKEN.into(), Rights::read_only());
+    let ended = run(&gate, "failure");
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert_eq!(fake.writes(), [""; 0]);
+    assert!(gate.read("step-summary").contains("Nothing to judge: training failed"));
+}
+
+#[test]
+fn a_run_again_replaces_what_the_failed_one_said() {
+    let fake = GitHub::start("");
+    let mut gate = Gate::on_github(&fake.base);
+    assert_eq!(run(&gate, "cancelled").code, 1);
+    gate.set(&[("GITHUB_RUN_ATTEMPT", "2")]);
+    let again = ["run", "--baseline", BASELINE, "--candidate", BASELINE, "--training", "success"];
+    assert_eq!(gate.command(&again).code, 0);
+    let state = fake.state();
+    assert_eq!(state.checks.last().expect("a check")["conclusion"], "success");
+    let [(_, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
+    assert!(body.contains("verdict=pass") && !body.contains("training"), "{body}");
+}
