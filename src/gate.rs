@@ -13,6 +13,7 @@ pub mod history;
 pub mod init;
 pub mod loss;
 pub mod parts;
+pub mod recheck;
 pub mod selftest;
 mod side;
 pub mod training;

@@ -59,7 +59,7 @@ pub(crate) fn threads(locations: &[&str]) -> Result<Option<usize>> {
 }
 
 /// A number of bytes: `100MB` (10^6), `256MiB` (2^20), `4096`.
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {

@@ -6,8 +6,9 @@ mod open;
 mod result;
 mod runner;
 mod trusted;
+mod upload;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use precision_gate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WebhookOn, WebhookShape};
 use precision_gate::publish::event::{self, Environment, Place};
 use precision_gate::publish::forge::ForgeKind;
@@ -70,15 +71,6 @@ pub(crate) struct PublishFlags {
     /// Print the requests in place of sending them
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-/// Whether a result's own verdict is published, or judged again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Trust {
-    /// As the result says; it is checked and rendered again
-    Result,
-    /// Judge again, from --baseline and --candidate
-    Recompute,
 }
 
 /// What the process is told from outside.

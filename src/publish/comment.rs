@@ -26,6 +26,26 @@ pub enum Note {
     SettingsOfBase(Vec<String>),
     /// The numbers come from a run of a fork, which could write what it likes.
     NumbersOfFork,
+    /// The numbers come from a run that is not known not to be a fork's.
+    NumbersOfOther,
+    /// The artifacts were judged again here; they are the fork's still.
+    JudgedHere,
+    /// Nothing was uploaded that could be judged.
+    NothingUploaded,
+    /// The target branch has moved on since the run read there what decides; this tip decides now.
+    TargetMoved {
+        /// The branch.
+        branch: String,
+        /// Its newest commit.
+        commit: String,
+    },
+    /// The result claims one verdict, and what it says comes to another.
+    OtherVerdict {
+        /// What it claims.
+        claimed: Verdict,
+        /// What it comes to.
+        found: Verdict,
+    },
 }
 
 /// A picture in a comment.
@@ -98,10 +118,32 @@ pub fn notes(notes: &[Note], language: Language) -> Result<String> {
             Note::SettingsChanged(files) => writer.phrase("publish_settings_changed", &context! { files }),
             Note::SettingsOfBase(files) => writer.phrase("publish_settings_of_base", &context! { files }),
             Note::NumbersOfFork => writer.word("publish_numbers_of_fork"),
+            Note::NumbersOfOther => writer.word("publish_numbers_of_other"),
+            Note::JudgedHere => writer.word("publish_judged_here"),
+            Note::NothingUploaded => writer.word("publish_nothing_uploaded"),
+            Note::TargetMoved { branch, commit } => {
+                let commit = commit.get(..12).unwrap_or(commit);
+                writer.phrase("publish_target_moved", &context! { branch, commit })
+            }
+            Note::OtherVerdict { claimed, found } => {
+                let [claimed, found] = [claimed, found].map(|verdict| verdict.as_str());
+                writer.phrase("publish_other_verdict", &context! { claimed, found })
+            }
         };
         text.push_str(&format!("\n> {}\n", said?));
     }
     Ok(text)
+}
+
+/// The line beside the commit: `headline`, after whose numbers it is made of where nobody here has measured them.
+pub(super) fn title(headline: String, notes: &[Note], language: Language) -> Result<String> {
+    let writer = Writer::new(language, Target::Plain);
+    let phrase = match notes.iter().find(|note| matches!(note, Note::NumbersOfFork | Note::NumbersOfOther)) {
+        Some(Note::NumbersOfFork) => "publish_title_of_fork",
+        Some(_) => "publish_title_of_other",
+        None => return Ok(headline),
+    };
+    Ok(format!("{}{headline}", writer.word(phrase)?))
 }
 
 /// Commit and job, where they are known.

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tokio::runtime::{Builder, Runtime};
 
 use super::client::{Client, Failure};
-use super::comment::Note;
+use super::comment::{self, Note};
 use super::community::Community;
 use super::event::Target;
 use super::forge::{Forge, Pull, text};
@@ -270,9 +270,10 @@ impl Desk {
 
     fn full_report(&self, story: &Story<'_>) -> Result<Report> {
         let settings = &self.job.settings;
+        let notes = comment::notes(story.notes, settings.language)?;
         let options = summary::Options {
             language: settings.language,
-            limit: summary::COMMENT_LIMIT,
+            limit: summary::COMMENT_LIMIT.saturating_sub(notes.len() + 1),
             pictures: &[],
             diagram: settings.image != ImageMode::None,
             templates: story.templates,
@@ -281,8 +282,12 @@ impl Desk {
         let issues = issue::all(story.result, &issues)?;
         Ok(Report {
             state: State::Judged(story.result.verdict),
-            title: summary::headline(story.result, settings.language)?,
-            summary: summary::render(story.result, &options)?,
+            title: comment::title(summary::headline(story.result, settings.language)?, story.notes, settings.language)?,
+            summary: format!(
+                "{notes}{}{}",
+                if notes.is_empty() { "" } else { "\n" },
+                summary::render(story.result, &options)?
+            ),
             annotations: issues.iter().filter_map(annotation).collect(),
             ..self.blank()
         })

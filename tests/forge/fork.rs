@@ -92,22 +92,6 @@ fn what_is_not_of_the_head_commit_or_no_result_is_refused() {
 }
 
 #[test]
-fn a_result_can_be_judged_again_from_the_raw_artifacts() {
-    let fake = GitHub::start("");
-    let lie = judged(&fake).replace("\"verdict\": \"fail\"", "\"verdict\": \"pass\"");
-    let gate = second_half(&fake);
-    gate.write("result.json", &lie);
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/dumps/gpt_bf16_stats_attention_scale");
-    let [baseline, candidate] = ["gpu", "npu"].map(|side| format!("{fixtures}/{side}"));
-    let again = ["--trust", "recompute", "--baseline", &baseline, "--candidate", &candidate];
-    let ended = gate.command(&[&["publish", "result.json"][..], &again[..]].concat());
-    assert_eq!(ended.code, 0, "{ended:?}");
-    let state = fake.state();
-    assert!(state.said()[0].1.contains("verdict=fail"), "{:?}", state.said());
-    assert_eq!(state.checks[0]["conclusion"], "failure");
-}
-
-#[test]
 fn the_target_branch_decides_about_a_fork() {
     let fake = GitHub::start("");
     fake.state()

@@ -13,6 +13,7 @@ mod gate;
 mod github;
 mod gitlab;
 mod nights;
+mod recheck;
 mod releases;
 mod secrets;
 mod training;

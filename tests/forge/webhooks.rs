@@ -100,6 +100,16 @@ fn signatures_limits_and_refusals() {
     assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK: is no address"), "{ended:?}");
 }
 
+/// Puts `text` wherever one of `names` stands.
+fn replace(value: &mut Value, names: &[Value], text: &str) {
+    match value {
+        Value::String(_) if names.contains(value) => *value = text.into(),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace(item, names, text)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, names, text)),
+        _ => {}
+    }
+}
+
 #[test]
 fn hostile_text_stays_text_in_every_shape() {
     let (robot, mut gate) = start();
@@ -109,12 +119,8 @@ fn hostile_text_stays_text_in_every_shape() {
     gate.run(Pair::Fail, &[&place[..], &["--out", "out"]].concat());
     let evil = "\"}, {{ x }} <at user_id=\\\"all\\\"> <!channel> @all [x](http://e) \u{202e}\n\\";
     let mut result: Value = serde_json::from_str(&gate.read("out/result.json")).expect("JSON");
-    result["culprit"]["op"] = evil.into();
-    result["culprit"]["tensor"] = evil.into();
-    for finding in result["findings"].as_array_mut().expect("a list") {
-        finding["where"] = evil.into();
-        finding["facts"]["op"] = evil.into();
-    }
+    let culprit = result["culprit"].clone();
+    replace(&mut result, &[culprit["op"].clone(), culprit["tensor"].clone()], evil);
     gate.write("out/result.json", &result.to_string());
     for shape in ["feishu", "dingtalk", "wecom", "slack", "json"] {
         let ended = gate.command(&[&["publish", "out/result.json", "--webhook", shape][..], &place].concat());

@@ -55,7 +55,14 @@ fn a_pull_request_looks_at_the_history_of_its_policy_and_adds_nothing() {
     std::fs::write(folder.path().join("precision-gate.yml"), POLICY).expect("written");
     judge(folder.path(), 1, Night::Green);
     let mut merge_request = run(folder.path(), 2, Night::Drift);
-    merge_request.envs([("GITLAB_CI", "true"), ("CI_MERGE_REQUEST_DIFF_BASE_SHA", &commit(1)), ("CI_PROJECT_ID", "7")]);
+    merge_request.envs([
+        ("GITLAB_CI", "true"),
+        ("CI_PROJECT_ID", "7"),
+        ("CI_MERGE_REQUEST_IID", "5"),
+        ("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "7"),
+        ("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main"),
+        ("CI_COMMIT_SHA", &commit(2)),
+    ]);
     let (code, _, stderr) = ended(&mut merge_request);
     assert_eq!(code, 1, "{stderr}");
     assert_eq!(summary(folder.path(), 2)["since"]["green"]["commit"], commit(1));
@@ -70,7 +77,7 @@ fn what_cannot_be_kept_is_a_warning() {
         ("file/hist", "history: "),
         ("https://host.example/hist", "is no place that can be written"),
         ("branch:a..b", "is no name of a branch"),
-        ("branch:history", "not a git repository"),
+        ("branch:history", "there is no repository here"),
     ] {
         let (code, _, stderr) = ended(run(folder.path(), 1, Night::Green).args(["--history", location]));
         assert_eq!(code, 0, "{location}: {stderr}");

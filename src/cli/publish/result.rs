@@ -1,11 +1,13 @@
-//! `publish RESULT.json`: posts what another job judged, or judges its artifacts again.
+//! `publish`: posts what another job judged, checked and added up anew, or judges what it uploaded.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use precision_gate::compare::book::Book;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::gate::recheck::{self, Against, Rechecked};
 use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
@@ -13,29 +15,30 @@ use precision_gate::publish::Story;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
 use precision_gate::publish::trust::Origin;
-use precision_gate::report::{GateResult, Judged, Source, load};
+use precision_gate::report::{GateResult, Judged, Source};
 
 use super::open::settings;
-use super::{PublishFlags, Publishing, Surroundings, Trust, Trusted, trusted};
-use crate::cli::{CommonArgs, judge};
+use super::upload::{MOST_BYTES, Upload, refuse_inside};
+use super::{PublishFlags, Publishing, Surroundings, Trusted, trusted};
+use crate::cli::{CommonArgs, fetching, judge};
 
 /// `publish`
 #[derive(Debug, Args)]
 pub(crate) struct PublishArgs {
-    /// The result of another job
+    /// The result of another job: it is checked, and its verdicts are added up anew
     #[arg(value_name = "RESULT.json")]
-    pub(crate) result: PathBuf,
-    /// Whether its verdict is believed; its numbers are the other job's either way
-    #[arg(long, value_enum, default_value_t = Trust::Result)]
-    pub(crate) trust: Trust,
-    /// The trusted run, to judge again
+    pub(crate) result: Option<OsString>,
+    /// Judge this folder of uploaded artifacts as the candidate, in place of a result
+    #[arg(long, value_name = "DIR")]
+    pub(crate) judge: Option<PathBuf>,
+    /// The trusted run, for --judge [default: as the policy says]
     #[arg(long)]
     pub(crate) baseline: Option<String>,
-    /// The run to judge again
-    #[arg(long)]
-    pub(crate) candidate: Option<String>,
-    /// What became of the training job: after one that did not succeed the verdict is at best incomplete
-    #[arg(long, value_enum, value_name = "RESULT")]
+    /// Most bytes that the uploaded folder may hold [default: 10GiB]
+    #[arg(long, value_name = "SIZE", value_parser = fetching::size)]
+    pub(crate) max_input: Option<u64>,
+    /// What became of the training job, for --judge: after one that did not succeed the verdict is at best incomplete
+    #[arg(long, value_enum)]
     pub(crate) training: Option<Training>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
@@ -43,18 +46,88 @@ pub(crate) struct PublishArgs {
     pub(crate) publishing: PublishFlags,
 }
 
+/// What is published.
+#[derive(Clone, Copy, Debug)]
+enum Input<'a> {
+    /// A result.
+    Result(&'a Path),
+    /// A folder of artifacts.
+    Artifacts(&'a Path),
+}
+
+impl PublishArgs {
+    /// The one thing that is to be published. An input of an action that is not set comes as an empty text.
+    fn input(&self) -> Result<Input<'_>> {
+        let result = self.result.as_deref().filter(|path| !path.is_empty()).map(Path::new);
+        let help = "give the result of another job, or --judge with the folder of what it uploaded";
+        match (result, self.judge.as_deref()) {
+            (Some(path), None) if self.baseline.is_none() => Ok(Input::Result(path)),
+            (Some(_), None) => Err(Error::new(ErrorKind::Usage, "--baseline", "is for --judge alone").with_help(help)),
+            (None, Some(folder)) => Ok(Input::Artifacts(folder)),
+            (Some(_), Some(_)) => {
+                Err(Error::new(ErrorKind::Usage, "--judge", "takes the place of RESULT.json").with_help(help))
+            }
+            (None, None) => Err(Error::new(ErrorKind::Usage, "publish", "nothing to publish is given").with_help(help)),
+        }
+    }
+}
+
+/// What the input is held against: nothing of it comes from the input.
+struct Given {
+    /// What decides.
+    trusted: Trusted,
+    /// The pull request, as the forge tells it.
+    pull: Option<Pull>,
+    /// The commit judged, its repository and its target branch, as the event and the forge tell them.
+    source: Source,
+}
+
+impl Given {
+    /// The job's commit counts before the pull request's, which may have moved on: then only the comment is left out.
+    fn of(trusted: Trusted, surroundings: &Surroundings, publishing: &mut Publishing<'_>) -> Result<Self> {
+        let pull = head(surroundings, publishing)?;
+        let place = &surroundings.place;
+        let of_job = Some(place.commit.as_str()).filter(|commit| !commit.is_empty());
+        let commit = of_job.or(pull.as_ref().map(|pull| pull.head.as_str())).unwrap_or_default().to_owned();
+        let source = Source { commit, repository: place.repository.clone(), target: trusted.target() };
+        Ok(Self { trusted, pull, source })
+    }
+
+    /// Whose numbers an untrusted result holds; `None` where they are of the repository itself.
+    fn numbers(&self, surroundings: &Surroundings) -> Option<Note> {
+        match &self.pull {
+            _ if surroundings.place.origin == Origin::Fork => Some(Note::NumbersOfFork),
+            Some(pull) if pull.from_fork => Some(Note::NumbersOfFork),
+            Some(pull) if !pull.head.is_empty() => None,
+            _ => Some(Note::NumbersOfOther),
+        }
+    }
+
+    /// Says that the target branch is no longer what the run was judged by.
+    fn moved(&self, result: &GateResult) -> Option<Note> {
+        let now = self.source.target.as_ref()?;
+        let then = result.source.as_ref()?.target.as_ref()?;
+        (then != now).then(|| Note::TargetMoved { branch: now.branch.clone(), commit: now.commit.clone() })
+    }
+}
+
 /// `precision-gate publish`: exits 0 where the result was fit to be posted, whatever its verdict.
 pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let common = &args.common;
     let surroundings = Surroundings::of_process().with(&args.publishing);
-    let trusted = trusted(common, &args.publishing, &surroundings, false);
+    let input = args.input()?;
+    let trusted = trust(args, input, &surroundings);
     // A policy that cannot be read is told beside the commit too.
     let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
     let also = (common.documents.lang, common.warn_exit_code);
     let settings = settings(&args.publishing, &of_policy, &surroundings, also);
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
-    match trusted.and_then(|trusted| post(args, trusted, &surroundings, &mut publishing)) {
-        Ok(()) => publishing.close(exit::PASS),
+    // Judging takes its time, and an older verdict gives way for it.
+    if matches!(input, Input::Artifacts(_)) {
+        publishing.begin();
+    }
+    match trusted.and_then(|trusted| post(args, input, trusted, &surroundings, &mut publishing)) {
+        Ok(code) => publishing.close(code),
         Err(error) => {
             publishing.give_up();
             publishing.close(exit::PASS)?;
@@ -63,37 +136,73 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     }
 }
 
-fn post(
-    args: &PublishArgs,
-    trusted: Trusted,
-    surroundings: &Surroundings,
-    publishing: &mut Publishing<'_>,
-) -> Result<()> {
-    let templates = trusted.templates.clone();
-    let of_policy = trusted.policy.source_root.clone();
-    let (result, notes) = prepare(args, trusted, surroundings, publishing)?;
-    let source_root = args.common.documents.source_root.as_deref().or(of_policy.as_deref());
-    publishing.finish(&Story { result: &result, templates: &templates, notes: &notes, source_root })
+/// What decides; never anything that was uploaded.
+fn trust(args: &PublishArgs, input: Input<'_>, surroundings: &Surroundings) -> Result<Trusted> {
+    if let Input::Artifacts(folder) = input {
+        refuse_inside(folder, &judge::policy_path(args.common.config.as_deref()), "policy")?;
+        if let Some(baseline) = &args.baseline {
+            refuse_inside(folder, Path::new(baseline), "baseline")?;
+        }
+    }
+    trusted(&args.common, &args.publishing, surroundings, false)
 }
 
-/// The result, found to be of the head commit, with what a reader has to know about it.
-fn prepare(
+fn post(
     args: &PublishArgs,
+    input: Input<'_>,
     trusted: Trusted,
     surroundings: &Surroundings,
     publishing: &mut Publishing<'_>,
-) -> Result<(GateResult, Vec<Note>)> {
-    let mut result = load::result(&args.result)?;
-    let pull = head(surroundings, publishing)?;
-    check_commit(&args.result, result.source.as_ref(), surroundings, pull.as_ref())?;
-    let mut notes = changed_settings(args, publishing, pull.as_ref());
-    if args.trust == Trust::Recompute {
-        let source = result.source.take();
-        result = recompute(args, trusted, source)?;
-    } else if surroundings.place.origin == Origin::Fork || pull.is_some_and(|pull| pull.from_fork) {
-        notes.push(Note::NumbersOfFork);
+) -> Result<u8> {
+    let given = Given::of(trusted, surroundings, publishing)?;
+    let mut notes = changed_settings(args, publishing, given.pull.as_ref());
+    let templates = given.trusted.templates.clone();
+    let of_policy = given.trusted.policy.source_root.clone();
+    let (result, code) = match input {
+        Input::Result(path) => {
+            notes.extend(given.numbers(surroundings));
+            (checked(args, path, &given, &mut notes)?, exit::PASS)
+        }
+        Input::Artifacts(folder) => judged(args, folder, given, &mut notes)?,
+    };
+    let source_root = args.common.documents.source_root.as_deref().or(of_policy.as_deref());
+    let story = Story { result: &result, templates: &templates, notes: &notes, source_root };
+    publishing.finish(&story).map_err(|error| match input {
+        Input::Result(path) => undrawable(path, error),
+        Input::Artifacts(_) => error,
+    })?;
+    Ok(code)
+}
+
+/// A result of which no document can be made is not one that the gate wrote: no defect of this run.
+fn undrawable(path: &Path, error: Error) -> Error {
+    if error.kind() != ErrorKind::Internal {
+        return error;
     }
-    Ok((result, notes))
+    let message = format!("no document can be made of it: {}", error.message());
+    Error::new(ErrorKind::Usage, path.display().to_string(), message)
+        .with_help("publish the `result.json` as precision-gate wrote it")
+}
+
+/// The result of another job, found to be of the head commit and free of contradictions, with its verdicts added up anew.
+fn checked(args: &PublishArgs, path: &Path, given: &Given, notes: &mut Vec<Note>) -> Result<GateResult> {
+    let name = path.display().to_string();
+    let result = recheck::read(path)?;
+    check_commit(&name, result.source.as_ref(), &given.source.commit)?;
+    notes.extend(given.moved(&result));
+    let operations = recheck::operations_digest(path)?;
+    let against = Against {
+        name: &name,
+        policy: &given.trusted.policy,
+        repository: &given.source.repository,
+        operations: operations.as_deref(),
+    };
+    let Rechecked { mut result, claimed } = recheck::recheck(result, &against)?;
+    recheck::rewrite(&mut result, &name, args.common.documents.lang)?;
+    if claimed != result.verdict {
+        notes.push(Note::OtherVerdict { claimed, found: result.verdict });
+    }
+    Ok(result)
 }
 
 /// The pull request. Where it cannot be asked for, the job's own commit will do.
@@ -109,12 +218,9 @@ fn head(surroundings: &Surroundings, publishing: &mut Publishing<'_>) -> Result<
 }
 
 /// Refuses a result of any commit but the head.
-fn check_commit(path: &Path, source: Option<&Source>, surroundings: &Surroundings, pull: Option<&Pull>) -> Result<()> {
-    // The job's commit counts before the pull request's, which may have moved on: then only the comment is left out.
-    let of_job = Some(surroundings.place.commit.as_str()).filter(|commit| !commit.is_empty());
-    let head = of_job.or(pull.map(|pull| pull.head.as_str())).unwrap_or_default();
+fn check_commit(name: &str, source: Option<&Source>, head: &str) -> Result<()> {
     let refuse = |message: String| {
-        let error = Error::new(ErrorKind::Usage, path.display().to_string(), message);
+        let error = Error::new(ErrorKind::Usage, name, message);
         Err(error.with_help("publish the result of a run of the newest commit"))
     };
     match source {
@@ -144,13 +250,21 @@ fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: O
     }
 }
 
-/// Judges the artifacts again, by this job's policy and program.
-fn recompute(args: &PublishArgs, trusted: Trusted, source: Option<Source>) -> Result<GateResult> {
+/// Judges uploaded artifacts, by this job's policy, baseline and program. Nothing in them says what they are of.
+fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>) -> Result<(GateResult, u8)> {
+    let upload = Upload::measure(folder, args.max_input.unwrap_or(MOST_BYTES))?;
+    if upload.files == 0 {
+        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder.display().to_string(), &error))?;
+        notes.push(Note::NothingUploaded);
+    } else {
+        notes.push(Note::JudgedHere);
+    }
     let output = judge::begin(&args.common)?;
+    let Given { trusted, source, .. } = given;
     let policy = &trusted.policy;
     let request = Request {
         baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),
-        candidate: args.candidate.clone().unwrap_or_else(|| policy.candidate.location.clone()),
+        candidate: as_path(folder),
         checks: Request::ALL_CHECKS.to_vec(),
         policy: policy.clone(),
         matching: Matching::default(),
@@ -159,6 +273,16 @@ fn recompute(args: &PublishArgs, trusted: Trusted, source: Option<Source>) -> Re
         let from = gate::Surroundings { training: args.training, ..*from };
         gate::run_by(request, &from, &Book::default(), progress)
     };
+    let source = Some(source).filter(|source| !source.commit.is_empty());
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;
-    Ok(judge::evaluate(&args.common, output, &trusted.case(request)?, look, complete)?.result)
+    let judged = judge::evaluate(&args.common, output, &trusted.case(request)?, look, complete)?;
+    // A verdict is posted whatever it is; a baseline that could not be fetched is another matter.
+    let code = if judged.code == exit::UNAVAILABLE { exit::UNAVAILABLE } else { exit::PASS };
+    Ok((judged.result, code))
+}
+
+/// The folder as a location that is taken for nothing else.
+fn as_path(folder: &Path) -> String {
+    let text = folder.display().to_string();
+    if folder.is_relative() && text.contains(':') { format!("./{text}") } else { text }
 }

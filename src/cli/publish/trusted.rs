@@ -239,6 +239,16 @@ impl Trusted {
         }
     }
 
+    /// The target branch's tip, where it decides.
+    pub(crate) fn target(&self) -> Option<report::Target> {
+        match &self.ground {
+            Ground::Target(target) => {
+                Some(report::Target { branch: target.branch.clone(), commit: target.commit.clone() })
+            }
+            Ground::Checkout | Ground::Unread => None,
+        }
+    }
+
     /// The request with what decides about it: the named baseline, the noise band.
     ///
     /// # Errors
@@ -258,12 +268,7 @@ impl Trusted {
             request.baseline.clone_from(&manifest.location);
         }
         self.hold(&request.baseline.clone(), Input::BaselineFiles)?;
-        let target = match &self.ground {
-            Ground::Target(target) => {
-                Some(report::Target { branch: target.branch.clone(), commit: target.commit.clone() })
-            }
-            Ground::Checkout | Ground::Unread => None,
-        };
+        let target = self.target();
         let standing = if matches!(self.ground, Ground::Checkout) { Standing::Own } else { Standing::Stranger };
         let Self { templates, notes, findings, head, .. } = self;
         Ok(Case { request, manifest, about: findings, templates, notes, head, target, standing, _files: files })

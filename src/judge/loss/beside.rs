@@ -15,7 +15,7 @@ use crate::verdict::Verdict;
 /// Learning rates closer than this, relative, are one schedule printed with different digits.
 pub const SCHEDULE: f64 = 1e-3;
 /// Scores and rewards: MindSpeed's and ROLL's reviewers ask for 2 %, ROLL accepted 4 %.
-const SCORE: Limits = Limits::new(0.02, 0.04);
+pub const SCORE: Limits = Limits::new(0.02, 0.04);
 /// Steps before speed is steady (MindSpeed's tests leave out as many).
 const WARM_UP: usize = 5;
 

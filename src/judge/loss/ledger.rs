@@ -157,7 +157,8 @@ impl Ledger {
     }
 }
 
-fn verdict_of(magnitude: f64, limits: Limits) -> Verdict {
+/// What a magnitude leads to under its limits.
+pub fn verdict_of(magnitude: f64, limits: Limits) -> Verdict {
     // Written so that a value which is not a number fails instead of slipping through a comparison.
     let within = |limit: Option<f64>| limit.is_none_or(|limit| magnitude <= limit);
     match (within(limits.fail), within(limits.warn)) {
@@ -169,7 +170,7 @@ fn verdict_of(magnitude: f64, limits: Limits) -> Verdict {
 
 /// `1 - value/limit` of the nearest limit that was not crossed, or of the last one where all were; 0 at a limit of
 /// 0 that holds, and nothing without limits.
-fn margin(magnitude: f64, limits: Limits) -> Option<f64> {
+pub fn margin(magnitude: f64, limits: Limits) -> Option<f64> {
     let limit = limits.warn.filter(|warn| magnitude <= *warn).or(limits.fail).or(limits.warn)?;
     if limit > 0.0 {
         return Some(1.0 - magnitude / limit);

@@ -13,7 +13,7 @@ use crate::verdict::{Profile, Verdict};
 /// 0.98, another data order -0.25 to 0.2).
 const TOGETHER: f64 = 0.9;
 /// Below this the two runs do not see the same data.
-const APART: f64 = 0.3;
+pub const APART: f64 = 0.3;
 /// Randomness pushes up and down; a defect pushes one way.
 const ONE_SIDED: f64 = 0.8;
 /// Even randomness may not move the mean by more than this many limits.
@@ -21,7 +21,7 @@ const RANDOM_FACTOR: f64 = 2.0;
 /// Randomness is there at every step; a median this far below the mean tells of single bad steps.
 const CONCENTRATED: f64 = 0.25;
 /// Noise grows by less from one step to the next (measured: up to 3 times; changes of what is trained: 1000 times).
-const ABRUPT: f64 = 20.0;
+pub const ABRUPT: f64 = 20.0;
 /// Shorter curves do not show whether two runs move together.
 const ORDER_FROM: usize = 50;
 

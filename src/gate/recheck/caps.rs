@@ -1,0 +1,67 @@
+//! Limits on what is drawn, from what the gate itself writes.
+
+use super::refusal::{Checked, demand};
+use crate::judge::unit::{Culprit, Unit};
+use crate::report::GateResult;
+
+/// Points of a series and of a profile, as the gate thins them.
+const POINTS: usize = 2_000;
+/// Units of a check: a thousand ranks at four steps.
+const UNITS: usize = 4_096;
+/// Findings, waived ones too: forty of each of a hundred units. Their sentences take the longest of all that is made of a
+/// result; of so many, a second or two.
+const FINDINGS: usize = 4_000;
+/// Diagnoses: at most one per cause and unit of the first step.
+const DIAGNOSES: usize = 1_000;
+/// Rules of a unit: a checkpoint shows its twenty worst, a curve has no more kinds.
+const RULES: usize = 64;
+/// Steps that are listed by number.
+const LISTED: usize = crate::judge::loss::honest::LISTED;
+/// Numbers of a culprit.
+const METRICS: usize = 64;
+/// Frames of a call stack: Python's own limit.
+const FRAMES: usize = 1_000;
+/// Runs, changes and commits of a history.
+const PAST: usize = 1_000;
+
+/// Holds the numbers of things against their limits.
+pub(super) fn check(result: &GateResult) -> Checked {
+    let most = |what: &str, found: usize, most: usize| {
+        demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
+    };
+    most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
+    most("diagnoses", result.diagnoses.len(), DIAGNOSES)?;
+    for check in &result.checks {
+        let name = |part: &str| format!("checks.{}.{part}", check.id.as_str());
+        most(&name("units"), check.units.len(), UNITS)?;
+        for unit in &check.units {
+            most(&name("rules"), unit.rules().len(), RULES)?;
+            of_unit(unit, &name, &most)?;
+        }
+    }
+    if let Some(history) = &result.history {
+        most("history.last", history.last.len(), PAST)?;
+        most("history.changed", history.changed.len(), PAST)?;
+        most("history.trends", history.trends.len(), PAST)?;
+        most("history.unread", history.unread.len(), PAST)?;
+    }
+    Ok(())
+}
+
+fn of_unit(unit: &Unit, name: &impl Fn(&str) -> String, most: &impl Fn(&str, usize, usize) -> Checked) -> Checked {
+    match unit {
+        Unit::Curve(unit) => {
+            most(&name("series"), unit.series.step.len(), POINTS)?;
+            most(&name("non_finite_steps"), unit.non_finite_steps.len(), LISTED)
+        }
+        Unit::Dump(unit) => {
+            most(&name("profile"), unit.profile.len(), POINTS)?;
+            let of_culprit = |culprit: &Culprit| {
+                most(&name("culprit.metrics"), culprit.metrics.len(), METRICS)?;
+                most(&name("culprit.stack"), culprit.stack.len(), FRAMES)
+            };
+            unit.culprit.iter().chain(&unit.runner_up).try_for_each(of_culprit)
+        }
+        Unit::Checkpoint(_) => Ok(()),
+    }
+}

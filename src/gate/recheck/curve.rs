@@ -1,0 +1,290 @@
+//! Does a curve contradict itself? Its rules against their limits, and its findings against its rules.
+
+use std::collections::BTreeSet;
+
+use super::refusal::{Checked, Contradiction, demand, shown};
+use super::said::{Key, Said, number};
+use super::{series, weight};
+use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
+use crate::judge::loss::ledger::{margin, verdict_of as measured_verdict};
+use crate::judge::loss::limits::Limits;
+use crate::judge::loss::mode::{FORWARD_NOISE, Weights};
+use crate::judge::loss::{code, honest};
+use crate::judge::number::Number;
+use crate::judge::rule::Rule;
+use crate::judge::unit::CurveUnit;
+use crate::policy::loss::preset::Preset;
+use crate::read::metric::{Role, role};
+use crate::verdict::{Profile, Verdict};
+
+/// The rule of a metric that nobody judges.
+const SHOWN_ONLY: &str = "mean_change";
+/// Rules about the level of a loss; a published rule may decide in their place.
+const LEVEL: [&str; 11] = [
+    "bit_exact",
+    "step_1_rel",
+    "head_max_rel",
+    "mean_rel",
+    "tail_signed_rel",
+    "spread",
+    "outliers",
+    "max_rel",
+    "abrupt_onset",
+    "spikes",
+    "change_apart",
+];
+/// Of these, those that a loss with values on both sides always has.
+const ALWAYS: [&str; 7] = ["step_1_rel", "head_max_rel", "mean_rel", "tail_signed_rel", "spread", "max_rel", "spikes"];
+/// Rules that never do worse than warn.
+const WARNS: [&str; 4] = ["max_rel", "abrupt_onset", "spikes", "change_apart"];
+/// Rules that do not do worse than warn where randomness explains them.
+const EXPLAINED: [&str; 5] = ["head_max_rel", "mean_rel", "tail_signed_rel", "spread", "outliers"];
+/// Two runs whose changes correlate from 0.9 on may differ by randomness alone.
+const TOGETHER: f64 = 0.1 + 1e-12;
+
+/// A curve and what is said of it.
+struct Curve<'a> {
+    unit: &'a CurveUnit,
+    findings: Vec<&'a Finding>,
+    profile: Profile,
+    at: &'a str,
+}
+
+/// Refuses a curve that contradicts itself.
+pub(super) fn check(unit: &CurveUnit, key: &Key, said: &Said<'_>, profile: Profile, at: &str) -> Checked {
+    series::check(unit, at)?;
+    let curve = Curve { unit, findings: said.all(key).collect(), profile, at };
+    curve.names()?;
+    if unit.verdict == Verdict::Skipped {
+        let shown_only = unit.rules.iter().all(|outcome| outcome.rule == SHOWN_ONLY) && curve.findings.is_empty();
+        return demand(shown_only, at, || "is skipped, and has rules or findings that count".into());
+    }
+    let verdict = verdict_of(said.counting(key).iter().copied());
+    demand(unit.verdict == verdict, at, || {
+        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
+    })?;
+    unit.rules.iter().try_for_each(|outcome| curve.rule(outcome))?;
+    curve.findings.iter().try_for_each(|finding| curve.finding(finding))?;
+    curve.mode()?;
+    curve.complete()
+}
+
+impl Curve<'_> {
+    fn role(&self) -> Role {
+        role(&self.unit.metric)
+    }
+
+    fn says(&self, rule: &Rule) -> bool {
+        self.findings.iter().any(|finding| finding.code == rule.code)
+    }
+
+    fn value(&self, rule: &str) -> Option<f64> {
+        let outcome = self.unit.rules.iter().find(|outcome| outcome.rule == rule)?;
+        outcome.value.map(|value| value.0)
+    }
+
+    /// Rules are named once.
+    fn names(&self) -> Checked {
+        let names: BTreeSet<&str> = self.unit.rules.iter().map(|outcome| outcome.rule.as_str()).collect();
+        demand(names.len() == self.unit.rules.len(), self.at, || "has a rule twice".into())
+    }
+
+    fn rule(&self, outcome: &RuleOutcome) -> Checked {
+        let at = format!("{}, rule {}", self.at, shown(&outcome.rule));
+        let follows = match outcome.rule.as_str() {
+            honest::COVERAGE => self.coverage(outcome, &at)?,
+            "non_finite" => self.count(outcome, &at, &code::NON_FINITE)?,
+            "hidden_failure" => self.count(outcome, &at, &code::HIDDEN_FAILURE)?,
+            name => match name.strip_prefix("preset:") {
+                Some(preset) => self.preset(outcome, preset, &at)?,
+                None => self.measured(outcome, &at)?,
+            },
+        };
+        let Some(rule) = follows.filter(|_| outcome.verdict > Verdict::Pass) else { return Ok(()) };
+        demand(self.says(rule), &at, || format!("does not hold, and there is no finding `{}`", rule.code))
+    }
+
+    /// A value against its limits; the code that a finding about it has, where it counts.
+    fn measured(&self, outcome: &RuleOutcome, at: &str) -> Followed {
+        let name = outcome.rule.as_str();
+        let unknown = || Contradiction::new(at, "there is no such rule");
+        let rule = weight::code_of(name).filter(|_| name != SHOWN_ONLY).ok_or_else(unknown)?;
+        let value = outcome.value.ok_or_else(|| Contradiction::new(at, "has no value"))?.0;
+        let limits = limits_of(outcome);
+        let expected = margin(value.abs(), limits).map(Number);
+        demand(outcome.margin == expected, at, || "its margin does not follow from its value and limits".into())?;
+        let is_level = LEVEL.contains(&name) && self.role() == Role::Loss;
+        let not_judged = is_level && self.says(&code::NOT_JUDGED);
+        let beside = outcome.note.ends_with("beside the preset");
+        demand(beside == (is_level && !not_judged && !self.unit.preset.is_empty()), at, || {
+            "stands beside a preset that did not decide, or decides beside one".into()
+        })?;
+        if not_judged {
+            demand(outcome.verdict == Verdict::Skipped, at, || "has a verdict, and the loss was not judged".into())?;
+            return Ok(None);
+        }
+        demand(self.allowed(name, value, limits).contains(&outcome.verdict), at, || {
+            format!("says {}, which does not follow from its value and limits", outcome.verdict.as_str())
+        })?;
+        Ok((!beside).then_some(rule))
+    }
+
+    /// The verdicts that a value leads to: one, or the milder one too where randomness may explain it.
+    fn allowed(&self, name: &str, value: f64, limits: Limits) -> Vec<Verdict> {
+        let strict = matches!(self.profile, Profile::Strict | Profile::BitExact);
+        let profile = |verdict| if strict && verdict == Verdict::Warn { Verdict::Fail } else { verdict };
+        let raw = measured_verdict(value.abs(), limits);
+        if WARNS.contains(&name) && self.role() == Role::Loss {
+            return vec![profile(raw.min(Verdict::Warn))];
+        }
+        let mut allowed = vec![profile(raw)];
+        if EXPLAINED.contains(&name) && self.role() == Role::Loss && self.may_be_random() {
+            allowed.push(profile(raw.min(Verdict::Warn)));
+        }
+        allowed
+    }
+
+    /// Whether what is measured lets randomness explain the differences.
+    fn may_be_random(&self) -> bool {
+        let declared_same = self.unit.mode_source == "declared" && self.unit.mode == Weights::Same.as_str();
+        let together = self.value("change_apart").is_some_and(|apart| apart <= TOGETHER);
+        let outcome = self.unit.rules.iter().find(|outcome| outcome.rule == "mean_rel");
+        let warns = outcome.and_then(|outcome| Some(outcome.value?.0 > outcome.warn?.0)).unwrap_or(false);
+        let preset = !self.unit.preset.is_empty();
+        !declared_same && together && (!warns || preset || self.says(&code::RANDOMNESS))
+    }
+
+    fn coverage(&self, outcome: &RuleOutcome, at: &str) -> Followed {
+        let numbers = outcome.note.strip_suffix(" steps").and_then(|note| note.split_once(" of "));
+        let counts = numbers.and_then(|(both, of)| Some((both.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
+        let (both, of) = counts.ok_or_else(|| Contradiction::new(at, "does not say how many steps it counted"))?;
+        let share = if of == 0 { 0.0 } else { f64::from(both) / f64::from(of) };
+        let needed = outcome.fail.map_or(f64::NAN, |limit| limit.0);
+        let fits = outcome.value == Some(Number(share)) && outcome.margin == Some(Number(share / needed - 1.0));
+        demand(fits && outcome.warn.is_none(), at, || "its numbers do not fit each other".into())?;
+        let holds = share >= needed && both > 0;
+        let gap = if matches!(self.role(), Role::Loss | Role::EvalLoss) || share <= 0.0 {
+            Verdict::Incomplete
+        } else {
+            Verdict::Warn
+        };
+        let told = share > 0.0 && self.role() != Role::Loss && outcome.verdict == Verdict::Skipped;
+        let expected = if holds { Verdict::Pass } else { gap };
+        demand(outcome.verdict == expected || !holds && told, at, || {
+            format!("says {}, which does not follow from its value and limit", outcome.verdict.as_str())
+        })?;
+        Ok((outcome.verdict > Verdict::Pass).then_some(&code::COVERAGE))
+    }
+
+    /// Steps of which none is allowed.
+    fn count(&self, outcome: &RuleOutcome, at: &str, rule: &'static Rule) -> Followed {
+        let count = outcome.value.map_or(0.0, |value| value.0);
+        let whole = count >= 0.0 && count.fract() == 0.0;
+        let limits = outcome.warn.is_none() && outcome.fail == Some(Number(0.0)) && outcome.margin.is_none();
+        demand(whole && limits, at, || "is no count of steps of which none is allowed".into())?;
+        let mild = rule.code == code::HIDDEN_FAILURE.code || self.role() == Role::GradNorm;
+        let verdict = outcome.verdict;
+        let follows = if count > 0.0 {
+            verdict == Verdict::Fail || mild && verdict > Verdict::Pass
+        } else {
+            verdict == Verdict::Pass
+        };
+        demand(follows, at, || format!("counts {count} steps, and says {}", verdict.as_str()))?;
+        let of_series = rule.code != code::NON_FINITE.code || count > 0.0 || !series::has_broken(&self.unit.series);
+        demand(of_series, at, || "counts no step, and the series has one".into())?;
+        Ok(Some(rule))
+    }
+
+    /// What a published rule says.
+    fn preset(&self, outcome: &RuleOutcome, name: &str, at: &str) -> Followed {
+        let known = Preset::ALL.into_iter().find(|preset| preset.as_str() == name);
+        let chosen = known.filter(|_| self.unit.preset == name);
+        let preset = chosen.ok_or_else(|| Contradiction::new(at, "is not the preset that the curve names"))?;
+        let value = outcome.value.map_or(f64::NAN, |value| value.0);
+        let fail = outcome.fail.map_or(f64::NAN, |limit| limit.0);
+        let expected = margin(value, Limits { warn: None, fail: outcome.fail.map(|limit| limit.0) }).map(Number);
+        demand(outcome.margin == expected, at, || "its margin does not follow from its value and limit".into())?;
+        // One of them passes by an absolute difference, too.
+        let within = value <= fail || preset == Preset::Mindformers;
+        match outcome.verdict {
+            Verdict::Pass => demand(within, at, || "passes beyond its limit".into()).map(|()| None),
+            Verdict::Fail => Ok(Some(&code::PRESET)),
+            Verdict::Incomplete => Ok(Some(&code::PRESET_EMPTY)),
+            other => Err(Contradiction::new(at, format!("says {}, which no preset does", other.as_str()))),
+        }
+    }
+
+    /// A finding about a measured rule repeats one that does not hold.
+    fn finding(&self, finding: &Finding) -> Checked {
+        let repeats = |outcome: &&RuleOutcome| {
+            let same = outcome.value == number(finding, "value").map(Number);
+            weight::code_of(&outcome.rule).is_some_and(|code| code.code == finding.code)
+                && same
+                && outcome.verdict > Verdict::Pass
+                && !outcome.note.ends_with("beside the preset")
+        };
+        let is_measured = LEVEL.iter().chain(&["last_rel", "grad_norm_mean_rel", "learning_rate", "worse_mean"]);
+        let is_measured = is_measured.filter_map(|name| weight::code_of(name)).any(|code| code.code == finding.code);
+        demand(!is_measured || self.unit.rules.iter().any(|outcome| repeats(&outcome)), self.at, || {
+            format!("has a finding {} that no rule leads to", shown(&finding.code))
+        })
+    }
+
+    /// What is found out of the first step fits it.
+    fn mode(&self) -> Checked {
+        let has_mode = matches!(self.role(), Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm);
+        let known = [Weights::Same, Weights::Own].iter().any(|weights| weights.as_str() == self.unit.mode);
+        let source = matches!(self.unit.mode_source.as_str(), "declared" | "inferred");
+        let fits = if has_mode { known && source } else { self.unit.mode.is_empty() };
+        demand(fits, self.at, || format!("{} is no mode of it", shown(&self.unit.mode)))?;
+        if self.role() != Role::Loss || self.unit.mode_source != "inferred" {
+            return Ok(());
+        }
+        let same = self.value("step_1_rel").is_some_and(|value| value <= FORWARD_NOISE);
+        demand(same == (self.unit.mode == Weights::Same.as_str()), self.at, || {
+            "its mode is not the one that its first step shows".into()
+        })?;
+        let counted = self.value("mean_rel").is_some() && self.unit.preset.is_empty() && !self.says(&code::NOT_JUDGED);
+        demand(same || !counted || self.says(&code::FIRST_STEP), self.at, || {
+            format!("is judged loosely unasked, and there is no finding `{}`", code::FIRST_STEP.code)
+        })
+    }
+
+    /// The rules that a curve of its kind always has.
+    fn complete(&self) -> Checked {
+        let there = |name: &str| self.unit.rules.iter().any(|outcome| outcome.rule == name);
+        let finite = series::has_finite(&self.unit.series);
+        let mut due = vec![];
+        if !self.role().is_performance() {
+            due.extend([honest::COVERAGE, "non_finite"]);
+        }
+        let own: &[&str] = match self.role() {
+            Role::Loss => &ALWAYS,
+            Role::EvalLoss => &["mean_rel", "last_rel"],
+            Role::AuxiliaryLoss => &["mean_rel"],
+            Role::GradNorm => &["grad_norm_mean_rel"],
+            Role::LearningRate => &["learning_rate"],
+            Role::EvalScore | Role::Reward => &["worse_mean"],
+            Role::Time | Role::Throughput | Role::Memory | Role::Other => &[],
+        };
+        due.extend(own.iter().filter(|_| finite));
+        if self.role() == Role::Loss {
+            due.push("hidden_failure");
+            due.extend(Some("bit_exact").filter(|_| finite && self.profile == Profile::BitExact));
+        }
+        let preset = format!("preset:{}", self.unit.preset);
+        due.extend(
+            Some(preset.as_str()).filter(|_| finite && !self.unit.preset.is_empty() && !self.says(&code::NOT_JUDGED)),
+        );
+        let missing = due.into_iter().find(|name| !there(name));
+        demand(missing.is_none(), self.at, || format!("lacks the rule `{}`", missing.unwrap_or_default()))
+    }
+}
+
+/// What a rule was found to be: the code of its findings, where it counts.
+type Followed = Result<Option<&'static Rule>, Contradiction>;
+
+/// The limits of a rule as it was applied.
+pub(super) fn limits_of(outcome: &RuleOutcome) -> Limits {
+    Limits { warn: outcome.warn.map(|limit| limit.0), fail: outcome.fail.map(|limit| limit.0) }
+}

@@ -1,0 +1,150 @@
+//! Does a unit of a dump contradict itself? Its counts, culprit and profile against its findings.
+
+use super::refusal::{Checked, demand, shown};
+use super::said::{Key, Said, number, text};
+use crate::judge::dump::rules;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::{self, Rule};
+use crate::judge::unit::{Culprit, DumpUnit};
+use crate::policy::dump::TensorPreset;
+use crate::verdict::{CheckId, Verdict};
+
+/// Suspects that become findings of their own.
+const MOST_FINDINGS: f64 = 20.0;
+/// A profile of fewer points has not been thinned: it names every operation.
+const WHOLE: usize = 1_000;
+
+/// Refuses a unit that contradicts itself.
+pub(super) fn check(unit: &DumpUnit, key: &Key, said: &Said<'_>, at: &str) -> Checked {
+    let findings: Vec<&Finding> = said.all(key).collect();
+    if unit.data.is_empty() {
+        return unread(unit, &findings, at);
+    }
+    let verdict = verdict_of(said.counting(key).iter().copied());
+    demand(unit.verdict == verdict, at, || {
+        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
+    })?;
+    counts(unit, &findings, at)?;
+    suspects(&findings, at)?;
+    culprits(unit, &findings, at)?;
+    profile(unit, &findings, at)?;
+    presets(unit, &findings, at)
+}
+
+fn says(findings: &[&Finding], rules: &[&Rule]) -> bool {
+    findings.iter().any(|finding| rules.iter().any(|rule| rule.code == finding.code))
+}
+
+/// Nothing of it could be read: it holds nothing.
+fn unread(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    let nothing = DumpUnit { verdict: unit.verdict, ..DumpUnit::unread(unit.step, unit.rank) };
+    demand(*unit == nothing && findings.is_empty(), at, || "could not be read, and holds something".into())?;
+    demand(unit.verdict != Verdict::Skipped, at, || "is skipped, which no unit of a dump is".into())
+}
+
+/// What was not compared, or has no partner, is said.
+fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    let none = says(findings, &[&rules::NOTHING_COMPARED]);
+    demand((unit.compared == 0) == none, at, || format!("compared {} values, which its findings deny", unit.compared))?;
+    let left_out = [&rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
+    demand(unit.not_compared == 0 || says(findings, &left_out), at, || {
+        format!("did not compare {} values, and no finding says why", unit.not_compared)
+    })?;
+    let alone = [&rules::OPERATIONS_MISSING, &rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
+    let unmatched = unit.unmatched_candidate.saturating_add(unit.unmatched_baseline);
+    demand(unmatched == 0 || says(findings, &alone), at, || {
+        format!("has {unmatched} values without a partner, and no finding says so")
+    })
+}
+
+/// Every suspect is listed, up to twenty, and each says how many there are.
+fn suspects(findings: &[&Finding], at: &str) -> Checked {
+    let told: Vec<f64> = findings.iter().filter_map(|finding| number(finding, "suspects")).collect();
+    let Some(total) = told.first() else { return Ok(()) };
+    #[allow(clippy::cast_precision_loss, reason = "a count of findings")]
+    let listed = told.len() as f64;
+    let same = told.iter().all(|other| other.to_bits() == total.to_bits());
+    demand(same && listed.to_bits() == total.min(MOST_FINDINGS).to_bits(), at, || {
+        format!("lists {listed} suspects of {total}")
+    })
+}
+
+fn culprits(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    demand(unit.inherited_from.is_none() || unit.culprit.is_none(), at, || {
+        "has a culprit, and inherits its error".into()
+    })?;
+    demand(unit.runner_up.is_none() || unit.culprit.is_some(), at, || "has a second culprit, and no first".into())?;
+    for culprit in unit.culprit.iter().chain(&unit.runner_up) {
+        culprit_of(unit, culprit, findings, at)?;
+    }
+    let other = unit.culprit.as_ref().zip(unit.runner_up.as_ref()).is_none_or(|(one, other)| one.op != other.op);
+    demand(other, at, || "names one operation as both culprits".into())
+}
+
+/// A culprit is of its unit and is a finding of it, unless there are too many to list.
+fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &str) -> Checked {
+    let here = culprit.step == unit.step && culprit.rank == unit.rank;
+    demand(here, at, || "its culprit is of another unit".into())?;
+    let known = rule::find(&culprit.code).is_some_and(|rule| rule.check == CheckId::Dump);
+    demand(known, at, || format!("its culprit has the code {}, which no dump has", shown(&culprit.code)))?;
+    let fits = |finding: &&&Finding| {
+        finding.code == culprit.code && finding.place == culprit.tensor && text(finding, "op") == Some(&culprit.op)
+    };
+    let found = findings.iter().find(fits);
+    let many = findings.iter().any(|finding| number(finding, "suspects").is_some_and(|total| total > MOST_FINDINGS));
+    demand(found.is_some() || many, at, || format!("there is no finding of its culprit {}", shown(&culprit.tensor)))?;
+    let error = found.and_then(|finding| number(finding, "error"));
+    let same = error.is_none_or(|error| {
+        let own = culprit.metrics.get("error").map_or(f64::NAN, |number| number.0);
+        own.to_bits() == error.to_bits() || own.is_nan() && error.is_nan()
+    });
+    demand(same, at, || "its culprit and the finding of it give another error".into())
+}
+
+/// The first suspected operation of the profile is the culprit's, and every suspected one is somebody's.
+fn profile(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    demand(unit.profile.is_sorted_by(|a, b| a.order < b.order), at, || "its profile is not in order".into())?;
+    let first = unit.profile.iter().find(|point| point.suspect);
+    demand(first.is_none() || unit.culprit.is_some(), at, || {
+        "an operation of its profile is suspected, and it has no culprit".into()
+    })?;
+    let Some(culprit) = unit.culprit.as_ref().filter(|_| unit.profile.len() < WHOLE) else { return Ok(()) };
+    demand(first.is_some_and(|point| point.op == culprit.op), at, || {
+        "its culprit is not the first suspected operation of its profile".into()
+    })?;
+    let many = findings.iter().any(|finding| number(finding, "suspects").is_some_and(|total| total > MOST_FINDINGS));
+    let told = |op: &str| many || findings.iter().any(|finding| text(finding, "op") == Some(op));
+    let untold = unit.profile.iter().find(|point| point.suspect && !told(&point.op));
+    demand(untold.is_none(), at, || "an operation of its profile is suspected, and no finding names it".into())
+}
+
+/// A published rule follows from its value and limit.
+fn presets(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    demand(unit.rules.len() <= 1, at, || "has more than one preset".into())?;
+    let Some(outcome) = unit.rules.first() else {
+        return demand(!says(findings, &[&rules::PRESET_NOT_MET]), at, || "lacks the preset that is not met".into());
+    };
+    let preset = preset(&outcome.rule);
+    demand(preset.is_some(), at, || format!("there is no preset {}", shown(&outcome.rule)))?;
+    let (value, limit) =
+        outcome.value.zip(outcome.fail).map_or((f64::NAN, f64::NAN), |(value, limit)| (value.0, limit.0));
+    let within = match preset {
+        Some(TensorPreset::Polygraphy | TensorPreset::CannDouble) => value <= limit,
+        // Its cosine may lie below the limit where the largest difference is small.
+        Some(TensorPreset::Msprobe) => value >= 0.9,
+        _ => value >= limit,
+    };
+    let follows = outcome.verdict == Verdict::Fail || outcome.verdict == Verdict::Pass && within;
+    demand(follows && outcome.warn.is_none() && outcome.margin.is_none(), at, || {
+        "its preset's verdict does not follow from its value and limit".into()
+    })?;
+    let unmet = says(findings, &[&rules::PRESET_NOT_MET]);
+    demand(unmet == (outcome.verdict == Verdict::Fail), at, || "its preset and its findings disagree".into())
+}
+
+/// The preset with this name.
+fn preset(name: &str) -> Option<TensorPreset> {
+    use TensorPreset::{CannDouble, CannMixed, Msprobe, Numpy, Pcc, Polygraphy, TorchAssertClose};
+    let all = [TorchAssertClose, Numpy, Polygraphy, Pcc, CannMixed, CannDouble, Msprobe];
+    all.into_iter().find(|preset| preset.as_str() == name)
+}

@@ -1,0 +1,124 @@
+//! Was a result judged by the target's policy? Its profile, modes, presets and limits.
+
+use super::curve::limits_of;
+use super::limits::{Due, due};
+use super::refusal::{Checked, demand, shown};
+use crate::dtype::Dtype;
+use crate::gate::baseline::SCHEME;
+use crate::judge::dump::limits::band;
+use crate::judge::dump::rules;
+use crate::judge::finding::RuleOutcome;
+use crate::judge::loss::limits::Limits;
+use crate::judge::loss::mode::Weights;
+use crate::judge::number::Number;
+use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, Unit};
+use crate::policy::Policy;
+use crate::policy::loss::Mode;
+use crate::read::metric::{Role, role};
+use crate::report::GateResult;
+use crate::verdict::{Profile, Verdict};
+
+/// Floating-point types that a parameter can have.
+const FLOATS: [Dtype; 6] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F8E4M3, Dtype::F8E5M2];
+
+/// Refuses a result that was judged by a milder policy, or by other limits.
+pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
+    demand(is_as_severe(result.profile, policy.profile), "profile", || {
+        let [found, wanted] = [result.profile, policy.profile].map(word);
+        format!("was judged by the profile `{found}`, and the target's policy says `{wanted}`")
+    })?;
+    let has_noise = !policy.loss.noise.0.is_empty() || policy.baseline.location.starts_with(SCHEME);
+    for check in &result.checks {
+        for unit in &check.units {
+            let at = format!("checks.{}, {}", check.id.as_str(), shown(&unit.name()));
+            match unit {
+                Unit::Curve(unit) => curve(unit, policy, has_noise, &at)?,
+                Unit::Dump(unit) => dump(result, unit, policy, &at)?,
+                Unit::Checkpoint(unit) => checkpoint(unit, policy, &at)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether nothing that fails under `wanted` passes under `found`.
+fn is_as_severe(found: Profile, wanted: Profile) -> bool {
+    use Profile::{BitExact, Default, Release, Strict};
+    match wanted {
+        Default => true,
+        Strict => matches!(found, Strict | BitExact | Release),
+        BitExact => found == BitExact,
+        Release => found == Release,
+    }
+}
+
+fn word(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Default => "default",
+        Profile::Strict => "strict",
+        Profile::BitExact => "bit-exact",
+        Profile::Release => "release",
+    }
+}
+
+fn curve(unit: &CurveUnit, policy: &Policy, has_noise: bool, at: &str) -> Checked {
+    let own = policy.loss.metrics.get(&unit.metric);
+    let role = role(&unit.metric);
+    let ignored = own.is_some_and(|own| own.ignore);
+    let counts = !ignored && !role.is_performance() && role != Role::Other;
+    demand(!counts || unit.verdict != Verdict::Skipped, at, || "was not judged, and the policy judges it".into())?;
+    if unit.verdict == Verdict::Skipped {
+        return Ok(());
+    }
+    if role == Role::Loss {
+        let wanted = policy.loss.preset.map_or("", |preset| preset.as_str());
+        demand(unit.preset == wanted, at, || "was judged by another preset than the policy's".into())?;
+    }
+    let declared = match policy.loss.mode {
+        Mode::Auto => None,
+        Mode::SameWeights => Some(Weights::Same.as_str()),
+        Mode::OwnWeights => Some(Weights::Own.as_str()),
+    };
+    let fits = match declared {
+        _ if unit.mode.is_empty() => true,
+        Some(mode) => unit.mode == mode && unit.mode_source == "declared",
+        None => unit.mode_source == "inferred",
+    };
+    demand(fits, at, || "was judged in another mode than the policy's".into())?;
+    unit.rules.iter().try_for_each(|outcome| limits(outcome, unit, policy, has_noise, at))
+}
+
+fn limits(outcome: &RuleOutcome, unit: &CurveUnit, policy: &Policy, has_noise: bool, at: &str) -> Checked {
+    let found = limits_of(outcome);
+    let fits = match due(&outcome.rule, unit, &policy.loss, has_noise) {
+        Due::These(limits) => found == limits,
+        Due::TheseOrNone(limits) => found == limits || found == Limits::NONE,
+        Due::AtMost(most) => found.warn.is_none() && found.fail.is_some_and(|limit| limit <= most),
+        Due::Unknown => true,
+    };
+    demand(fits, at, || format!("the rule {} has other limits than the target's policy", shown(&outcome.rule)))
+}
+
+/// A published rule that the policy chose has to have decided.
+fn dump(result: &GateResult, unit: &DumpUnit, policy: &Policy, at: &str) -> Checked {
+    let Some(preset) = policy.dump.preset.filter(|_| !unit.data.is_empty()) else { return Ok(()) };
+    let needs_data = super::said::everything(result).any(|finding| finding.code == rules::PRESET_NEEDS_DATA.code);
+    let by_it = unit.rules.iter().any(|outcome| outcome.rule == preset.as_str());
+    demand(by_it || needs_data, at, || "was not judged by the policy's preset".into())
+}
+
+/// Without limits of the policy's own, those of a parameter are the ones of an element type.
+fn checkpoint(unit: &CheckpointUnit, policy: &Policy, at: &str) -> Checked {
+    if !policy.checkpoint.limits.is_empty() {
+        return Ok(());
+    }
+    let known = |outcome: &RuleOutcome| {
+        FLOATS.iter().map(|dtype| band(Some(*dtype))).any(|band| {
+            outcome.warn == Some(Number(band.noise)) && outcome.fail == Some(Number(band.wrong.max(band.noise)))
+        })
+    };
+    let other = unit.rules.iter().find(|outcome| !known(outcome));
+    demand(other.is_none(), at, || {
+        format!("{} has other limits than the target's policy", shown(other.map_or("", |outcome| &outcome.note)))
+    })
+}

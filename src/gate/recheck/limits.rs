@@ -1,0 +1,61 @@
+//! The limits that the target's policy gives a rule of a curve.
+
+use crate::judge::loss::beside::{SCHEDULE, SCORE};
+use crate::judge::loss::level::{ABRUPT, APART};
+use crate::judge::loss::limits::{CurveLimits, Limits, allowed_outside};
+use crate::judge::loss::mode::Weights;
+use crate::judge::unit::CurveUnit;
+use crate::policy::loss::LossPolicy;
+use crate::policy::loss::limit::Band;
+use crate::read::metric::{Role, role};
+
+/// Whether a rule has limits that the policy gives it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Due {
+    /// These, and no others.
+    These(Limits),
+    /// These, or none at all.
+    TheseOrNone(Limits),
+    /// None looser than these: they depend on how much was measured.
+    AtMost(f64),
+    /// What they are was measured, or recorded elsewhere.
+    Unknown,
+}
+
+/// The limits that `rule` of a curve has under `policy`. With a noise band, which this job has not read, those that it may
+/// move are not known.
+pub(super) fn due(rule: &str, unit: &CurveUnit, policy: &LossPolicy, has_noise: bool) -> Due {
+    let weights = if unit.mode == Weights::Same.as_str() { Weights::Same } else { Weights::Own };
+    let limits = CurveLimits::resolve(weights, policy, None);
+    let by_noise = |limits| if has_noise { Due::Unknown } else { Due::These(limits) };
+    let only_warn = |warn| Limits { warn, fail: None };
+    let only_fail = |fail| Due::These(Limits { warn: None, fail: Some(fail) });
+    let own = policy.metrics.get(&unit.metric);
+    let declared = |band: Option<Band>| Due::These(Limits::NONE.overridden(band));
+    #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+    let (spread, outliers) = {
+        let paired = usize::try_from(unit.paired).unwrap_or(usize::MAX);
+        (allowed_outside(paired) as f64, (paired / 20) as f64)
+    };
+    match (rule, role(&unit.metric)) {
+        ("coverage", _) => only_fail(policy.coverage.get()),
+        ("bit_exact", _) => only_fail(0.0),
+        ("step_1_rel", _) => Due::These(limits.step_1),
+        ("head_max_rel", _) => by_noise(limits.head),
+        ("mean_rel", Role::AuxiliaryLoss) => Due::These(limits.grad_norm),
+        ("mean_rel", _) => by_noise(limits.mean),
+        ("tail_signed_rel" | "last_rel", _) => Due::These(limits.tail),
+        ("spread", _) => Due::AtMost(spread),
+        ("outliers", _) => Due::AtMost(outliers),
+        ("max_rel", _) => Due::These(only_warn(Some(limits.spread).filter(|_| weights == Weights::Same))),
+        ("abrupt_onset", _) => Due::These(only_warn(Some(ABRUPT))),
+        ("change_apart", _) => Due::TheseOrNone(only_warn(Some(1.0 - APART))),
+        ("grad_norm_mean_rel", _) => Due::These(limits.grad_norm),
+        ("learning_rate", _) => only_fail(SCHEDULE),
+        ("worse_mean", _) => Due::These(SCORE),
+        ("declared_mean_rel", _) => declared(own.and_then(|own| own.mean)),
+        ("declared_difference", _) => declared(own.and_then(|own| own.difference)),
+        ("declared_worse", _) => declared(own.and_then(|own| own.worse)),
+        _ => Due::Unknown,
+    }
+}

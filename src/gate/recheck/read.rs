@@ -1,0 +1,181 @@
+//! Reading a result that another job left behind: bounded in size, memory and time before anything is believed.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::Digest;
+use crate::report::{GateResult, load};
+
+/// Bytes of a result. A unit takes at most some 350 KB (a profile of 2000 points), so that this is the result of a hundred ranks; the
+/// largest of the examples and fixtures takes 0.4 MB.
+const MOST_BYTES: u64 = 32 << 20;
+/// Values of a result: numbers, texts, keys, lists. A unit has at most 20 000. Each takes 32 bytes while it is read, so
+/// that two million stay far below 500 MB together with what is made of them.
+const MOST_VALUES: u64 = 2_000_000;
+/// Bytes of one text: a comment holds no longer one.
+const MOST_TEXT: usize = 65_536;
+/// Bytes of the operations beside it, whose digest is taken.
+const MOST_OPERATIONS: u64 = 1 << 30;
+
+/// Reads the `result.json` at `path`.
+///
+/// # Errors
+/// `NotFound`; `LimitExceeded` where it is larger than a result can be; `Usage` where it is no plain file, `Corrupt` where
+/// it is no result.
+pub fn read(path: &Path) -> Result<GateResult> {
+    let name = path.display().to_string();
+    let len = plain_file(path)?;
+    if len > MOST_BYTES {
+        return Err(too_large(&name, format!("{len} bytes; at most {MOST_BYTES} are read")));
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| Error::io(&name, &error))?;
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(|error| Error::io(&name, &error))?;
+    parse(&name, &text)
+}
+
+/// The result that `text` holds; messages call it `name`.
+///
+/// # Errors
+/// `LimitExceeded` where it holds more than a result can hold, `Corrupt` where it is no result.
+pub fn parse(name: &str, text: &str) -> Result<GateResult> {
+    let mut left = MOST_VALUES;
+    // What is no JSON at all is told by the reader of results.
+    let mut values = serde_json::Deserializer::from_str(text);
+    if let Err(error) = (Count { left: &mut left }).deserialize(&mut values)
+        && error.is_data()
+    {
+        return Err(too_large(name, error.to_string()));
+    }
+    load::parse(name, text)
+}
+
+/// The digest of the `operations.jsonl` beside a result (`sha256:…`), where one lies there.
+///
+/// # Errors
+/// `Usage` where it is no plain file, `LimitExceeded` where it is larger than a gigabyte.
+pub fn operations_digest(result: &Path) -> Result<Option<String>> {
+    let path = result.with_file_name("operations.jsonl");
+    if fs::symlink_metadata(&path).is_err() {
+        return Ok(None);
+    }
+    let name = path.display().to_string();
+    let len = plain_file(&path)?;
+    if len > MOST_OPERATIONS {
+        return Err(too_large(&name, format!("{len} bytes; at most {MOST_OPERATIONS} are read")));
+    }
+    let mut file = File::open(&path).map_err(|error| Error::io(&name, &error))?.take(len);
+    Digest::of_reader(&mut file).map(|digest| Some(digest.to_string())).map_err(|error| Error::io(&name, &error))
+}
+
+/// The length of a file that is no link, no pipe and no device.
+fn plain_file(path: &Path) -> Result<u64> {
+    let name = path.display().to_string();
+    let metadata = fs::symlink_metadata(path).map_err(|error| Error::io(&name, &error))?;
+    if metadata.is_file() {
+        return Ok(metadata.len());
+    }
+    Err(Error::new(ErrorKind::Usage, name, "is no plain file")
+        .with_help("unpack the artifact into a folder of its own, and give the file in it"))
+}
+
+fn too_large(name: &str, message: String) -> Error {
+    Error::new(ErrorKind::LimitExceeded, name, message).with_help(
+        "a result of so many units is not published as a whole: publish one of fewer steps or ranks, or judge the \
+         uploaded artifacts here: `precision-gate publish --judge DIR`",
+    )
+}
+
+/// Counts the values of a document without keeping any.
+struct Count<'a> {
+    left: &'a mut u64,
+}
+
+impl Count<'_> {
+    fn one<E: serde::de::Error>(&mut self) -> Result<(), E> {
+        *self.left =
+            self.left.checked_sub(1).ok_or_else(|| E::custom(format!("holds more than {MOST_VALUES} values")))?;
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Count<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Count<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a value")
+    }
+
+    fn visit_bool<E: serde::de::Error>(mut self, _: bool) -> Result<(), E> {
+        self.one()
+    }
+
+    fn visit_i64<E: serde::de::Error>(mut self, _: i64) -> Result<(), E> {
+        self.one()
+    }
+
+    fn visit_u64<E: serde::de::Error>(mut self, _: u64) -> Result<(), E> {
+        self.one()
+    }
+
+    fn visit_f64<E: serde::de::Error>(mut self, _: f64) -> Result<(), E> {
+        self.one()
+    }
+
+    fn visit_unit<E: serde::de::Error>(mut self) -> Result<(), E> {
+        self.one()
+    }
+
+    fn visit_str<E: serde::de::Error>(mut self, text: &str) -> Result<(), E> {
+        if text.len() > MOST_TEXT {
+            return Err(E::custom(format!("holds a text of {} bytes; at most {MOST_TEXT} are read", text.len())));
+        }
+        self.one()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.one()?;
+        while items.next_element_seed(Count { left: self.left })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<(), A::Error> {
+        self.one()?;
+        while entries.next_key_seed(Count { left: self.left })?.is_some() {
+            entries.next_value_seed(Count { left: self.left })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_a_result_can_hold_is_refused_before_it_is_kept() {
+        for (text, said) in [
+            (format!("[{}0]", "0,".repeat(2_000_000)), "more than 2000000 values"),
+            (format!("[\"{}\"]", "x".repeat(70_000)), "a text of 70000 bytes"),
+            (format!("{{\"{}\":1}}", "x".repeat(70_000)), "a text of 70000 bytes"),
+        ] {
+            let error = parse("r.json", &text).expect_err("too much");
+            assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+            assert!(error.to_string().contains(said), "{error}");
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(parse("r.json", &deep).expect_err("no result").kind(), ErrorKind::Corrupt);
+    }
+}

@@ -1,0 +1,137 @@
+//! Verdicts, added up anew from what a result says, under the target's policy.
+//!
+//! A finding weighs what its code and the numbers beside it give, never less than the result says, unless the policy has a
+//! severity for it. What is waived is what this policy's waivers cover.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::config::{Part, checker, part};
+use super::said::{Key, Said, key, keys, owner};
+use super::weight::least;
+use super::whole::range;
+use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
+use crate::judge::rule::{artifacts, policy as policy_rules};
+use crate::judge::settle::{settle, waiver_findings};
+use crate::judge::unit::{Check, ConfigItem, Unit};
+use crate::policy::Policy;
+use crate::report::GateResult;
+use crate::verdict::{CheckId, Verdict};
+
+/// Adds up the verdicts of `result` anew.
+pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
+    let before = std::mem::take(&mut result.findings);
+    let all = raw(&result, before.clone(), policy);
+    let settled = settle(all, policy);
+    result.findings = settled.findings;
+    result.waived = settled.waived;
+    let of_policy = waiver_findings(policy, &result.waived);
+    result.findings.extend(of_policy);
+    keep_order(&mut result.findings, &before);
+    let verdicts = units(&result);
+    let counts = items(&result, &before);
+    for (check, (verdicts, counts)) in result.checks.iter_mut().zip(verdicts.into_iter().zip(counts)) {
+        check.units.iter_mut().zip(verdicts).for_each(|(unit, verdict)| set(unit, verdict));
+        for (item, (verdict, findings)) in check.items.iter_mut().zip(counts) {
+            (item.verdict, item.findings) = (verdict, findings);
+        }
+        let (least, most) = range(check, &result.findings);
+        check.verdict = check.verdict.max(least).min(most);
+    }
+    result.verdict = whole(&result);
+    result.profile = policy.profile;
+    result.today = policy.today.to_string();
+    result
+}
+
+/// Findings as they were before any policy, as far as that can be told; those of a policy are made anew.
+fn raw(result: &GateResult, findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
+    let units = keys(result);
+    let rules = rules(result);
+    let of_policy = [&policy_rules::WAIVER_EXPIRED, &policy_rules::WAIVER_UNUSED, &artifacts::REQUIRED_MISSING];
+    let is_made = |finding: &Finding| of_policy.iter().any(|rule| rule.code == finding.code);
+    let waived = result.waived.iter().map(|waived| waived.finding.clone());
+    let mut all: Vec<Finding> = findings.into_iter().chain(waived).filter(|finding| !is_made(finding)).collect();
+    for finding in &mut all {
+        let own = owner(finding, &units).and_then(|key| rules.get(&key).copied());
+        finding.severity = finding.severity.max(least(finding, own.unwrap_or_default(), policy));
+    }
+    all.extend(missing(result, policy));
+    all
+}
+
+/// The rules of every unit.
+fn rules(result: &GateResult) -> BTreeMap<Key, &[RuleOutcome]> {
+    let units = result.checks.iter().flat_map(|check| check.units.iter().map(|unit| (check.id, unit)));
+    units.map(|(id, unit)| (key(id, unit), unit.rules())).collect()
+}
+
+/// Required checks that judged nothing.
+fn missing(result: &GateResult, policy: &Policy) -> Vec<Finding> {
+    let judged = |id: &CheckId| {
+        let check = result.checks.iter().find(|check| check.id == *id);
+        check.is_some_and(|check| check.verdict != Verdict::Skipped)
+    };
+    let missing = policy.required.iter().filter(|id| !judged(id));
+    missing.map(|id| Finding::new(&artifacts::REQUIRED_MISSING, id.as_str()).with("check", id.as_str())).collect()
+}
+
+/// Worst first; those that were there before stay in their order.
+fn keep_order(findings: &mut [Finding], before: &[Finding]) {
+    let name = |finding: &Finding| (finding.check, finding.code.clone(), finding.place.clone());
+    let made = |finding: &Finding| finding.check == CheckId::Policy || finding.code == artifacts::REQUIRED_MISSING.code;
+    if before.iter().any(made) {
+        let mut places = HashMap::new();
+        before.iter().enumerate().for_each(|(place, finding)| {
+            places.entry(name(finding)).or_insert(place);
+        });
+        findings.sort_by_cached_key(|finding| places.get(&name(finding)).copied().unwrap_or(usize::MAX));
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+}
+
+/// The verdict of each unit of each check.
+fn units(result: &GateResult) -> Vec<Vec<Verdict>> {
+    let said = Said::of(result);
+    let damaged = |finding: &&Finding| finding.check == CheckId::Dump && finding.code == artifacts::DAMAGED.code;
+    let unreadable = result.findings.iter().filter(damaged).map(|finding| finding.severity.verdict()).max();
+    let verdict = |id: CheckId, unit: &Unit| match unit {
+        Unit::Curve(unit) if unit.verdict == Verdict::Skipped => Verdict::Skipped,
+        // What could not be read stays unread, unless a waiver covers every reason.
+        Unit::Dump(unit) if unit.data.is_empty() => {
+            unreadable.map_or(Verdict::Pass, |verdict| unit.verdict.max(verdict))
+        }
+        unit => verdict_of(said.counting(&key(id, unit)).iter().copied()),
+    };
+    let of_check = |check: &Check| check.units.iter().map(|unit| verdict(check.id, unit)).collect();
+    result.checks.iter().map(of_check).collect()
+}
+
+/// Verdict and number of findings of each checker of each check.
+fn items(result: &GateResult, before: &[Finding]) -> Vec<Vec<(Verdict, usize)>> {
+    let of = |item: &ConfigItem| {
+        let own = |finding: &&Finding| checker(item).is_some_and(|checker| part(finding) == Some(Part::Of(checker)));
+        let now: Vec<&Finding> = result.findings.iter().filter(own).collect();
+        let any = result.findings.iter().filter(|finding| part(finding) == Some(Part::Any));
+        let shared = item.verdict.min(verdict_of(any));
+        let count = item.findings.saturating_sub(before.iter().filter(own).count()).saturating_add(now.len());
+        // A pack without a readable partner, and a checker that nobody has.
+        let untouched = item.findings == 0 && now.is_empty();
+        (if untouched { item.verdict } else { verdict_of(now).max(shared) }, count)
+    };
+    result.checks.iter().map(|check| check.items.iter().map(of).collect()).collect()
+}
+
+fn set(unit: &mut Unit, verdict: Verdict) {
+    match unit {
+        Unit::Dump(unit) => unit.verdict = verdict,
+        Unit::Curve(unit) => unit.verdict = verdict,
+        Unit::Checkpoint(unit) => unit.verdict = verdict,
+    }
+}
+
+/// The verdict of the whole; where no check has judged anything it is incomplete.
+fn whole(result: &GateResult) -> Verdict {
+    let checks = Verdict::of_all(result.checks.iter().map(|check| check.verdict));
+    let all = checks.max(verdict_of(&result.findings));
+    if checks == Verdict::Skipped { all.max(Verdict::Incomplete) } else { all }
+}

@@ -1,0 +1,50 @@
+//! Why a result is refused.
+
+use crate::error::{Error, ErrorKind};
+
+/// Characters of a text from the result that a message repeats.
+const MOST_SHOWN: usize = 80;
+
+/// A part of a result that contradicts another, or goes beyond what the gate writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contradiction {
+    place: String,
+    what: String,
+}
+
+/// A part of the result that was looked at.
+pub(super) type Checked = Result<(), Contradiction>;
+
+impl Contradiction {
+    /// Something wrong at `place`.
+    pub(super) fn new(place: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into() }
+    }
+
+    /// The error for people; `name` is the file.
+    pub(super) fn into_error(self, name: &str) -> Error {
+        let Self { place, what } = self;
+        Error::new(ErrorKind::Usage, name, format!("{place}: {what}")).with_help(
+            "publish the `result.json` of this version of precision-gate, unchanged and judged by the target branch's \
+             policy; or judge the uploaded artifacts here: `precision-gate publish --judge DIR`",
+        )
+    }
+}
+
+/// Nothing where `holds`, else what `otherwise` says of `place`.
+pub(super) fn demand(holds: bool, place: &str, otherwise: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(Contradiction::new(place, otherwise())) }
+}
+
+/// The start of a text from the result, without anything that a terminal could take for more than text.
+pub(super) fn shown(text: &str) -> String {
+    let short: String = text.chars().take(MOST_SHOWN).collect();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    let plain: String = short.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect();
+    format!("`{plain}{more}`")
+}
+
+/// Marks that change the direction of text, or take no room.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}

@@ -1,0 +1,118 @@
+//! What a result's findings say, by the unit they are about.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::judge::dump::rules as dump;
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::loss::code;
+use crate::judge::rule::{self, artifacts};
+use crate::judge::unit::{Unit, unit_place};
+use crate::report::GateResult;
+use crate::verdict::CheckId;
+
+/// A unit: its check, and how findings call it.
+pub(super) type Key = (CheckId, String);
+
+/// Findings by unit.
+#[derive(Debug, Default)]
+pub(super) struct Said<'a> {
+    counting: HashMap<Key, Vec<&'a Finding>>,
+    waived: HashMap<Key, Vec<&'a Finding>>,
+}
+
+impl<'a> Said<'a> {
+    pub(super) fn of(result: &'a GateResult) -> Self {
+        let units = keys(result);
+        let mut said = Self::default();
+        for finding in &result.findings {
+            if let Some(key) = owner(finding, &units) {
+                said.counting.entry(key).or_default().push(finding);
+            }
+        }
+        for waived in &result.waived {
+            if let Some(key) = owner(&waived.finding, &units) {
+                said.waived.entry(key).or_default().push(&waived.finding);
+            }
+        }
+        said
+    }
+
+    /// Findings about a unit that count.
+    pub(super) fn counting(&self, key: &Key) -> &[&'a Finding] {
+        self.counting.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Findings about a unit, waived ones too.
+    pub(super) fn all(&self, key: &Key) -> impl Iterator<Item = &'a Finding> + '_ {
+        let waived = self.waived.get(key).map_or(&[][..], Vec::as_slice);
+        self.counting(key).iter().chain(waived).copied()
+    }
+}
+
+/// Every finding of a result, waived ones too.
+pub(super) fn everything(result: &GateResult) -> impl Iterator<Item = &Finding> {
+    result.findings.iter().chain(result.waived.iter().map(|waived| &waived.finding))
+}
+
+/// The keys of all units.
+pub(super) fn keys(result: &GateResult) -> BTreeSet<Key> {
+    result.checks.iter().flat_map(|check| check.units.iter().map(|unit| key(check.id, unit))).collect()
+}
+
+/// How findings call a unit.
+pub(super) fn key(check: CheckId, unit: &Unit) -> Key {
+    let name = match unit {
+        Unit::Dump(unit) => unit_place(unit.step, unit.rank),
+        Unit::Curve(unit) if unit.run.is_empty() => unit.metric.clone(),
+        Unit::Curve(unit) => format!("{}: {}", unit.run, unit.metric),
+        Unit::Checkpoint(unit) => unit.checkpoint.clone(),
+    };
+    (check, name)
+}
+
+/// The unit that a finding is about; `None` where it is about a check or the run as a whole.
+pub(super) fn owner(finding: &Finding, units: &BTreeSet<Key>) -> Option<Key> {
+    let name = claimed_owner(finding)?;
+    let key = (finding.check, name.to_owned());
+    // A checkpoint that cannot be opened is called as a damaged file is.
+    let is_file = finding.code == artifacts::DAMAGED.code || finding.code == artifacts::UNSUPPORTED.code;
+    (!is_file || units.contains(&key)).then_some(key)
+}
+
+fn claimed_owner(finding: &Finding) -> Option<&str> {
+    let own = rule::find(&finding.code).is_some_and(|rule| rule.check == finding.check);
+    let of_whole_unit = [&dump::NOTHING_COMPARED, &dump::TASK_DIFFERS, &dump::PRESET_NEEDS_DATA];
+    match finding.check {
+        CheckId::Dump if own && of_whole_unit.iter().any(|rule| rule.code == finding.code) => Some(&finding.place),
+        CheckId::Dump if own => text(finding, "unit"),
+        CheckId::Loss if own && finding.code != code::ONE_SIDED.code => Some(&finding.place),
+        CheckId::Checkpoint if own => text(finding, "checkpoint"),
+        CheckId::Checkpoint => Some(&finding.place),
+        _ => None,
+    }
+}
+
+/// A text among a finding's facts.
+pub(super) fn text<'a>(finding: &'a Finding, name: &str) -> Option<&'a str> {
+    match finding.facts.get(name) {
+        Some(Fact::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// A number among a finding's facts.
+pub(super) fn number(finding: &Finding, name: &str) -> Option<f64> {
+    match finding.facts.get(name) {
+        #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53, others are no counts of ours")]
+        Some(Fact::Count(count)) => Some(*count as f64),
+        Some(Fact::Number(number)) => Some(number.0),
+        // JSON has one spelling for a text and for a number that is none.
+        Some(Fact::Text(text)) => match text.as_str() {
+            "nan" => Some(f64::NAN),
+            "inf" => Some(f64::INFINITY),
+            "-inf" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,49 @@
+//! The points of a curve, held against what is said of them.
+
+use super::refusal::{Checked, demand};
+use crate::judge::number::Number;
+use crate::judge::unit::{CurveSeries, CurveUnit};
+
+/// Lists of equal length, rising steps, and steps that are named among them.
+pub(super) fn check(unit: &CurveUnit, at: &str) -> Checked {
+    let CurveSeries { step, baseline, candidate, band } = &unit.series;
+    let equal = baseline.len() == step.len() && candidate.len() == step.len();
+    demand(equal && (band.is_empty() || band.len() == step.len()), at, || "its series differ in length".into())?;
+    demand(step.is_sorted_by(|a, b| a < b), at, || "the steps of its series do not rise".into())?;
+    let both = baseline.iter().zip(candidate).filter(|(b, c)| b.is_some() && c.is_some()).count() as u64;
+    demand(both <= unit.paired && (unit.paired == 0 || both > 0), at, || {
+        format!("says {} paired steps, and its series has {both}", unit.paired)
+    })?;
+    let within = |named: u64| step.first().is_some_and(|first| *first <= named) && step.last() >= Some(&named);
+    demand(unit.first_diverging_step.is_none_or(within), at, || "diverges at a step outside of its series".into())?;
+    let rising = unit.non_finite_steps.is_sorted_by(|a, b| a < b);
+    demand(rising && unit.non_finite_steps.iter().all(|named| within(*named)), at, || {
+        "lists steps outside of its series".into()
+    })?;
+    let listed = |named: &u64| step.binary_search(named).map_or(true, |index| is_one_sided(&unit.series, index));
+    demand(unit.non_finite_steps.iter().all(listed), at, || "lists a step as not finite whose values are".into())
+}
+
+fn value(values: &[Option<Number>], index: usize) -> Option<f64> {
+    values.get(index).copied().flatten().map(|number| number.0)
+}
+
+fn is_one_sided(series: &CurveSeries, index: usize) -> bool {
+    let sides = value(&series.baseline, index).zip(value(&series.candidate, index));
+    sides.is_some_and(|(b, c)| b.is_finite() != c.is_finite())
+}
+
+/// Whether any step is finite on both sides.
+pub(super) fn has_finite(series: &CurveSeries) -> bool {
+    pairs(series).any(|(b, c)| b.is_finite() && c.is_finite())
+}
+
+/// Whether the candidate is not finite anywhere the baseline is.
+pub(super) fn has_broken(series: &CurveSeries) -> bool {
+    pairs(series).any(|(b, c)| b.is_finite() && !c.is_finite())
+}
+
+fn pairs(series: &CurveSeries) -> impl Iterator<Item = (f64, f64)> + '_ {
+    let both = series.baseline.iter().zip(&series.candidate);
+    both.filter_map(|(b, c)| Some((b.as_ref()?.0, c.as_ref()?.0)))
+}

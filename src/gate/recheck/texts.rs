@@ -1,0 +1,33 @@
+//! Sentences of a result, written again from its codes and facts: those in the file are anyone's.
+
+use crate::diagnose::cause;
+use crate::error::{Error, ErrorKind, Result};
+use crate::report::messages::Language;
+use crate::report::{GateResult, causes, messages};
+
+/// Writes the sentences of `result` again in `language`; messages call it `name`.
+///
+/// # Errors
+/// `Usage` where a finding or a cause lacks what its sentence is made of.
+pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Result<()> {
+    let refused = |error: &Error| {
+        let message = format!("a sentence cannot be made of its facts: {}", error.message());
+        Error::new(ErrorKind::Usage, name, message).with_help("publish the `result.json` as precision-gate wrote it")
+    };
+    for diagnosis in &mut result.diagnoses {
+        if cause::find(&diagnosis.cause).is_none() {
+            return Err(Error::new(ErrorKind::Usage, name, "diagnoses: names a cause that does not exist")
+                .with_help("publish the `result.json` as this version of precision-gate wrote it"));
+        }
+        diagnosis.evidence.clear();
+        diagnosis.advice.clear();
+    }
+    messages::fill(&mut result.findings, language).map_err(|error| refused(&error))?;
+    for waived in &mut result.waived {
+        messages::fill(std::slice::from_mut(&mut waived.finding), language).map_err(|error| refused(&error))?;
+        // As the gate writes them: sentences of what is waived are made where they are shown.
+        waived.finding.message.clear();
+        waived.finding.help.clear();
+    }
+    causes::fill(&mut result.diagnoses, language).map_err(|error| refused(&error))
+}

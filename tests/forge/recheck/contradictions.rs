@@ -1,0 +1,254 @@
+//! Each kind of contradiction is refused with words of its own.
+
+use precision_gate::gate::Request;
+use precision_gate::report::GateResult;
+use precision_gate::verdict::Verdict;
+use serde_json::{Value, json};
+
+use super::{checked, fixture, judged, of_head, policy_of};
+
+/// A result, changed, and what is said of it.
+fn said(base: &Value, change: impl FnOnce(&mut Value)) -> String {
+    let mut value = base.clone();
+    change(&mut value);
+    let result: GateResult = serde_json::from_value(value).expect("still a result");
+    match checked(result, &policy_of("")) {
+        Err(error) => error,
+        Ok(rechecked) => format!("accepted as {}", rechecked.result.verdict.as_str()),
+    }
+}
+
+fn base(name: &str) -> Value {
+    of_head(&judged(&fixture(name), &policy_of(""), &Request::ALL_CHECKS))
+}
+
+#[allow(clippy::type_complexity, reason = "a table of changes")]
+fn hold(name: &str, changes: &[(&str, fn(&mut Value))]) {
+    let base = base(name);
+    assert!(said(&base, |_| {}).starts_with("accepted as"), "{}", said(&base, |_| {}));
+    for (expected, change) in changes {
+        let found = said(&base, change);
+        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
+    }
+}
+
+const LOSS: usize = 1;
+const DUMP: usize = 2;
+const CHECKPOINT: usize = 3;
+
+fn unit(value: &mut Value, check: usize) -> &mut Value {
+    &mut value["checks"][check]["units"][0]
+}
+
+#[test]
+fn a_result_that_contradicts_itself_as_a_whole() {
+    hold(
+        "dumps/gpt_bf16_stats_attention_scale",
+        &[
+            ("verdict: is pass, and its checks and findings come to fail", |v| v["verdict"] = "pass".into()),
+            ("verdict: is incomplete", |v| v["verdict"] = "incomplete".into()),
+            ("checks: holds no check", |v| v["checks"] = json!([])),
+            ("checks: are not those of any command", |v| {
+                v["checks"].as_array_mut().unwrap().remove(0);
+            }),
+            ("checks: holds a check twice", |v| v["checks"][3] = v["checks"][2].clone()),
+            ("source.repository: `dev/model` is another repository", |v| {
+                v["source"]["repository"] = "dev/model".into()
+            }),
+            ("today: `soon` is no day", |v| v["today"] = "soon".into()),
+            ("tool.name", |v| v["tool"]["name"] = "another".into()),
+            ("the code does not exist", |v| v["findings"][0]["code"] = "all-is-well".into()),
+            ("has no such code", |v| v["findings"][0]["check"] = "loss".into()),
+            ("its unit is not there", |v| v["findings"][0]["facts"]["unit"] = "step 9".into()),
+            ("culprit: is not", |v| v["culprit"] = Value::Null),
+            ("culprit: is not", |v| v["culprit"]["op"] = "Torch.add.0.forward".into()),
+            ("was read, and the check `dump` judged nothing", |v| {
+                v["checks"][DUMP] = json!({ "id": "dump", "verdict": "skipped" });
+                v["findings"] = json!([]);
+                v["culprit"] = Value::Null;
+                v["verdict"] = "pass".into();
+            }),
+            ("artifacts: hold nothing of the check `dump`", |v| v["artifacts"] = json!([])),
+            ("no waiver is named", |v| {
+                let finding = v["findings"][0].clone();
+                v["waived"] =
+                    json!([{ "waiver": "", "finding": finding, "reason": "", "owner": "", "expires": "2027-01-01" }]);
+            }),
+            ("there is no history", |v| {
+                v["findings"][0] =
+                    json!({ "check": "history", "severity": "warn", "code": "history-step", "where": "x" });
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_unit_of_a_dump_that_contradicts_itself() {
+    hold(
+        "dumps/gpt_bf16_stats_attention_scale",
+        &[
+            ("says pass, and its findings come to fail", |v| unit(v, DUMP)["verdict"] = "pass".into()),
+            ("checks.dump: says pass, and what stands in it comes to fail", |v| {
+                v["checks"][DUMP]["verdict"] = "pass".into()
+            }),
+            ("lists 1 suspects of 5", |v| v["findings"][0]["facts"]["suspects"] = 5.into()),
+            ("is suspected, and it has no culprit", |v| {
+                unit(v, DUMP)["culprit"] = Value::Null;
+                unit(v, DUMP).as_object_mut().unwrap().remove("runner_up");
+            }),
+            ("its culprit is of another unit", |v| unit(v, DUMP)["culprit"]["step"] = 3.into()),
+            ("which no dump has", |v| unit(v, DUMP)["culprit"]["code"] = "curve-mean".into()),
+            ("there is no finding of its culprit", |v| unit(v, DUMP)["culprit"]["tensor"] = "x".into()),
+            ("give another error", |v| unit(v, DUMP)["culprit"]["metrics"]["error"] = 1e-9.into()),
+            ("which its findings deny", |v| unit(v, DUMP)["compared"] = 0.into()),
+            ("values without a partner, and no finding says so", |v| unit(v, DUMP)["unmatched_baseline"] = 4.into()),
+            ("values, and no finding says why", |v| unit(v, DUMP)["not_compared"] = 4.into()),
+            ("is there twice", |v| {
+                let twice = unit(v, DUMP).clone();
+                v["checks"][DUMP]["units"].as_array_mut().unwrap().push(twice);
+                let rows = v["artifacts"].clone();
+                v["artifacts"].as_array_mut().unwrap().extend(rows.as_array().unwrap().clone());
+            }),
+            ("hold 4 dumps, and there are 1 units", |v| {
+                let rows = v["artifacts"].clone();
+                v["artifacts"].as_array_mut().unwrap().extend(rows.as_array().unwrap().clone());
+            }),
+            ("artifacts: hold nothing of the check `loss`", |v| {
+                v["checks"][LOSS]["units"] = v["checks"][DUMP]["units"].clone()
+            }),
+            ("could not be read, and holds something", |v| unit(v, DUMP)["data"] = "".into()),
+            ("its profile is not in order", |v| unit(v, DUMP)["profile"][0]["order"] = 900.into()),
+        ],
+    );
+}
+
+#[test]
+fn a_curve_that_contradicts_itself() {
+    fn rule<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+        let rules = unit(value, LOSS)["rules"].as_array_mut().unwrap();
+        rules.iter_mut().find(|rule| rule["rule"] == name).unwrap()
+    }
+    hold(
+        "loss/diverging_trend",
+        &[
+            ("which does not follow from its value and limits", |v| rule(v, "mean_rel")["verdict"] = "pass".into()),
+            ("its margin does not follow", |v| rule(v, "mean_rel")["margin"] = 0.9.into()),
+            ("its margin does not follow", |v| rule(v, "mean_rel")["value"] = 1e-9.into()),
+            ("lacks the rule `mean_rel`", |v| {
+                unit(v, LOSS)["rules"].as_array_mut().unwrap().retain(|rule| rule["rule"] != "mean_rel");
+                v["findings"].as_array_mut().unwrap().retain(|finding| finding["code"] != "curve-mean");
+            }),
+            ("there is no such rule", |v| rule(v, "mean_rel")["rule"] = "mean_change".into()),
+            ("has a rule twice", |v| {
+                let twice = rule(v, "mean_rel").clone();
+                unit(v, LOSS)["rules"].as_array_mut().unwrap().push(twice);
+            }),
+            ("there is no finding `curve-", |v| {
+                let findings = v["findings"].as_array_mut().unwrap();
+                let first = findings.iter().position(|finding| finding["severity"] == "fail").unwrap();
+                findings.remove(first);
+            }),
+            ("beside a preset that did not decide", |v| rule(v, "mean_rel")["note"] = "beside the preset".into()),
+            ("its numbers do not fit each other", |v| rule(v, "coverage")["note"] = "1 of 9 steps".into()),
+            ("and the series has one", |v| unit(v, LOSS)["series"]["candidate"][3] = "nan".into()),
+            ("differ in length", |v| {
+                unit(v, LOSS)["series"]["candidate"].as_array_mut().unwrap().pop();
+            }),
+            ("do not rise", |v| unit(v, LOSS)["series"]["step"][1] = 0.into()),
+            ("diverges at a step outside", |v| unit(v, LOSS)["first_diverging_step"] = 99_999.into()),
+            ("lists steps outside", |v| unit(v, LOSS)["non_finite_steps"] = json!([99_999])),
+            ("paired steps", |v| unit(v, LOSS)["paired"] = 0.into()),
+            ("is skipped, and has rules", |v| unit(v, LOSS)["verdict"] = "skipped".into()),
+            ("its mode is not the one", |v| {
+                let mode = if unit(v, LOSS)["mode"] == "same-weights" { "own-weights" } else { "same-weights" };
+                unit(v, LOSS)["mode"] = mode.into();
+            }),
+            ("in another mode than the policy's", |v| unit(v, LOSS)["mode_source"] = "declared".into()),
+            ("other limits than the target's policy", |v| {
+                let rule = rule(v, "coverage");
+                let share = rule["value"].as_f64().unwrap();
+                rule["fail"] = 0.5.into();
+                rule["margin"] = (share / 0.5 - 1.0).into();
+            }),
+        ],
+    );
+}
+
+#[test]
+fn a_checkpoint_or_config_check_that_contradicts_itself() {
+    hold(
+        "checkpoints/one_parameter_wrong",
+        &[
+            ("says pass, and its findings", |v| unit(v, CHECKPOINT)["verdict"] = "pass".into()),
+            ("which does not follow", |v| unit(v, CHECKPOINT)["rules"][0]["verdict"] = "pass".into()),
+            ("its margin does not follow", |v| unit(v, CHECKPOINT)["rules"][0]["value"] = 1e-12.into()),
+            ("shows 0 parameters that differ, and has 1 findings of them", |v| {
+                unit(v, CHECKPOINT)["rules"] = json!([])
+            }),
+            ("parameters, which its findings deny", |v| unit(v, CHECKPOINT)["compared"] = 0.into()),
+            ("parameters without a partner", |v| unit(v, CHECKPOINT)["unmatched_candidate"] = 2.into()),
+        ],
+    );
+    hold(
+        "config-check/hyper-static-vs-dynamic",
+        &[
+            ("says pass, and its findings", |v| {
+                let items = v["checks"][0]["items"].as_array_mut().unwrap();
+                let item = items.iter_mut().find(|item| item["name"] == "hyperparameters").unwrap();
+                item["verdict"] = "pass".into();
+            }),
+            ("findings, and there are", |v| v["checks"][0]["items"][0]["findings"] = 99.into()),
+            ("lacks a checker", |v| {
+                v["checks"][0]["items"].as_array_mut().unwrap().pop();
+            }),
+            ("has a checker twice", |v| v["checks"][0]["items"][1] = v["checks"][0]["items"][0].clone()),
+            ("msprobe says no such thing", |v| v["checks"][0]["items"][0]["msprobe"] = "fine".into()),
+        ],
+    );
+}
+
+#[test]
+fn more_than_the_gate_writes_is_refused() {
+    hold(
+        "dumps/gpt_bf16_stats_attention_scale",
+        &[
+            ("findings: holds 4001", |v| v["findings"] = vec![v["findings"][0].clone(); 4_001].into()),
+            ("profile: holds 2001", |v| {
+                let point = unit(v, DUMP)["profile"][0].clone();
+                unit(v, DUMP)["profile"] = vec![point; 2_001].into();
+            }),
+            ("units: holds 4097", |v| {
+                let one = unit(v, DUMP).clone();
+                v["checks"][DUMP]["units"] = vec![one; 4_097].into();
+            }),
+            ("culprit.stack: holds 1001", |v| unit(v, DUMP)["culprit"]["stack"] = vec!["x"; 1_001].into()),
+        ],
+    );
+    hold(
+        "loss/diverging_trend",
+        &[("series: holds 2001", |v| {
+            unit(v, LOSS)["series"]["step"] = (0..2_001).collect::<Vec<u64>>().into();
+        })],
+    );
+}
+
+#[test]
+fn a_finding_weighs_by_its_code_and_its_numbers() {
+    let base = base("dumps/gpt_bf16_stats_attention_scale");
+    let lowered = said(&base, |value| {
+        for finding in value["findings"].as_array_mut().unwrap() {
+            finding["severity"] = "info".into();
+        }
+        unit(value, DUMP)["verdict"] = "pass".into();
+        value["checks"][DUMP]["verdict"] = "pass".into();
+        value["verdict"] = "pass".into();
+    });
+    assert_eq!(lowered, "accepted as fail");
+    let result: GateResult = serde_json::from_value(base).expect("a result");
+    let policy = policy_of("severity: { output-diverges: info, other-precision: info, input-differs: info }");
+    assert_ne!(
+        checked(result, &policy).expect("consistent").result.verdict,
+        Verdict::Fail,
+        "the target's policy decides"
+    );
+}

@@ -1,0 +1,109 @@
+//! Every result that the gate itself writes passes, and comes out as it went in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use precision_gate::gate::Request;
+use precision_gate::gate::recheck::rewrite;
+use precision_gate::report::messages::Language;
+use precision_gate::verdict::CheckId;
+
+use super::{checked, fixture, judged, policy_of};
+
+fn all_fixtures() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut found = Vec::new();
+    for kind in ["checkpoints", "config-check", "dumps", "loss"] {
+        for entry in fs::read_dir(root.join(kind)).expect("a folder").flatten() {
+            let name = format!("{kind}/{}", entry.file_name().to_string_lossy());
+            if fixture(&name).iter().all(|side| side.exists()) {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 130, "{}", found.len());
+    found
+}
+
+/// What is wrong with the results of one policy.
+fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
+    let parsed = policy_of(policy);
+    let mut wrong = Vec::new();
+    for name in all_fixtures().iter().filter(|name| only.iter().any(|kind| name.starts_with(kind))) {
+        let result = judged(&fixture(name), &parsed, checks);
+        match checked(result.clone(), &parsed) {
+            Err(error) => wrong.push(format!("{name} ({policy}): {error}")),
+            Ok(mut rechecked) => {
+                rewrite(&mut rechecked.result, "result.json", Language::En).expect("texts");
+                if rechecked.result != result {
+                    let [before, after] = [&result, &rechecked.result].map(|result| format!("{result:#?}"));
+                    let differ = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+                    wrong.push(format!("{name} ({policy}): {differ:?}"));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_result_of_the_gate_passes_unchanged() {
+    let all = ["checkpoints", "config-check", "dumps", "loss"];
+    let mut found = wrong("", &Request::ALL_CHECKS, &all);
+    found.extend(wrong("", &Request::COMPARE_CHECKS, &["checkpoints", "dumps"]));
+    found.extend(wrong("", &[CheckId::Config], &["config-check"]));
+    found.extend(wrong("", &[CheckId::Loss], &["loss"]));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn so_does_every_result_of_another_policy() {
+    let mut found = Vec::new();
+    for policy in [
+        "profile: strict",
+        "profile: bit-exact",
+        "profile: release",
+        "severity: { output-diverges: info, curve-mean: warn, parameter-diverges: incomplete, hyperparameter-differs: warn }",
+        "required: [dump, loss, config, checkpoint]",
+        "waivers: [{ code: '*', where: '*', reason: r, owner: o, expires: 2027-01-01 }]",
+        "waivers: [{ code: 'curve-*', where: loss, reason: r, owner: o, expires: 2026-01-01 }]",
+    ] {
+        found.extend(wrong(
+            policy,
+            &Request::ALL_CHECKS,
+            &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h"],
+        ));
+    }
+    for mode in ["same-weights", "own-weights"] {
+        found.extend(wrong(&format!("loss: {{ mode: {mode} }}"), &[CheckId::Loss], &["loss"]));
+    }
+    for preset in [
+        "megatron",
+        "mindspeed-llm",
+        "mindspeed-mm",
+        "torchtitan-exact",
+        "flagperf",
+        "mindformers",
+        "msprobe-guide",
+        "rl-mae-2pct",
+    ] {
+        found.extend(wrong(&format!("loss: {{ preset: {preset} }}"), &[CheckId::Loss], &["loss"]));
+    }
+    for preset in ["torch-assert-close", "numpy", "polygraphy", "pcc-0.99", "cann-mixed", "cann-double-1e-3", "msprobe"]
+    {
+        found.extend(wrong(&format!("dump: {{ preset: {preset} }}"), &Request::COMPARE_CHECKS, &["dumps"]));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn real_curves_pass_unchanged_too() {
+    let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    let sides: [PathBuf; 2] = ["gpu", "npu"].map(|side| quickstart.join(side));
+    let policy = policy_of("");
+    let result = judged(&sides, &policy, &Request::ALL_CHECKS);
+    let rechecked = checked(result.clone(), &policy).expect("passes");
+    assert_eq!(rechecked.claimed, result.verdict);
+    assert_eq!(rechecked.result.verdict, result.verdict);
+}
