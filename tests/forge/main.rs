@@ -5,6 +5,7 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
+mod answers;
 mod contract;
 mod elsewhere;
 mod fake;
@@ -15,4 +16,5 @@ mod gitlab;
 mod nights;
 mod releases;
 mod secrets;
+mod states;
 mod webhooks;

@@ -9,12 +9,13 @@ use precision_gate::exit;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::publish::Story;
 use precision_gate::publish::comment::Note;
+use precision_gate::publish::event::Place;
 use precision_gate::publish::forge::Pull;
+use precision_gate::publish::{Settings, Story};
 use precision_gate::report::{GateResult, Judged, Source, load};
 
-use super::open::settings;
+use super::open::{of_damaged, settings};
 use super::{PublishFlags, Publishing, Surroundings, Trust};
 use crate::cli::{CommonArgs, judge};
 
@@ -45,14 +46,19 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let surroundings = Surroundings::of_process().with(&args.publishing);
     let policy = judge::policy(common.config.as_deref(), common.today.as_deref());
     // A policy that cannot be read is told beside the commit too.
-    let of_policy = policy.as_ref().map(|policy| policy.publish.clone()).unwrap_or_default();
+    let of_policy = match &policy {
+        Ok(policy) => Some(policy.publish.clone()),
+        Err(_) => of_damaged(common.config.as_deref(), &Place::default()),
+    };
     let also = (common.documents.lang, common.warn_exit_code);
-    let settings = settings(&args.publishing, &of_policy, &surroundings, also);
+    let guessed = of_policy.is_none() && args.publishing.key.is_none();
+    let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
+    let settings = Settings { guessed, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
     match policy.and_then(|policy| post(args, &policy, &surroundings, &mut publishing)) {
         Ok(()) => publishing.close(exit::PASS),
         Err(error) => {
-            publishing.give_up();
+            publishing.give_up(&error);
             publishing.close(exit::PASS)?;
             Err(error)
         }
