@@ -12,7 +12,7 @@ const LONGEST: u64 = 10 * 365 * 24 * 60 * 60;
 
 /// The wait that the headers state; `header` gives them by lower-case name.
 pub(crate) fn wait<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
-    let server_time = || header("date").and_then(|date| since_1970(date));
+    let server_time = || header("date").and_then(since_1970);
     if let Some(seconds) = header("retry-after").and_then(|text| retry_after(text.trim(), server_time)) {
         return Some(Duration::from_secs(seconds.min(LONGEST)));
     }
@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn whatever_a_server_asks_for_is_bounded() {
         const DATE: &str = "Sat, 21 Nov 2026 18:00:00 GMT";
-        let cases: [(&[(&str, &str)], Option<u64>); 22] = [
+        type Case = (&'static [(&'static str, &'static str)], Option<u64>);
+        let cases: [Case; 22] = [
             (&[("retry-after", "7")], Some(7)),
             (&[("retry-after", " 7 ")], Some(7)),
             (&[("retry-after", "0")], Some(0)),

@@ -257,4 +257,32 @@ mod tests {
             );
         }
     }
+
+    /// A server that answers with pieces of a length, without end.
+    fn endless(length: usize, pause: Duration) -> Ask {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}/", listener.local_addr().expect("an address"));
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+                while stream.write_all(&vec![b' '; length]).is_ok() {
+                    std::thread::sleep(pause);
+                }
+            }
+        });
+        Ask::new(Url::parse(&address).expect("an address"))
+    }
+
+    #[tokio::test]
+    async fn a_text_without_end_is_read_up_to_its_limits() {
+        let client = Clients::default().build(false).expect("a client");
+        let long = text(&client, &endless(1 << 16, Duration::ZERO), 1 << 20, Duration::from_secs(60)).await;
+        let failure = long.expect_err("too long");
+        assert_eq!((failure.error.message(), failure.temporary), ("the answer is longer than 1 MiB", false));
+        let slow = text(&client, &endless(1, Duration::from_millis(20)), 1 << 20, Duration::from_millis(200)).await;
+        let failure = slow.expect_err("too slow");
+        assert_eq!((failure.error.message(), failure.temporary), ("no whole answer in 0 s", true));
+    }
 }

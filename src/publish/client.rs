@@ -325,4 +325,58 @@ mod tests {
             assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Usage), "{token:?}");
         }
     }
+
+    /// A server that answers each request with `head`, and then a byte now and then, for ever.
+    fn dripping(head: &'static str) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let base = format!("http://{}", listener.local_addr().expect("an address"));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || drip(stream, head));
+            }
+        });
+        base
+    }
+
+    fn drip(mut stream: std::net::TcpStream, head: &str) {
+        use std::io::{Read, Write};
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request);
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_byte_by_byte_has_its_time() {
+        let heads = [
+            "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n[",
+            "HTTP/1.1 500 No\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nx-drip: ",
+        ];
+        for (kind, head) in
+            [ForgeKind::Github, ForgeKind::Gitlab].into_iter().flat_map(|kind| heads.map(|head| (kind, head)))
+        {
+            let mut client = Client::new(kind, &dripping(head), "token".to_owned().into(), 0).expect("a client");
+            client.time = Duration::from_millis(200);
+            // No repeats: what may be waited is spent.
+            client.add_waited(MOST_WAITING);
+            let call = Call::page("list the comments", "/comments");
+            let failure = client.ask(&call, |answer| answer.read::<Vec<u8>>("a list")).await.expect_err("no answer");
+            assert!(failure.message.contains("no whole answer in"), "{kind:?} {head}: {failure:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn time_without_an_answer_counts_as_waited() {
+        let mut client =
+            Client::new(ForgeKind::Github, &dripping("HTTP/1.1 200 OK\r\nx-drip: "), "token".to_owned().into(), 0)
+                .expect("a client");
+        client.time = Duration::from_millis(50);
+        client.once(&Call::get("ask", "/user")).await.expect_err("no answer");
+        assert!(client.left() <= MOST_WAITING - Duration::from_millis(50));
+        client.add_waited(Duration::MAX);
+        assert_eq!(client.left(), Duration::ZERO);
+    }
 }

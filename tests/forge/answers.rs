@@ -359,7 +359,9 @@ fn strict_publishing_fails_whenever_something_did_not_certainly_arrive() {
         ("a server that stays down", |fake, _| fake.fail("GET", "/pulls/7", 9, Wrong::Instead(said(502, ""))), &[], 1),
         (
             "a token without rights",
-            |fake, _| drop(fake.state().tokens.insert(TOKEN.into(), Rights::read_only())),
+            |fake, _| {
+                fake.state().tokens.insert(TOKEN.into(), Rights::read_only());
+            },
             &["--check", "none"],
             1,
         ),
