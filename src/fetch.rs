@@ -8,6 +8,7 @@
 //! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of this folder is
 //! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
 
+pub(crate) mod asked;
 mod cache;
 mod digest;
 mod disk;
@@ -17,6 +18,7 @@ mod fetcher;
 mod github;
 mod gitlab;
 mod http;
+pub(crate) mod limited;
 pub mod local;
 mod location;
 mod object;

@@ -11,6 +11,7 @@
 //! Environment, event file and token come in as arguments. A result from elsewhere (`publish RESULT.json`) is data: it is
 //! rendered again, and refused where its commit is not the head commit.
 
+pub mod answer;
 pub mod attach;
 pub mod call;
 mod check;
@@ -25,17 +26,21 @@ pub mod github;
 pub mod gitlab;
 mod image;
 pub mod issue;
+pub mod limit;
 pub mod outputs;
 pub mod retry;
 pub mod session;
 pub mod status;
 mod sticky;
 pub mod target;
+mod transport;
 pub mod trust;
+mod unfinished;
 pub mod watch;
 pub mod webhook;
 
 pub use session::{Session, Story};
+pub use unfinished::Why;
 
 use event::Target;
 use forge::{Forge, ForgeKind};
@@ -93,6 +98,8 @@ pub struct Settings {
     pub author: Option<String>,
     /// The language.
     pub language: Language,
+    /// Whether the policy could not be read, and these are not what it says: nothing new is written under a guessed key.
+    pub guessed: bool,
 }
 
 impl Settings {

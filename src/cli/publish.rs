@@ -13,7 +13,7 @@ use precision_gate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, We
 use precision_gate::publish::event::{self, Environment, Place};
 use precision_gate::publish::forge::ForgeKind;
 
-pub(crate) use open::{Publishing, settings};
+pub(crate) use open::{Publishing, of_damaged, settings};
 pub(crate) use result::{PublishArgs, publish};
 pub(crate) use runner::{Told, tell_runner};
 pub(crate) use trusted::{Case, Trusted, trusted};

@@ -10,9 +10,9 @@ use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::Output;
 use precision_gate::policy::Policy;
-use precision_gate::publish::Story;
 use precision_gate::publish::event::Place;
 use precision_gate::publish::trust::{Input, Taken, taken};
+use precision_gate::publish::{Settings, Story};
 use precision_gate::report::{Judged, Source};
 use precision_gate::verdict::Profile;
 
@@ -64,16 +64,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     };
     let trusted = publish::trusted(&args.common, &args.publishing, &surroundings, args.publish);
     // A policy that cannot be read is told beside the commit too.
-    let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
+    let of_policy = match &trusted {
+        Ok(trusted) => Some(trusted.policy.publish.clone()),
+        Err(_) => publish::of_damaged(args.common.config.as_deref(), &surroundings.place),
+    };
     let also = (args.common.documents.lang, args.common.warn_exit_code);
-    let settings = publish::settings(&args.publishing, &of_policy, &surroundings, also);
+    let guessed = of_policy.is_none() && args.publishing.key.is_none();
+    let settings = publish::settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
+    let settings = Settings { guessed, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, args.publish)?;
     publishing.begin();
     let begun = output.and_then(|output| Ok((output, trusted?)));
     match begun.and_then(|begun| judge_and_tell(args, &surroundings, begun, &mut publishing)) {
         Ok(code) => publishing.close(code),
         Err(error) => {
-            publishing.give_up();
+            publishing.give_up(&error);
             publishing.close(0)?;
             Err(error)
         }

@@ -4,6 +4,8 @@
 //! `PRECISION_GATE_TOKEN`. As a baseline, an artifact counts only from a successful run of the wanted workflow and
 //! branch in the repository itself: a fork can upload one of the same name.
 
+use std::num::NonZeroU64;
+
 use reqwest::header;
 use serde::Deserialize;
 
@@ -25,8 +27,7 @@ pub(super) const HELP: &str = "set GITHUB_TOKEN to a token that may read it (in 
 
 #[derive(Clone, Debug, Deserialize)]
 struct Run {
-    id: u64,
-    #[serde(default)]
+    id: NonZeroU64,
     path: String,
     #[serde(default)]
     head_branch: Option<String>,
@@ -44,7 +45,7 @@ struct Run {
 
 #[derive(Clone, Debug, Deserialize)]
 struct Repository {
-    id: u64,
+    id: NonZeroU64,
     #[serde(default)]
     default_branch: Option<String>,
 }
@@ -56,9 +57,8 @@ struct Runs {
 
 #[derive(Clone, Debug, Deserialize)]
 struct Artifact {
-    id: u64,
+    id: NonZeroU64,
     name: String,
-    #[serde(default)]
     expired: bool,
     #[serde(default)]
     expires_at: Option<String>,
@@ -71,7 +71,7 @@ struct Artifact {
 #[derive(Clone, Debug, Deserialize)]
 struct ArtifactRun {
     #[serde(default)]
-    id: Option<u64>,
+    id: Option<NonZeroU64>,
     #[serde(default)]
     head_branch: Option<String>,
 }
@@ -83,8 +83,7 @@ struct Artifacts {
 
 #[derive(Deserialize)]
 struct Release {
-    id: u64,
-    #[serde(default)]
+    id: NonZeroU64,
     tag_name: String,
     #[serde(default)]
     published_at: Option<String>,
@@ -92,7 +91,7 @@ struct Release {
 
 #[derive(Clone, Deserialize)]
 struct Asset {
-    id: u64,
+    id: NonZeroU64,
     name: String,
     #[serde(default)]
     digest: Option<String>,

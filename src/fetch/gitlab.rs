@@ -4,6 +4,8 @@
 //! `GITLAB_TOKEN` (header `PRIVATE-TOKEN`), else the job's own `CI_JOB_TOKEN` (header `JOB-TOKEN`). A fork's pipelines run in
 //! the fork's project, so that a project's branch has only its own jobs.
 
+use std::num::NonZeroU64;
+
 use reqwest::header::{self, HeaderName};
 use serde::Deserialize;
 
@@ -25,15 +27,13 @@ pub(super) const HELP: &str = "set GITLAB_TOKEN to a token with the scope read_a
 
 #[derive(Deserialize)]
 struct Pipeline {
-    id: u64,
+    id: NonZeroU64,
 }
 
 #[derive(Clone, Deserialize)]
 struct Job {
-    id: u64,
-    #[serde(default)]
+    id: NonZeroU64,
     name: String,
-    #[serde(default)]
     status: String,
     #[serde(default)]
     created_at: Option<String>,
@@ -120,7 +120,7 @@ async fn listed(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Result
         passed_over,
         proved: None,
     };
-    Ok(artifacts(rest, at, ask, origin, Some(job.id)))
+    Ok(artifacts(rest, at, ask, origin, Some(job.id.get())))
 }
 
 /// A job's archive never changes; which job is the newest does.

@@ -4,6 +4,7 @@
 //! password come from `~/.netrc` (or the file that `NETRC` names), and go to that host alone.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use futures_util::{StreamExt, TryFutureExt, TryStreamExt};
 use reqwest::header::{self, HeaderMap};
@@ -24,7 +25,9 @@ const MAX_DEPTH: usize = 16;
 /// Most files of one location.
 const MAX_FILES: usize = 1_000_000;
 /// Longest listing of one folder.
-const MAX_LISTING: u64 = 256 << 20;
+const MAX_LISTING: usize = 256 << 20;
+/// Time for one listing: the longest one at half a megabyte a second.
+const LISTING_TIME: Duration = Duration::from_secs(600);
 
 /// A web server, at one address.
 pub(super) struct WebServer {
@@ -112,13 +115,8 @@ impl WebServer {
 
     async fn rows(&self, folder: &str, retry: &Retry) -> Result<Vec<Row>> {
         let ask = self.below(folder)?.with(header::ACCEPT, "application/json");
-        let text = retry.run(async || {
-            let response = web::get(&self.client, &ask).await?;
-            let mut text = Vec::new();
-            web::body(&ask.shown(), response, MAX_LISTING, &mut text).await?;
-            Ok(text)
-        });
-        let text = text.await.map_err(with_help)?;
+        let text = retry.run(async || web::text(&self.client, &ask, MAX_LISTING, LISTING_TIME).await);
+        let (text, _) = text.await.map_err(with_help)?;
         serde_json::from_slice(&text).map_err(|_| {
             Error::unsupported(ask.shown(), "the server's listing of this folder is not understood")
                 .with_help("give an archive, or let nginx list folders with `autoindex on; autoindex_format json;`")

@@ -1,5 +1,7 @@
 //! Reading a forge's REST API: JSON with paging, retried.
 
+use std::time::Duration;
+
 use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Url};
 use serde::de::DeserializeOwned;
@@ -9,8 +11,10 @@ use super::retry::Retry;
 use super::web::{self, Ask};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Longest answer that is read.
-const MAX_ANSWER: u64 = 32 << 20;
+/// Longest answer that is read: a hundred runs, jobs or releases, the longest entries of the API with up to 300 KB each.
+const MAX_ANSWER: usize = 32 << 20;
+/// Time for one answer, however slowly it comes.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Pages of a list that are read: 10 000 entries.
 const MAX_PAGES: usize = 100;
 
@@ -64,13 +68,7 @@ impl Rest<'_> {
 
     async fn answer<T: DeserializeOwned>(&self, ask: &Ask) -> Result<(T, HeaderMap)> {
         let shown = ask.shown();
-        let answer = self.retry.run(async || {
-            let response = web::get(self.client, ask).await?;
-            let headers = response.headers().clone();
-            let mut text = Vec::new();
-            web::body(&shown, response, MAX_ANSWER, &mut text).await?;
-            Ok((text, headers))
-        });
+        let answer = self.retry.run(async || web::text(self.client, ask, MAX_ANSWER, ANSWER_TIME).await);
         let (text, headers) = answer.await.map_err(|error| self.explain(error))?;
         let value = serde_json::from_slice(&text).map_err(|error| {
             Error::new(ErrorKind::Unavailable, &shown, format!("the answer is not what the API promises: {error}"))

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use super::asked;
 use crate::error::{Error, ErrorKind};
 
 /// A request that failed, and whether another try may help.
@@ -72,7 +73,8 @@ impl Retry {
             return Err(failure.error);
         }
         if *tried >= self.tries {
-            return Err(gave_up(&failure.error, *tried));
+            let asked = failure.wait.filter(|wait| *wait > self.longest_wait);
+            return Err(gave_up(&failure.error, *tried, asked));
         }
         tokio::time::sleep(self.wait(*tried, failure.wait)).await;
         Ok(())
@@ -87,8 +89,9 @@ impl Retry {
     }
 }
 
-fn gave_up(error: &Error, tried: u32) -> Error {
-    let message = format!("{} (gave up after {tried} tries)", error.message());
+fn gave_up(error: &Error, tried: u32, asked: Option<Duration>) -> Error {
+    let asked = asked.map_or_else(String::new, |wait| format!("; it asks to wait {}", asked::spoken(wait)));
+    let message = format!("{} (gave up after {tried} tries{asked})", error.message());
     let help =
         error.help().unwrap_or("the service or the network fails; run again later, or give a copy that can be reached");
     Error::new(ErrorKind::Unavailable, error.subject(), message).with_help(help)

@@ -10,6 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::location::without_secrets;
 use super::retry::Failure;
+use super::{asked, limited};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Redirects that are followed: an API, its storage, and a mirror or two.
@@ -170,10 +171,9 @@ fn checked(ask: &Ask, response: Response) -> Result<Response, Failure> {
 
 /// What a status other than success means.
 pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
-    let number = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
-    let exhausted = number("x-ratelimit-remaining") == Some(0);
-    let reset = number("x-ratelimit-reset").zip(date(headers)).map(|(reset, now)| reset.saturating_sub(now));
-    let wait = number("retry-after").or(reset.filter(|_| exhausted)).map(Duration::from_secs);
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let exhausted = header("x-ratelimit-remaining") == Some("0");
+    let wait = asked::wait(header);
     let permanent = |kind, message: String| Failure::permanent(Error::new(kind, shown, message));
     match status.as_u16() {
         403 if exhausted || wait.is_some() => {
@@ -190,22 +190,31 @@ pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> F
     }
 }
 
-/// The server's own time, in seconds since 1970.
-fn date(headers: &HeaderMap) -> Option<u64> {
-    let text = headers.get(header::DATE)?.to_str().ok()?;
-    let time = jiff::fmt::rfc2822::parse(text).ok()?;
-    u64::try_from(time.timestamp().as_second()).ok()
-}
-
-/// Appends the body to `into` as it arrives, up to `wanted` bytes.
-pub(super) async fn body(shown: &str, mut response: Response, wanted: u64, into: &mut Vec<u8>) -> Result<(), Failure> {
-    let start = into.len() as u64;
-    while let Some(piece) = response.chunk().await.map_err(|error| broken(shown, &error))? {
-        let left = wanted.saturating_sub(into.len() as u64 - start);
-        let piece = piece.get(..usize::try_from(left).unwrap_or(usize::MAX).min(piece.len())).unwrap_or_default();
-        into.extend_from_slice(piece);
+/// The text of an answer, of `most` bytes and within `time`: a server that sends without end, or a byte now and then, is
+/// not waited for.
+pub(super) async fn text(
+    client: &Client,
+    ask: &Ask,
+    most: usize,
+    time: Duration,
+) -> Result<(Vec<u8>, HeaderMap), Failure> {
+    let shown = ask.shown();
+    let asked = async {
+        let response = get(client, ask).await?;
+        let headers = response.headers().clone();
+        let read = limited::read(response.bytes_stream(), most).await.map_err(|error| broken(&shown, &error))?;
+        Ok((read, headers))
+    };
+    let in_time = tokio::time::timeout(time, asked).await;
+    match in_time
+        .unwrap_or_else(|_| Err(Failure::temporary(&shown, format!("no whole answer in {}", asked::spoken(time)))))?
+    {
+        (read, headers) if read.whole => Ok((read.bytes, headers)),
+        _ => {
+            let message = format!("the answer is longer than {}", limited::spoken(most));
+            Err(Failure::permanent(Error::new(ErrorKind::Unavailable, shown, message)))
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -234,7 +243,7 @@ mod tests {
                 ],
                 ErrorKind::Unavailable,
                 true,
-                Some(30),
+                Some(31),
             ),
             (503, vec![], ErrorKind::Unavailable, true, None),
             (400, vec![], ErrorKind::Unavailable, false, None),
@@ -247,5 +256,33 @@ mod tests {
                 "{status}"
             );
         }
+    }
+
+    /// A server that answers with pieces of a length, without end.
+    fn endless(length: usize, pause: Duration) -> Ask {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}/", listener.local_addr().expect("an address"));
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+                while stream.write_all(&vec![b' '; length]).is_ok() {
+                    std::thread::sleep(pause);
+                }
+            }
+        });
+        Ask::new(Url::parse(&address).expect("an address"))
+    }
+
+    #[tokio::test]
+    async fn a_text_without_end_is_read_up_to_its_limits() {
+        let client = Clients::default().build(false).expect("a client");
+        let long = text(&client, &endless(1 << 16, Duration::ZERO), 1 << 20, Duration::from_secs(60)).await;
+        let failure = long.expect_err("too long");
+        assert_eq!((failure.error.message(), failure.temporary), ("the answer is longer than 1 MiB", false));
+        let slow = text(&client, &endless(1, Duration::from_millis(20)), 1 << 20, Duration::from_millis(200)).await;
+        let failure = slow.expect_err("too slow");
+        assert_eq!((failure.error.message(), failure.temporary), ("no whole answer in 0 s", true));
     }
 }

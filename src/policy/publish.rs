@@ -32,6 +32,18 @@ pub struct PublishPolicy {
     pub webhook_on: Option<WebhookOn>,
 }
 
+impl PublishPolicy {
+    /// What a policy file says of publishing, though other parts of it may be wrong: a refused run tells so under the key of
+    /// all others. `None` where that cannot be told.
+    pub fn of_damaged(text: &str) -> Option<Self> {
+        let whole: serde_yaml::Value = serde_yaml::from_str(text).ok()?;
+        match whole.get("publish") {
+            Some(section) => serde_yaml::from_value(section.clone()).ok(),
+            None => (whole.is_mapping() || whole.is_null()).then(Self::default),
+        }
+    }
+}
+
 /// When the comment is written. An existing comment is updated in place, never doubled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -170,7 +182,28 @@ impl JsonSchema for Key {
 
 #[cfg(test)]
 mod tests {
-    use super::Key;
+    use super::{CommentMode, Key, PublishPolicy};
+
+    #[test]
+    fn a_damaged_policy_may_still_say_where_to_tell_it() {
+        let said = |text: &str| {
+            PublishPolicy::of_damaged(text).map(|policy| (policy.key.map(|key| key.to_string()), policy.comment))
+        };
+        for (text, found) in [
+            ("no-such-key: 1", Some((None, None))),
+            ("", Some((None, None))),
+            (
+                "no-such-key: 1\npublish: { key: night, comment: never }",
+                Some((Some("night".to_owned()), Some(CommentMode::Never))),
+            ),
+            ("publish: { key: 'a b' }", None),
+            ("publish: { kee: night }", None),
+            ("publish: [", None),
+            ("just words", None),
+        ] {
+            assert_eq!(said(text), found, "{text}");
+        }
+    }
 
     #[test]
     fn a_key_fits_into_a_marker() {

@@ -2,15 +2,17 @@
 //!
 //! GitHub: assets of the release, draft or not; one with the same name is replaced. GitLab: files of a generic package,
 //! linked from the release. Both need a release to be there: making one is the release process's own step.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
 use secrecy::SecretString;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::github::{Asset, Release as Found, ShownAsset, ShownRelease};
+use super::answer::gitlab::Link;
+use super::answer::{Answer, Read};
 use super::call::{Body, Call, Method, segment};
 use super::client::{Client, Failure};
-use super::dialect;
-use super::forge::{Forge, ForgeKind, text};
+use super::forge::{Forge, ForgeKind, each};
+use super::{dialect, limit};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The package that holds the files at GitLab.
@@ -71,54 +73,60 @@ async fn to_github(release: &Release, client: &Client, forge: &dyn Forge, files:
     let told = |failure: Failure| failure.into_error(forge);
     let found = github_release(release, client, &root).await.map_err(told)?;
     let Some(found) = found else { return Err(no_release(release)) };
-    let address = upload_address(&release.api, &text(&found["upload_url"]), client.is_dry())?;
-    let assets = found["assets"].as_array().cloned().unwrap_or_default();
+    let address = upload_address(&release.api, &found.upload_url, client.is_dry())?;
     for file in files {
-        for old in assets.iter().filter(|asset| asset["name"] == file.name.as_str()) {
-            let path = format!("{root}/releases/assets/{}", old["id"]);
+        for old in found.assets.iter().filter(|asset| asset.name == file.name) {
+            let path = format!("{root}/releases/assets/{}", old.id);
             client.send(&Call::delete("replace a file of the release", path)).await.map_err(told)?;
         }
-        upload(client, (&root, &found["id"]), &address, file).await.map_err(told)?;
+        upload(client, (&root, found.id), &address, file).await.map_err(told)?;
     }
     Ok(())
 }
 
 /// The release of the tag; drafts are in the list alone.
-async fn github_release(release: &Release, client: &Client, root: &str) -> Result<Option<Value>, Failure> {
+async fn github_release(release: &Release, client: &Client, root: &str) -> Result<Option<Found>, Failure> {
     if client.is_dry() {
-        return Ok(Some(json!({ "id": 0 })));
+        return Ok(Some(Found::default()));
     }
     let of_tag = Call::get("find the release", format!("{root}/releases/tags/{}", segment(&release.tag)));
-    match client.send(&of_tag).await {
-        Ok(answer) => return Ok(Some(answer.json())),
+    match client.ask(&of_tag, |answer| answer.read::<ShownRelease>("a release").map(Found::from)).await {
+        Ok(found) => return Ok(Some(found)),
         Err(failure) if failure.status == Some(404) => {}
         Err(failure) => return Err(failure),
     }
-    let list = client.send(&Call::get("find the release", format!("{root}/releases?per_page=100"))).await?.json();
-    Ok(list.as_array().into_iter().flatten().find(|one| one["tag_name"] == release.tag.as_str()).cloned())
+    let list = Call::page("find the release", format!("{root}/releases?per_page=100"));
+    let list = client.ask(&list, |answer| answer.read::<Vec<ShownRelease>>("a list of releases").map(each)).await?;
+    Ok(list.into_iter().find(|one: &Found| one.tag == release.tag))
 }
 
 /// Uploads a file. An upload whose answer was lost is looked for; half of one is removed.
-async fn upload(client: &Client, (root, id): (&str, &Value), address: &str, file: &Attachment) -> Result<(), Failure> {
+async fn upload(client: &Client, (root, id): (&str, u64), address: &str, file: &Attachment) -> Result<(), Failure> {
     let call = Call {
         method: Method::Post,
         path: format!("?name={}", segment(&file.name)),
         body: Body::Bytes { base: Some(address.to_owned()), bytes: file.bytes.clone() },
         purpose: "attach a file to the release",
+        most: limit::THING,
     };
+    let is_whole = |asset: &Asset| asset.uploaded && asset.size == file.bytes.len() as u64;
     let look = async || {
-        let list = Call::get("list the release's files", format!("{root}/releases/{id}/assets?per_page=100"));
-        let list = client.send(&list).await?.json();
-        let mut named = list.as_array().cloned().unwrap_or_default();
-        named.retain(|asset| asset["name"] == file.name.as_str());
-        let (whole, half): (Vec<Value>, Vec<Value>) = named.into_iter().partition(|asset| asset["state"] == "uploaded");
+        let list = Call::page("list the release's files", format!("{root}/releases/{id}/assets?per_page=100"));
+        let read = |answer: &Answer| answer.read::<Vec<ShownAsset>>("a list of files").map(each);
+        let mut named: Vec<Asset> = client.ask(&list, read).await?;
+        named.retain(|asset| asset.name == file.name);
+        let (whole, half): (Vec<Asset>, Vec<Asset>) = named.into_iter().partition(is_whole);
         for asset in half {
-            let path = format!("{root}/releases/assets/{}", asset["id"]);
+            let path = format!("{root}/releases/assets/{}", asset.id);
             client.send(&Call::delete("remove half a file of the release", path)).await?;
         }
-        Ok::<Option<Value>, Failure>(whole.into_iter().next())
+        Ok::<Option<Asset>, Failure>(whole.into_iter().next())
     };
-    client.create(&call, look).await.map(|_| ())
+    let read = |answer: &Answer| {
+        let asset: Asset = answer.read::<ShownAsset>("the file")?.into();
+        if asset.name == file.name && is_whole(&asset) { Ok(asset) } else { Err("without the whole file".to_owned()) }
+    };
+    client.create(&call, read, look).await.map(|_| ())
 }
 
 /// The address for uploads, which is another host's at GitHub.com: the token goes to the interface's own origin, and over
@@ -152,8 +160,8 @@ async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files:
     let root = format!("/projects/{}", segment(&release.repository));
     let told = |failure: Failure| failure.into_error(forge);
     let links = format!("{root}/releases/{}/assets/links", segment(&release.tag));
-    let known = match client.send(&Call::get("find the release", format!("{links}?per_page=100"))).await {
-        Ok(answer) => answer.json(),
+    let known = match client.ask(&Call::page("find the release", format!("{links}?per_page=100")), links_of).await {
+        Ok(known) => known,
         Err(failure) if failure.status == Some(404) => return Err(no_release(release)),
         Err(failure) => return Err(told(failure)),
     };
@@ -167,22 +175,30 @@ async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files:
             path: path.clone(),
             body: Body::Bytes { base: None, bytes: file.bytes.clone() },
             purpose: "attach a file to the release",
+            most: limit::WORD,
         };
         client.send(&put).await.map_err(told)?;
-        if known.as_array().is_some_and(|list| list.iter().any(|link| link["name"] == file.name.as_str())) {
+        if known.iter().any(|link| link.name == file.name) {
             continue;
         }
         let url = format!("{}{path}", release.api.trim_end_matches('/'));
         let body = json!({ "name": file.name, "url": url, "link_type": "other" });
         let call = Call::json("link a file from the release", Method::Post, links.clone(), body);
         let look = async || {
-            let list =
-                client.send(&Call::get("list the release's links", format!("{links}?per_page=100"))).await?.json();
-            Ok(list.as_array().into_iter().flatten().find(|link| link["name"] == file.name.as_str()).cloned())
+            let list = Call::page("list the release's links", format!("{links}?per_page=100"));
+            Ok(client.ask(&list, links_of).await?.into_iter().find(|link| link.name == file.name))
         };
-        client.create(&call, look).await.map_err(told)?;
+        let read = |answer: &Answer| {
+            let link: Link = answer.read("a link")?;
+            if link.name == file.name { Ok(link) } else { Err("with another link than was sent".to_owned()) }
+        };
+        client.create(&call, read, look).await.map_err(told)?;
     }
     Ok(())
+}
+
+fn links_of(answer: &Answer) -> Read<Vec<Link>> {
+    answer.read("a list of links")
 }
 
 fn no_release(release: &Release) -> Error {

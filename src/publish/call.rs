@@ -1,9 +1,8 @@
-//! Requests and answers as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
-
-use std::collections::BTreeMap;
+//! Requests as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
 
 use serde_json::Value;
+
+use super::limit;
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,64 +67,29 @@ pub struct Call {
     pub body: Body,
     /// What it is for, as messages say it: `list the comments`.
     pub purpose: &'static str,
+    /// Bytes of its answer that are read at most.
+    pub most: usize,
 }
 
 impl Call {
     /// A request that reads.
     pub fn get(purpose: &'static str, path: impl Into<String>) -> Self {
-        Self { method: Method::Get, path: path.into(), body: Body::Empty, purpose }
+        Self { method: Method::Get, path: path.into(), body: Body::Empty, purpose, most: limit::THING }
+    }
+
+    /// A request that reads a page of a list.
+    pub fn page(purpose: &'static str, path: impl Into<String>) -> Self {
+        Self { most: limit::PAGE, ..Self::get(purpose, path) }
     }
 
     /// A request that carries JSON.
     pub fn json(purpose: &'static str, method: Method, path: impl Into<String>, body: Value) -> Self {
-        Self { method, path: path.into(), body: Body::Json(body), purpose }
+        Self { method, path: path.into(), body: Body::Json(body), purpose, most: limit::THING }
     }
 
     /// A request that removes.
     pub fn delete(purpose: &'static str, path: impl Into<String>) -> Self {
-        Self { method: Method::Delete, path: path.into(), body: Body::Empty, purpose }
-    }
-}
-
-/// What a forge answers.
-#[derive(Clone, Debug, Default)]
-pub struct Answer {
-    /// The status code.
-    pub status: u16,
-    /// The headers that waiting and paging need, by lower-case name.
-    pub headers: BTreeMap<String, String>,
-    /// The body.
-    pub body: String,
-}
-
-impl Answer {
-    /// Headers that are kept.
-    pub const HEADERS: [&'static str; 6] =
-        ["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset", "date", "link", "x-next-page"];
-
-    /// A header, if it is there and not empty.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(String::as_str).filter(|value| !value.is_empty())
-    }
-
-    /// Whether the forge did what was asked.
-    pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
-    /// The body as JSON; null where it is none (an HTML page of a proxy, an empty body).
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_default()
-    }
-
-    /// What the forge says about it, in one short line.
-    pub fn message(&self) -> String {
-        let body = self.json();
-        let said =
-            [&body["message"], &body["error"], &body["error_message"]].into_iter().find(|value| !value.is_null());
-        let said =
-            said.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        said.chars().filter(|character| !character.is_control()).take(200).collect()
+        Self { method: Method::Delete, path: path.into(), body: Body::Empty, purpose, most: limit::WORD }
     }
 }
 

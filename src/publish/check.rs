@@ -1,12 +1,12 @@
 //! The flow of checks and statuses: a check run where the forge takes one, else a status, else a warning.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
-use serde_json::Value;
-
+use super::answer::github::Check;
+use super::answer::{Answer, Read};
 use super::client::Failure;
 use super::github::{GitHub, MOST_ANNOTATIONS};
 use super::session::Desk;
 use super::status::Report;
+use crate::error::{Error, ErrorKind};
 use crate::policy::publish::CheckMode;
 
 /// Requests with further annotations: two hundred lines in all are more than anyone reads.
@@ -16,7 +16,7 @@ impl Desk {
     /// Says beside the commit what the report says.
     pub(super) async fn report(&mut self, report: &Report) {
         if report.commit.is_empty() {
-            return;
+            return self.miss_commit();
         }
         let mut refused = None;
         if self.job.settings.check == CheckMode::Check {
@@ -47,45 +47,69 @@ impl Desk {
         }
     }
 
+    /// Says that there is nothing to set a check beside. Where the forge was asked for the commit and failed, that is said
+    /// already.
+    fn miss_commit(&mut self) {
+        let is_wanted = self.job.settings.check != CheckMode::None && self.forge.as_community().is_none();
+        if is_wanted && self.warnings.is_empty() && !self.client.is_dry() {
+            let error = Error::new(ErrorKind::NotFound, "no check is set", "the commit is not known");
+            self.warnings.push(error.with_help("give it with --sha; a job for a pull request or a push knows it"));
+        }
+    }
+
     /// Writes the check run; false where the forge has none.
     async fn check_run(&mut self, report: &Report) -> Result<bool, Failure> {
         let Some(github) = self.forge.as_github() else { return Ok(false) };
-        let id = match self.check {
-            Some(id) => {
-                self.client.send(&github.update_check(id, report)).await?;
-                id
-            }
-            None => {
-                let created = self.create_check(github, report).await?;
-                if let Some(app) = created["app"]["slug"].as_str() {
-                    let _ = self.app.set(format!("{app}[bot]"));
-                }
-                created["id"].as_u64().unwrap_or_default()
-            }
+        let check = match self.check {
+            Some(id) => self.update_check(github, id, report).await?,
+            None => self.create_check(github, report).await?,
         };
+        if let Some(app) = &check.app {
+            let _ = self.app.set(format!("{app}[bot]"));
+        }
+        self.check = Some(check.id);
         let more = report.annotations.chunks(MOST_ANNOTATIONS).skip(1).take(MOST_APPENDED);
         for annotations in more {
-            self.client.send(&github.add_annotations(id, report, annotations)).await?;
+            let call = github.add_annotations(check.id, report, annotations);
+            self.client.ask(&call, |answer| of_id(answer, check.id)).await?;
         }
-        self.check = Some(id);
         Ok(true)
     }
 
+    async fn update_check(&self, github: &GitHub, id: u64, report: &Report) -> Result<Check, Failure> {
+        let shown = |answer: &Answer| of_id(answer, id).and_then(|check| shows(check, report));
+        let check = self.client.ask(&github.update_check(id, report), shown).await?;
+        Ok(Check { id, ..check })
+    }
+
     /// A check of this run found after a lost answer may be an earlier state of it: it is brought up to date.
-    async fn create_check(&self, github: &GitHub, report: &Report) -> Result<Value, Failure> {
-        let look = async || {
-            let listed = self.client.send(&github.checks(report)).await?.json();
-            Ok(GitHub::own_check(&listed, report))
-        };
-        self.client.create(&github.create_check(report), look).await
+    async fn create_check(&self, github: &GitHub, report: &Report) -> Result<Check, Failure> {
+        let look = async || self.client.ask(&github.checks(report), |answer| GitHub::own_check(answer, report)).await;
+        let read = |answer: &Answer| GitHub::read_check(answer).and_then(|check| shows(check, report));
+        let created = self.client.create(&github.create_check(report), read, look).await?;
+        if self.client.is_dry() || GitHub::is_shown(&created, report).is_ok() {
+            return Ok(created);
+        }
+        self.update_check(github, created.id, report).await
     }
 
     /// Sets the status. Sending it twice leaves the same status, so that a lost answer does no harm.
     async fn status(&self, report: &Report) -> Result<(), Failure> {
         let Some(call) = self.forge.status(report) else { return Ok(()) };
-        match self.client.send(&call).await {
-            Err(failure) if !self.forge.is_same_status(&failure) => Err(failure),
+        match self.client.ask(&call, |answer| self.forge.check_status(answer, report)).await {
+            Err(failure) if !self.forge.is_same_status(&failure, report) => Err(failure),
             _ => Ok(()),
         }
     }
+}
+
+/// The check, where it is the one that was asked for.
+fn of_id(answer: &Answer, id: u64) -> Read<Check> {
+    let check = GitHub::read_check(answer)?;
+    if check.id == id { Ok(check) } else { Err("with another check than was asked for".to_owned()) }
+}
+
+/// The check, where it says what was sent.
+fn shows(check: Check, report: &Report) -> Read<Check> {
+    GitHub::is_shown(&check, report).map(|()| check)
 }

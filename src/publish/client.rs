@@ -1,34 +1,32 @@
 //! Sends requests: to GitHub through octocrab, to the others through reqwest, and in a dry run nowhere at all.
 //!
-//! octocrab runs on reqwest too, so that proxies (`HTTPS_PROXY`, `NO_PROXY`) and private certificates
-//! (`SSL_CERT_FILE`) work alike. Redirects are not followed: a header with a token would travel along. octocrab's own
-//! repeats, which send a creating request twice, are not built in; [`retry`] decides.
+//! octocrab's own repeats, which send a creating request twice, are not built in; [`retry`] decides. What an answer says
+//! counts only as far as it is what was promised ([`super::answer`]); it is read with limits on size and time
+//! ([`super::limit`]).
 
 use std::fmt;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use octocrab::Octocrab;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
 
-use super::call::{Answer, Body, Call, Method};
+use super::answer::{Answer, Read};
+use super::call::{Body, Call, Method};
 use super::forge::{Forge, ForgeKind};
+use super::limit;
 use super::retry::{self, MOST_WAITING, Next};
+use super::transport::{bearer, octocrab, rest, through_octocrab, through_reqwest};
 use crate::error::{Error, ErrorKind, Result};
-
-/// Time to reach a server.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for one request and its answer.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
+use crate::fetch::asked;
 /// Sends requests to one forge.
 pub struct Client {
     base: String,
     token: SecretString,
     transport: Transport,
+    /// Time for one request and its answer.
+    time: Duration,
+    /// Time that went by in waiting, and in requests that were not answered.
     waited: Mutex<Duration>,
     /// Spreads the repeats of jobs that failed together.
     seed: u64,
@@ -62,7 +60,14 @@ impl Client {
             ForgeKind::Github | ForgeKind::Gitea => Transport::Octocrab(octocrab(base, &token)?),
             _ => Transport::Rest(rest(kind, &token)?),
         };
-        Ok(Self { base: base.trim_end_matches('/').to_owned(), token, transport, waited: Mutex::default(), seed })
+        Ok(Self {
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+            transport,
+            time: limit::TIME,
+            waited: Mutex::default(),
+            seed,
+        })
     }
 
     /// A client that sends nothing and answers every question with "there is none".
@@ -71,6 +76,7 @@ impl Client {
             base: base.trim_end_matches('/').to_owned(),
             token: SecretString::from(String::new()),
             transport: Transport::Dry(Mutex::default()),
+            time: limit::TIME,
             waited: Mutex::default(),
             seed: 0,
         }
@@ -101,13 +107,21 @@ impl Client {
         }
     }
 
-    /// Sends a request that creates something. After a failure that may have taken effect, `look` finds what was
-    /// created, and it is repeated only where there is nothing.
-    pub async fn create(
+    /// Sends such a request, and reads its answer. One that says success and is not what was promised is a failure.
+    pub async fn ask<T: Default>(&self, call: &Call, read: impl Fn(&Answer) -> Read<T>) -> Result<T, Failure> {
+        let answer = self.send(call).await?;
+        self.read(call, &answer, read)
+    }
+
+    /// Sends a request that creates something. After a failure that may have taken effect, and after an answer that
+    /// cannot be read, `look` finds what was created; it is repeated only where the forge did not say success and there is
+    /// nothing.
+    pub async fn create<T: Default>(
         &self,
         call: &Call,
-        look: impl AsyncFn() -> Result<Option<Value>, Failure>,
-    ) -> Result<Value, Failure> {
+        read: impl Fn(&Answer) -> Read<T>,
+        look: impl AsyncFn() -> Result<Option<T>, Failure>,
+    ) -> Result<T, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -120,15 +134,45 @@ impl Client {
                         return Ok(found);
                     }
                 }
-                _ => return self.settled(call, sent, tries).map(|answer| answer.json()),
+                _ => {
+                    let said_success = sent.as_ref().is_ok_and(Answer::is_success);
+                    let settled = self.settled(call, sent, tries);
+                    return match settled.and_then(|answer| self.read(call, &answer, read)) {
+                        Err(failure) if said_success => look().await?.ok_or(failure),
+                        read => read,
+                    };
+                }
             }
         }
     }
 
+    /// Reads an answer that says success.
+    pub(super) fn read<T: Default>(
+        &self,
+        call: &Call,
+        answer: &Answer,
+        read: impl Fn(&Answer) -> Read<T>,
+    ) -> Result<T, Failure> {
+        if self.is_dry() {
+            return Ok(T::default());
+        }
+        read(answer).map_err(|lacks| {
+            let lacks: String = lacks.chars().filter(|character| !character.is_control()).take(300).collect();
+            self.failed(call, &format!("answered {} {lacks}", answer.status))
+        })
+    }
+
     fn settled(&self, call: &Call, sent: Result<Answer, String>, tries: u32) -> Result<Answer, Failure> {
         let (status, said) = match sent {
-            Ok(answer) if answer.is_success() => return Ok(answer),
-            Ok(answer) => (Some(answer.status), format!("answered {} {}", answer.status, answer.message())),
+            Ok(answer) if answer.is_success() => match answer.too_long() {
+                None => return Ok(answer),
+                Some(said) => (None, format!("answered {} {said}", answer.status)),
+            },
+            Ok(answer) => {
+                let asked = retry::too_long_a_wait(&answer, self.left());
+                let said = format!("answered {} {}", answer.status, answer.message());
+                (Some(answer.status), format!("{}{asked}", said.trim_end()))
+            }
             Err(error) => (None, error),
         };
         let tried = if tries > 1 { format!(" (tried {tries} times)") } else { String::new() };
@@ -147,19 +191,40 @@ impl Client {
     }
 
     fn may_wait(&self, wait: Duration) -> bool {
+        wait <= self.left()
+    }
+
+    /// Time that may still be waited.
+    fn left(&self) -> Duration {
         let waited = self.waited.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        *waited + wait <= MOST_WAITING
+        MOST_WAITING.saturating_sub(*waited)
+    }
+
+    fn add_waited(&self, wait: Duration) {
+        let mut waited = self.waited.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *waited = waited.saturating_add(wait);
     }
 
     async fn wait(&self, wait: Duration) {
-        *self.waited.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += wait;
+        self.add_waited(wait);
         // Up to a quarter more, from the run's own number.
         let share = u32::try_from(self.seed % 256).unwrap_or(0);
         tokio::time::sleep(wait + wait * share / 1024).await;
     }
 
-    /// One try; an error says what broke.
+    /// One try, within the time for one; an error says what broke.
     async fn once(&self, call: &Call) -> Result<Answer, String> {
+        let begun = Instant::now();
+        let sent = tokio::time::timeout(self.time, self.through_transport(call)).await;
+        let sent = sent.unwrap_or_else(|_| Err(format!("no whole answer in {}", asked::spoken(self.time))));
+        if sent.is_err() {
+            // A server that keeps silent costs as much as one that asks to wait.
+            self.add_waited(begun.elapsed());
+        }
+        sent
+    }
+
+    async fn through_transport(&self, call: &Call) -> Result<Answer, String> {
         match &self.transport {
             Transport::Octocrab(octocrab) => match &call.body {
                 // octocrab sends its token to its own address only.
@@ -172,7 +237,7 @@ impl Client {
             Transport::Rest(client) => through_reqwest(client, &self.base, call).await,
             Transport::Dry(calls) => {
                 calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(call.clone());
-                let body = if call.method == Method::Get { "[]" } else { r#"{"id": 0}"# };
+                let body = if call.method == Method::Get { "[]" } else { "" };
                 Ok(Answer { status: 200, body: body.into(), ..Answer::default() })
             }
         }
@@ -223,116 +288,6 @@ fn checked(token: &SecretString) -> Result<SecretString> {
     Ok(SecretString::from(text.to_owned()))
 }
 
-fn octocrab(base: &str, token: &SecretString) -> Result<Octocrab> {
-    let http = http_client(HeaderMap::new())?;
-    Octocrab::builder()
-        .base_uri(base)
-        .map_err(|_| no_address(base))?
-        .personal_token(token.clone())
-        .add_header(ACCEPT, "application/vnd.github+json".into())
-        .build_with_reqwest(http)
-        .map_err(|error| Error::new(ErrorKind::Internal, "http client", error))
-}
-
-fn rest(kind: ForgeKind, token: &SecretString) -> Result<reqwest::Client> {
-    let (name, value) = match kind {
-        ForgeKind::Gitee => (AUTHORIZATION, format!("token {}", token.expose_secret())),
-        _ => (HeaderName::from_static("private-token"), token.expose_secret().to_owned()),
-    };
-    with_header(name, &value)
-}
-
-/// A client for what octocrab does not send.
-fn bearer(token: &SecretString) -> Result<reqwest::Client> {
-    with_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()))
-}
-
-fn with_header(name: HeaderName, value: &str) -> Result<reqwest::Client> {
-    let mut value =
-        HeaderValue::from_str(value).map_err(|_| Error::new(ErrorKind::Usage, "token", "fits no header"))?;
-    value.set_sensitive(true);
-    http_client(HeaderMap::from_iter([(name, value)]))
-}
-
-/// A client that follows no redirects: a header with a token would travel along.
-pub(super) fn http_client(headers: HeaderMap) -> Result<reqwest::Client> {
-    // Another part of the program may have chosen it before: then there is nothing to do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        .user_agent(concat!("precision-gate/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(TIMEOUT)
-        .redirect(Policy::none())
-        .build()
-        .map_err(|error| {
-            Error::new(ErrorKind::Unavailable, "http client", cause(&error))
-                .with_help("are certificates installed (`ca-certificates`, or SSL_CERT_FILE)?")
-        })
-}
-
-fn no_address(base: &str) -> Error {
-    Error::new(ErrorKind::Usage, base, "is no address").with_help("give one like https://api.github.com with --url")
-}
-
-async fn through_octocrab(octocrab: &Octocrab, call: &Call) -> Result<Answer, String> {
-    let path = call.path.as_str();
-    let json = match &call.body {
-        Body::Json(json) => Some(json),
-        Body::Empty => None,
-        Body::File { .. } | Body::Bytes { .. } => return Err("this forge takes no files".into()),
-    };
-    let sent = match call.method {
-        Method::Get => octocrab._get(path).await,
-        Method::Post => octocrab._post(path, json).await,
-        Method::Patch => octocrab._patch(path, json).await,
-        Method::Put => octocrab._put(path, json).await,
-        Method::Delete => octocrab._delete(path, json).await,
-    };
-    let response = sent.map_err(|error| cause(&error))?;
-    let (status, headers) = (response.status().as_u16(), kept(response.headers()));
-    let body = octocrab.body_to_string(response).await.map_err(|error| cause(&error))?;
-    Ok(Answer { status, headers, body })
-}
-
-async fn through_reqwest(client: &reqwest::Client, base: &str, call: &Call) -> Result<Answer, String> {
-    let url = format!("{base}{}", call.path);
-    let request = match call.method {
-        Method::Get => client.get(url),
-        Method::Post => client.post(url),
-        Method::Patch => client.patch(url),
-        Method::Put => client.put(url),
-        Method::Delete => client.delete(url),
-    };
-    let request = match &call.body {
-        Body::Empty => request,
-        Body::Json(json) => request.json(json),
-        Body::File { name, bytes } => {
-            let part = reqwest::multipart::Part::bytes(bytes.clone()).file_name(name.clone());
-            request.multipart(reqwest::multipart::Form::new().part("file", part))
-        }
-        Body::Bytes { bytes, .. } => request.header(CONTENT_TYPE, "application/octet-stream").body(bytes.clone()),
-    };
-    let response = request.send().await.map_err(|error| cause(&error))?;
-    let (status, headers) = (response.status().as_u16(), kept(response.headers()));
-    let body = response.text().await.map_err(|error| cause(&error))?;
-    Ok(Answer { status, headers, body })
-}
-
-fn kept(headers: &HeaderMap) -> std::collections::BTreeMap<String, String> {
-    let text = |name: &'static str| Some((name.to_owned(), headers.get(name)?.to_str().ok()?.to_owned()));
-    Answer::HEADERS.into_iter().filter_map(text).collect()
-}
-
-/// The innermost reason, which names no address.
-pub(super) fn cause(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
-}
-
 /// A request as `--dry-run` prints it.
 fn shown(base: &str, call: &Call) -> String {
     let body = match &call.body {
@@ -369,5 +324,59 @@ mod tests {
             let refused = Client::new(ForgeKind::Github, "https://forge.example", token.to_owned().into(), 1);
             assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Usage), "{token:?}");
         }
+    }
+
+    /// A server that answers each request with `head`, and then a byte now and then, for ever.
+    fn dripping(head: &'static str) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let base = format!("http://{}", listener.local_addr().expect("an address"));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || drip(stream, head));
+            }
+        });
+        base
+    }
+
+    fn drip(mut stream: std::net::TcpStream, head: &str) {
+        use std::io::{Read, Write};
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request);
+        let _ = stream.write_all(head.as_bytes());
+        while stream.write_all(b"x").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_byte_by_byte_has_its_time() {
+        let heads = [
+            "HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n[",
+            "HTTP/1.1 500 No\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nx-drip: ",
+        ];
+        for (kind, head) in
+            [ForgeKind::Github, ForgeKind::Gitlab].into_iter().flat_map(|kind| heads.map(|head| (kind, head)))
+        {
+            let mut client = Client::new(kind, &dripping(head), "token".to_owned().into(), 0).expect("a client");
+            client.time = Duration::from_millis(200);
+            // No repeats: what may be waited is spent.
+            client.add_waited(MOST_WAITING);
+            let call = Call::page("list the comments", "/comments");
+            let failure = client.ask(&call, |answer| answer.read::<Vec<u8>>("a list")).await.expect_err("no answer");
+            assert!(failure.message.contains("no whole answer in"), "{kind:?} {head}: {failure:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn time_without_an_answer_counts_as_waited() {
+        let mut client =
+            Client::new(ForgeKind::Github, &dripping("HTTP/1.1 200 OK\r\nx-drip: "), "token".to_owned().into(), 0)
+                .expect("a client");
+        client.time = Duration::from_millis(50);
+        client.once(&Call::get("ask", "/user")).await.expect_err("no answer");
+        assert!(client.left() <= MOST_WAITING - Duration::from_millis(50));
+        client.add_waited(Duration::MAX);
+        assert_eq!(client.left(), Duration::ZERO);
     }
 }

@@ -148,14 +148,19 @@ pub(super) fn title(headline: String, notes: &[Note], language: Language) -> Res
 
 /// Commit and job, where they are known.
 pub(super) fn footer(text: &Text<'_>) -> Result<String> {
-    let writer = Writer::new(text.language, Target::Markdown);
+    foot(text.commit, text.run_url, text.language)
+}
+
+/// The same, of a run that may have no result.
+pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<String> {
+    let writer = Writer::new(language, Target::Markdown);
     let mut parts = Vec::new();
-    if !text.commit.is_empty() {
-        let commit = text.commit.get(..12).unwrap_or(text.commit);
+    if !commit.is_empty() {
+        let commit = commit.get(..12).unwrap_or(commit);
         parts.push(writer.phrase("publish_commit", &context! { commit })?);
     }
-    if summary::is_link(text.run_url) {
-        parts.push(format!("[{}]({})", writer.word("publish_run")?, text.run_url));
+    if summary::is_link(run_url) {
+        parts.push(format!("[{}]({})", writer.word("publish_run")?, run_url));
     }
     Ok(if parts.is_empty() { String::new() } else { format!("\n<sub>{}</sub>\n", parts.join(" · ")) })
 }
@@ -186,11 +191,14 @@ pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
 
 /// The comments of this key and author, the oldest first.
 pub fn own(comments: Vec<Comment>, key: &Key, author: &str) -> Vec<Comment> {
-    let marker = marker(key);
-    let fits = |comment: &Comment| comment.author == author && begins_with(&comment.body, &marker);
-    let mut own: Vec<Comment> = comments.into_iter().filter(fits).collect();
+    let mut own: Vec<Comment> = comments.into_iter().filter(|comment| is_own(comment, key, author)).collect();
     own.sort_by_key(|comment| comment.id);
     own
+}
+
+/// Whether a comment is of this key and author.
+pub(super) fn is_own(comment: &Comment, key: &Key, author: &str) -> bool {
+    comment.author == author && begins_with(&comment.body, &marker(key))
 }
 
 /// Whether `marker` is the whole first line of `body`.
@@ -218,12 +226,34 @@ pub enum Step {
     Update(u64),
 }
 
+/// Why a comment is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// The run has a verdict.
+    Judged(Verdict),
+    /// The run ended with an error.
+    Refused,
+    /// The run was cancelled, or cannot tell which comment is its own: one that is there must not stay green, and a first
+    /// one helps nobody.
+    UpdateOnly,
+}
+
+impl Occasion {
+    /// Whether it calls for a first comment.
+    fn creates(self, mode: CommentMode) -> bool {
+        match self {
+            Self::Judged(verdict) => mode != CommentMode::OnFailure || verdict.blocks(),
+            Self::Refused => true,
+            Self::UpdateOnly => false,
+        }
+    }
+}
+
 /// Settles the comments that [`own`] found with what this run wants to say.
-pub fn settle(own: &[Comment], body: &str, mode: CommentMode, verdict: Verdict) -> Settlement {
-    let blocks = verdict.blocks();
+pub fn settle(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Settlement {
     let step = match own.first() {
         _ if mode == CommentMode::Never => Step::Nothing,
-        None if mode == CommentMode::OnFailure && !blocks => Step::Nothing,
+        None if !occasion.creates(mode) => Step::Nothing,
         None => Step::Create,
         Some(first) if says(first, body) => Step::Nothing,
         Some(first) if mode == CommentMode::OnChange && same_state(&first.body, body) => Step::Nothing,
@@ -236,8 +266,12 @@ pub fn settle(own: &[Comment], body: &str, mode: CommentMode, verdict: Verdict) 
 
 /// Whether a comment says just this; forges change line ends and take off the last ones.
 pub fn says(comment: &Comment, body: &str) -> bool {
-    comment.body.lines().map(str::trim_end).eq(body.trim_end().lines().map(str::trim_end))
-        || comment.body.trim_end() == body.trim_end()
+    is_same_text(&comment.body, body)
+}
+
+/// Whether two texts are the same but for line ends.
+pub(super) fn is_same_text(one: &str, other: &str) -> bool {
+    one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
 }
 
 /// Whether two comments show the same verdict and culprit.
@@ -292,8 +326,23 @@ mod tests {
             (vec![], &now, OnFailure, Verdict::Incomplete, Step::Create, vec![]),
             (one(&now), &passed, OnFailure, Verdict::Pass, Step::Update(3), vec![]),
         ] {
-            assert_eq!(settle(&own, body, mode, verdict), Settlement { step, remove }, "{mode:?} {own:?}");
+            let settled = settle(&own, body, mode, Occasion::Judged(verdict));
+            assert_eq!(settled, Settlement { step, remove }, "{mode:?} {own:?}");
         }
+    }
+
+    #[test]
+    fn a_run_without_a_verdict_leaves_no_green_comment() {
+        let (green, unfinished) = (body("default", "pass", "now"), body("default", "unfinished", "cancelled"));
+        let green = vec![comment(3, "bot", &green)];
+        use CommentMode::{Always, Never, OnChange, OnFailure};
+        for mode in [Always, OnChange, OnFailure] {
+            for (occasion, first) in [(Occasion::Refused, Step::Create), (Occasion::UpdateOnly, Step::Nothing)] {
+                assert_eq!(settle(&green, &unfinished, mode, occasion).step, Step::Update(3), "{mode:?} {occasion:?}");
+                assert_eq!(settle(&[], &unfinished, mode, occasion).step, first, "{mode:?} {occasion:?}");
+            }
+        }
+        assert_eq!(settle(&green, &unfinished, Never, Occasion::Refused).step, Step::Nothing);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Gitee and GitCode, REST version 5: a comment and a label. Experimental: written from their documentation, no server
 //! was at hand.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::{Answer, Read, community, github};
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, entries_of_tree, text, text_of_contents, tip_of_branch, tree};
+use super::forge::{Comment, Forge, ForgeKind, Pull, each, text_of_contents, tree};
 use super::status::Report;
 use super::target::{Entry, Folder};
 use crate::verdict::Verdict;
@@ -61,16 +61,20 @@ impl Forge for Community {
         Call::get("ask who the token belongs to", "/user")
     }
 
-    fn read_me(&self, answer: &Value) -> Option<String> {
-        answer["login"].as_str().map(str::to_owned)
+    fn read_me(&self, answer: &Answer) -> Read<String> {
+        answer.read::<github::Login>("a login").map(|user| user.login)
     }
 
     fn pull(&self, number: u64) -> Call {
         Call::get("read the pull request", format!("{}/pulls/{number}", self.root))
     }
 
-    fn read_pull(&self, answer: &Value) -> Option<Pull> {
-        Pull::of_answer(answer)
+    fn read_pull(&self, answer: &Answer) -> Read<Pull> {
+        answer.read::<github::Pull>("a pull request").map(Into::into)
+    }
+
+    fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>> {
+        answer.read::<Vec<github::Pull>>("a list of pull requests").map(each)
     }
 
     fn pulls_of_commit(&self, _commit: &str) -> Option<Call> {
@@ -82,13 +86,19 @@ impl Forge for Community {
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
-        Call::get("list the comments", format!("{}/pulls/{number}/comments?per_page=100&page={page}", self.root))
+        Call::page("list the comments", format!("{}/pulls/{number}/comments?per_page=100&page={page}", self.root))
     }
 
-    fn read_comment(&self, item: &Value) -> Option<Comment> {
-        // GitCode's `id` may be a text of its own; later calls want the number beside it.
-        let id = item["note_id"].as_u64().or_else(|| item["id"].as_u64())?;
-        Some(Comment { id, author: text(&item["user"]["login"]), body: text(&item["body"]) })
+    fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
+        answer.read::<Vec<community::Comment>>("a list of comments").map(each)
+    }
+
+    fn read_comment(&self, answer: &Answer) -> Read<Comment> {
+        answer.read::<community::Comment>("a comment").map(Into::into)
+    }
+
+    fn is_silent_update(&self, answer: &Answer) -> bool {
+        self.kind == ForgeKind::Gitcode && answer.status == 204
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Call {
@@ -116,16 +126,16 @@ impl Forge for Community {
         Call::get("read the target branch", format!("{}/branches/{}", self.root, segment(name)))
     }
 
-    fn read_branch(&self, answer: &Value) -> Option<String> {
-        tip_of_branch(answer)
+    fn read_branch(&self, answer: &Answer) -> Read<String> {
+        answer.read::<github::Branch>("a branch").map(|branch| branch.commit.sha)
     }
 
     fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
         tree(&self.root, folder)
     }
 
-    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)> {
-        entries_of_tree(answer)
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
+        answer.read::<github::Tree>("a folder's entries")?.into_entries()
     }
 
     fn file(&self, path: &str, commit: &str) -> Call {

@@ -1,14 +1,13 @@
 //! What forges have in common: pull requests, comments, and a verdict beside a commit.
 //!
 //! A [`Forge`] is a dialect: it writes requests and reads answers, and sends nothing. One file per family below.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::answer::{Answer, Read, github};
 use super::call::{Call, segment};
 use super::client::Failure;
 use super::status::Report;
@@ -69,7 +68,7 @@ impl ForgeKind {
 }
 
 /// A pull or merge request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pull {
     /// Its number.
     pub number: u64,
@@ -86,7 +85,7 @@ pub struct Pull {
 }
 
 /// A comment on a pull request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comment {
     /// Its number.
     pub id: u64,
@@ -108,7 +107,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn me(&self) -> Call;
 
     /// Who that is, as [`Comment::author`] names it.
-    fn read_me(&self, answer: &Value) -> Option<String>;
+    fn read_me(&self, answer: &Answer) -> Read<String>;
 
     /// Whose comments a token writes that may not ask who it is.
     fn unnamed_author(&self) -> Option<&'static str> {
@@ -119,7 +118,10 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn pull(&self, number: u64) -> Call;
 
     /// Reads one pull request.
-    fn read_pull(&self, answer: &Value) -> Option<Pull>;
+    fn read_pull(&self, answer: &Answer) -> Read<Pull>;
+
+    /// Reads a list of pull requests.
+    fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>>;
 
     /// Asks for the pull requests of a commit; `None` where the forge has no such question.
     fn pulls_of_commit(&self, commit: &str) -> Option<Call>;
@@ -130,8 +132,16 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Asks for a page of the comments, from page 1 on, the oldest first.
     fn comments(&self, number: u64, page: u32) -> Call;
 
-    /// Reads one comment; `None` for what the system wrote.
-    fn read_comment(&self, item: &Value) -> Option<Comment>;
+    /// Reads a page of comments, without those that the system wrote.
+    fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>>;
+
+    /// Reads one comment.
+    fn read_comment(&self, answer: &Answer) -> Read<Comment>;
+
+    /// Whether an answer without a body says for sure that a comment was updated.
+    fn is_silent_update(&self, _answer: &Answer) -> bool {
+        false
+    }
 
     /// Writes a comment.
     fn create_comment(&self, number: u64, body: &str) -> Call;
@@ -145,8 +155,13 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Sets the verdict beside a commit, in one line; `None` where the forge has no such thing.
     fn status(&self, report: &Report) -> Option<Call>;
 
+    /// Whether the answer to [`Forge::status`] shows what was sent.
+    fn check_status(&self, _answer: &Answer, _report: &Report) -> Read<()> {
+        Ok(())
+    }
+
     /// Whether a refusal of [`Forge::status`] says that it is so already.
-    fn is_same_status(&self, _failure: &Failure) -> bool {
+    fn is_same_status(&self, _failure: &Failure, _report: &Report) -> bool {
         false
     }
 
@@ -157,13 +172,13 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn branch(&self, name: &str) -> Call;
 
     /// The newest commit of a branch.
-    fn read_branch(&self, answer: &Value) -> Option<String>;
+    fn read_branch(&self, answer: &Answer) -> Read<String>;
 
     /// Asks for a page of a folder's entries, from page 1 on.
     fn entries(&self, folder: &Folder<'_>, page: u32) -> Call;
 
-    /// The entries in such an answer, and whether another page may follow; `None` where it is none, or is cut.
-    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)>;
+    /// The entries in such an answer, and whether another page may follow.
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)>;
 
     /// Asks for a file at a commit.
     fn file(&self, path: &str, commit: &str) -> Call;
@@ -195,60 +210,20 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     }
 }
 
-impl Pull {
-    /// A pull request as GitHub and the forges that follow it answer; Gitee and GitCode say `opened` too.
-    pub(super) fn of_answer(answer: &Value) -> Option<Self> {
-        Some(Self {
-            number: answer["number"].as_u64()?,
-            head: text(&answer["head"]["sha"]),
-            base: text(&answer["base"]["sha"]),
-            target: text(&answer["base"]["ref"]),
-            open: answer["state"] == "open" || answer["state"] == "opened",
-            from_fork: !same(&answer["head"]["repo"]["id"], &answer["base"]["repo"]["id"]),
-        })
-    }
-}
-
-/// Whether two numbers are there and the same: a fork that was deleted has none.
-pub(super) fn same(one: &Value, other: &Value) -> bool {
-    one.is_number() && one == other
-}
-
-/// The newest commit in an answer about a branch, as GitHub and the forges that follow it spell it: Gitea says `id`.
-pub(super) fn tip_of_branch(answer: &Value) -> Option<String> {
-    let commit = &answer["commit"];
-    commit["sha"].as_str().or_else(|| commit["id"].as_str()).map(str::to_owned)
-}
-
 /// The path that asks for a folder's entries where a folder has a digest of its own: GitHub and the forges that follow it.
 pub(super) fn tree(root: &str, folder: &Folder<'_>) -> Call {
-    Call::get("list a folder of the repository", format!("{root}/git/trees/{}", segment(folder.id)))
-}
-
-/// The entries in such an answer; `None` where the forge cut it.
-pub(super) fn entries_of_tree(answer: &Value) -> Option<(Vec<Entry>, bool)> {
-    if answer["truncated"] == true {
-        return None;
-    }
-    let entry = |item: &Value| {
-        Some(Entry {
-            name: item["path"].as_str()?.to_owned(),
-            id: item["sha"].as_str()?.to_owned(),
-            is_folder: item["type"] == "tree",
-        })
-    };
-    let entries: Option<Vec<Entry>> = answer["tree"].as_array()?.iter().map(entry).collect();
-    Some((entries?, false))
+    Call::page("list a folder of the repository", format!("{root}/git/trees/{}", segment(folder.id)))
 }
 
 /// The file in an answer of the contents API; `None` where it is not one file of UTF-8 text.
 pub(super) fn text_of_contents(answer: &str) -> Option<String> {
-    let answer: Value = serde_json::from_str(answer).ok().filter(|answer: &Value| answer["encoding"] == "base64")?;
-    let encoded: String = answer["content"].as_str()?.split_whitespace().collect();
-    String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
+    let file: github::File = serde_json::from_str(answer).ok()?;
+    let encoded: String = file.content.split_whitespace().collect();
+    let bytes = (file.encoding == "base64").then(|| STANDARD.decode(encoded).ok())??;
+    String::from_utf8(bytes).ok()
 }
 
-/// A text of an answer; empty where it is not there.
-pub(super) fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+/// Everything of a list as the forge's own type.
+pub(super) fn each<T: Into<U>, U>(list: Vec<T>) -> Vec<U> {
+    list.into_iter().map(Into::into).collect()
 }

@@ -7,9 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::answer::github as shown;
+use super::answer::{Answer, Read, same, same_commit};
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, entries_of_tree, text, text_of_contents, tip_of_branch, tree};
+use super::forge::{Comment, Forge, ForgeKind, Pull, each, text_of_contents, tree};
 use super::issue::{Become, Issue, LABEL, Tracker};
 use super::status::{Annotation, Conclusion, Report, State};
 use super::target::{Entry, Folder};
@@ -65,13 +67,26 @@ impl GitHub {
     /// Asks for the check runs of a report's name and commit.
     pub fn checks(&self, report: &Report) -> Call {
         let (commit, name) = (segment(&report.commit), segment(&report.name));
-        Call::get("list the checks", format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root))
+        Call::page("list the checks", format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root))
     }
 
-    /// The check run of just this run, among those that [`GitHub::checks`] gave.
-    pub fn own_check(answer: &Value, report: &Report) -> Option<Value> {
-        let checks = answer["check_runs"].as_array()?;
-        checks.iter().find(|check| check["external_id"] == report.run.as_str()).cloned()
+    /// Reads one check run.
+    pub fn read_check(answer: &Answer) -> Read<shown::Check> {
+        answer.read::<shown::CheckRun>("a check").map(Into::into)
+    }
+
+    /// The check run of just this run, among those that [`GitHub::checks`] asks for.
+    pub fn own_check(answer: &Answer, report: &Report) -> Read<Option<shown::Check>> {
+        let checks: shown::Checks = answer.read("a list of checks")?;
+        Ok(each(checks.check_runs).into_iter().find(|check: &shown::Check| check.run.as_deref() == Some(&report.run)))
+    }
+
+    /// Whether a check shows what `report` says; further annotations change none of it.
+    pub fn is_shown(check: &shown::Check, report: &Report) -> Read<()> {
+        let conclusion = report.conclusion().map(conclusion_word);
+        same_commit(&report.commit, &check.commit)?;
+        same("status", if conclusion.is_some() { "completed" } else { "in_progress" }, &check.status)?;
+        same("conclusion", conclusion.unwrap_or_default(), check.conclusion.as_deref().unwrap_or_default())
     }
 
     /// Stores a file's content.
@@ -101,7 +116,7 @@ impl GitHub {
 
     /// Asks for all files of a commit.
     pub fn pictures(&self, commit: &str) -> Call {
-        Call::get("list the pictures", format!("{}/git/trees/{commit}?recursive=1", self.root))
+        Call::page("list the pictures", format!("{}/git/trees/{commit}?recursive=1", self.root))
     }
 
     /// Makes a branch.
@@ -134,8 +149,8 @@ impl Forge for GitHub {
         Call::get("ask who the token belongs to", "/user")
     }
 
-    fn read_me(&self, answer: &Value) -> Option<String> {
-        answer["login"].as_str().map(str::to_owned)
+    fn read_me(&self, answer: &Answer) -> Read<String> {
+        answer.read::<shown::Login>("a login").map(|user| user.login)
     }
 
     fn unnamed_author(&self) -> Option<&'static str> {
@@ -147,29 +162,37 @@ impl Forge for GitHub {
         Call::get("read the pull request", format!("{}/pulls/{number}", self.root))
     }
 
-    fn read_pull(&self, answer: &Value) -> Option<Pull> {
-        Pull::of_answer(answer)
+    fn read_pull(&self, answer: &Answer) -> Read<Pull> {
+        answer.read::<shown::Pull>("a pull request").map(Into::into)
+    }
+
+    fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>> {
+        answer.read::<Vec<shown::Pull>>("a list of pull requests").map(each)
     }
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
         let path = format!("{}/commits/{}/pulls?per_page=100", self.root, segment(commit));
-        (self.kind == ForgeKind::Github).then(|| Call::get("find the commit's pull requests", path))
+        (self.kind == ForgeKind::Github).then(|| Call::page("find the commit's pull requests", path))
     }
 
     fn pulls_of_branch(&self, owner: &str, branch: &str) -> Option<Call> {
         let head = segment(&format!("{owner}:{branch}"));
         let path = format!("{}/pulls?state=open&head={head}&per_page=100", self.root);
-        (self.kind == ForgeKind::Github).then(|| Call::get("find the branch's pull requests", path))
+        (self.kind == ForgeKind::Github).then(|| Call::page("find the branch's pull requests", path))
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
         let limit = if self.kind == ForgeKind::Gitea { "limit" } else { "per_page" };
         let path = format!("{}/issues/{number}/comments?{limit}=100&page={page}", self.root);
-        Call::get("list the comments", path)
+        Call::page("list the comments", path)
     }
 
-    fn read_comment(&self, item: &Value) -> Option<Comment> {
-        Some(Comment { id: item["id"].as_u64()?, author: text(&item["user"]["login"]), body: text(&item["body"]) })
+    fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
+        answer.read::<Vec<shown::Comment>>("a list of comments").map(each)
+    }
+
+    fn read_comment(&self, answer: &Answer) -> Read<Comment> {
+        answer.read::<shown::Comment>("a comment").map(Into::into)
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Call {
@@ -186,20 +209,20 @@ impl Forge for GitHub {
     }
 
     fn status(&self, report: &Report) -> Option<Call> {
-        let state = match (report.state, report.conclusion()) {
-            (_, None) => "pending",
-            (State::Unfinished, _) => "error",
-            (_, Some(Conclusion::Success | Conclusion::Neutral)) => "success",
-            (_, Some(Conclusion::Failure)) => "failure",
-        };
         let mut body = json!({
-            "state": state, "context": report.name, "description": report.short_title(MOST_DESCRIPTION),
+            "state": state_word(report), "context": report.name, "description": report.short_title(MOST_DESCRIPTION),
         });
         if !report.url.is_empty() {
             body["target_url"] = report.url.as_str().into();
         }
         let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
         Some(Call::json("set the commit's status", Method::Post, path, body))
+    }
+
+    fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
+        let status: shown::Status = answer.read("a status")?;
+        same("state", state_word(report), &status.state)?;
+        same("name", &report.name, &status.context)
     }
 
     fn repository(&self) -> Call {
@@ -210,16 +233,16 @@ impl Forge for GitHub {
         Call::get("read the target branch", format!("{}/branches/{}", self.root, segments(name)))
     }
 
-    fn read_branch(&self, answer: &Value) -> Option<String> {
-        tip_of_branch(answer)
+    fn read_branch(&self, answer: &Answer) -> Read<String> {
+        answer.read::<shown::Branch>("a branch").map(|branch| branch.commit.sha)
     }
 
     fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
         tree(&self.root, folder)
     }
 
-    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)> {
-        entries_of_tree(answer)
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
+        answer.read::<shown::Tree>("a folder's entries")?.into_entries()
     }
 
     fn file(&self, path: &str, commit: &str) -> Call {
@@ -273,21 +296,17 @@ impl Tracker for GitHub {
             "{}/issues?labels={LABEL}&state=all&sort=created&direction=asc&per_page=100&page={page}",
             self.root
         );
-        Call::get("find the suite's issue", path)
+        Call::page("find the suite's issue", path)
     }
 
-    fn read_issue(&self, item: &Value) -> Option<Issue> {
-        // Pull requests are issues here.
-        if !item["pull_request"].is_null() {
-            return None;
-        }
-        Some(Issue {
-            number: item["number"].as_u64()?,
-            author: text(&item["user"]["login"]),
-            body: text(&item["body"]),
-            open: item["state"] == "open",
-            labelled: item["labels"].as_array().is_some_and(|list| list.iter().any(|label| label["name"] == LABEL)),
-        })
+    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
+        let listed: Vec<shown::Issue> = answer.read("a list of issues")?;
+        Ok(listed.into_iter().filter_map(shown::Issue::into_issue).collect())
+    }
+
+    fn read_issue(&self, answer: &Answer) -> Read<Issue> {
+        let issue: shown::Issue = answer.read("an issue")?;
+        issue.into_issue().ok_or_else(|| "without an issue: it is a pull request".to_owned())
     }
 
     fn create_issue(&self, title: &str, body: &str) -> Call {
@@ -315,12 +334,31 @@ impl Tracker for GitHub {
 
     fn remarks(&self, number: u64, page: u32) -> Call {
         let path = format!("{}/issues/{number}/comments?per_page=100&page={page}", self.root);
-        Call::get("read the issue's comments", path)
+        Call::page("read the issue's comments", path)
     }
 
     fn remark(&self, number: u64, body: &str) -> Call {
         let path = format!("{}/issues/{number}/comments", self.root);
         Call::json("comment on the issue", Method::Post, path, json!({ "body": body }))
+    }
+}
+
+/// A check's conclusion, as GitHub spells it.
+fn conclusion_word(conclusion: Conclusion) -> &'static str {
+    match conclusion {
+        Conclusion::Success => "success",
+        Conclusion::Neutral => "neutral",
+        Conclusion::Failure => "failure",
+    }
+}
+
+/// A status's state, as GitHub spells it.
+fn state_word(report: &Report) -> &'static str {
+    match (report.state, report.conclusion()) {
+        (_, None) => "pending",
+        (State::Unfinished, _) => "error",
+        (_, Some(Conclusion::Success | Conclusion::Neutral)) => "success",
+        (_, Some(Conclusion::Failure)) => "failure",
     }
 }
 
@@ -331,12 +369,7 @@ fn check_body(report: &Report) -> Value {
     }
     let Some(conclusion) = report.conclusion() else { return body };
     body["status"] = "completed".into();
-    body["conclusion"] = match conclusion {
-        Conclusion::Success => "success",
-        Conclusion::Neutral => "neutral",
-        Conclusion::Failure => "failure",
-    }
-    .into();
+    body["conclusion"] = conclusion_word(conclusion).into();
     let first = report.annotations.get(..MOST_ANNOTATIONS).unwrap_or(&report.annotations);
     body["output"] = json!({ "title": report.short_title(MOST_TITLE), "summary": report.summary });
     if !first.is_empty() {

@@ -1,14 +1,17 @@
 //! GitLab's dialect, REST version 4.
 //!
 //! A job's own token can read notes and write none: writing takes an access token with the scope `api`.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+#![allow(clippy::indexing_slicing, reason = "keys of a request are added to an object")]
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::gitlab as shown;
+use super::answer::{Answer, Read, same, same_commit};
 use super::call::{Body, Call, Method, segment};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, same, text};
+use super::forge::{Comment, Forge, ForgeKind, Pull, each};
 use super::issue::{Become, Issue, LABEL, Tracker};
+use super::limit;
 use super::status::{Conclusion, Report};
 use super::target::{Entry, Folder};
 
@@ -40,6 +43,7 @@ impl GitLab {
             path: format!("{}/uploads", self.root),
             body: Body::File { name: name.to_owned(), bytes },
             purpose: "upload a picture",
+            most: limit::THING,
         }
     }
 
@@ -61,47 +65,45 @@ impl Forge for GitLab {
         Call::get("ask who the token belongs to", "/user")
     }
 
-    fn read_me(&self, answer: &Value) -> Option<String> {
-        answer["id"].as_u64().map(|id| id.to_string())
+    fn read_me(&self, answer: &Answer) -> Read<String> {
+        answer.read::<shown::User>("a user").map(|user| user.id.to_string())
     }
 
     fn pull(&self, number: u64) -> Call {
         Call::get("read the merge request", format!("{}/merge_requests/{number}", self.root))
     }
 
-    fn read_pull(&self, answer: &Value) -> Option<Pull> {
-        Some(Pull {
-            number: answer["iid"].as_u64()?,
-            head: text(&answer["sha"]),
-            base: text(&answer["diff_refs"]["base_sha"]),
-            target: text(&answer["target_branch"]),
-            open: answer["state"] == "opened",
-            from_fork: !same(&answer["source_project_id"], &answer["target_project_id"]),
-        })
+    fn read_pull(&self, answer: &Answer) -> Read<Pull> {
+        answer.read::<shown::MergeRequest>("a merge request").map(Into::into)
+    }
+
+    fn read_pulls(&self, answer: &Answer) -> Read<Vec<Pull>> {
+        answer.read::<Vec<shown::MergeRequest>>("a list of merge requests").map(each)
     }
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
         let path = format!("{}/repository/commits/{}/merge_requests?per_page=100", self.root, segment(commit));
-        Some(Call::get("find the commit's merge requests", path))
+        Some(Call::page("find the commit's merge requests", path))
     }
 
     fn pulls_of_branch(&self, _owner: &str, branch: &str) -> Option<Call> {
         let branch = segment(branch);
         let path = format!("{}/merge_requests?state=opened&source_branch={branch}&per_page=100", self.root);
-        Some(Call::get("find the branch's merge requests", path))
+        Some(Call::page("find the branch's merge requests", path))
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
         let path = format!("{}?per_page=100&page={page}&sort=asc&activity_filter=only_comments", self.notes(number));
-        Call::get("list the comments", path)
+        Call::page("list the comments", path)
     }
 
-    fn read_comment(&self, item: &Value) -> Option<Comment> {
-        if item["system"] == true {
-            return None;
-        }
-        let author = item["author"]["id"].as_u64()?.to_string();
-        Some(Comment { id: item["id"].as_u64()?, author, body: text(&item["body"]) })
+    fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
+        let notes: Vec<shown::Note> = answer.read("a list of notes")?;
+        Ok(notes.into_iter().filter_map(shown::Note::into_comment).collect())
+    }
+
+    fn read_comment(&self, answer: &Answer) -> Read<Comment> {
+        answer.read::<shown::Note>("a note").map(Into::into)
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Call {
@@ -118,13 +120,8 @@ impl Forge for GitLab {
     }
 
     fn status(&self, report: &Report) -> Option<Call> {
-        let state = match report.conclusion() {
-            None => "running",
-            Some(Conclusion::Success | Conclusion::Neutral) => "success",
-            Some(Conclusion::Failure) => "failed",
-        };
         let mut body = json!({
-            "state": state, "name": report.name, "description": report.short_title(MOST_TEXT),
+            "state": state_word(report), "name": report.name, "description": report.short_title(MOST_TEXT),
         });
         if !report.url.is_empty() && report.url.len() <= MOST_TEXT {
             body["target_url"] = report.url.as_str().into();
@@ -137,8 +134,18 @@ impl Forge for GitLab {
         Some(Call::json("set the commit's status", Method::Post, path, body))
     }
 
-    fn is_same_status(&self, failure: &Failure) -> bool {
-        failure.status == Some(400) && failure.message.contains("Cannot transition status")
+    fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
+        let status: shown::Status = answer.read("a status")?;
+        same("state", state_word(report), &status.status)?;
+        same("name", &report.name, &status.name)?;
+        same_commit(&report.commit, &status.sha)
+    }
+
+    fn is_same_status(&self, failure: &Failure, report: &Report) -> bool {
+        // `Cannot transition status via :run from :running`: a refusal to leave another state is one.
+        let from = format!(" from :{} ", state_word(report));
+        let said = format!("{} ", failure.message);
+        failure.status == Some(400) && said.contains("Cannot transition status") && said.contains(&from)
     }
 
     fn repository(&self) -> Call {
@@ -149,27 +156,20 @@ impl Forge for GitLab {
         Call::get("read the target branch", format!("{}/repository/branches/{}", self.root, segment(name)))
     }
 
-    fn read_branch(&self, answer: &Value) -> Option<String> {
-        answer["commit"]["id"].as_str().map(str::to_owned)
+    fn read_branch(&self, answer: &Answer) -> Read<String> {
+        answer.read::<shown::Branch>("a branch").map(|branch| branch.commit.id)
     }
 
     fn entries(&self, folder: &Folder<'_>, page: u32) -> Call {
         let (commit, path) = (segment(folder.commit), segment(folder.path));
         let query = format!("ref={commit}&path={path}&per_page={MOST_ENTRIES}&page={page}");
-        Call::get("list a folder of the repository", format!("{}/repository/tree?{query}", self.root))
+        Call::page("list a folder of the repository", format!("{}/repository/tree?{query}", self.root))
     }
 
-    fn read_entries(&self, answer: &Value) -> Option<(Vec<Entry>, bool)> {
-        let entry = |item: &Value| {
-            Some(Entry {
-                name: item["name"].as_str()?.to_owned(),
-                id: item["id"].as_str()?.to_owned(),
-                is_folder: item["type"] == "tree",
-            })
-        };
-        let entries: Vec<Entry> = answer.as_array()?.iter().map(entry).collect::<Option<_>>()?;
+    fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
+        let entries: Vec<Entry> = each(answer.read::<Vec<shown::Entry>>("a folder's entries")?);
         let more = entries.len() == MOST_ENTRIES;
-        Some((entries, more))
+        Ok((entries, more))
     }
 
     fn file(&self, path: &str, commit: &str) -> Call {
@@ -208,17 +208,15 @@ impl Tracker for GitLab {
             "{}/issues?labels={LABEL}&state=all&order_by=created_at&sort=asc&per_page=100&page={page}",
             self.root
         );
-        Call::get("find the suite's issue", path)
+        Call::page("find the suite's issue", path)
     }
 
-    fn read_issue(&self, item: &Value) -> Option<Issue> {
-        Some(Issue {
-            number: item["iid"].as_u64()?,
-            author: item["author"]["id"].as_u64()?.to_string(),
-            body: text(&item["description"]),
-            open: item["state"] == "opened",
-            labelled: item["labels"].as_array().is_some_and(|list| list.iter().any(|label| label == LABEL)),
-        })
+    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
+        answer.read::<Vec<shown::Issue>>("a list of issues").map(each)
+    }
+
+    fn read_issue(&self, answer: &Answer) -> Read<Issue> {
+        answer.read::<shown::Issue>("an issue").map(Into::into)
     }
 
     fn create_issue(&self, title: &str, body: &str) -> Call {
@@ -243,11 +241,20 @@ impl Tracker for GitLab {
 
     fn remarks(&self, number: u64, page: u32) -> Call {
         let query = format!("per_page=100&page={page}&sort=asc&activity_filter=only_comments");
-        Call::get("read the issue's comments", format!("{}/issues/{number}/notes?{query}", self.root))
+        Call::page("read the issue's comments", format!("{}/issues/{number}/notes?{query}", self.root))
     }
 
     fn remark(&self, number: u64, body: &str) -> Call {
         let path = format!("{}/issues/{number}/notes", self.root);
         Call::json("comment on the issue", Method::Post, path, json!({ "body": body }))
+    }
+}
+
+/// A status's state, as GitLab spells it.
+fn state_word(report: &Report) -> &'static str {
+    match report.conclusion() {
+        None => "running",
+        Some(Conclusion::Success | Conclusion::Neutral) => "success",
+        Some(Conclusion::Failure) => "failed",
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! The branch holds one commit without parents, so that the repository does not grow: the newest pictures, by run.
 //! Links name the commit, which outlives the branch's next move.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
-use serde_json::Value;
-
+use super::answer::github::{Object, Reference, Repository, Tree};
+use super::answer::gitlab::Upload;
+use super::answer::{Answer, Read};
 use super::client::Failure;
 use super::comment::{Shown, digest, known_picture};
 use super::github::GitHub;
@@ -57,7 +57,7 @@ impl Desk {
                 Some(url) => url,
                 None => {
                     let call = gitlab.upload(&format!("{}.png", png.name), png.bytes);
-                    text(&self.client.send(&call).await?.json()["url"])
+                    self.client.ask(&call, |answer| answer.read::<Upload>("the picture's address")).await?.url
                 }
             };
             shown.push(Shown { name: png.name, digest: png.digest, url });
@@ -66,7 +66,8 @@ impl Desk {
     }
 
     async fn put_on_branch(&self, github: &GitHub, pngs: Vec<Png>) -> Result<Vec<Shown>, Failure> {
-        let repository = self.client.send(&self.forge.repository()).await?.json();
+        let read = |answer: &Answer| answer.read::<Repository>("a repository");
+        let repository = self.client.ask(&self.forge.repository(), read).await?;
         let (head, mut files) = self.on_branch(github).await?;
         let mut paths = Vec::new();
         let mut added = false;
@@ -76,9 +77,9 @@ impl Desk {
                 paths.push((png, path.clone()));
                 continue;
             }
-            let blob = self.client.send(&github.create_blob(&png.bytes)).await?.json();
+            let blob = self.client.ask(&github.create_blob(&png.bytes), object).await?;
             let path = format!("{:0>24}-{}-{end}", self.job.run, self.job.settings.key);
-            files.push((path.clone(), text(&blob["sha"])));
+            files.push((path.clone(), blob.sha));
             paths.push((png, path));
             added = true;
         }
@@ -96,16 +97,17 @@ impl Desk {
 
     /// The branch's commit and files; nothing where there is no branch yet.
     async fn on_branch(&self, github: &GitHub) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
-        let head = match self.client.send(&github.picture_branch(BRANCH)).await {
-            Ok(answer) => Some(text(&answer.json()["object"]["sha"])).filter(|sha| !sha.is_empty()),
+        let head = match self.client.ask(&github.picture_branch(BRANCH), branch).await {
+            Ok(reference) if self.client.is_dry() => Some(reference.object.sha).filter(|sha| !sha.is_empty()),
+            Ok(reference) => Some(reference.object.sha),
             Err(failure) if failure.status == Some(404) => None,
             Err(failure) => return Err(failure),
         };
         let Some(head) = head else { return Ok((None, Vec::new())) };
-        let tree = self.client.send(&github.pictures(&head)).await?.json();
-        let entries = tree["tree"].as_array().into_iter().flatten();
-        let files = entries.filter(|entry| entry["type"] == "blob");
-        Ok((Some(head), files.map(|entry| (text(&entry["path"]), text(&entry["sha"]))).collect()))
+        let read = |answer: &Answer| answer.read::<Tree>("the files of a commit");
+        let tree = self.client.ask(&github.pictures(&head), read).await?;
+        let files = tree.tree.into_iter().filter(|entry| entry.kind == "blob");
+        Ok((Some(head), files.map(|entry| (entry.path, entry.sha)).collect()))
     }
 
     /// Makes the branch hold just these files, the newest of them.
@@ -118,18 +120,30 @@ impl Desk {
         // A name starts with the number of its run, padded: the oldest come first.
         files.sort();
         let newest = files.split_off(files.len().saturating_sub(MOST_KEPT));
-        let tree = text(&self.client.send(&github.create_tree(&newest)).await?.json()["sha"]);
-        let commit = text(&self.client.send(&github.create_commit(&tree)).await?.json()["sha"]);
+        let tree = self.client.ask(&github.create_tree(&newest), object).await?.sha;
+        let commit = self.client.ask(&github.create_commit(&tree), object).await?.sha;
+        let moved = |answer: &Answer| {
+            let shown = branch(answer)?.object.sha;
+            if shown == commit { Ok(()) } else { Err("with another commit than was sent".to_owned()) }
+        };
         if !is_there {
-            match self.client.send(&github.create_branch(BRANCH, &commit)).await {
+            match self.client.ask(&github.create_branch(BRANCH, &commit), moved).await {
                 // Another run made it first.
                 Err(failure) if failure.status == Some(422) => {}
                 created => return created.map(|_| commit),
             }
         }
-        self.client.send(&github.move_branch(BRANCH, &commit)).await?;
+        self.client.ask(&github.move_branch(BRANCH, &commit), moved).await?;
         Ok(commit)
     }
+}
+
+fn object(answer: &Answer) -> Read<Object> {
+    answer.read("an object of git")
+}
+
+fn branch(answer: &Answer) -> Read<Reference> {
+    answer.read("a branch")
 }
 
 fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
@@ -143,15 +157,11 @@ fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
 }
 
 /// Where readers of the comment see it: raw for a public repository of GitHub.com, else through the signed-in page.
-fn address(repository: &Value, commit: &str, path: &str) -> String {
-    let (page, name) = (text(&repository["html_url"]), text(&repository["full_name"]));
-    if repository["private"] == false && page.starts_with("https://github.com/") {
+fn address(repository: &Repository, commit: &str, path: &str) -> String {
+    let (page, name) = (&repository.html_url, &repository.full_name);
+    if !repository.private && page.starts_with("https://github.com/") {
         format!("https://raw.githubusercontent.com/{name}/{commit}/{path}")
     } else {
         format!("{page}/blob/{commit}/{path}?raw=true")
     }
-}
-
-fn text(value: &Value) -> String {
-    super::forge::text(value)
 }

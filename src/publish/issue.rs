@@ -6,8 +6,7 @@
 
 mod flow;
 
-use serde_json::Value;
-
+use super::answer::{Answer, Read};
 use super::call::Call;
 use super::comment::{begins_with, digest};
 use crate::policy::publish::Key;
@@ -40,7 +39,7 @@ impl Standing {
 }
 
 /// An issue of a forge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Issue {
     /// Its number in the project.
     pub number: u64,
@@ -68,8 +67,11 @@ pub trait Tracker {
     /// Asks for a page of the issues with the gate's label, open and closed, the oldest first.
     fn issues(&self, page: u32) -> Call;
 
-    /// Reads one issue; `None` for what is none.
-    fn read_issue(&self, item: &Value) -> Option<Issue>;
+    /// Reads a page of issues, without what is none.
+    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>>;
+
+    /// Reads one issue.
+    fn read_issue(&self, answer: &Answer) -> Read<Issue>;
 
     /// Opens an issue with the gate's label.
     fn create_issue(&self, title: &str, body: &str) -> Call;

@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use super::call::Answer;
+use super::answer::Answer;
+use crate::fetch::asked;
 
 /// Tries after the first one.
 const MOST_REPEATS: u32 = 3;
@@ -54,18 +55,19 @@ fn is_limit(answer: &Answer) -> bool {
     answer.status == 429 || answer.status == 403 && (answer.header("retry-after").is_some() || spent || said())
 }
 
-/// How long the forge asks to wait.
+/// How long the forge asks to wait, at least the first wait.
 fn stated_wait(answer: &Answer) -> Option<Duration> {
-    if let Some(seconds) = answer.header("retry-after").and_then(|text| text.trim().parse().ok()) {
-        return Some(Duration::from_secs(seconds));
-    }
-    if answer.header("x-ratelimit-remaining") != Some("0") {
-        return None;
-    }
-    // Both times are the server's, so that this machine's clock does not matter.
-    let reset: i64 = answer.header("x-ratelimit-reset")?.parse().ok()?;
-    let now = jiff::fmt::rfc2822::parse(answer.header("date")?).ok()?.timestamp().as_second();
-    Some(Duration::from_secs(u64::try_from(reset.saturating_sub(now)).unwrap_or(0) + 1))
+    asked::wait(|name| answer.header(name)).map(|wait| wait.max(FIRST_WAIT))
+}
+
+/// Why an answer that might be asked for again is not: it asks for a longer wait than `left`. Empty where it does not.
+pub fn too_long_a_wait(answer: &Answer, left: Duration) -> String {
+    let is_again = is_limit(answer) || answer.status >= 500;
+    let asked = stated_wait(answer).filter(|wait| is_again && *wait > left);
+    asked.map_or_else(String::new, |wait| {
+        let (wait, most) = (asked::spoken(wait), asked::spoken(MOST_WAITING));
+        format!("; it asks to wait {wait}, and one run waits at most {most} in all")
+    })
 }
 
 #[cfg(test)]
@@ -74,7 +76,7 @@ mod tests {
 
     fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Answer { status, headers, body: body.into() }
+        Answer { status, headers, body: body.into(), longer_than: None }
     }
 
     #[test]
@@ -90,6 +92,9 @@ mod tests {
             (answer(422, &[], "{}"), Next::Settled),
             (answer(429, &[("retry-after", "7")], ""), Next::Limited(seconds(7))),
             (answer(429, &[], ""), Next::Limited(seconds(60))),
+            (answer(429, &[("retry-after", "0")], ""), Next::Limited(FIRST_WAIT)),
+            (answer(429, &[("retry-after", "-1")], ""), Next::Limited(seconds(60))),
+            (answer(429, &[("retry-after", "Sat, 21 Nov 2026 18:00:09 GMT"), date], ""), Next::Limited(seconds(9))),
             (answer(403, &[], secondary), Next::Limited(seconds(60))),
             (
                 answer(403, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1795284030"), date], ""),
@@ -101,7 +106,27 @@ mod tests {
             assert_eq!(after(Some(&given), 1), next, "{given:?}");
         }
         assert_eq!(after(None, 1), Next::Unclear(FIRST_WAIT));
+        assert_eq!(after(None, u32::MAX), Next::Settled);
         assert_eq!(after(None, 3), Next::Unclear(FIRST_WAIT * 4));
         assert_eq!(after(None, 4), Next::Settled);
+    }
+
+    #[test]
+    fn a_wait_that_nobody_waits_for_is_told() {
+        let left = MOST_WAITING;
+        for (headers, said) in [
+            (&[("retry-after", "10000")][..], "; it asks to wait 2 hours, and one run waits at most 5 minutes in all"),
+            (
+                &[("retry-after", "99999999999999999999999")],
+                "; it asks to wait 10 years or more, and one run waits at most 5 minutes in all",
+            ),
+            (&[("retry-after", "300")], ""),
+            (&[("retry-after", "-300")], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(too_long_a_wait(&answer(429, headers, ""), left), said, "{headers:?}");
+            assert_eq!(too_long_a_wait(&answer(503, headers, ""), left), said, "{headers:?}");
+            assert_eq!(too_long_a_wait(&answer(404, headers, ""), left), "", "{headers:?}");
+        }
     }
 }

@@ -1,19 +1,21 @@
 //! One run's publishing, from "running" to the last comment.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use tokio::runtime::{Builder, Runtime};
 
+use super::answer::{Answer, DefaultBranch};
 use super::client::{Client, Failure};
 use super::comment::{self, Note};
 use super::community::Community;
 use super::event::Target;
-use super::forge::{Forge, Pull, text};
+use super::forge::{Forge, Pull};
 use super::status::{Annotation, Report, State};
 use super::target::{Entry, Folder};
+use super::unfinished::Why;
 use super::watch::{End, Watch};
 use super::{Job, dialect};
 use crate::error::{Error, ErrorKind, Result};
@@ -92,7 +94,7 @@ impl Session {
     pub fn begin(&mut self, end: End) {
         self.open = true;
         self.runtime.block_on(self.desk.tell(State::Running, "publish_running"));
-        if let Some(token) = self.token.clone().filter(|_| self.desk.job.settings.check != CheckMode::None) {
+        if let Some(token) = self.token.clone().filter(|_| self.desk.is_visible()) {
             self.watch = Some(Watch::start(self.desk.job.clone(), token, self.desk.check, end));
         }
     }
@@ -120,10 +122,16 @@ impl Session {
         self.runtime.block_on(self.desk.finish(story))
     }
 
-    /// Says that the run ended without a verdict, or that its result is refused.
-    pub fn give_up(&mut self) {
+    /// Says that the run ended without a verdict, or that its result is refused: beside the commit, and in the comment.
+    pub fn give_up(&mut self, why: &Why) {
         self.settle();
-        self.runtime.block_on(self.desk.tell(State::Unfinished, "publish_unfinished"));
+        self.runtime.block_on(self.desk.give_up(why));
+    }
+
+    /// The same within a time: whoever cancels a run does not wait for long.
+    pub(super) fn give_up_within(&mut self, time: Duration, why: &Why) {
+        let Self { runtime, desk, .. } = self;
+        let _ = runtime.block_on(async { tokio::time::timeout(time, desk.give_up(why)).await });
     }
 
     /// The head commit that a result must be of: the pull request's, or the job's where there is none.
@@ -140,20 +148,21 @@ impl Session {
     pub fn pull(&mut self, number: u64) -> Result<Option<Pull>> {
         let Self { runtime, desk, .. } = self;
         let call = desk.forge.pull(number);
-        let answer = runtime.block_on(desk.client.send(&call));
-        let answer = answer.map_err(|failure| failure.into_error(desk.forge.as_ref()))?.json();
-        Ok(desk.forge.read_pull(&answer))
+        let asked = desk.client.ask(&call, |answer| desk.forge.read_pull(answer));
+        runtime.block_on(asked).map(Some).map_err(|failure| failure.into_error(desk.forge.as_ref()))
     }
 
-    /// The repository's default branch; empty where the forge does not say.
+    /// The repository's default branch.
     ///
     /// # Errors
     /// What asking gives.
     pub fn default_branch(&mut self) -> Result<String> {
         let Self { runtime, desk, .. } = self;
-        let answer = runtime.block_on(desk.client.send(&desk.forge.repository()));
-        let answer = answer.map_err(|failure| failure.into_error(desk.forge.as_ref()))?.json();
-        Ok(text(&answer["default_branch"]))
+        let read = |answer: &Answer| answer.read::<DefaultBranch>("a repository's default branch");
+        let call = desk.forge.repository();
+        let asked = desk.client.ask(&call, read);
+        let found = runtime.block_on(asked).map_err(|failure| failure.into_error(desk.forge.as_ref()))?;
+        Ok(found.default_branch)
     }
 
     /// The newest commit of a branch.
@@ -214,12 +223,18 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if self.open {
-            self.give_up();
+            self.give_up(&Why::Broken);
         }
     }
 }
 
 impl Desk {
+    /// Whether anything of a run that has begun can be seen by others.
+    fn is_visible(&self) -> bool {
+        let settings = &self.job.settings;
+        settings.check != CheckMode::None || settings.comment != CommentMode::Never
+    }
+
     /// Tells beside the commit how far the run is, without a report.
     async fn tell(&mut self, state: State, phrase: &str) {
         let title = Writer::new(self.job.settings.language, Format::Plain).word(phrase).unwrap_or_default();
@@ -240,24 +255,13 @@ impl Desk {
         if settings.comment == CommentMode::Never && !settings.issue && self.forge.as_community().is_none() {
             return Ok(());
         }
-        let pulls = match self.pulls().await {
-            Ok(pulls) => pulls,
-            Err(failure) => {
-                self.warn(failure);
-                return Ok(());
-            }
-        };
-        // A pull request that has moved on, or whose answer could not be read, is still one.
-        let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && pulls.is_empty();
+        let Some((pulls, has_any)) = self.addressees().await else { return Ok(()) };
+        // A pull request that has moved on is still one.
+        let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && !has_any;
         if self.job.settings.issue && has_none {
             return self.issue(story).await;
         }
         for pull in pulls {
-            if !pull.head.is_empty() && pull.head != self.job.commit {
-                let (number, head) = (pull.number, pull.head.get(..12).unwrap_or(&pull.head));
-                self.notices.push(format!("#{number} has a newer commit {head}: its comment is left to that run"));
-                continue;
-            }
             if let Err(failure) = self.comment(&pull, story).await? {
                 self.warn(failure);
             }
@@ -293,7 +297,7 @@ impl Desk {
         })
     }
 
-    fn blank(&self) -> Report {
+    pub(super) fn blank(&self) -> Report {
         Report {
             name: self.job.settings.name(),
             commit: self.job.commit.clone(),
@@ -309,7 +313,7 @@ impl Desk {
     }
 
     /// Finds the commit where only the pull request is known.
-    async fn know_commit(&mut self) -> Result<(), Failure> {
+    pub(super) async fn know_commit(&mut self) -> Result<(), Failure> {
         if self.job.commit.is_empty()
             && let Some(pull) = self.pulls().await?.first()
         {
@@ -318,8 +322,17 @@ impl Desk {
         Ok(())
     }
 
-    /// The pull requests that the comment belongs to.
+    /// The pull requests that the comment belongs to. One that the event names counts whatever its head; of a list, those
+    /// whose head is the commit.
     pub(super) async fn pulls(&self) -> Result<Vec<Pull>, Failure> {
+        let mut pulls = self.listed_pulls().await?;
+        if !matches!(self.job.target, Target::Pull(_)) {
+            pulls.retain(|pull| pull.head == self.job.commit);
+        }
+        Ok(pulls)
+    }
+
+    async fn listed_pulls(&self) -> Result<Vec<Pull>, Failure> {
         let commit = self.job.commit.as_str();
         let question = match &self.job.target {
             Target::None => None,
@@ -335,23 +348,49 @@ impl Desk {
                 }]);
             }
             Target::Pull(number) => {
-                let answer = self.client.send(&self.forge.pull(*number)).await?.json();
-                return Ok(self.forge.read_pull(&answer).into_iter().collect());
+                let pull = self.client.ask(&self.forge.pull(*number), |answer| self.forge.read_pull(answer)).await?;
+                return Ok(vec![pull]);
             }
             Target::OfCommit => self.forge.pulls_of_commit(commit),
             Target::OfBranch { owner, branch } => self.forge.pulls_of_branch(owner, branch),
         };
         let Some(question) = question else { return Ok(Vec::new()) };
-        let answer = self.client.send(&question).await?.json();
-        let pulls = answer.as_array().into_iter().flatten().filter_map(|item| self.forge.read_pull(item));
-        Ok(pulls.filter(|pull| pull.open && pull.head == commit).collect())
+        let mut pulls = self.client.ask(&question, |answer| self.forge.read_pulls(answer)).await?;
+        pulls.retain(|pull| pull.open);
+        Ok(pulls)
+    }
+
+    /// The pull requests whose comment this run writes, and whether there is any that it might belong to. `None` where
+    /// that could not be found out, which is a warning then.
+    pub(super) async fn addressees(&mut self) -> Option<(Vec<Pull>, bool)> {
+        let mut pulls = match self.listed_pulls().await {
+            Ok(pulls) => pulls,
+            Err(failure) => {
+                self.warn(failure);
+                return None;
+            }
+        };
+        match &self.job.target {
+            // A commit may be of other pull requests too, further down.
+            Target::OfCommit => pulls.retain(|pull| pull.head == self.job.commit),
+            Target::OfBranch { branch, .. } if pulls.is_empty() && !self.client.is_dry() => {
+                let branch: String = branch.chars().filter(|character| !character.is_control()).take(100).collect();
+                let message = format!("there is no open pull request of the branch {branch}");
+                let error = Error::new(ErrorKind::NotFound, "no comment is written", message);
+                self.warnings.push(error.with_help("it may be closed by now; else name it with --number"));
+            }
+            _ => {}
+        }
+        let has_any = !pulls.is_empty();
+        for moved in pulls.extract_if(.., |pull| pull.head != self.job.commit) {
+            let (number, head) = (moved.number, moved.head.get(..12).unwrap_or(&moved.head));
+            self.notices.push(format!("#{number} has a newer commit {head}: its comment is left to that run"));
+        }
+        Some((pulls, has_any))
     }
 
     async fn tip(&self, branch: &str) -> Result<String, Failure> {
-        let call = self.forge.branch(branch);
-        let answer = self.client.send(&call).await?.json();
-        let commit = self.forge.read_branch(&answer).filter(|commit| !commit.is_empty());
-        commit.ok_or_else(|| self.client.failed(&call, "answered without the branch's commit"))
+        self.client.ask(&self.forge.branch(branch), |answer| self.forge.read_branch(answer)).await
     }
 
     /// Walks from the root, one folder after the other: a link or a submodule on the way is where the walk ends.
@@ -379,9 +418,7 @@ impl Desk {
         let mut all = Vec::new();
         for page in 1..=MOST_PAGES {
             let call = self.forge.entries(folder, page);
-            let answer = self.client.send(&call).await?.json();
-            let cut = || self.client.failed(&call, "answered without the folder's entries, or with a part of them");
-            let (entries, more) = self.forge.read_entries(&answer).ok_or_else(cut)?;
+            let (entries, more) = self.client.ask(&call, |answer| self.forge.read_entries(answer)).await?;
             all.extend(entries);
             if !more {
                 break;
@@ -406,7 +443,7 @@ impl Desk {
     }
 
     /// The verdict as a label, where the forge has nothing better.
-    async fn label(&self, number: u64, verdict: Verdict) -> Result<(), Failure> {
+    pub(super) async fn label(&self, number: u64, verdict: Verdict) -> Result<(), Failure> {
         let Some(community) = self.forge.as_community().filter(|_| self.job.settings.check != CheckMode::None) else {
             return Ok(());
         };

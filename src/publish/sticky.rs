@@ -1,17 +1,15 @@
 //! The flow of the comment: look, settle, write, and look again for a run that wrote at the same time.
 
-use serde_json::{Value, json};
-
+use super::answer::{Answer, Read};
 use super::call::Call;
 use super::client::Failure;
-use super::comment::{self, Settlement, Shown, Step, Text, compose, settle};
+use super::comment::{self, Occasion, Settlement, Shown, Step, Text, compose, settle};
 use super::forge::{Comment, Pull};
+use super::limit;
 use super::session::{Desk, Story};
 use crate::error::Result;
 use crate::policy::publish::{CommentMode, ImageMode};
 
-/// Pages that are read of a list: ten thousand comments.
-const MOST_PAGES: u32 = 100;
 /// Items on a full page.
 const PAGE: usize = 100;
 
@@ -30,15 +28,15 @@ impl Desk {
             Ok(known) => known,
             Err(failure) => return Ok(Err(failure)),
         };
-        let verdict = story.result.verdict;
+        let occasion = Occasion::Judged(story.result.verdict);
         let mut body = compose(&self.text(story, &[]))?;
-        let mut settlement = settle(&own, &body, mode, verdict);
+        let mut settlement = settle(&own, &body, mode, occasion);
         // Pictures are stored only for a comment that will be written.
         if settlement.step != Step::Nothing {
             let known = own.first().map_or("", |comment| comment.body.as_str());
             let pictures = self.pictures(story, known).await?;
             body = compose(&self.text(story, &pictures))?;
-            settlement = settle(&own, &body, mode, verdict);
+            settlement = settle(&own, &body, mode, occasion);
         }
         Ok(self.carry_out((pull.number, &me), &body, settlement).await)
     }
@@ -59,36 +57,62 @@ impl Desk {
         }
     }
 
+    /// Says `body` on a pull request, whatever the comment there says.
+    pub(super) async fn say(&self, pull: &Pull, body: &str, occasion: Occasion) -> Result<(), Failure> {
+        let me = self.me().await?;
+        let own = self.own_comments(pull.number, &me).await?;
+        let settlement = settle(&own, body, self.job.settings.comment, occasion);
+        self.carry_out((pull.number, &me), body, settlement).await
+    }
+
     async fn carry_out(&self, place: (u64, &str), body: &str, settlement: Settlement) -> Result<(), Failure> {
         let (number, _) = place;
         match settlement.step {
             Step::Nothing => {}
             Step::Create => return self.create(place, body).await,
-            Step::Update(id) => match self.client.send(&self.forge.update_comment(number, id, body)).await {
+            Step::Update(id) => match self.update(number, id, body).await {
                 // Somebody removed it in between.
                 Err(failure) if failure.status == Some(404) => return self.create(place, body).await,
-                updated => updated.map(|_| ())?,
+                updated => updated?,
             },
         }
         self.remove(number, &settlement.remove).await
+    }
+
+    /// Replaces a comment's text; the answer has to show it.
+    async fn update(&self, number: u64, id: u64, body: &str) -> Result<(), Failure> {
+        let shows = |answer: &Answer| {
+            if self.forge.is_silent_update(answer) {
+                return Ok(());
+            }
+            let comment = self.said(answer, body)?;
+            if comment.id == id { Ok(()) } else { Err("with another comment than was asked for".to_owned()) }
+        };
+        self.client.ask(&self.forge.update_comment(number, id, body), shows).await
     }
 
     /// Writes a first comment. Of several runs that do so at once, each keeps the oldest and removes the others.
     async fn create(&self, (number, me): (u64, &str), body: &str) -> Result<(), Failure> {
         let look = async || {
             let own = self.own_comments(number, me).await?;
-            Ok(own.iter().find(|comment| comment::says(comment, body)).map(|comment| json!({ "id": comment.id })))
+            Ok(own.into_iter().find(|comment| comment::says(comment, body)))
         };
-        let created = self.client.create(&self.forge.create_comment(number, body), look).await?;
+        let call = self.forge.create_comment(number, body);
+        let created = self.client.create(&call, |answer| self.said(answer, body), look).await?;
         // The answer knows for sure who wrote it: what an assumed name did not find is found now.
-        let author =
-            self.forge.read_comment(&created).map(|comment| comment.author).filter(|author| !author.is_empty());
-        let own = self.own_comments(number, author.as_deref().unwrap_or(me)).await?;
+        let author = Some(created.author.as_str()).filter(|author| !author.is_empty());
+        let own = self.own_comments(number, author.unwrap_or(me)).await?;
         if let Some(first) = own.first().filter(|first| !comment::says(first, body)) {
-            self.client.send(&self.forge.update_comment(number, first.id, body)).await?;
+            self.update(number, first.id, body).await?;
         }
         let others: Vec<u64> = own.iter().skip(1).map(|comment| comment.id).collect();
         self.remove(number, &others).await
+    }
+
+    /// The comment of an answer, where it says `body`.
+    fn said(&self, answer: &Answer, body: &str) -> Read<Comment> {
+        let comment = self.forge.read_comment(answer)?;
+        if comment::says(&comment, body) { Ok(comment) } else { Err("with another text than was sent".to_owned()) }
     }
 
     async fn remove(&self, number: u64, ids: &[u64]) -> Result<(), Failure> {
@@ -102,19 +126,28 @@ impl Desk {
     }
 
     async fn own_comments(&self, number: u64, me: &str) -> Result<Vec<Comment>, Failure> {
-        let items = self.pages(|page| self.forge.comments(number, page)).await?;
-        let all = items.iter().filter_map(|item| self.forge.read_comment(item)).collect();
-        Ok(comment::own(all, &self.job.settings.key, me))
+        let key = &self.job.settings.key;
+        let list = |page| self.forge.comments(number, page);
+        let read = |answer: &Answer| self.forge.read_comments(answer);
+        let all = self.pages(list, read, |comment| comment::is_own(comment, key, me)).await?;
+        Ok(comment::own(all, key, me))
     }
 
-    /// Every item of a list, page by page.
-    pub(super) async fn pages(&self, list: impl Fn(u32) -> Call) -> Result<Vec<Value>, Failure> {
-        let mut all = Vec::new();
-        for page in 1..=MOST_PAGES {
-            let answer = self.client.send(&list(page)).await?;
-            let items = answer.json().as_array().cloned().unwrap_or_default();
+    /// The items of a list that are `wanted`, page by page. A page that cannot be read, and a list without end, are
+    /// failures: what is not seen would be written a second time.
+    pub(super) async fn pages<T>(
+        &self,
+        list: impl Fn(u32) -> Call,
+        read: impl Fn(&Answer) -> Read<Vec<T>>,
+        wanted: impl Fn(&T) -> bool,
+    ) -> Result<Vec<T>, Failure> {
+        let (mut all, mut length) = (Vec::new(), 0);
+        for page in 1..=limit::PAGES {
+            let call = list(page);
+            let answer = self.client.send(&call).await?;
+            let items = self.client.read(&call, &answer, &read)?;
             let full = items.len() == PAGE;
-            all.extend(items);
+            all.extend(items.into_iter().filter(&wanted));
             let more = match (answer.header("link"), answer.header("x-next-page")) {
                 (Some(link), _) => link.contains("rel=\"next\""),
                 (None, Some(_)) => true,
@@ -122,10 +155,14 @@ impl Desk {
                 (None, None) => self.forge.as_community().is_some() && full,
             };
             if !more {
+                return Ok(all);
+            }
+            length += answer.body.len();
+            if length > limit::LIST {
                 break;
             }
         }
-        Ok(all)
+        Err(self.client.failed(&list(limit::PAGES), "answered with a longer list than is read"))
     }
 
     /// Whose comments are this token's.
@@ -133,8 +170,8 @@ impl Desk {
         if let Some(author) = &self.job.settings.author {
             return Ok(author.clone());
         }
-        match self.client.send(&self.forge.me()).await {
-            Ok(answer) => Ok(self.forge.read_me(&answer.json()).unwrap_or_default()),
+        match self.client.ask(&self.forge.me(), |answer| self.forge.read_me(answer)).await {
+            Ok(me) => Ok(me),
             // The token of a workflow or an app may not ask; the check it wrote tells.
             Err(failure) if failure.status == Some(403) => {
                 let app = self.app.get().map(String::as_str).or(self.forge.unnamed_author());

@@ -1,7 +1,7 @@
-//! A job that is cancelled: the check is completed before the process ends.
+//! A job that is cancelled: the check is completed, and the comment says so, before the process ends.
 //!
 //! Runners ask a process to end (SIGINT, then SIGTERM) some seconds before they kill it. A check that stays in progress
-//! for ever would be the worst of answers.
+//! for ever, and a green comment of an earlier commit, would be the worst of answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::{Job, Session};
+use super::{Job, Session, Why};
 
 /// Ends the process with a code.
 pub type End = fn(i32);
@@ -21,6 +21,8 @@ const TERMINATED: i32 = 143;
 
 /// Time to post a verdict that is there already; GitHub's runner waits 7.5 seconds between its signals.
 const GRACE: Duration = Duration::from_secs(5);
+/// Time to say that there is none, check and comment together, before the second of those signals.
+const LAST_WORDS: Duration = Duration::from_secs(7);
 
 /// Waits for a signal while a run is judged.
 #[derive(Debug)]
@@ -40,16 +42,19 @@ impl Watch {
                 std::thread::sleep(GRACE);
             } else {
                 session.adopt(check);
-                session.give_up();
+                session.give_up_within(LAST_WORDS, &Why::Cancelled);
             }
             end(code);
         });
         Self { settled }
     }
 
-    /// Says that the run has its end: from now on a signal leaves the check to it.
+    /// Says that the run has its end: from now on a signal leaves check and comment to it. Where a signal came before, this
+    /// waits for the end of the process: two threads must not say two things.
     pub(super) fn settle(&self) {
-        self.settled.store(true, Ordering::SeqCst);
+        if self.settled.swap(true, Ordering::SeqCst) {
+            std::thread::sleep(LAST_WORDS + GRACE);
+        }
     }
 }
 

@@ -4,8 +4,9 @@
 //! The address is a secret, since who knows it can write: it comes from the environment and stands in no output. Robots
 //! answer 200 and say in the body that they refuse; that is a failure here. A message that may have been lost is sent again,
 //! so that it can come twice.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+#![allow(clippy::indexing_slicing, reason = "keys of a message are added to an object")]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base64::Engine;
@@ -18,10 +19,13 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value as Json;
 use sha2::Sha256;
 
-use super::call::{Answer, segment};
-use super::client::{cause, http_client};
+use super::answer::Answer;
+use super::call::segment;
+use super::limit;
 use super::retry::{self, MOST_WAITING, Next};
+use super::transport::{cause, http_client, kept};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{asked, limited};
 use crate::policy::publish::{Key, WebhookShape};
 use crate::report::GateResult;
 use crate::report::escape::{self, Target};
@@ -160,24 +164,28 @@ impl Hook {
             tries += 1;
             let sent = self.once(&client, &address, &message).await;
             match retry::after(sent.as_ref().ok(), tries) {
-                Next::Limited(wait) | Next::Unclear(wait) if waited + wait <= MOST_WAITING => {
+                Next::Limited(wait) | Next::Unclear(wait) if wait <= MOST_WAITING.saturating_sub(waited) => {
                     waited += wait;
                     let share = u32::try_from(self.seed % 256).unwrap_or(0);
                     tokio::time::sleep(wait + wait * share / 1024).await;
                 }
-                _ => return self.settled(sent),
+                _ => return self.settled(sent, MOST_WAITING.saturating_sub(waited)),
             }
         }
     }
 
     /// One try, with the robot's own word in place of an empty 200.
     async fn once(&self, client: &reqwest::Client, address: &SecretString, message: &Json) -> Result<Answer, String> {
-        let sent = client.post(address.expose_secret()).json(message).send().await;
-        let response = sent.map_err(|error| cause(&error))?;
-        let status = response.status().as_u16();
-        let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
-        let headers = retry_after.map(|value| ("retry-after".to_owned(), value.to_owned())).into_iter().collect();
-        let body = response.text().await.map_err(|error| cause(&error))?;
+        let sent = async {
+            let response = client.post(address.expose_secret()).json(message).send().await?;
+            let (status, headers) = (response.status().as_u16(), kept(response.headers()));
+            let read = limited::read(response.bytes_stream(), limit::WORD).await?;
+            Ok::<_, reqwest::Error>((status, headers, read))
+        };
+        let in_time = tokio::time::timeout(limit::TIME, sent).await;
+        let in_time = in_time.map_err(|_| format!("no whole answer in {}", asked::spoken(limit::TIME)))?;
+        let (status, headers, read) = in_time.map_err(|error| cause(&error))?;
+        let body = String::from_utf8_lossy(&read.bytes).into_owned();
         let status = match refusal(self.shape, &body) {
             Some(code) if status < 300 => {
                 if LIMITS.contains(&code) {
@@ -188,19 +196,24 @@ impl Hook {
             }
             _ => status,
         };
-        Ok(Answer { status, headers, body })
+        Ok(Answer { status, headers, body, longer_than: (!read.whole).then_some(limit::WORD) })
     }
 
-    fn settled(&self, sent: Result<Answer, String>) -> Result<()> {
+    /// What a message comes to, given the time that may still be waited.
+    fn settled(&self, sent: Result<Answer, String>, left: Duration) -> Result<()> {
         let (kind, said) = match sent {
-            Ok(answer) if answer.is_success() => return Ok(()),
+            Ok(answer) if answer.is_success() => match unsaid(self.shape, &answer) {
+                None => return Ok(()),
+                Some(lacks) => (ErrorKind::Unavailable, format!("answered {} {lacks}", answer.status)),
+            },
             Ok(answer) => {
                 let kind = if answer.status < 500 && answer.status != 429 {
                     ErrorKind::Denied
                 } else {
                     ErrorKind::Unavailable
                 };
-                (kind, format!("answered {} {}", answer.status, said(&answer)))
+                let asked = retry::too_long_a_wait(&answer, left);
+                (kind, format!("{}{asked}", format!("answered {} {}", answer.status, said(&answer)).trim_end()))
             }
             Err(error) => (ErrorKind::Unavailable, error),
         };
@@ -244,23 +257,40 @@ impl Hook {
     }
 }
 
-/// The code by which a robot refuses in an answer that looks like success.
-fn refusal(shape: WebhookShape, body: &str) -> Option<i64> {
-    let answer: Json = serde_json::from_str(body).unwrap_or_default();
-    let keys: &[&str] = match shape {
+/// The fields in which a robot says whether it took a message; the others tell by the status alone.
+fn fields(shape: WebhookShape) -> &'static [&'static str] {
+    match shape {
         WebhookShape::Feishu => &["code", "StatusCode"],
         WebhookShape::Dingtalk | WebhookShape::Wecom => &["errcode"],
         WebhookShape::Slack | WebhookShape::Json => &[],
-    };
-    let code = keys.iter().find_map(|key| answer[*key].as_i64())?;
-    (code != 0).then_some(code)
+    }
+}
+
+/// What a robot says, 0 where it took the message; `None` where it does not say.
+fn word(shape: WebhookShape, body: &str) -> Option<i64> {
+    let answer: BTreeMap<String, Json> = serde_json::from_str(body).ok()?;
+    fields(shape).iter().find_map(|key| answer.get(*key)?.as_i64())
+}
+
+/// The code by which a robot refuses in an answer that looks like success.
+fn refusal(shape: WebhookShape, body: &str) -> Option<i64> {
+    word(shape, body).filter(|code| *code != 0)
+}
+
+/// What a robot's success lacks to be one.
+fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
+    let fields = fields(shape);
+    let is_unsaid = !fields.is_empty() && word(shape, &answer.body).is_none();
+    answer
+        .too_long()
+        .or_else(|| is_unsaid.then(|| format!("without `{}`: nobody said that it was taken", fields.join("` or `"))))
 }
 
 /// What the answer says, in one short line.
 fn said(answer: &Answer) -> String {
-    let body = answer.json();
+    let body: BTreeMap<String, Json> = serde_json::from_str(&answer.body).unwrap_or_default();
     let words = ["errmsg", "msg", "StatusMessage", "message", "error"];
-    let word = words.iter().find_map(|key| body[*key].as_str()).unwrap_or(&answer.body);
+    let word = words.iter().find_map(|key| body.get(*key)?.as_str()).unwrap_or(&answer.body);
     escape::cleaned(word).chars().take(200).collect()
 }
 
@@ -305,6 +335,22 @@ mod tests {
         ] {
             assert_eq!(refusal(shape, body), code, "{body}");
         }
+    }
+
+    #[test]
+    fn a_robot_that_does_not_say_that_it_took_a_message_did_not() {
+        use WebhookShape::{Dingtalk, Feishu, Json, Slack, Wecom};
+        let taken = |shape, body: &str| {
+            unsaid(shape, &Answer { status: 200, body: body.into(), ..Answer::default() }).is_none()
+        };
+        for shape in [Feishu, Dingtalk, Wecom] {
+            assert!(taken(shape, r#"{"code":0,"errcode":0}"#));
+            for body in ["", "null", "<html>", "{}", "[0]", r#"{"code":"0","errcode":"0"}"#, r#"{"code":0,"errcode":0"#]
+            {
+                assert!(!taken(shape, body), "{shape:?} {body}");
+            }
+        }
+        assert!(taken(Slack, "ok") && taken(Json, ""));
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod github;
 pub(crate) mod gitlab;
 mod listing;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 
 use axum::Router;
@@ -81,7 +82,14 @@ pub(crate) enum Wrong {
     Afterwards(Reply),
     /// Done, and the connection breaks in the middle of the answer.
     Cut,
+    /// Done, and the answer goes on without end; the first bytes are these, with this status.
+    Endless(u16, &'static [u8]),
+    /// Nothing done, and every request of the kind waits until the fake ends.
+    Silent,
 }
+
+/// Bytes of a piece of an endless answer.
+pub(crate) const PIECE: usize = 64 << 10;
 
 /// A fault: the next so many requests of a kind go wrong.
 #[derive(Clone, Debug)]
@@ -106,6 +114,8 @@ struct Shared<B> {
     record: Mutex<Vec<(Asked, u16)>>,
     violations: Mutex<Vec<String>>,
     faults: Mutex<Vec<Fault>>,
+    /// Bytes of endless answers that were taken by somebody.
+    endless: Arc<AtomicUsize>,
     /// Requests of this method wait for each other.
     together: Mutex<Option<(&'static str, Arc<Barrier>)>>,
 }
@@ -120,6 +130,7 @@ impl<B: Brain> Fake<B> {
             record: Mutex::default(),
             violations: Mutex::default(),
             faults: Mutex::default(),
+            endless: Arc::default(),
             together: Mutex::default(),
         });
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -145,6 +156,11 @@ impl<B: Brain> Fake<B> {
     /// Orders a fault.
     pub(crate) fn fail(&self, method: &'static str, contains: &'static str, times: usize, wrong: Wrong) {
         self.shared.faults.lock().expect("no panic").push(Fault { method, contains, times, wrong });
+    }
+
+    /// Bytes that were sent of endless answers.
+    pub(crate) fn endless(&self) -> usize {
+        self.shared.endless.load(Ordering::SeqCst)
     }
 
     /// The next two requests of this method wait for each other.
@@ -196,13 +212,16 @@ async fn handle<B: Brain>(State(shared): State<Arc<Shared<B>>>, request: Request
             *shared.together.lock().expect("no panic") = None;
         }
     }
-    let (reply, cut) = shared.reply(&asked);
+    let (reply, rest) = shared.reply(&asked);
     shared.record.lock().expect("no panic").push((asked, reply.status));
-    response(reply, cut)
+    if matches!(rest, Rest::Silence) {
+        std::future::pending::<()>().await;
+    }
+    response(reply, rest)
 }
 
 impl<B: Brain> Shared<B> {
-    fn reply(&self, asked: &Asked) -> (Reply, bool) {
+    fn reply(&self, asked: &Asked) -> (Reply, Rest) {
         let broken = self
             .contract
             .as_ref()
@@ -211,13 +230,19 @@ impl<B: Brain> Shared<B> {
             self.violation(wrong);
         }
         match self.next_fault(asked) {
-            Some(Wrong::Instead(reply)) => (reply, false),
+            Some(Wrong::Instead(reply)) => (reply, Rest::Whole),
             Some(Wrong::Afterwards(reply)) => {
                 self.answer(asked);
-                (reply, false)
+                (reply, Rest::Whole)
             }
-            Some(Wrong::Cut) => (self.answer(asked), true),
-            None => (self.answer(asked), false),
+            Some(Wrong::Cut) => (self.answer(asked), Rest::Cut),
+            Some(Wrong::Endless(status, start)) => {
+                self.answer(asked);
+                let reply = Reply { status, body: start.to_vec(), ..Reply::default() };
+                (reply, Rest::Endless(Arc::clone(&self.endless)))
+            }
+            Some(Wrong::Silent) => (Reply::empty(200), Rest::Silence),
+            None => (self.answer(asked), Rest::Whole),
         }
     }
 
@@ -246,7 +271,15 @@ impl<B: Brain> Shared<B> {
     }
 }
 
-fn response(reply: Reply, cut: bool) -> Response {
+/// What becomes of the rest of an answer.
+enum Rest {
+    Whole,
+    Cut,
+    Endless(Arc<AtomicUsize>),
+    Silence,
+}
+
+fn response(reply: Reply, rest: Rest) -> Response {
     let mut response = Response::builder()
         .status(StatusCode::from_u16(reply.status).expect("a status"))
         .header("content-type", "application/json; charset=utf-8")
@@ -254,12 +287,21 @@ fn response(reply: Reply, cut: bool) -> Response {
     for (name, value) in reply.headers {
         response = response.header(name, value);
     }
-    let body = if cut {
-        let half = Bytes::from(reply.body.get(..reply.body.len() / 2).unwrap_or_default().to_vec());
-        let parts = [Ok(half), Err(std::io::Error::other("cut"))];
-        Body::from_stream(futures_util::stream::iter(parts))
-    } else {
-        Body::from(reply.body)
+    let body = match rest {
+        Rest::Cut => {
+            let half = Bytes::from(reply.body.get(..reply.body.len() / 2).unwrap_or_default().to_vec());
+            let parts = [Ok(half), Err(std::io::Error::other("cut"))];
+            Body::from_stream(futures_util::stream::iter(parts))
+        }
+        Rest::Endless(sent) => {
+            let start = std::iter::once(Bytes::from(reply.body));
+            let more = std::iter::repeat_with(move || {
+                sent.fetch_add(PIECE, Ordering::SeqCst);
+                Bytes::from_static(&[b' '; PIECE])
+            });
+            Body::from_stream(futures_util::stream::iter(start.chain(more).map(Ok::<_, std::io::Error>)))
+        }
+        Rest::Whole | Rest::Silence => Body::from(reply.body),
     };
     response.body(body).expect("a response")
 }

@@ -74,14 +74,12 @@ fn a_run_without_a_verdict_ends_the_check() {
     gate.write("precision-gate.yml", "no-such-key: 1\n");
     assert_eq!(gate.run(Pair::Fail, &[]).code, 2);
     assert_eq!(fake.state().checks[0]["conclusion"], "failure");
-    assert_eq!(
-        fake.state().checks[0]["output"]["title"],
-        "did not finish: there is no verdict; the job's log says why"
-    );
+    let title = fake.state().checks[0]["output"]["title"].as_str().unwrap().to_owned();
+    assert!(title.starts_with("did not finish: precision-gate.yml"), "{title}");
     let missing = gate.command(&["run", "--baseline", "no", "--candidate", "no"]);
     assert_eq!(missing.code, 2);
     assert_eq!(fake.state().checks[1]["conclusion"], "failure");
-    assert!(fake.state().said().is_empty());
+    assert_eq!(fake.state().said().len(), 1, "tests/forge/states.rs holds what it says");
     fake.requests();
 }
 

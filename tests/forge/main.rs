@@ -5,6 +5,7 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
+mod answers;
 mod contract;
 mod elsewhere;
 mod fake;
@@ -16,6 +17,7 @@ mod nights;
 mod recheck;
 mod releases;
 mod secrets;
+mod states;
 mod training;
 mod trust;
 mod webhooks;

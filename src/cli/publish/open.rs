@@ -1,13 +1,18 @@
 //! One run's publishing: opened before judging, closed after it, whatever came of it.
 
+use std::path::Path;
+
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::policy::publish::{CheckMode, PublishPolicy, WarnAs, WebhookOn, WebhookShape};
 use precision_gate::publish::comment::{self, Text};
-use precision_gate::publish::event::{ReadOnly, has_workflow_commands, variable};
+use precision_gate::publish::event::{Environment, Place, ReadOnly, has_workflow_commands, variable};
 use precision_gate::publish::forge::ForgeKind;
+use precision_gate::publish::trust::Origin;
 use precision_gate::publish::webhook::{self, Hook};
-use precision_gate::publish::{Job, Session, Settings, Story, command, issue, token};
+use precision_gate::publish::{Job, Session, Settings, Story, Why, command, issue, token};
+use precision_gate::read::json::Json;
+use precision_gate::redact::Redactor;
 use precision_gate::report::annotations;
 use precision_gate::report::escape::{Target, cleaned};
 use precision_gate::report::messages::Language;
@@ -15,7 +20,7 @@ use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::writer::Writer;
 
 use super::{PublishFlags, Surroundings, nonce};
-use crate::cli::show;
+use crate::cli::{judge, show};
 
 /// Publishing that was asked for, or its absence.
 #[derive(Debug)]
@@ -100,10 +105,12 @@ impl<'a> Publishing<'a> {
         }
     }
 
-    /// Says that there is no verdict.
-    pub(crate) fn give_up(&mut self) {
+    /// Says that there is no verdict, because of `error`.
+    pub(crate) fn give_up(&mut self, error: &Error) {
         if let Some(session) = &mut self.session {
-            session.give_up();
+            let redactor = redactor(&self.surroundings.environment);
+            let help = error.help().map(|help| redactor.text(help)).unwrap_or_default();
+            session.give_up(&Why::Refused { reason: redactor.text(&error.to_string()), help });
         }
     }
 
@@ -232,7 +239,21 @@ pub(crate) fn settings(
         webhook_on: flags.webhook_on.or(policy.webhook_on).unwrap_or_default(),
         author: flags.author.clone(),
         language,
+        guessed: false,
     }
+}
+
+/// What a policy that is refused says of publishing; a stranger's own says nothing.
+pub(crate) fn of_damaged(config: Option<&Path>, place: &Place) -> Option<PublishPolicy> {
+    let text = judge::text_of(&judge::policy_path(config)).ok()?.filter(|_| place.origin == Origin::Own)?;
+    PublishPolicy::of_damaged(&text)
+}
+
+/// Cuts the values of this job's secret variables out of texts.
+fn redactor(environment: &Environment) -> Redactor {
+    let named: Vec<(&str, Json)> =
+        environment.iter().map(|(name, value)| (name.as_str(), Json::Text(value.as_str().into()))).collect();
+    Redactor::new(named.iter().map(|(name, value)| (*name, value)))
 }
 
 fn no_address() -> Error {

@@ -11,13 +11,13 @@ use precision_gate::gate::recheck::{self, Against, Rechecked};
 use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::publish::Story;
 use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
 use precision_gate::publish::trust::Origin;
+use precision_gate::publish::{Settings, Story};
 use precision_gate::report::{GateResult, Judged, Source};
 
-use super::open::settings;
+use super::open::{of_damaged, settings};
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
 use super::{PublishFlags, Publishing, Surroundings, Trusted, trusted};
 use crate::cli::{CommonArgs, fetching, judge};
@@ -118,9 +118,14 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let input = args.input()?;
     let trusted = trust(args, input, &surroundings);
     // A policy that cannot be read is told beside the commit too.
-    let of_policy = trusted.as_ref().map(|trusted| trusted.policy.publish.clone()).unwrap_or_default();
+    let of_policy = match &trusted {
+        Ok(trusted) => Some(trusted.policy.publish.clone()),
+        Err(_) => of_damaged(common.config.as_deref(), &surroundings.place),
+    };
     let also = (common.documents.lang, common.warn_exit_code);
-    let settings = settings(&args.publishing, &of_policy, &surroundings, also);
+    let guessed = of_policy.is_none() && args.publishing.key.is_none();
+    let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
+    let settings = Settings { guessed, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
     // Judging takes its time, and an older verdict gives way for it.
     if matches!(input, Input::Artifacts(_)) {
@@ -129,7 +134,7 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     match trusted.and_then(|trusted| post(args, input, trusted, &surroundings, &mut publishing)) {
         Ok(code) => publishing.close(code),
         Err(error) => {
-            publishing.give_up();
+            publishing.give_up(&error);
             publishing.close(exit::PASS)?;
             Err(error)
         }

@@ -1,12 +1,12 @@
 //! The flow of the issue: look, settle, write, and look again for a run that wrote at the same time.
 
 use minijinja::context;
-use serde_json::{Value, json};
 
 use super::{Become, Change, Issue, Stamp, Standing, Step, Tracker, marker, own, settle};
 use crate::error::{Error, ErrorKind, Result};
+use crate::publish::answer::{Answer, Read};
 use crate::publish::client::Failure;
-use crate::publish::comment::{self, below, footer};
+use crate::publish::comment::{self, begins_with, below, footer, is_same_text};
 use crate::publish::session::{Desk, Story};
 use crate::report::escape::Target;
 use crate::report::writer::Writer;
@@ -65,10 +65,10 @@ impl Desk {
             Step::Nothing => return Ok(()),
             Step::Open => return self.open(tracker, me, words).await,
             Step::Update(number, change) => {
-                let known = own.first().is_some_and(|issue| is_same(&issue.body, &words.body));
+                let known = own.first().is_some_and(|issue| is_same_text(&issue.body, &words.body));
                 if change.is_some() || !known {
                     let state = change.and_then(Change::becomes);
-                    self.client.send(&tracker.update_issue(number, &words.body, state)).await?;
+                    self.rewrite(tracker, number, &words.body, state).await?;
                 }
                 // After the state: what the issue shows decides whether there is a change to tell of.
                 if let Some(remark) = &words.remark {
@@ -83,46 +83,68 @@ impl Desk {
     async fn open(&self, tracker: &dyn Tracker, me: &str, words: &Words) -> Result<(), Failure> {
         let look = async || {
             let own = self.own_issues(tracker, me).await?;
-            Ok(own.iter().find(|issue| is_same(&issue.body, &words.body)).map(|issue| json!({ "issue": issue.number })))
+            Ok(own.into_iter().find(|issue| is_same_text(&issue.body, &words.body)))
         };
-        let created = self.client.create(&tracker.create_issue(&words.title, &words.body), look).await?;
-        let issue = tracker.read_issue(&created);
+        let call = tracker.create_issue(&words.title, &words.body);
+        let issue = self.client.create(&call, |answer| shown(tracker, answer, &words.body), look).await?;
         // Without its label the next run would not find it.
-        if let Some(label) =
-            issue.as_ref().filter(|issue| !issue.labelled).and_then(|it| tracker.label_issue(it.number))
-        {
+        if let Some(label) = tracker.label_issue(issue.number).filter(|_| !issue.labelled && !self.client.is_dry()) {
             self.client.send(&label).await?;
         }
         // The answer knows for sure who opened it.
-        let author = issue.map(|issue| issue.author).filter(|author| !author.is_empty());
-        let own = self.own_issues(tracker, author.as_deref().unwrap_or(me)).await?;
+        let author = Some(issue.author.as_str()).filter(|author| !author.is_empty());
+        let own = self.own_issues(tracker, author.unwrap_or(me)).await?;
         self.close(tracker, own.get(1..).unwrap_or_default(), words).await
     }
 
     /// Closes issues too many.
     async fn close(&self, tracker: &dyn Tracker, others: &[Issue], words: &Words) -> Result<(), Failure> {
         for other in others.iter().filter(|issue| issue.open) {
-            self.client.send(&tracker.update_issue(other.number, &words.body, Some(Become::Closed))).await?;
+            self.rewrite(tracker, other.number, &words.body, Some(Become::Closed)).await?;
         }
         Ok(())
     }
 
+    /// Replaces an issue's text and state; the answer has to show them.
+    async fn rewrite(
+        &self,
+        tracker: &dyn Tracker,
+        number: u64,
+        body: &str,
+        state: Option<Become>,
+    ) -> Result<(), Failure> {
+        let shows = |answer: &Answer| {
+            let issue = shown(tracker, answer, body)?;
+            let is_so = state.is_none_or(|state| issue.open == (state == Become::Open));
+            if issue.number == number && is_so {
+                Ok(())
+            } else {
+                Err("with another issue or state than was sent".to_owned())
+            }
+        };
+        self.client.ask(&tracker.update_issue(number, body, state), shows).await
+    }
+
     async fn tell_of(&self, tracker: &dyn Tracker, number: u64, remark: &str) -> Result<(), Failure> {
         let look = async || {
-            let items = self.pages(|page| tracker.remarks(number, page)).await?;
-            let said = items
-                .into_iter()
-                .rev()
-                .find(|item| self.forge.read_comment(item).is_some_and(|comment| comment::says(&comment, remark)));
-            Ok::<Option<Value>, Failure>(said)
+            let read = |answer: &Answer| self.forge.read_comments(answer);
+            let said =
+                self.pages(|page| tracker.remarks(number, page), read, |said| comment::says(said, remark)).await?;
+            Ok(said.into_iter().next_back())
         };
-        self.client.create(&tracker.remark(number, remark), look).await.map(|_| ())
+        let read = |answer: &Answer| {
+            let said = self.forge.read_comment(answer)?;
+            if comment::says(&said, remark) { Ok(said) } else { Err("with another text than was sent".to_owned()) }
+        };
+        self.client.create(&tracker.remark(number, remark), read, look).await.map(|_| ())
     }
 
     async fn own_issues(&self, tracker: &dyn Tracker, me: &str) -> Result<Vec<Issue>, Failure> {
-        let items = self.pages(|page| tracker.issues(page)).await?;
-        let issues = items.iter().filter_map(|item| tracker.read_issue(item)).collect();
-        Ok(own(issues, &self.job.settings.key, me))
+        let key = &self.job.settings.key;
+        let marker = marker(key);
+        let read = |answer: &Answer| tracker.read_issues(answer);
+        let wanted = |issue: &Issue| issue.author == me && begins_with(&issue.body, &marker);
+        Ok(own(self.pages(|page| tracker.issues(page), read, wanted).await?, key, me))
     }
 
     fn words(&self, story: &Story<'_>, now: &Stamp, change: Option<Change>) -> Result<Words> {
@@ -150,7 +172,8 @@ impl Desk {
     }
 }
 
-/// Whether two texts are the same; forges change line ends and take off the last ones.
-fn is_same(one: &str, other: &str) -> bool {
-    one.trim_end().lines().map(str::trim_end).eq(other.trim_end().lines().map(str::trim_end))
+/// The issue of an answer, where it says `body`.
+fn shown(tracker: &dyn Tracker, answer: &Answer, body: &str) -> Read<Issue> {
+    let issue = tracker.read_issue(answer)?;
+    if is_same_text(&issue.body, body) { Ok(issue) } else { Err("with another text than was sent".to_owned()) }
 }

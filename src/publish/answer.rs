@@ -1,0 +1,165 @@
+//! What a forge answers, and what of it counts.
+//!
+//! An answer that says success counts only where it is what the forge's contract promises: JSON with the fields that are
+//! needed, of their types, ids that are numbers above zero, lists that are lists. Anything else (an empty body, `null`, an
+//! HTML page of a proxy) is no answer, and what was asked for is not certain. The shapes are those of
+//! `tests/contracts/*.openapi.json`; further fields are left alone.
+
+pub mod community;
+pub mod github;
+pub mod gitlab;
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::limit;
+use crate::fetch::limited;
+
+/// What was read of an answer, or what it lacks: `without a comment: missing field`.
+pub type Read<T> = Result<T, String>;
+
+/// What a forge answers.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers that waiting and paging need, by lower-case name.
+    pub headers: BTreeMap<String, String>,
+    /// The body; of one that is longer than its limit, the start.
+    pub body: String,
+    /// The limit in bytes that the body is longer than.
+    pub longer_than: Option<usize>,
+}
+
+impl Answer {
+    /// Headers that are kept.
+    pub const HEADERS: [&'static str; 6] =
+        ["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset", "date", "link", "x-next-page"];
+
+    /// A header, if it is there and not empty.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Whether the forge says that it did what was asked.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The body as JSON of the shape `T`; an error says that `what` is missing, and why.
+    pub fn read<T: DeserializeOwned>(&self, what: &str) -> Read<T> {
+        let why = match self.body.trim_start().chars().next() {
+            None => "the body is empty".to_owned(),
+            Some('<') => "the body is a page of HTML".to_owned(),
+            Some(_) => match serde_json::from_str(&self.body) {
+                Ok(value) => return Ok(value),
+                Err(error) => error.to_string(),
+            },
+        };
+        Err(format!("without {what}: {why}"))
+    }
+
+    /// What the forge says about a refusal, in one short line.
+    pub fn message(&self) -> String {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Refusal {
+            message: Value,
+            error: Value,
+            error_message: Value,
+        }
+        if self.body.len() > limit::WORD {
+            return String::new();
+        }
+        let refusal: Refusal = serde_json::from_str(&self.body).unwrap_or_default();
+        let said = [refusal.message, refusal.error, refusal.error_message].into_iter().find(|value| !value.is_null());
+        let said =
+            said.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        said.chars().filter(|character| !character.is_control()).take(200).collect()
+    }
+
+    /// That the answer is longer than its limit, where it is.
+    pub fn too_long(&self) -> Option<String> {
+        self.longer_than.map(|most| format!("with more than {}, which is not read", limited::spoken(most)))
+    }
+}
+
+/// A repository, as every forge names its default branch.
+#[derive(Debug, Default, Deserialize)]
+pub struct DefaultBranch {
+    /// The branch.
+    #[serde(deserialize_with = "filled")]
+    pub default_branch: String,
+}
+
+/// Compares what was sent with what the answer shows.
+pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
+    if sent == shown { Ok(()) } else { Err(format!("with another {what} than was sent")) }
+}
+
+/// Whether `shown` is the commit that was sent, which may be the start of it.
+pub(super) fn same_commit(sent: &str, shown: &str) -> Read<()> {
+    let is_same = !sent.is_empty() && shown.to_ascii_lowercase().starts_with(&sent.to_ascii_lowercase());
+    if is_same { Ok(()) } else { Err("with another commit than was sent".to_owned()) }
+}
+
+/// A text that is not empty.
+fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    if text.is_empty() { Err(serde::de::Error::custom("an empty text")) } else { Ok(text) }
+}
+
+/// A field that may be null, and may not be missing.
+fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(body: &str) -> Answer {
+        Answer { status: 200, body: body.into(), ..Answer::default() }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_said_in_words() {
+        for (body, said) in [
+            ("", "without a list of comments: the body is empty"),
+            (" \n", "without a list of comments: the body is empty"),
+            ("<html>", "without a list of comments: the body is a page of HTML"),
+            ("null", "without a list of comments: invalid type: null, expected a sequence"),
+            ("{}", "without a list of comments: invalid type: map, expected a sequence"),
+            ("[{\"id\":1", "without a list of comments: EOF while parsing"),
+            ("[{\"body\":\"x\",\"user\":null}]", "without a list of comments: missing field `id`"),
+            ("[{\"id\":0,\"user\":null}]", "without a list of comments: invalid value: integer `0`"),
+            ("[{\"id\":\"1\",\"user\":null}]", "without a list of comments: invalid type: string \"1\""),
+            ("[{\"id\":1,\"body\":\"x\"}]", "without a list of comments: missing field `user`"),
+        ] {
+            let error = answer(body).read::<Vec<github::Comment>>("a list of comments").err().unwrap_or_default();
+            assert!(error.starts_with(said), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_commit_may_be_given_by_its_start_and_never_by_nothing() {
+        let whole = "1111111111111111111111111111111111111111";
+        for (sent, shown, same) in
+            [(whole, whole, true), ("1111111", whole, true), ("", whole, false), (whole, "", false)]
+        {
+            assert_eq!(same_commit(sent, shown).is_ok(), same, "{sent} {shown}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_one_short_line() {
+        assert_eq!(answer("{\"message\":\"a\\nb\"}").message(), "ab");
+        assert_eq!(answer("{\"message\":{\"base\":[\"x\"]}}").message(), "{\"base\":[\"x\"]}");
+        for body in ["", "null", "[]", "<html>", "{\"message\""] {
+            assert_eq!(answer(body).message(), "");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Answers of GitLab.
+
+use std::num::NonZeroU64;
+
+use serde::Deserialize;
+
+use super::filled;
+use crate::publish::{forge, issue, target};
+
+/// A person or a bot.
+#[derive(Debug, Deserialize)]
+pub struct User {
+    /// The number.
+    pub id: NonZeroU64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Author {
+    /// What the system itself writes may name nobody.
+    id: u64,
+}
+
+/// A note.
+#[derive(Debug, Deserialize)]
+pub struct Note {
+    id: NonZeroU64,
+    body: String,
+    author: Author,
+    system: bool,
+}
+
+impl Note {
+    /// The comment; `None` for what the system wrote.
+    pub fn into_comment(self) -> Option<forge::Comment> {
+        (!self.system).then(|| self.into())
+    }
+}
+
+impl From<Note> for forge::Comment {
+    fn from(note: Note) -> Self {
+        Self { id: note.id.get(), author: note.author.id.to_string(), body: note.body }
+    }
+}
+
+/// A merge request.
+#[derive(Debug, Deserialize)]
+pub struct MergeRequest {
+    iid: NonZeroU64,
+    state: String,
+    #[serde(deserialize_with = "filled")]
+    sha: String,
+    /// Lists leave it out.
+    #[serde(default)]
+    diff_refs: Option<DiffRefs>,
+    #[serde(default)]
+    source_project_id: Option<u64>,
+    #[serde(default)]
+    target_project_id: Option<u64>,
+    #[serde(default)]
+    target_branch: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct DiffRefs {
+    #[serde(default)]
+    base_sha: Option<String>,
+}
+
+impl From<MergeRequest> for forge::Pull {
+    fn from(request: MergeRequest) -> Self {
+        Self {
+            number: request.iid.get(),
+            head: request.sha,
+            base: request.diff_refs.and_then(|refs| refs.base_sha).unwrap_or_default(),
+            open: request.state == "opened",
+            target: request.target_branch,
+            from_fork: request.source_project_id.is_none() || request.source_project_id != request.target_project_id,
+        }
+    }
+}
+
+/// A branch.
+#[derive(Debug, Deserialize)]
+pub struct Branch {
+    /// Its newest commit.
+    pub commit: Commit,
+}
+
+/// A commit.
+#[derive(Debug, Deserialize)]
+pub struct Commit {
+    /// Its name.
+    #[serde(deserialize_with = "filled")]
+    pub id: String,
+}
+
+/// An entry of a folder.
+#[derive(Debug, Deserialize)]
+pub struct Entry {
+    name: String,
+    #[serde(deserialize_with = "filled")]
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl From<Entry> for target::Entry {
+    fn from(entry: Entry) -> Self {
+        Self { is_folder: entry.kind == "tree", name: entry.name, id: entry.id }
+    }
+}
+
+/// A commit's status.
+#[derive(Debug, Deserialize)]
+pub struct Status {
+    /// `running`, `success`, `failed`.
+    pub status: String,
+    /// The name.
+    pub name: String,
+    /// The commit.
+    pub sha: String,
+}
+
+/// An issue.
+#[derive(Debug, Deserialize)]
+pub struct Issue {
+    iid: NonZeroU64,
+    author: Author,
+    description: Option<String>,
+    state: String,
+    labels: Vec<String>,
+}
+
+impl From<Issue> for issue::Issue {
+    fn from(found: Issue) -> Self {
+        Self {
+            number: found.iid.get(),
+            author: found.author.id.to_string(),
+            body: found.description.unwrap_or_default(),
+            open: found.state == "opened",
+            labelled: found.labels.iter().any(|label| label == issue::LABEL),
+        }
+    }
+}
+
+/// An uploaded picture.
+#[derive(Debug, Default, Deserialize)]
+pub struct Upload {
+    /// Where it lies.
+    #[serde(deserialize_with = "filled")]
+    pub url: String,
+}
+
+/// A link of a release.
+#[derive(Debug, Default, Deserialize)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// Where it leads.
+    pub url: String,
+}

@@ -1,0 +1,98 @@
+//! A run without a verdict: cancelled, refused, or broken off. Check and comment say so; what was green before must not
+//! stand as if it were of this run.
+//!
+//! The check comes first: whoever cancels a run kills it some seconds later. The comment of a pull request that has a newer
+//! commit by then is left alone, as it belongs to that commit's run.
+
+use minijinja::context;
+
+use super::comment::{Occasion, digest, foot, marker};
+use super::session::Desk;
+use super::status::{Report, State};
+use crate::error::Result;
+use crate::policy::publish::CommentMode;
+use crate::report::escape::Target;
+use crate::report::writer::Writer;
+use crate::verdict::Verdict;
+
+/// Why a run has no verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Somebody asked the process to end.
+    Cancelled,
+    /// It ended with an error: a policy that cannot be read, artifacts that are not there, a result that does not count.
+    Refused {
+        /// The error, without secrets.
+        reason: String,
+        /// The way out; empty where none is known.
+        help: String,
+    },
+    /// It ended in a way that nobody foresaw.
+    Broken,
+}
+
+/// What is said about it.
+struct Words {
+    title: String,
+    text: String,
+}
+
+impl Desk {
+    /// Says that there is no verdict, and why.
+    pub(super) async fn give_up(&mut self, why: &Why) {
+        if let Err(failure) = self.know_commit().await {
+            self.warn(failure);
+        }
+        let words = self.words_for(why).unwrap_or_else(|_| Words { title: String::new(), text: String::new() });
+        let (title, summary) = (words.title, words.text.clone());
+        let report = Report { title, summary, state: State::Unfinished, ..self.blank() };
+        self.report(&report).await;
+        if self.job.settings.comment == CommentMode::Never && self.forge.as_community().is_none() {
+            return;
+        }
+        let Some((pulls, _)) = self.addressees().await else { return };
+        let body = format!("{}\n{}\n\n{}", marker(&self.job.settings.key), stamp(why), words.text);
+        let guessed = self.job.settings.guessed;
+        let occasion = if *why == Why::Cancelled || guessed { Occasion::UpdateOnly } else { Occasion::Refused };
+        for pull in pulls {
+            if self.job.settings.comment != CommentMode::Never
+                && let Err(failure) = self.say(&pull, &body, occasion).await
+            {
+                self.warn(failure);
+            }
+            // The nearest label that blocks: there is no verdict to show.
+            if let Err(failure) = self.label(pull.number, Verdict::Incomplete).await {
+                self.warn(failure);
+            }
+        }
+    }
+
+    fn words_for(&self, why: &Why) -> Result<Words> {
+        let language = self.job.settings.language;
+        let (plain, markdown) = (Writer::new(language, Target::Plain), Writer::new(language, Target::Markdown));
+        let (reason, help) = match why {
+            Why::Refused { reason, help } => (reason.as_str(), help.as_str()),
+            Why::Cancelled | Why::Broken => ("", ""),
+        };
+        let (title, said) = match why {
+            Why::Cancelled => ("publish_cancelled", "publish_unfinished_cancelled"),
+            Why::Refused { .. } => ("publish_refused", "publish_unfinished_refused"),
+            Why::Broken => ("publish_unfinished", "publish_unfinished_broken"),
+        };
+        let given = context! { reason, help };
+        let heading = markdown.word("publish_unfinished_heading")?;
+        let text = format!("## {heading}\n\n{}\n", markdown.phrase(said, &given)?);
+        let foot = foot(&self.job.commit, &self.job.run_url, language)?;
+        Ok(Words { title: plain.phrase(title, &given)?, text: format!("{text}{foot}") })
+    }
+}
+
+/// The comment's second line, by which the next run knows what it shows: no verdict, and a digest of the reason.
+fn stamp(why: &Why) -> String {
+    let reason = match why {
+        Why::Cancelled => "cancelled",
+        Why::Refused { reason, .. } => reason,
+        Why::Broken => "broken",
+    };
+    format!("<!-- verdict=unfinished culprit={} -->", digest(reason.as_bytes()))
+}
