@@ -108,7 +108,8 @@ fn a_forge_that_says_nothing_but_200_is_not_believed() {
             let ended = gate.run(Pair::Pass, &[more, &["--strict-publish"]].concat());
             assert_eq!(ended.code, 3, "{name} {body}: {ended:?}");
             let ended = gate.run(Pair::Pass, more);
-            assert_eq!(ended.code, 0, "{name} {body}: {ended:?}");
+            // Whose change `--number` names, only the forge could tell.
+            assert_eq!(ended.code, if name == "gitee" { 3 } else { 0 }, "{name} {body}: {ended:?}");
             assert!(!warnings(&ended).is_empty(), "{name} {body}: {ended:?}");
         }
         let requests = [github.requests(), gitlab.requests(), community.requests()].concat();
@@ -225,7 +226,9 @@ fn measured(gate: &Gate, more: &[&str]) -> (i32, u64) {
     let mut most = 0;
     loop {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        // Until it runs the program, a child counts the memory of its parent.
+        let is_program = status.starts_with("Name:\tprecision-gate\n");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).filter(|_| is_program);
         let held = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
         most = most.max(held.unwrap_or(0) >> 10);
         if let Some(ended) = child.try_wait().expect("a child") {
@@ -330,12 +333,11 @@ fn a_wait_of_years_is_not_waited_for_and_told() {
 #[test]
 fn strict_publishing_fails_whenever_something_did_not_certainly_arrive() {
     type Change = fn(&Fake<GitHub>, &mut Gate);
-    let rows: [(&str, Change, &[&str], usize); 13] = [
+    let rows: [(&str, Change, &[&str], usize); 12] = [
         ("no token", |_, gate| gate.unset("INPUT_TOKEN"), &[], 1),
         ("no token that fits a header", |_, gate| gate.set(&[("INPUT_TOKEN", "a\nb")]), &[], 1),
         ("a token that is not valid", |_, gate| gate.set(&[("INPUT_TOKEN", "other")]), &[], 2),
         ("an unknown repository", |_, gate| gate.set(&[("GITHUB_REPOSITORY", "org/other")]), &[], 3),
-        ("no such pull request", |_, _| {}, &["--number", "99"], 1),
         (
             "an event without a commit",
             |_, gate| {
@@ -388,6 +390,9 @@ fn strict_publishing_fails_whenever_something_did_not_certainly_arrive() {
             assert_eq!(warnings(&ended).len(), count, "{name}: {ended:?}");
         }
     }
+    // Whose change it is cannot be known of a pull request that is not there: the target's policy cannot be read.
+    let (_fake, gate) = on_github();
+    assert_eq!(gate.run(Pair::Pass, &["--number", "99"]).code, 3);
 }
 
 #[test]

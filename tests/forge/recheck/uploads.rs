@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::{fixture, second_half};
-use crate::fake::github::{GitHub, HEAD};
+use crate::fake::github::{GitHub, HEAD, TIP};
 use crate::gate::{Ended, Gate};
 
 const FAILING: &str = "dumps/gpt_bf16_stats_attention_scale";
@@ -64,11 +64,12 @@ fn the_baseline_and_the_limits_are_the_policys() {
     let gate = second_half(&fake);
     with_upload(&gate, "dumps/md5_identical");
     let baseline = fixture("dumps/md5_identical")[0].display().to_string();
-    gate.write("precision-gate.yml", &format!("baseline: {{ location: {baseline} }}\nrequired: [loss]\n"));
+    let policy = |text: String| fake.state().files.insert((TIP.into(), "precision-gate.yml".into()), text);
+    policy(format!("baseline: {{ location: {baseline} }}\nrequired: [loss]\n"));
     let ended = gate.command(&["publish", "--judge", "incoming"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(fake.state().checks.last().unwrap()["conclusion"], "failure", "a required check is missing");
-    gate.write("precision-gate.yml", &format!("baseline: {{ location: {baseline} }}\n"));
+    policy(format!("baseline: {{ location: {baseline} }}\n"));
     assert_eq!(gate.command(&["publish", "--judge", "incoming"]).code, 0);
     assert_eq!(fake.state().checks.last().unwrap()["conclusion"], "success");
 }
@@ -91,7 +92,7 @@ fn nothing_uploaded_is_incomplete_and_says_so() {
     }
 }
 
-/// A job whose upload is refused: exit code 2, a failed check, no comment.
+/// A job whose upload is refused: exit code 2, a failed check, and no comment with a verdict.
 fn refused(change: impl FnOnce(&Gate), more: &[&str], said: &str) {
     let fake = GitHub::start("");
     let gate = second_half(&fake);
@@ -102,7 +103,8 @@ fn refused(change: impl FnOnce(&Gate), more: &[&str], said: &str) {
     assert!(ended.stderr.contains(said), "{said}: {ended:?}");
     let state = fake.state();
     assert_eq!(state.checks.last().unwrap()["conclusion"], "failure", "{said}");
-    assert!(state.said().is_empty(), "{said}");
+    let said_so = state.said().iter().all(|(_, body)| body.contains("verdict=unfinished"));
+    assert!(said_so, "{said}: {:?}", state.said());
 }
 
 #[test]
