@@ -1,8 +1,8 @@
 //! A result that another job left behind, judged again from what it says.
 //!
 //! Whoever wrote the file may have written anything. So it is read with limits ([`read`]), refused where it contradicts
-//! itself ([`whole`] and one file per kind of unit) or was not judged by the target's policy ([`fits`]), and its verdicts
-//! are added up anew from its rules, units and findings under that policy ([`recount`]). The verdict it claims is not
+//! itself (`whole` and one file per kind of unit) or was not judged by the target's policy (`fits`), and its verdicts
+//! are added up anew from its rules, units and findings under that policy (`recount`). The verdict it claims is not
 //! used. What cannot be known is whether its numbers were measured: for that the artifacts have to be judged again.
 
 mod caps;
