@@ -104,19 +104,20 @@ fn runs_that_write_to_one_bucket_at_the_same_moment_lose_nothing() {
     let [gpu, npu] = sides(&fixture("loss/identical"));
     put(&endpoint, &gpu, "gpu");
     let location = format!("s3://golden/history/?endpoint={endpoint}");
-    let write = |job: usize| {
+    let write = |place: usize, job: usize| {
         let mut command = program(folder.path());
         command.arg("run").arg("--baseline").arg(&gpu).arg("--candidate").arg(&npu).args([
             "--quiet",
             "--history",
             &location,
         ]);
-        command.args(["--out", &format!("out-{job}"), "--sha", &format!("{job}").repeat(40), "--today", "2026-11-21"]);
+        command.args(["--out", &format!("out-{place}"), "--sha", &format!("{job}").repeat(40), "--today", "2026-11-21"]);
         command.args(["--at", "2026-11-21T02:00:00Z"]);
         command
     };
     // Two of them say the same.
-    let started: Vec<_> = [1, 2, 3, 4, 5, 5].map(|job| write(job).spawn().expect("started")).into();
+    let jobs = [1, 2, 3, 4, 5, 5].into_iter().enumerate();
+    let started: Vec<_> = jobs.map(|(place, job)| write(place, job).spawn().expect("started")).collect();
     for job in started {
         let ended = job.wait_with_output().expect("ended");
         assert!(ended.status.success() && ended.stderr.is_empty(), "{}", String::from_utf8_lossy(&ended.stderr));
