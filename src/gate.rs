@@ -187,6 +187,7 @@ pub fn run_by(
         verdict => verdict,
     };
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    result.identify();
     result.culprit = dump::first_culprit(&result.checks);
     diagnose(&mut result, &sizes);
     let required_unread = is_unread(&result, &request.policy, &sides);

@@ -44,7 +44,7 @@ use crate::diagnose::Diagnosis;
 use crate::diagnose::next_dump::NextDump;
 use crate::history::Summary;
 use crate::history::record::Facts;
-use crate::judge::finding::{Finding, WaivedFinding};
+use crate::judge::finding::{Finding, WaivedFinding, identify};
 use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::table::Table;
 use crate::verdict::{Profile, Side, Verdict};
@@ -117,6 +117,14 @@ pub struct GateResult {
     /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations_digest: Option<String>,
+}
+
+impl GateResult {
+    /// Names every finding, those that count first.
+    pub fn identify(&mut self) {
+        let waived = self.waived.iter_mut().map(|waived| &mut waived.finding);
+        identify(self.findings.iter_mut().chain(waived));
+    }
 }
 
 /// The program that wrote a result.

@@ -60,17 +60,12 @@ pub(super) struct Suspect<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// The unit's culprit, unless a waiver covers it or it is no operation of both dumps.
+    /// The unit's culprit, unless it is no operation of both dumps.
     pub(super) fn suspect(&self) -> Option<Suspect<'a>> {
         let culprit = self.unit.culprit.as_ref()?;
-        let told = |finding: &&Finding| finding.code == culprit.code && finding.place == culprit.tensor;
-        self.findings.iter().find(told)?;
-        let operations = self.input.comparison.operations.iter().enumerate();
-        let mut paired = operations.filter_map(|(order, comparison)| {
-            let (baseline, candidate) = operations_of(self.input, comparison)?;
-            (candidate.name == culprit.op).then_some((order, comparison, baseline, candidate))
-        });
-        let (order, comparison, baseline, candidate) = paired.next()?;
+        let order = usize::try_from(culprit.order).ok()?;
+        let comparison = self.input.comparison.operations.get(order)?;
+        let (baseline, candidate) = operations_of(self.input, comparison)?;
         let value = values_of(comparison, baseline, candidate).find(|both| both.candidate.row == culprit.tensor)?;
         let name = OpName::parse(&candidate.name);
         Some(Suspect { culprit, order, name, baseline, candidate, comparison, value })

@@ -173,7 +173,7 @@ fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], policy: &Policy, ou
 /// Says of every unit that only inherits where its error came from, and remembers what later steps have to know.
 fn inherit(judged: &mut [JudgedUnit], earlier: &mut HashMap<Option<u64>, Earlier>) {
     let place = |culprit: &Culprit| Place { step: culprit.step, rank: culprit.rank, op: culprit.op.clone() };
-    let first = judged.iter().filter_map(|unit| unit.unit.culprit.as_ref()).map(place).next();
+    let first = first_of(judged.iter().map(|unit| &unit.unit)).map(place);
     for unit in judged {
         let before = earlier.entry(unit.unit.rank).or_default();
         if unit.unit.culprit.is_none() && unit.differs {
@@ -213,10 +213,6 @@ pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
 }
 
 fn first_of<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
-    let culprits = units.filter_map(|unit| {
-        let culprit = unit.culprit.as_ref()?;
-        let order = unit.profile.iter().position(|point| point.op == culprit.op).unwrap_or(usize::MAX);
-        Some(((culprit.step, order, culprit.rank), culprit))
-    });
-    culprits.min_by_key(|(key, _)| *key).map(|(_, culprit)| culprit)
+    let culprits = units.filter_map(|unit| unit.culprit.as_ref());
+    culprits.min_by_key(|culprit| (culprit.step, culprit.order, culprit.rank))
 }

@@ -120,6 +120,7 @@ pub fn remember(result: &mut GateResult, summary: Summary, policy: &Policy) {
     result.findings.extend(told.findings);
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     result.waived.extend(told.waived);
+    result.identify();
     result.history = Some(summary);
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::number::Number;
 use super::rule::Rule;
@@ -15,6 +16,10 @@ use crate::verdict::{CheckId, Severity, Verdict};
 /// message catalogue of the report's language.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
+    /// Names the finding in its result: 32 hexadecimal digits that stay the same while the finding does, whatever its
+    /// numbers. Empty until [`identify`] sets it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
     /// The check that says it.
     pub check: CheckId,
     /// How much it weighs, after policy and waivers.
@@ -89,6 +94,7 @@ impl Finding {
     /// A finding of `rule` at `place`, with the rule's own weight.
     pub fn new(rule: &Rule, place: impl Into<String>) -> Self {
         Self {
+            id: String::new(),
             check: rule.check,
             severity: rule.severity,
             code: rule.code.to_owned(),
@@ -118,6 +124,35 @@ impl Finding {
     pub fn of_check(mut self, check: CheckId) -> Self {
         self.check = check;
         self
+    }
+}
+
+impl Finding {
+    /// The name of the `nth` finding of this check, code, unit and place, from 1.
+    pub fn nth_id(&self, nth: usize) -> String {
+        let unit = match self.facts.get("unit") {
+            Some(Fact::Text(unit)) => unit.as_str(),
+            _ => "",
+        };
+        finding_id(self.check, &self.code, unit, &self.place, nth)
+    }
+}
+
+/// The name of the `nth` finding of `code` that a check has at a place of a unit, from 1; the unit is empty where the finding
+/// is about none.
+pub fn finding_id(check: CheckId, code: &str, unit: &str, place: &str, nth: usize) -> String {
+    let about = [check.as_str(), code, unit, place].join("\0");
+    let digest = format!("{:x}", Sha256::digest(format!("{about}\0{nth}")));
+    digest.get(..32).unwrap_or(&digest).to_owned()
+}
+
+/// Names every finding; the second of two about the same is told from the first by its number.
+pub fn identify<'a>(findings: impl IntoIterator<Item = &'a mut Finding>) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for finding in findings {
+        let nth = seen.entry(finding.nth_id(1)).or_default();
+        *nth += 1;
+        finding.id = finding.nth_id(*nth);
     }
 }
 

@@ -18,19 +18,58 @@ pub struct Settled {
     pub waived: Vec<WaivedFinding>,
 }
 
+/// What the policy makes of one finding.
+#[derive(Clone, Copy, Debug)]
+pub struct Weighed<'a> {
+    /// How much it weighs.
+    pub severity: Severity,
+    /// The waiver that covers it; one of information is never covered.
+    pub waiver: Option<&'a Waiver>,
+}
+
+impl Weighed<'_> {
+    /// Whether it counts: it is neither covered by a waiver nor mere information.
+    pub fn counts(&self) -> bool {
+        self.waiver.is_none() && self.severity > Severity::Info
+    }
+}
+
+/// What `policy` makes of a finding of `code` at `place` that weighs `severity` by itself.
+pub fn weigh<'a>(code: &str, place: &str, severity: Severity, policy: &'a Policy) -> Weighed<'a> {
+    let mut severity = policy.severity.get(code).copied().unwrap_or(severity);
+    if policy.profile == Profile::Release && severity == Severity::Warn {
+        severity = Severity::Fail;
+    }
+    let covers = |waiver: &&Waiver| !waiver.is_expired(policy.today) && waiver.covers(code, place);
+    let waiver = policy.waivers.iter().find(covers).filter(|_| severity > Severity::Info);
+    Weighed { severity, waiver }
+}
+
+/// The places in a list of those that are shown of it, in order: the worst `most` that no waiver covers, the first `most`
+/// that one covers, and whatever is to be `kept`. Nothing that a waiver covers takes the place of what counts.
+pub fn shown(weighed: &[Weighed<'_>], most: usize, kept: &[usize]) -> Vec<usize> {
+    let places = |is_waived: bool| {
+        let fits = move |place: &usize| weighed.get(*place).is_some_and(|one| one.waiver.is_some() == is_waived);
+        (0..weighed.len()).filter(fits)
+    };
+    let severity = |place: &usize| std::cmp::Reverse(weighed.get(*place).map(|one| one.severity));
+    let mut shown: Vec<usize> = places(false).collect();
+    shown.sort_by_key(severity);
+    shown.truncate(most);
+    shown.extend(places(true).take(most));
+    shown.extend(kept);
+    shown.sort_unstable();
+    shown.dedup();
+    shown
+}
+
 /// Applies severities, waivers and profile of `policy`.
 pub fn settle(findings: Vec<Finding>, policy: &Policy) -> Settled {
     let mut settled = Settled::default();
     for mut finding in findings {
-        if let Some(severity) = policy.severity.get(&finding.code) {
-            finding.severity = *severity;
-        }
-        if policy.profile == Profile::Release && finding.severity == Severity::Warn {
-            finding.severity = Severity::Fail;
-        }
-        let covers =
-            |waiver: &&Waiver| !waiver.is_expired(policy.today) && waiver.covers(&finding.code, &finding.place);
-        match policy.waivers.iter().find(covers).filter(|_| finding.severity > Severity::Info) {
+        let weighed = weigh(&finding.code, &finding.place, finding.severity, policy);
+        finding.severity = weighed.severity;
+        match weighed.waiver {
             Some(waiver) => settled.waived.push(WaivedFinding {
                 waiver: waiver.name(),
                 finding,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::finding::RuleOutcome;
+use super::finding::{RuleOutcome, finding_id};
 use super::number::Number;
 use crate::read::dump::TensorKind;
 use crate::verdict::{CheckId, Verdict};
@@ -162,9 +162,19 @@ pub struct Place {
     pub op: String,
 }
 
-/// Where the numbers first part.
+/// The first operation that adds error, or the first leaf input or exact property that differs, of those that the policy
+/// does not waive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Culprit {
+    /// The check that found it.
+    #[serde(default = "Culprit::first_check")]
+    pub check: CheckId,
+    /// The finding that it stands for, by [`Finding::id`](super::finding::Finding::id).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub finding: String,
+    /// Its position in execution order, from 0, as [`ProfilePoint::order`] counts.
+    #[serde(default)]
+    pub order: u64,
     /// The step.
     pub step: u64,
     /// The rank; null where there is only one process.
@@ -186,6 +196,18 @@ pub struct Culprit {
     /// How many tensors after it differ.
     #[serde(default)]
     pub spread: u64,
+}
+
+impl Culprit {
+    /// The check of culprits in results that do not say.
+    fn first_check() -> CheckId {
+        CheckId::Dump
+    }
+
+    /// The id of the finding that a culprit of this code, value and unit stands for.
+    pub fn own_finding(&self) -> String {
+        finding_id(self.check, &self.code, &unit_place(self.step, self.rank), &self.tensor, 1)
+    }
 }
 
 /// One point of the divergence profile.

@@ -1,9 +1,6 @@
 //! Findings as the systems of a forge take them: a message in plain text, a stable fingerprint, a source line.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-
-use sha2::{Digest, Sha256};
 
 use super::GateResult;
 use super::escape::Target;
@@ -12,7 +9,7 @@ use super::source::{self, Line};
 use super::view::View;
 use super::writer::Writer;
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
+use crate::judge::finding::Finding;
 use crate::verdict::Severity;
 
 /// Where an issue points that no source line is known for: the file that decides about it.
@@ -48,7 +45,6 @@ pub struct Issue<'a> {
 pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
     let writer = Writer::new(options.language, Target::Plain);
     let view = View::new(result, &writer)?;
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let counting = result.findings.iter().zip(&view.findings).map(|(finding, row)| (finding, row, None));
     let waived = result.waived.iter().zip(&view.waived).map(|(waived, row)| {
         (&waived.finding, &row.finding, Some(format!("{} ({}, {})", row.reason, row.owner, row.expires)))
@@ -57,24 +53,11 @@ pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issu
         finding,
         message: row.message.to_string(),
         help: row.help.to_string(),
-        fingerprint: fingerprint(finding, &mut seen),
+        fingerprint: finding.id.clone(),
         line: source::line_of(result, finding, options.source_root),
         waived,
     };
     Ok(counting.chain(waived).map(issue).collect())
-}
-
-/// A digest of what a finding is about; the second of two equal ones is told from the first by its number.
-fn fingerprint(finding: &Finding, seen: &mut BTreeMap<String, usize>) -> String {
-    let unit = match finding.facts.get("unit") {
-        Some(Fact::Text(unit)) => unit.as_str(),
-        _ => "",
-    };
-    let about = [finding.check.as_str(), &finding.code, unit, &finding.place].join("\0");
-    let nth = seen.entry(about.clone()).or_default();
-    *nth += 1;
-    let digest = format!("{:x}", Sha256::digest(format!("{about}\0{nth}")));
-    digest.get(..32).unwrap_or(&digest).to_owned()
 }
 
 /// Whether a finding blocks.

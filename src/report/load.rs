@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::{GateResult, SCHEMA_VERSION};
 use crate::error::{Error, ErrorKind, Result};
+use crate::judge::unit::{DumpUnit, Unit};
 
 /// Bytes of a result that are read; a run of a thousand ranks stays far below.
 const MOST_BYTES: u64 = 256 << 20;
@@ -30,8 +31,38 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
         return Err(Error::new(ErrorKind::Unsupported, name, message)
             .with_help("render it with the version that wrote it; `tool.version` in the file names it"));
     }
-    serde_json::from_str(text)
-        .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))
+    let mut result: GateResult = serde_json::from_str(text)
+        .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))?;
+    link(&mut result);
+    Ok(result)
+}
+
+/// Names findings by what they are about, whatever the file calls them, and links culprits of older results, which carry
+/// neither the id of their finding nor their place in execution order.
+fn link(result: &mut GateResult) {
+    result.identify();
+    let units = result.checks.iter_mut().flat_map(|check| &mut check.units);
+    for unit in units {
+        let Unit::Dump(unit) = unit else { continue };
+        let DumpUnit { culprit, runner_up, profile, .. } = unit.as_mut();
+        for culprit in culprit.iter_mut().chain(runner_up) {
+            if culprit.finding.is_empty() {
+                culprit.finding = culprit.own_finding();
+                culprit.order = profile.iter().find(|point| point.op == culprit.op).map_or(0, |point| point.order);
+            }
+        }
+    }
+    if let Some(culprit) = result.culprit.as_mut().filter(|culprit| culprit.finding.is_empty()) {
+        let units = result.checks.iter().flat_map(|check| &check.units);
+        let of_unit = units.filter_map(|unit| match unit {
+            Unit::Dump(unit) => unit.culprit.as_ref(),
+            _ => None,
+        });
+        let mut same = of_unit.filter(|one| (one.step, one.rank, &one.op) == (culprit.step, culprit.rank, &culprit.op));
+        if let Some(linked) = same.next() {
+            *culprit = linked.clone();
+        }
+    }
 }
 
 #[derive(serde::Deserialize)]

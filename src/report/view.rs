@@ -19,7 +19,7 @@ use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding, RuleOutcome};
 use crate::judge::number::Number;
-use crate::judge::unit::{Check, Culprit, Unit, unit_place};
+use crate::judge::unit::{Check, Culprit, Unit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The numbers of a culprit that have a place of their own.
@@ -320,14 +320,9 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a finding is the one a culprit was named by.
+/// Whether a finding is the one a culprit stands for.
 pub(super) fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
-    let unit = unit_place(culprit.step, culprit.rank);
-    let same_unit = match finding.facts.get("unit") {
-        Some(Fact::Text(text)) => *text == unit,
-        _ => true,
-    };
-    finding.code == culprit.code && finding.place == culprit.tensor && same_unit
+    !finding.id.is_empty() && finding.id == culprit.finding
 }
 
 /// The culprit's next step, or that of the worst finding that has one.

@@ -9,6 +9,7 @@
 )]
 
 mod build;
+mod culprit;
 mod damage;
 mod parity;
 mod parts;

@@ -105,7 +105,13 @@ fn replace(value: &mut Value, names: &[Value], text: &str) {
     match value {
         Value::String(_) if names.contains(value) => *value = text.into(),
         Value::Array(items) => items.iter_mut().for_each(|item| replace(item, names, text)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| replace(field, names, text)),
+        Value::Object(fields) => {
+            // The name of a finding is made of its place: reading makes it anew.
+            if fields.get("finding").is_some_and(Value::is_string) {
+                fields.remove("finding");
+            }
+            fields.values_mut().for_each(|field| replace(field, names, text));
+        }
         _ => {}
     }
 }

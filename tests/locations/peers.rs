@@ -111,7 +111,14 @@ fn runs_that_write_to_one_bucket_at_the_same_moment_lose_nothing() {
             "--history",
             &location,
         ]);
-        command.args(["--out", &format!("out-{place}"), "--sha", &format!("{job}").repeat(40), "--today", "2026-11-21"]);
+        command.args([
+            "--out",
+            &format!("out-{place}"),
+            "--sha",
+            &format!("{job}").repeat(40),
+            "--today",
+            "2026-11-21",
+        ]);
         command.args(["--at", "2026-11-21T02:00:00Z"]);
         command
     };

@@ -68,7 +68,9 @@ pub(crate) fn result() -> GateResult {
         made["checks"].as_array_mut().expect("checks").extend(other["checks"].as_array().cloned().unwrap_or_default());
     }
     poison(&mut made, "", &mut next);
-    serde_json::from_value(made).expect("still a result")
+    let mut result: GateResult = serde_json::from_value(made).expect("still a result");
+    result.identify();
+    result
 }
 
 fn poison(value: &mut Value, key: &str, next: &mut impl Iterator<Item = String>) {

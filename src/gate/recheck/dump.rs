@@ -7,7 +7,7 @@ use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{self, Rule};
 use crate::judge::unit::{Culprit, DumpUnit};
 use crate::policy::dump::TensorPreset;
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Suspects that become findings of their own.
 const MOST_FINDINGS: f64 = 20.0;
@@ -20,14 +20,15 @@ pub(super) fn check(unit: &DumpUnit, key: &Key, said: &Said<'_>, at: &str) -> Ch
     if unit.data.is_empty() {
         return unread(unit, &findings, at);
     }
-    let verdict = verdict_of(said.counting(key).iter().copied());
+    let counting = said.counting(key);
+    let verdict = verdict_of(counting.iter().copied());
     demand(unit.verdict == verdict, at, || {
         format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
     })?;
     counts(unit, &findings, at)?;
     suspects(&findings, at)?;
     culprits(unit, &findings, at)?;
-    profile(unit, &findings, at)?;
+    profile(unit, &findings, counting, at)?;
     presets(unit, &findings, at)
 }
 
@@ -57,14 +58,15 @@ fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     })
 }
 
-/// Every suspect is listed, up to twenty, and each says how many there are.
+/// Every suspect is listed, up to twenty that no waiver covers, as many that one covers, and the culprits; and each says how
+/// many there are.
 fn suspects(findings: &[&Finding], at: &str) -> Checked {
     let told: Vec<f64> = findings.iter().filter_map(|finding| number(finding, "suspects")).collect();
     let Some(total) = told.first() else { return Ok(()) };
     #[allow(clippy::cast_precision_loss, reason = "a count of findings")]
     let listed = told.len() as f64;
     let same = told.iter().all(|other| other.to_bits() == total.to_bits());
-    demand(same && listed.to_bits() == total.min(MOST_FINDINGS).to_bits(), at, || {
+    demand(same && (total.min(MOST_FINDINGS)..=*total).contains(&listed), at, || {
         format!("lists {listed} suspects of {total}")
     })
 }
@@ -81,7 +83,7 @@ fn culprits(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     demand(other, at, || "names one operation as both culprits".into())
 }
 
-/// A culprit is of its unit and is a finding of it, unless there are too many to list.
+/// A culprit is of its unit and is a finding of it.
 fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &str) -> Checked {
     let here = culprit.step == unit.step && culprit.rank == unit.rank;
     demand(here, at, || "its culprit is of another unit".into())?;
@@ -91,8 +93,8 @@ fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &st
         finding.code == culprit.code && finding.place == culprit.tensor && text(finding, "op") == Some(&culprit.op)
     };
     let found = findings.iter().find(fits);
-    let many = findings.iter().any(|finding| number(finding, "suspects").is_some_and(|total| total > MOST_FINDINGS));
-    demand(found.is_some() || many, at, || format!("there is no finding of its culprit {}", shown(&culprit.tensor)))?;
+    let named = found.is_some() && culprit.finding == culprit.own_finding();
+    demand(named, at, || format!("there is no finding of its culprit {}", shown(&culprit.tensor)))?;
     let error = found.and_then(|finding| number(finding, "error"));
     let same = error.is_none_or(|error| {
         let own = culprit.metrics.get("error").map_or(f64::NAN, |number| number.0);
@@ -101,15 +103,20 @@ fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &st
     demand(same, at, || "its culprit and the finding of it give another error".into())
 }
 
-/// The first suspected operation of the profile is the culprit's, and every suspected one is somebody's.
-fn profile(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+/// The culprit is a suspected operation of the profile, none before it has a finding that counts, and every suspected one is
+/// somebody's.
+fn profile(unit: &DumpUnit, findings: &[&Finding], counting: &[&Finding], at: &str) -> Checked {
     demand(unit.profile.is_sorted_by(|a, b| a.order < b.order), at, || "its profile is not in order".into())?;
-    let first = unit.profile.iter().find(|point| point.suspect);
+    let counts =
+        |op: &str| counting.iter().any(|finding| finding.severity > Severity::Info && text(finding, "op") == Some(op));
+    let mut suspected = unit.profile.iter().filter(|point| point.suspect);
+    let first = suspected.clone().find(|point| counts(&point.op));
     demand(first.is_none() || unit.culprit.is_some(), at, || {
         "an operation of its profile is suspected, and it has no culprit".into()
     })?;
     let Some(culprit) = unit.culprit.as_ref().filter(|_| unit.profile.len() < WHOLE) else { return Ok(()) };
-    demand(first.is_some_and(|point| point.op == culprit.op), at, || {
+    let its_own = suspected.any(|point| point.op == culprit.op && point.order == culprit.order);
+    demand(its_own && first.is_none_or(|point| point.order >= culprit.order), at, || {
         "its culprit is not the first suspected operation of its profile".into()
     })?;
     let many = findings.iter().any(|finding| number(finding, "suspects").is_some_and(|total| total > MOST_FINDINGS));

@@ -6,16 +6,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::config::{Part, checker, part};
-use super::said::{Key, Said, key, keys, owner};
+use super::said::{Key, Said, key, keys, owner, text};
 use super::weight::least;
 use super::whole::range;
+use crate::gate::dump::first_culprit;
 use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::settle::{settle, waiver_findings};
-use crate::judge::unit::{Check, ConfigItem, Unit};
+use crate::judge::unit::{Check, ConfigItem, Culprit, Unit, unit_place};
 use crate::policy::Policy;
 use crate::report::GateResult;
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Adds up the verdicts of `result` anew.
 pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
@@ -31,12 +32,15 @@ pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
     let counts = items(&result, &before);
     for (check, (verdicts, counts)) in result.checks.iter_mut().zip(verdicts.into_iter().zip(counts)) {
         check.units.iter_mut().zip(verdicts).for_each(|(unit, verdict)| set(unit, verdict));
+        check.units.iter_mut().for_each(|unit| name_culprit(unit, &result.findings, policy));
         for (item, (verdict, findings)) in check.items.iter_mut().zip(counts) {
             (item.verdict, item.findings) = (verdict, findings);
         }
         let (least, most) = range(check, &result.findings);
         check.verdict = check.verdict.max(least).min(most);
     }
+    result.identify();
+    result.culprit = first_culprit(&result.checks);
     result.verdict = whole(&result);
     result.profile = policy.profile;
     result.today = policy.today.to_string();
@@ -119,6 +123,24 @@ fn items(result: &GateResult, before: &[Finding]) -> Vec<Vec<(Verdict, usize)>> 
         (if untouched { item.verdict } else { verdict_of(now).max(shared) }, count)
     };
     result.checks.iter().map(|check| check.items.iter().map(of).collect()).collect()
+}
+
+/// Passes over a culprit that the policy waives or takes for mere information, as judging does; where the runner-up is passed
+/// over too, the result does not say who is next.
+fn name_culprit(unit: &mut Unit, findings: &[Finding], policy: &Policy) {
+    let Unit::Dump(unit) = unit else { return };
+    let place = unit_place(unit.step, unit.rank);
+    let stands = |culprit: &Culprit| {
+        let is_own = |finding: &&Finding| {
+            finding.code == culprit.code && finding.place == culprit.tensor && text(finding, "unit") == Some(&place)
+        };
+        let own = findings.iter().find(is_own);
+        own.is_some_and(|finding| finding.severity > Severity::Info || policy.dump.preset.is_some())
+    };
+    unit.runner_up = unit.runner_up.take().filter(stands);
+    if !unit.culprit.as_ref().is_none_or(stands) {
+        unit.culprit = unit.runner_up.take();
+    }
 }
 
 fn set(unit: &mut Unit, verdict: Verdict) {

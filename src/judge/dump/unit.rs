@@ -8,7 +8,7 @@ use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
 use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
-use crate::judge::settle::settle;
+use crate::judge::settle::{Weighed, settle, shown, weigh};
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
 use crate::policy::Policy;
 use crate::policy::dump::TensorPreset;
@@ -61,14 +61,14 @@ pub struct JudgedUnit {
 pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
     let (flows, limits_used) = flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
-    let suspects: Vec<Suspect<'_>> = view.suspects(policy.profile).collect();
-    let mut findings = view.suspect_findings(&suspects);
+    let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
+    let [culprit, runner_up] = culprits(&suspects);
+    let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up]);
     if let Some(preset) = policy.dump.preset {
-        show_only(&mut findings);
-        findings.extend(view.preset_findings(preset));
+        findings.extend(view.preset_findings(preset, policy));
     }
     findings.extend(view.missing_findings());
-    findings.extend(view.unreadable_findings());
+    findings.extend(view.unreadable_findings(policy));
     findings.extend(view.task_finding());
     let mut unit = view.counts();
     if unit.compared == 0 {
@@ -81,10 +81,8 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         findings.extend(view.bit_exact_finding());
     }
     let settled = settle(findings, policy);
-    let mut culprits = suspects.iter().filter(|suspect| suspect.suspicion.is_culprit);
-    unit.culprit = culprits.next().map(|suspect| view.culprit(suspect));
-    unit.runner_up =
-        culprits.find(|other| !same_operation(unit.culprit.as_ref(), other)).map(|suspect| view.culprit(suspect));
+    let named = |place: Option<usize>| suspects.get(place?).map(|suspect| view.culprit(suspect));
+    (unit.culprit, unit.runner_up) = (named(culprit), named(runner_up));
     unit.verdict = verdict_of(&settled.findings);
     unit.profile = view.profile();
     unit.rules = policy.dump.preset.and_then(|preset| view.preset_outcome(preset)).into_iter().collect();
@@ -99,20 +97,32 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     }
 }
 
-/// A chosen preset decides about numbers; what the gate itself thinks of them is shown and does not count.
-fn show_only(findings: &mut [Finding]) {
-    let numeric = [&rules::OUTPUT_DIVERGES, &rules::OTHER_PRECISION, &rules::INPUT_DIFFERS];
-    for finding in findings.iter_mut().filter(|finding| numeric.iter().any(|rule| rule.code == finding.code)) {
-        finding.severity = Severity::Info;
-    }
+/// The places of the culprit and the runner-up: the first suspect that can be blamed and that the policy neither waives nor
+/// takes for mere information, and the next one of another operation.
+fn culprits(suspects: &[Suspect<'_>]) -> [Option<usize>; 2] {
+    let mut standing =
+        suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
+    let Some((culprit, first)) = standing.next() else { return [None, None] };
+    let runner_up = standing.find(|(_, other)| other.operation.name != first.operation.name);
+    [Some(culprit), runner_up.map(|(place, _)| place)]
 }
 
-fn same_operation(culprit: Option<&Culprit>, suspect: &Suspect<'_>) -> bool {
-    culprit.is_some_and(|culprit| culprit.op == suspect.operation.name)
+/// How much a suspicion weighs before the policy: a chosen preset decides about numbers, and what the gate itself thinks of
+/// them is shown and does not count.
+fn own_severity(suspicion: Suspicion, policy: &Policy) -> Severity {
+    let numeric = [&rules::OUTPUT_DIVERGES, &rules::OTHER_PRECISION, &rules::INPUT_DIFFERS];
+    if policy.dump.preset.is_some() && numeric.contains(&suspicion.rule) {
+        return Severity::Info;
+    }
+    if policy.profile == Profile::Strict && suspicion.is_culprit { Severity::Fail } else { suspicion.severity }
 }
 
 /// A value under suspicion.
 struct Suspect<'a> {
+    weighed: Weighed<'a>,
+    /// Whether it may be the culprit, whatever a preset says of its numbers.
+    stands: bool,
+    severity: Severity,
     order: usize,
     operation: &'a Operation,
     leaf: &'a Leaf,
@@ -141,19 +151,22 @@ impl<'a> View<'a> {
         self.input.candidate.operations.get(comparison.pair.candidate?)
     }
 
-    fn suspects(&self, profile: Profile) -> impl Iterator<Item = Suspect<'a>> {
+    fn suspects(&self, policy: &'a Policy) -> impl Iterator<Item = Suspect<'a>> {
         self.operations().flat_map(move |(order, comparison, flow)| {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
             leaves.filter_map(move |(leaf, leaf_flow)| {
                 let operation = self.candidate_operation(comparison)?;
-                let mut suspicion = leaf_flow.suspicion?;
-                if profile == Profile::Strict && suspicion.is_culprit {
-                    suspicion.severity = Severity::Fail;
-                }
+                let suspicion = leaf_flow.suspicion?;
+                let value = operation.leaves.get(leaf.pair.candidate?)?;
+                let severity = own_severity(suspicion, policy);
+                let weighed = weigh(suspicion.rule.code, &value.row, severity, policy);
                 Some(Suspect {
+                    weighed,
+                    stands: weighed.counts() || policy.dump.preset.is_some(),
+                    severity,
                     order,
                     operation,
-                    leaf: operation.leaves.get(leaf.pair.candidate?)?,
+                    leaf: value,
                     comparison: leaf,
                     flow: leaf_flow,
                     suspicion,
@@ -163,11 +176,12 @@ impl<'a> View<'a> {
         })
     }
 
-    fn suspect_findings(&self, suspects: &[Suspect<'_>]) -> Vec<Finding> {
+    /// The findings of the worst suspects, whatever their place, and of `named` ones.
+    fn suspect_findings(&self, suspects: &[Suspect<'_>], named: &[Option<usize>]) -> Vec<Finding> {
         let total = suspects.len();
         let finding = |suspect: &Suspect<'_>| {
             let mut finding = Finding::new(suspect.suspicion.rule, &suspect.leaf.row)
-                .weighing(suspect.suspicion.severity)
+                .weighing(suspect.severity)
                 .with("unit", self.place())
                 .with("op", suspect.operation.name.as_str())
                 .with("limit", suspect.flow.limit)
@@ -176,20 +190,18 @@ impl<'a> View<'a> {
             if let Some(measured) = &suspect.comparison.measured {
                 finding = finding.with("error", measured.error);
             }
-            if let Some((baseline, candidate)) = self.shown(suspect.comparison, suspect.order) {
+            if let Some((baseline, candidate)) = self.summaries(suspect.comparison, suspect.order) {
                 finding = finding.with("baseline", baseline).with("candidate", candidate);
             }
             finding
         };
-        // The worst must be among those shown, whatever their place.
-        let mut shown: Vec<&Suspect<'_>> = suspects.iter().collect();
-        shown.sort_by_key(|suspect| std::cmp::Reverse(suspect.suspicion.severity));
-        shown.truncate(MOST_FINDINGS);
-        shown.sort_by_key(|suspect| suspect.order);
-        shown.into_iter().map(finding).collect()
+        let weighed: Vec<Weighed<'_>> = suspects.iter().map(|suspect| suspect.weighed).collect();
+        let named: Vec<usize> = named.iter().flatten().copied().collect();
+        let shown = shown(&weighed, MOST_FINDINGS, &named);
+        shown.into_iter().filter_map(|place| suspects.get(place)).map(finding).collect()
     }
 
-    fn shown(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {
+    fn summaries(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {
         let pair = self.input.comparison.operations.get(order)?.pair;
         let baseline = self.input.baseline.operations.get(pair.baseline?)?.leaves.get(comparison.pair.baseline?)?;
         let candidate = self.input.candidate.operations.get(pair.candidate?)?.leaves.get(comparison.pair.candidate?)?;
@@ -258,7 +270,7 @@ impl<'a> View<'a> {
     }
 
     /// Values that are there on one side only, and tensors whose data cannot be read.
-    fn unreadable_findings(&self) -> Vec<Finding> {
+    fn unreadable_findings(&self, policy: &Policy) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (operation, leaf) in self.leaf_comparisons() {
             let row = self.row(operation, leaf).unwrap_or_default();
@@ -273,8 +285,7 @@ impl<'a> View<'a> {
                 findings.push(Finding::new(&rules::VALUE_MISSING, row).with("unit", self.place()).with("side", side));
             }
         }
-        findings.truncate(MOST_FINDINGS);
-        findings
+        most_telling(findings, policy)
     }
 
     fn task_finding(&self) -> Option<Finding> {
@@ -323,12 +334,12 @@ impl<'a> View<'a> {
         })
     }
 
-    fn preset_findings(&self, preset: TensorPreset) -> Vec<Finding> {
+    fn preset_findings(&self, preset: TensorPreset, policy: &Policy) -> Vec<Finding> {
         let mut outcomes = self.preset_outcomes(preset).peekable();
         if outcomes.peek().is_none() {
             return vec![Finding::new(&rules::PRESET_NEEDS_DATA, self.place()).with("preset", preset.as_str())];
         }
-        let unmet = outcomes.filter(|(_, _, outcome)| !outcome.is_met).take(MOST_FINDINGS);
+        let unmet = outcomes.filter(|(_, _, outcome)| !outcome.is_met);
         let finding = |(operation, leaf, outcome): (&OperationComparison, &LeafComparison, PresetOutcome)| {
             let op = self.candidate_operation(operation).map_or("", |operation| &operation.name);
             Finding::new(&rules::PRESET_NOT_MET, self.row(operation, leaf).unwrap_or_default())
@@ -338,7 +349,7 @@ impl<'a> View<'a> {
                 .with("value", outcome.value)
                 .with("limit", outcome.limit)
         };
-        unmet.map(finding).collect()
+        most_telling(unmet.map(finding).collect(), policy)
     }
 
     /// The preset as a rule of the unit, with its worst value.
@@ -392,7 +403,10 @@ impl<'a> View<'a> {
             metrics.insert("error".to_owned(), Number(measured.error));
             metrics.extend(measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), Number(*value))));
         }
-        Culprit {
+        let mut culprit = Culprit {
+            check: suspect.suspicion.rule.check,
+            finding: String::new(),
+            order: suspect.order as u64,
             step: self.input.step,
             rank: self.input.rank,
             op: suspect.operation.name.clone(),
@@ -402,7 +416,9 @@ impl<'a> View<'a> {
             metrics,
             stack: stack_of(self.input.candidate, &suspect.operation.name),
             spread: self.spread(suspect.order),
-        }
+        };
+        culprit.finding = culprit.own_finding();
+        culprit
     }
 
     /// How many values after the culprit differ.
@@ -441,6 +457,16 @@ impl<'a> View<'a> {
             .collect();
         thinned(points)
     }
+}
+
+/// Those of many findings that are shown.
+fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
+    let weighed: Vec<Weighed<'_>> =
+        findings.iter().map(|one| weigh(&one.code, &one.place, one.severity, policy)).collect();
+    let shown = shown(&weighed, MOST_FINDINGS, &[]);
+    let mut places = shown.into_iter().peekable();
+    let numbered = findings.into_iter().enumerate();
+    numbered.filter_map(|(place, finding)| places.next_if_eq(&place).map(|_| finding)).collect()
 }
 
 /// Keeps the worst point of each of at most [`MOST_POINTS`] equal stretches, and every suspect among them.

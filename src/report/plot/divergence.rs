@@ -15,6 +15,7 @@ use super::{
     verdict, words,
 };
 use crate::error::Result;
+use crate::judge::number::Number;
 use crate::judge::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
 use crate::report::GateResult;
 use crate::report::messages::{Language, short};
@@ -184,7 +185,15 @@ fn points(chart: &mut Chart<'_, '_>, unit: &DumpUnit, range: &Range<f64>) -> Res
 /// A dashed line at the culprit, its name above the panel, right of `from`.
 fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, from: i32) -> Result<()> {
     let Some(culprit) = &unit.culprit else { return Ok(()) };
-    let Some(point) = unit.profile.iter().find(|point| point.op == culprit.op) else { return Ok(()) };
+    let error = culprit.metrics.get("error").copied().unwrap_or(Number(f64::INFINITY));
+    // Its place and error are its own: the profile's point may have been thinned out.
+    let point = &ProfilePoint {
+        order: culprit.order,
+        op: culprit.op.clone(),
+        error,
+        limit: culprit.metrics.get("limit").copied().unwrap_or(Number(0.0)),
+        suspect: true,
+    };
     let range = decades(&unit.profile);
     let ends = [(position(point), range.start), (position(point), range.end)];
     chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
