@@ -2,17 +2,18 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::item::{Item, ValueKey, hash_of, is_received, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::rules;
 use super::suspicion::{self, Suspicion, culprit};
-use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, OperationComparison, UnitComparison};
+use super::upstream::Seen;
+use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::dtype::Dtype;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord, Value};
+use crate::read::dump::{Dump, Operation, TensorKind, Value};
 use crate::verdict::Severity;
 
 /// What an operation received and what follows from it.
@@ -72,28 +73,6 @@ pub fn follow(
     (flows, walk.used.iter().map(Cell::get).collect())
 }
 
-/// What is known of values that were seen before.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) error: f64,
-    pub(super) identical: bool,
-    loosest: Option<Dtype>,
-}
-
-impl Seen {
-    const NOTHING: Self = Self { error: 0.0, identical: true, loosest: None };
-
-    fn add(&mut self, other: Self) {
-        self.error = self.error.max(other.error);
-        self.identical &= other.identical;
-        self.loosest = looser(self.loosest, other.loosest);
-    }
-}
-
-/// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
-/// value. A cast, a view or a transpose that was not dumped keeps these.
-type ValueKey = u64;
-
 struct Walk<'a> {
     policy: &'a DumpPolicy,
     used: Vec<Cell<bool>>,
@@ -108,61 +87,6 @@ struct Walk<'a> {
     before: Seen,
     /// Whether a result so far required a gradient.
     training: bool,
-}
-
-/// One value of an operation with its records.
-pub(super) struct Item<'a> {
-    comparison: &'a LeafComparison,
-    pub(super) kind: TensorKind,
-    baseline: Option<&'a Leaf>,
-    candidate: Option<&'a Leaf>,
-}
-
-impl Item<'_> {
-    fn records(&self) -> [Option<&TensorRecord>; 2] {
-        [self.baseline, self.candidate].map(|leaf| match leaf.map(|leaf| &leaf.value) {
-            Some(Value::Tensor(record)) => Some(record.as_ref()),
-            _ => None,
-        })
-    }
-
-    pub(super) fn measured(&self) -> Option<&Measurement> {
-        self.comparison.measured.as_ref()
-    }
-
-    pub(super) fn dtype(&self) -> Option<Dtype> {
-        let float = |record: Option<&TensorRecord>| {
-            record.and_then(|record| Dtype::parse(&record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
-        };
-        let [baseline, candidate] = self.records();
-        looser(float(baseline), float(candidate))
-    }
-
-    fn keys(&self) -> impl Iterator<Item = ValueKey> {
-        let [baseline, candidate] = self.records();
-        [baseline.and_then(|record| key(false, record)), candidate.and_then(|record| key(true, record))]
-            .into_iter()
-            .flatten()
-    }
-}
-
-fn key(is_candidate: bool, record: &TensorRecord) -> Option<ValueKey> {
-    if let Some(checksum) = &record.checksum {
-        return Some(hash_of(&(is_candidate, checksum)));
-    }
-    // A constant (all zeros, an empty mask) is no fingerprint.
-    if record.max == record.min || record.max == Statistic::Null {
-        return None;
-    }
-    let bits = |value: &Statistic| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
-    let elements: u64 = record.shape.iter().product();
-    Some(hash_of(&(is_candidate, elements, bits(&record.max)?, bits(&record.min)?)))
-}
-
-fn hash_of(value: &impl Hash) -> u64 {
-    let mut hash = DefaultHasher::new();
-    value.hash(&mut hash);
-    hash.finish()
 }
 
 impl<'a> Walk<'a> {
@@ -401,18 +325,6 @@ impl LeafFlow {
     fn undecided() -> Self {
         Self { limit: 0.0, differs: false, suspicion: None }
     }
-}
-
-fn item<'a>(comparison: &'a LeafComparison, baseline: &'a Operation, candidate: &'a Operation) -> Item<'a> {
-    let of = |operation: &'a Operation, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
-    let (left, right) = (of(baseline, comparison.pair.baseline), of(candidate, comparison.pair.candidate));
-    let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
-    Item { comparison, kind, baseline: left, candidate: right }
-}
-
-/// Whether a value is something the operation was given.
-pub(super) fn is_received(kind: TensorKind) -> bool {
-    matches!(kind, TensorKind::Input | TensorKind::Parameter)
 }
 
 /// Path of a module below its class: `Module.layers.0.fc.Linear` lies at `Module.layers.0.fc`.

@@ -1,8 +1,9 @@
 //! What an exact difference leads to: the rule it breaks, or the earlier difference that explains it.
 
-use super::flow::{Item, Seen, is_received};
+use super::item::{Item, is_received};
 use super::limits::{AMPLIFICATION, Band};
 use super::rules;
+use super::upstream::Seen;
 use crate::compare::dump::{Basis, ExactDifference, Measurement};
 use crate::judge::rule::Rule;
 use crate::read::dump::TensorKind;
