@@ -14,6 +14,7 @@ pub mod next_dump;
 mod scene;
 mod story;
 mod trace;
+mod value_pair;
 mod values;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use cause::Cause;
 
 pub use scene::{Peer, Scene};
 pub use story::{Run, in_dump, story};
-pub use values::Looked;
+pub use values::TensorCache;
 
 /// A likely cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

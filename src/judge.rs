@@ -13,6 +13,7 @@ pub mod location;
 pub mod loss;
 pub mod number;
 pub mod operation;
+pub mod register;
 pub mod rule;
 pub mod settle;
 pub mod unit;

@@ -4,7 +4,8 @@
 //! that fits is named; none is proposed for want of a better one.
 
 use super::Statement;
-use super::scene::{Both, Scene, Suspect, elements_of, record};
+use super::scene::{Scene, Suspect, elements_of};
+use super::value_pair::{ValuePair, record};
 use super::values::Data;
 use crate::read::dump::{Statistic, TensorKind, TensorRecord};
 use crate::read::json::Json;
@@ -85,7 +86,7 @@ fn without_bias(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -
 }
 
 /// A vector as long as the output has channels, beside a matrix or kernel that is no vector.
-fn is_bias(both: &Both<'_>, output: &Both<'_>) -> bool {
+fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
     let (Some(bias), Some(output)) = (record(both.baseline), record(output.baseline)) else { return false };
     let place = both.baseline.row.rsplit('.').next().unwrap_or_default();
     // The third argument of a linear or convolution, the first of a sum of matrices.

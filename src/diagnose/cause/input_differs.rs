@@ -3,7 +3,8 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
-use super::super::scene::{Scene, Suspect, elements_of, operations_of, record};
+use super::super::scene::{Scene, Suspect, elements_of, operations_of};
+use super::super::value_pair::record;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::{is_other_weight, is_weight};

@@ -6,7 +6,8 @@
 //! precision explains.
 
 use super::super::formula;
-use super::super::scene::{Scene, Suspect, record};
+use super::super::scene::{Scene, Suspect};
+use super::super::value_pair::record;
 use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;

@@ -4,7 +4,8 @@
 //! of its unit, and a rank that only received it has none.
 
 use super::super::curves::Curves;
-use super::super::scene::{Both, Scene, Suspect, record};
+use super::super::scene::{Scene, Suspect};
+use super::super::value_pair::{ValuePair, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
 use super::{Cause, finding_as_sign};
@@ -31,7 +32,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         let sign = Statement::new("non-finite-input").with("side", side).with("op", op);
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
     }
-    let of_side = |both: Both<'_>| {
+    let of_side = |both: ValuePair<'_>| {
         if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) }
     };
     let spreads = suspect.inputs().any(of_side);

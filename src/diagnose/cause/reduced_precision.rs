@@ -7,7 +7,8 @@
 use half::{bf16, f16};
 
 use super::super::formula;
-use super::super::scene::{Both, Scene, Suspect};
+use super::super::scene::{Scene, Suspect};
+use super::super::value_pair::ValuePair;
 use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
@@ -116,7 +117,7 @@ pub(super) fn is_product(suspect: &Suspect<'_>) -> bool {
 }
 
 /// The narrower type the candidate's value was stored in; the ends of its range stand for data that was not saved.
-fn stored_in(both: &Both<'_>, data: Option<&Data>) -> Option<Dtype> {
+fn stored_in(both: &ValuePair<'_>, data: Option<&Data>) -> Option<Dtype> {
     let (wide, _) = both.dtypes().filter(|(wide, _)| matches!(wide, Dtype::F32 | Dtype::F64))?;
     if let Some(data) = data {
         return narrower(wide, &data.baseline, &data.candidate);

@@ -5,7 +5,8 @@
 //! that strays far, out of agreement to the last digits, and heals at once.
 
 use super::super::curves::{Curves, EQUAL, differences};
-use super::super::scene::{Peer, Scene, Suspect, values_of};
+use super::super::scene::{Peer, Scene, Suspect};
+use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_sign};

@@ -1,7 +1,8 @@
 //! The runs start from other weights, or see other data or another order of it.
 
 use super::super::curves::Curves;
-use super::super::scene::{Scene, Suspect, record};
+use super::super::scene::{Scene, Suspect};
+use super::super::value_pair::record;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, finding_as_sign, from_findings};
 use crate::judge::finding::Finding;

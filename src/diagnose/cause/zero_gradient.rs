@@ -5,8 +5,9 @@
 //! the same largest and smallest value on both sides of the gap, tells that the operation between only moves elements
 //! (an index, a gather, a view).
 
-use super::super::scene::{Scene, Suspect, operations_of, record, values_of};
+use super::super::scene::{Scene, Suspect, operations_of};
 use super::super::trace::Trace;
+use super::super::value_pair::{record, values_of};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::read::dump::name::OpName;
