@@ -81,11 +81,11 @@ impl Modules {
         let (imports, code) = imports(&own);
         let crates = self.files.keys().filter(|name| name.len() == 1).map(|name| (name[0].clone(), name.clone()));
         let mut bound: BTreeMap<String, Names> = crates.collect();
-        bound.extend(children.into_iter().map(|child| (child.clone(), [module.as_slice(), &[child]].concat())));
+        bound.extend(children.into_iter().map(|child| (child.clone(), below(module, &child))));
         for import in &imports {
             let Some(path) = absolute(&import.path, module, &bound) else { continue };
             bound.insert(import.name.clone(), path.clone());
-            self.handed_on.insert([module.as_slice(), &[import.name.clone()]].concat(), path.clone());
+            self.handed_on.insert(below(module, &import.name), path.clone());
             self.mentions.push((module.clone(), path));
         }
         for path in paths(&code) {
@@ -106,7 +106,7 @@ impl Modules {
                 continue;
             }
             let name = tokens[at + 1].clone();
-            let child = [module.as_slice(), &[name.clone()]].concat();
+            let child = below(module, &name);
             let end = end_of_item(tokens, at);
             if tokens[at + 2] == ";" {
                 self.read_file(&file_of(file, module, &name), child);
@@ -118,6 +118,11 @@ impl Modules {
         }
         (own, names)
     }
+}
+
+/// The path of what a module calls `name`.
+fn below(module: &[String], name: &str) -> Names {
+    module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
 /// `judge.rs` declares `rule`: `judge/rule.rs`; a crate's root declares it: `rule.rs` beside it.
