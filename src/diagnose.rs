@@ -8,10 +8,10 @@
 //! Where evidence is thin nothing is said: a wrong cause costs more than none.
 
 pub mod cause;
+mod context;
 mod curves;
 mod formula;
 pub mod next_dump;
-mod scene;
 mod story;
 mod trace;
 mod value_pair;
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::finding::Fact;
 use cause::Cause;
 
-pub use scene::{Peer, Scene};
+pub use context::{Context, Peer};
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
 

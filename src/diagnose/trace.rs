@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::judge::dump::unit::UnitInput;
 use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
-use super::scene::elements_of;
+use super::context::elements_of;
 use super::value_pair::record;
 
 /// Elements, and the bits of the largest and the smallest value.

@@ -3,8 +3,8 @@
 //! The walk over ranks and collectives (`dump-compare.md` section 5.1) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
+use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
-use super::super::scene::{Scene, Suspect};
 use super::super::value_pair::{ValuePair, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
@@ -20,8 +20,8 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("overflow")
 };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
     if saturated(&suspect).is_some() {
         return None;
     }

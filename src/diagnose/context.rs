@@ -15,7 +15,7 @@ use crate::read::json::Json;
 
 /// A judged unit with its dumps.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
+pub struct Context<'a> {
     /// The unit's dumps and how they compare.
     pub input: &'a UnitInput<'a>,
     /// The unit as judged.
@@ -26,8 +26,8 @@ pub struct Scene<'a> {
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
     pub peers: &'a [Peer],
-    /// Data that was looked at.
-    pub looked: &'a TensorCache,
+    /// Data that was read already.
+    pub cache: &'a TensorCache,
 }
 
 /// Another rank's unit of the same step.
@@ -52,7 +52,7 @@ pub(super) struct Suspect<'a> {
     pub(super) value: ValuePair<'a>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Context<'a> {
     /// The unit's culprit, unless a waiver covers it or it is no operation of both dumps.
     pub(super) fn suspect(&self) -> Option<Suspect<'a>> {
         let culprit = self.unit.culprit.as_ref()?;
@@ -71,7 +71,7 @@ impl<'a> Scene<'a> {
 
     /// The data of a value, where both sides saved it in one shape and it can be read.
     pub(super) fn data(&self, both: &ValuePair<'_>) -> Option<Rc<Data>> {
-        self.looked.data(self.folders, both)
+        self.cache.data(self.folders, both)
     }
 
     /// Findings of the unit with this code.
