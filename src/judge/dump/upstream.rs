@@ -5,13 +5,13 @@ use crate::dtype::Dtype;
 
 /// What is known of values that were seen before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct Upstream {
     pub(super) error: f64,
     pub(super) identical: bool,
     pub(super) loosest: Option<Dtype>,
 }
 
-impl Seen {
+impl Upstream {
     pub(super) const NOTHING: Self = Self { error: 0.0, identical: true, loosest: None };
 
     pub(super) fn add(&mut self, other: Self) {
