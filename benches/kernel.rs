@@ -21,7 +21,8 @@ use std::time::Instant;
 use half::{bf16, f16};
 use precision_gate::compare::tensor::compare;
 use precision_gate::fetch::Memory;
-use precision_gate::read::tensor::{TensorData, open};
+use precision_gate::read::tensor::TensorData;
+use precision_gate::read::tensor_file::open;
 use rayon::prelude::*;
 
 /// Bytes of one tensor; the pair is larger than any cache.

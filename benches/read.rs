@@ -21,7 +21,8 @@ use std::time::Instant;
 
 use precision_gate::compare::tensor::compare;
 use precision_gate::fetch;
-use precision_gate::read::tensor::{TensorData, open};
+use precision_gate::read::tensor::TensorData;
+use precision_gate::read::tensor_file::open;
 use rayon::prelude::*;
 
 const ROUNDS: usize = 5;

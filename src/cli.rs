@@ -7,25 +7,30 @@ pub(crate) mod fetching;
 pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod judge;
+pub(crate) mod merge;
 pub(crate) mod pipelines;
+mod policy_file;
 mod progress;
 pub(crate) mod publish;
 pub(crate) mod quick;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod signoff;
+mod surroundings;
 pub(crate) mod tools;
+mod trusted;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use config_pack::ConfigPackArgs;
+use merge::MergeArgs;
 use precision_gate::policy::loss::Mode;
 use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
 use publish::PublishArgs;
-use quick::{MergeArgs, QuickArgs};
+use quick::QuickArgs;
 use run::RunArgs;
 use signoff::SignoffArgs;
 

@@ -8,12 +8,13 @@
 //! Where evidence is thin nothing is said: a wrong cause costs more than none.
 
 pub mod cause;
+mod context;
 mod curves;
 mod formula;
 pub mod next_dump;
-mod scene;
 mod story;
 mod trace;
+mod value_pair;
 mod values;
 
 use std::collections::BTreeMap;
@@ -24,9 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::judge::finding::Fact;
 use cause::Cause;
 
-pub use scene::{Peer, Scene};
+pub use context::{Context, Peer};
 pub use story::{Run, in_dump, story};
-pub use values::Looked;
+pub use values::TensorCache;
 
 /// A likely cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

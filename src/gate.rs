@@ -4,6 +4,7 @@
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
 pub mod baseline;
+pub mod baseline_name;
 pub mod checkpoint;
 pub mod config;
 pub mod discover;

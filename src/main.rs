@@ -13,7 +13,7 @@ use precision_gate::exit;
 use precision_gate::report::escape::cleaned;
 
 use cli::{
-    Cli, Command, baseline, config_pack, curves, history, inputs, judge, publish, quick, run, show, signoff, tools,
+    Cli, Command, baseline, config_pack, curves, history, inputs, judge, merge, publish, run, show, signoff, tools,
 };
 
 /// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
@@ -63,7 +63,7 @@ fn command(command: Command) -> Result<u8> {
         Command::ConfigPack(args) => config_pack::run(&args),
         Command::Compare(args) => judge::compare(&args),
         Command::Loss(args) => curves::loss(&args),
-        Command::Merge(args) => quick::merge(args),
+        Command::Merge(args) => merge::merge(args),
         Command::Noise(args) => curves::noise(&args),
         Command::Baseline(args) => baseline::run(args),
         Command::History(args) => history::run(&args),

@@ -79,7 +79,7 @@ impl Output {
     /// # Errors
     /// As [`begin`](Self::begin); and what creating gives.
     pub fn draft(&self, name: &str) -> Result<Draft> {
-        self.dir()?.draft(name)
+        Draft::begin(self.dir()?, name)
     }
 
     /// Keeps a document that is complete until all are.
@@ -193,7 +193,7 @@ pub fn no_link() -> i32 {
 }
 
 fn write_whole(dir: Dir, name: &str, bytes: &[u8]) -> Result<()> {
-    let mut draft = Arc::new(dir).draft(name)?;
+    let mut draft = Draft::begin(Arc::new(dir), name)?;
     draft.fill(bytes)?;
     draft.commit()
 }

@@ -3,7 +3,7 @@
 //! Best effort by design: nothing here changes a verdict, and no verdict waits for it. Each failure becomes one warning.
 //! A [`Session`] says "running" at its start and always ends with a verdict or with "did not finish"; comment, check,
 //! status and pictures are settled with what is there already, so that repeats and races leave one of each. Forges differ
-//! in a [`forge::Forge`] each, which writes requests and reads answers; [`client`] sends them.
+//! in a [`dialect::Forge`] each, which writes requests and reads answers; [`client`] sends them.
 //!
 //! Without a pull request (a night, a branch) an [`issue`] keeps a red suite in sight, and a [`webhook`] tells a chat;
 //! [`attach`] puts the documents of a sign-off beside a release.
@@ -20,8 +20,11 @@ pub mod client;
 pub mod command;
 pub mod comment;
 pub mod community;
+mod desk;
+pub mod dialect;
 pub mod event;
 pub mod forge;
+mod forges;
 pub mod github;
 pub mod gitlab;
 mod image;
@@ -33,17 +36,20 @@ pub mod session;
 pub mod status;
 mod sticky;
 pub mod target;
+pub mod tracker;
 mod transport;
+pub mod tree;
 pub mod trust;
 mod unfinished;
 pub mod watch;
 pub mod webhook;
 
-pub use session::{Session, Story};
+pub use desk::Story;
+pub use session::Session;
 pub use unfinished::Why;
 
 use event::Target;
-use forge::{Forge, ForgeKind};
+use forge::ForgeKind;
 use secrecy::SecretString;
 
 use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs, WebhookOn, WebhookShape};
@@ -113,13 +119,4 @@ impl Settings {
 pub fn token(kind: ForgeKind, environment: &Environment) -> Option<SecretString> {
     let mut set = kind.token_variables().iter().filter_map(|name| variable(environment, name));
     set.next().map(|token| SecretString::from(token.to_owned()))
-}
-
-/// The dialect of a repository's forge.
-fn dialect(kind: ForgeKind, repository: &str) -> Box<dyn Forge> {
-    match kind {
-        ForgeKind::Github | ForgeKind::Gitea => Box::new(github::GitHub::new(kind, repository)),
-        ForgeKind::Gitlab => Box::new(gitlab::GitLab::new(repository)),
-        ForgeKind::Gitee | ForgeKind::Gitcode => Box::new(community::Community::new(kind, repository)),
-    }
 }

@@ -15,4 +15,5 @@ pub mod pack;
 mod pickle;
 mod safetensors;
 pub mod tensor;
+pub mod tensor_file;
 mod torch;

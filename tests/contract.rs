@@ -11,24 +11,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
+
+#[path = "contract/modules.rs"]
+mod modules;
+
+use modules::Modules;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("folder").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
+/// The library and the program.
+fn modules() -> Modules {
+    let source = |file| root().join("src").join(file);
+    let modules = Modules::read(&[("precision_gate", &source("lib.rs")), ("program", &source("main.rs"))]);
+    assert!(modules.files().len() > 300, "the sources were not found");
+    modules
 }
 
-/// What each top-level module may import, besides itself.
+/// A file's way below the folder of sources, without its ending: `judge/rule`.
+fn place(file: &Path, sources: &Path) -> Vec<String> {
+    let below = file.strip_prefix(sources).expect("below the sources").with_extension("");
+    below.iter().map(|part| part.to_string_lossy().into_owned()).collect()
+}
+
+/// What each top-level module may import, besides itself: the stages, what stands beside them, and the program above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const GROUND: [&str; 3] = ["error", "dtype", "verdict"];
     const STAGES: [(&str, &[&str]); 10] = [
@@ -43,7 +51,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 9] = [
+    const BESIDE: [(&str, &[&str]); 10] = [
         ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
@@ -53,41 +61,121 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("policy", &[]),
         ("msprobe", &["fetch", "read", "pair", "compare", "redact"]),
         ("collect", &["fetch", "read", "redact", "policy"]),
+        ("lib", &[]),
     ];
-    let with_ground = |(name, imports): (&'static str, &[&'static str])| {
-        (name, imports.iter().copied().chain(GROUND).chain([name]).collect())
-    };
-    STAGES.into_iter().chain(BESIDE).map(with_ground).collect()
+    // The gate runs the checks and knows neither what is signed nor where results go.
+    const GATE: [&str; 12] = [
+        "fetch", "read", "pair", "compare", "judge", "diagnose", "history", "report", "output", "redact", "policy",
+        "msprobe",
+    ];
+    let stages = STAGES.into_iter().chain(BESIDE).chain([("gate", GATE.as_slice())]);
+    let mut allowed: BTreeMap<&str, BTreeSet<&str>> =
+        stages.map(|(name, imports)| (name, imports.iter().copied().chain(GROUND).chain([name]).collect())).collect();
+    let library: BTreeSet<&str> = allowed.keys().copied().filter(|name| *name != "lib").collect();
+    allowed.insert("cli", library.iter().copied().chain(["cli"]).collect());
+    allowed.insert("main", ["cli", "report", "exit", "main"].into_iter().chain(GROUND).collect());
+    allowed
 }
 
 #[test]
 fn a_layer_imports_only_the_layers_before_it() {
-    let allowed = allowed();
-    let mut files = Vec::new();
-    sources(&root().join("src"), &mut files);
-    assert!(files.len() > 30, "the sources were not found");
-    let mut wrong = Vec::new();
-    for file in files {
-        let path = file.strip_prefix(root().join("src")).expect("below src").to_owned();
-        let module =
-            path.iter().next().and_then(|part| part.to_str()).expect("a name").trim_end_matches(".rs").to_owned();
-        let Some(may_import) = allowed.get(module.as_str()) else { continue };
-        let text = fs::read_to_string(&file).expect("readable");
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for import in code.split("crate::").skip(1) {
-            let name: String = import.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            if !may_import.contains(name.as_str()) && !name.is_empty() {
-                wrong.push(format!("{}: {module} imports {name}", path.display()));
-            }
+    let (allowed, modules, sources) = (allowed(), modules(), root().join("src"));
+    let layer = |file: &Path| place(file, &sources).swap_remove(0);
+    let layers: BTreeSet<String> = modules.files().into_iter().map(layer).collect();
+    assert_eq!(layers.iter().map(String::as_str).collect::<BTreeSet<_>>(), allowed.keys().copied().collect());
+    let upward = |(from, to): &(&Path, &Path)| !allowed[layer(from).as_str()].contains(layer(to).as_str());
+    let shown = |(from, to): (&Path, &Path)| arrow(&place(from, &sources), &place(to, &sources));
+    let wrong: Vec<String> = modules.arrows().into_iter().filter(upward).map(shown).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn arrow(from: &[String], to: &[String]) -> String {
+    format!("{} imports {}", from.join("/"), to.join("/"))
+}
+
+/// No two files of a folder lead to each other, on whatever way through that folder.
+///
+/// A file and the folder of its name are one room of the folder that they stand in: `judge/dump.rs` with all of
+/// `judge/dump/`. An arrow between two files therefore counts once, in the folder where their ways part, between the
+/// rooms that they stand in there: `judge/rule.rs` and `judge/dump/rules.rs` that name each other are a circle of
+/// `judge`. Arrows between a file and what stands in the folder of its name do not count, either way: such a file
+/// declares its parts, and holds what they share.
+///
+/// A path counts for the file that its longest run of modules leads to. Where that file only hands a name on, as
+/// `pub use` does and as any `use` does for the modules below it, the file that the name comes from counts too.
+#[test]
+fn no_circle_ties_the_files_of_a_folder() {
+    let wrong = circles(&modules(), &root().join("src"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found_however_its_files_are_named() {
+    let one = ["folder/one imports folder/two", "folder/two imports folder/one"];
+    for (found, one_says, two_says) in [
+        (true, "use super::two::{self as other, Two};", "pub fn of() { crate::folder::one::run() }"),
+        (true, "use super::two;", "use super::{One};"),
+        (true, "mod inner { use super::super::two; }", "fn f() -> Vec<super::one::One> { vec![] }"),
+        (true, "use crate::{folder::{two::Two}};", "pub(crate) use super::one::One as First;"),
+        (false, "use super::two;", "#[cfg(test)] mod tests { use super::super::one::One; }"),
+        (
+            false,
+            "use super::two;",
+            "// super::one::One\nconst A: &str = \"\\\"super::one::One\"; const B: char = '\"';",
+        ),
+        (false, "use super::two;", "fn f(one: One) { one.run() }"),
+    ] {
+        let sources = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| fs::write(sources.path().join(name), text).expect("written");
+        fs::create_dir(sources.path().join("folder")).expect("a folder");
+        write("lib.rs", "mod folder;");
+        write("folder.rs", "mod one; mod two; use one::One;");
+        write("folder/one.rs", one_says);
+        write("folder/two.rs", two_says);
+        let modules = Modules::read(&[("house", &sources.path().join("lib.rs"))]);
+        let wanted: &[&str] = if found { &one } else { &[] };
+        assert_eq!(circles(&modules, sources.path()), wanted, "{one_says} {two_says}");
+    }
+}
+
+/// By room, and by the room that it imports: the files that do.
+type Rooms = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+/// The arrows between the rooms of a folder whose end leads back to their start.
+fn circles(modules: &Modules, sources: &Path) -> Vec<String> {
+    let mut folders: BTreeMap<Vec<String>, Rooms> = BTreeMap::new();
+    for (from, to) in modules.arrows() {
+        let (from, to) = (place(from, sources), place(to, sources));
+        let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+        if let (Some(from_room), Some(to_room)) = (from.get(shared), to.get(shared)) {
+            let rooms = folders.entry(from[..shared].to_vec()).or_default();
+            let ties = rooms.entry(from_room.clone()).or_default().entry(to_room.clone()).or_default();
+            ties.push(arrow(&from, &to));
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    folders.values().flat_map(circles_of_folder).cloned().collect()
+}
+
+fn circles_of_folder(rooms: &Rooms) -> impl Iterator<Item = &String> {
+    let arrows = rooms.iter().flat_map(|(from, ends)| ends.iter().map(move |(to, ties)| (from, to, ties)));
+    let back = arrows.filter(|(from, to, _)| reached(rooms, to).contains(from.as_str()));
+    back.flat_map(|(.., ties)| ties)
+}
+
+/// The rooms that imports lead to from a room, on any way.
+fn reached<'a>(rooms: &'a Rooms, start: &'a str) -> BTreeSet<&'a str> {
+    let (mut found, mut left) = (BTreeSet::new(), vec![start]);
+    while let Some(room) = left.pop() {
+        let ends = rooms.get(room).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
+        left.extend(ends.filter(|room| found.insert(*room)));
+    }
+    found
 }
 
 #[test]
 fn codes_are_unique_and_kebab_case() {
     let mut codes = BTreeSet::new();
-    for rule in rule::all() {
+    for rule in register::all() {
         assert!(codes.insert(rule.code), "{} is listed twice", rule.code);
         assert!(rule.code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", rule.code);
     }
@@ -109,7 +197,7 @@ fn the_readme_names_the_commands_that_work() {
 
 #[test]
 fn every_rule_can_be_weighed_by_a_policy() {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     for code in &codes {
         let policy =
             precision_gate::policy::Policy::parse("policy.yml", &format!("severity: {{ {code}: info }}"), &codes);

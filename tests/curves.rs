@@ -5,17 +5,17 @@
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{Quiet, Request, run};
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::judge::unit::{CurveUnit, Unit};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::messages::Language;
-use precision_gate::report::{GateResult, Outcome, mermaid, messages, plot};
+use precision_gate::report::{GateResult, Outcome, mermaid, plot, writer};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: baseline.display().to_string(),
         candidate: candidate.display().to_string(),
@@ -25,7 +25,7 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     };
     let Outcome { mut result, .. } = run(&request, &Quiet).expect("judged");
     for language in [Language::Zh, Language::En] {
-        messages::fill(&mut result.findings, language).expect("every finding has its text");
+        writer::fill(&mut result.findings, language).expect("every finding has its text");
     }
     result
 }

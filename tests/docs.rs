@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::trust::{EVENTS, Input, Standing, Taken, Told, taken};
 use precision_gate::report::messages::{Language, texts};
@@ -50,7 +50,7 @@ fn every_finding_code_is_listed() {
         "# Finding codes\n\nStable for ever; a policy names them under `severity` and `waivers`. Made by `UPDATE_DOCS=1 cargo test --test docs`.\n\n\
          | code | check | severity by default | what it says | what to do |\n|---|---|---|---|---|\n",
     );
-    let mut rules: Vec<_> = rule::all().collect();
+    let mut rules: Vec<_> = register::all().collect();
     rules.sort_by_key(|rule| (rule.check, rule.code));
     for rule in rules {
         let (message, help) = texts(rule.code, Language::En).expect("every code has a text");

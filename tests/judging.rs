@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{self, Quiet, Request};
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::judge::unit::Unit;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
@@ -24,7 +24,7 @@ fn cases() -> PathBuf {
 }
 
 fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     let request = Request {
         baseline: baseline.display().to_string(),

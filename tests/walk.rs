@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::report::messages::{self, Language};
+use precision_gate::report::messages::Language;
+use precision_gate::report::writer;
 use precision_gate::verdict::Verdict;
 
 fn folders(root: &Path) -> Vec<PathBuf> {
@@ -37,7 +38,7 @@ fn against_itself(location: &Path) -> Option<String> {
         Ok(outcome) => outcome.result,
         Err(error) => return error.to_string().is_empty().then(|| format!("{location}: an error without a word")),
     };
-    messages::fill(&mut result.findings, Language::Zh).expect("every finding has a text");
+    writer::fill(&mut result.findings, Language::Zh).expect("every finding has a text");
     if result.verdict == Verdict::Fail {
         return Some(format!("{location} fails against itself: {:?}", result.findings));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use precision_gate::fetch::Memory;
-use precision_gate::read::tensor::open;
+use precision_gate::read::tensor_file::open;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(tensor) = open(Arc::new(Memory::new("fuzz.npy", bytes.to_vec()))) else { return };

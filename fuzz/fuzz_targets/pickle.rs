@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use precision_gate::fetch::Memory;
-use precision_gate::read::tensor::{Stored, open_all};
+use precision_gate::read::tensor::Stored;
+use precision_gate::read::tensor_file::open_all;
 use zip::write::SimpleFileOptions;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use precision_gate::fetch::Memory;
-use precision_gate::read::tensor::{Stored, open_all};
+use precision_gate::read::tensor::Stored;
+use precision_gate::read::tensor_file::open_all;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(stored) = open_all(Arc::new(Memory::new("fuzz.safetensors", bytes.to_vec()))) else { return };

@@ -6,19 +6,17 @@ use clap::{Args, Subcommand};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::{Digest, Environment, Fetcher, Location, Trust};
+use precision_gate::gate::baseline::lock::{Lock, Pin};
 use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
 use precision_gate::gate::baseline::promote::{Promotion, old_against_new, promote};
-use precision_gate::gate::baseline::{
-    self,
-    lock::{Lock, Pin},
-    verify,
-};
+use precision_gate::gate::baseline::verify;
+use precision_gate::gate::baseline_name;
 use precision_gate::gate::loss::band_file;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 
 use super::fetching::{FetchArgs, environment};
-use super::{judge, progress, show, tools};
+use super::{policy_file, progress, show};
 
 /// Variables that name the branch a change goes to, or the branch that is built.
 const BRANCHES: [&str; 4] =
@@ -152,7 +150,7 @@ struct CommonArgs {
 
 impl CommonArgs {
     fn policy(&self) -> Result<Policy> {
-        judge::policy(self.config.as_deref(), self.today.as_deref())
+        policy_file::policy(self.config.as_deref(), self.today.as_deref())
     }
 }
 
@@ -218,8 +216,8 @@ fn noise(location: &str, fetcher: &Fetcher) -> Result<precision_gate::judge::los
 }
 
 fn list(common: &CommonArgs) -> Result<u8> {
-    let lock = Lock::read(&common.root.join(baseline::LOCK))?;
-    let today = tools::today(common.today.as_deref())?;
+    let lock = Lock::read(&common.root.join(baseline_name::LOCK))?;
+    let today = policy_file::today(common.today.as_deref())?;
     for pin in &lock.pins {
         let line = match Manifest::read(&common.root.join(&pin.manifest)) {
             Ok((_, digest)) if digest != pin.digest => "its manifest changed since it was pinned".to_owned(),
@@ -229,7 +227,7 @@ fn list(common: &CommonArgs) -> Result<u8> {
         show::say(&format!("{:<16} {:<16} {line}\n", pin.branch, pin.name))?;
     }
     if lock.pins.is_empty() {
-        show::say(&format!("no baseline is pinned; record one: `{}`\n", baseline::record_command("")))?;
+        show::say(&format!("no baseline is pinned; record one: `{}`\n", baseline_name::record_command("")))?;
     }
     Ok(exit::PASS)
 }
@@ -304,8 +302,8 @@ fn diff(args: &DiffArgs) -> Result<u8> {
 fn pinned(root: &Path, name: &str, branch: Option<&str>, environment: &Environment) -> Result<Manifest> {
     let found = find(root, name, branch, environment)?;
     found.ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, name, format!("{} pins no such baseline for this branch", baseline::LOCK))
-            .with_help(format!("record it: `{}`", baseline::record_command(name)))
+        Error::new(ErrorKind::NotFound, name, format!("{} pins no such baseline for this branch", baseline_name::LOCK))
+            .with_help(format!("record it: `{}`", baseline_name::record_command(name)))
     })
 }
 
@@ -319,7 +317,7 @@ pub(crate) fn find(
     branch: Option<&str>,
     environment: &Environment,
 ) -> Result<Option<Manifest>> {
-    let lock = Lock::read(&root.join(baseline::LOCK))?;
+    let lock = Lock::read(&root.join(baseline_name::LOCK))?;
     let branch = branch.or_else(|| environment.first(&BRANCHES)).unwrap_or_default();
     let Some(pin) = lock.find(branch, name) else { return Ok(None) };
     as_pinned(pin, Manifest::read(&root.join(&pin.manifest))?).map(Some)
@@ -334,7 +332,7 @@ pub(crate) fn as_pinned(pin: &Pin, (manifest, digest): (Manifest, Digest)) -> Re
         return Ok(manifest);
     }
     let error =
-        Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline::LOCK));
+        Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline_name::LOCK));
     Err(error.with_help("promote the baseline again, so that manifest and pin change together"))
 }
 

@@ -9,7 +9,7 @@ use precision_gate::report::messages::short;
 use precision_gate::verdict::CheckId;
 use serde::Serialize;
 
-use super::{LossArgs, NoiseArgs, SelftestArgs, judge, show};
+use super::{LossArgs, NoiseArgs, SelftestArgs, judge, policy_file, show};
 
 /// `precision-gate loss`
 pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
@@ -34,7 +34,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
 
 /// `precision-gate noise`
 pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
-    let policy = judge::policy(args.config.as_deref(), None)?;
+    let policy = policy_file::policy(args.config.as_deref(), None)?;
     let band = gate::loss::record(&args.runs, &policy.loss, &args.fetching.fetcher())?;
     let name = args.output.display().to_string();
     output::write_file(&args.output, json(&band)?.as_bytes())?;
@@ -48,7 +48,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
 
 /// `precision-gate selftest`
 pub(crate) fn selftest(args: &SelftestArgs) -> Result<u8> {
-    let found = gate::selftest::run(&judge::policy(args.config.as_deref(), None)?)?;
+    let found = gate::selftest::run(&policy_file::policy(args.config.as_deref(), None)?)?;
     if args.json {
         show::say(&json(&found)?)?;
     } else {

@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
-use precision_gate::fetch::writable::commits_between;
+use precision_gate::fetch::writable::{self, commits_between};
 use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::history::{Moment, record, remember};
 use precision_gate::history::record::Record;
@@ -90,7 +90,7 @@ impl<'a> Recording<'a> {
             versions: &self.flags.versions,
         };
         let current = record(judged, policy, &moment);
-        let place = match self.fetcher.writable(self.location) {
+        let place = match writable::open(self.location, &self.fetcher) {
             Ok(place) => place,
             Err(error) => return vec![unkept(&error)],
         };

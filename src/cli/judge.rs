@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::compare::book::{Book, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::fetch::Digest;
 use precision_gate::gate::baseline::job;
 use precision_gate::gate::{self, Progress, Request, Surroundings};
-use precision_gate::judge::rule;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
@@ -17,12 +15,11 @@ use precision_gate::report::{GateResult, Judged};
 use precision_gate::verdict::{CheckId, Verdict};
 use precision_gate::{exit, report};
 
-use super::publish::{self, Case, PublishFlags, trusted};
+use super::policy_file::read;
 use super::quick::{self, QuickArgs};
-use super::{CommonArgs, CompareArgs, PairArgs, fetching, progress, show, tools};
-
-/// Policy file that is read without being named.
-const DEFAULT_POLICY: &str = "precision-gate.yml";
+use super::surroundings::{self, PublishFlags};
+use super::trusted::{Case, trusted};
+use super::{CommonArgs, CompareArgs, PairArgs, fetching, progress, show};
 
 /// What a judging command is to do.
 pub(crate) enum Task {
@@ -84,42 +81,9 @@ fn some_checks(args: &PairArgs, task: Task, checks: &[CheckId], matching: Matchi
 
 /// What a command that posts nothing judges: the request that `request` makes of the policy that counts.
 pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Request) -> Result<Case> {
-    let trusted = trusted(common, &PublishFlags::default(), &publish::Surroundings::of_process(), false)?;
+    let trusted = trusted(common, &PublishFlags::default(), &surroundings::Surroundings::of_process(), false)?;
     let request = request(trusted.policy.clone());
     trusted.case(request)
-}
-
-/// The policy of `config`, or of the default file where there is one, as of `today`.
-pub(crate) fn policy(config: Option<&Path>, today: Option<&str>) -> Result<Policy> {
-    let path = policy_path(config);
-    let text = match config {
-        None => text_of(&path)?,
-        Some(path) => Some(read(path)?),
-    };
-    policy_of_text(&path, text.as_deref(), today)
-}
-
-/// The policy file: the one named, or the default one.
-pub(crate) fn policy_path(config: Option<&Path>) -> PathBuf {
-    config.unwrap_or(Path::new(DEFAULT_POLICY)).to_owned()
-}
-
-/// The policy that `text` of the file `path` says, or the defaults where there is none.
-pub(crate) fn policy_of_text(path: &Path, text: Option<&str>, today: Option<&str>) -> Result<Policy> {
-    let today = tools::today(today)?;
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
-    let policy = text.map(|text| Policy::parse(&path.display().to_string(), text, &codes)).transpose()?;
-    let digest = text.map_or_else(String::new, |text| Digest::of(text.as_bytes()).to_string());
-    Ok(Policy { today, digest, ..policy.unwrap_or_default() })
-}
-
-/// A file's text; `None` where there is no such file.
-pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
-    if path.exists() { read(path).map(Some) } else { Ok(None) }
-}
-
-fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| Error::io(path.display().to_string(), &error))
 }
 
 /// Runs the gate and writes, shows and answers what it found.

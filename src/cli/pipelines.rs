@@ -9,8 +9,8 @@ use precision_gate::fetch::writable::origin_of;
 use precision_gate::output;
 use precision_gate::publish::forge::ForgeKind;
 
-use super::publish::Surroundings;
 use super::show;
+use super::surroundings::Surroundings;
 
 /// Which pipelines.
 #[derive(Debug, Args)]

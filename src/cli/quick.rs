@@ -1,8 +1,6 @@
-//! Quick looks and parts: `--sample`, `--checksum`, `--ops`, `--max-time`, `--shard`; and the `merge` command.
+//! Quick looks and parts: `--sample`, `--checksum`, `--ops`, `--max-time`, `--shard`.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter};
-use std::path::PathBuf;
+use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,10 +10,10 @@ use precision_gate::compare::book::Selection;
 use precision_gate::compare::sample::Sample;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::gate::{self, Request, parts::Parts};
-use precision_gate::output::Dir;
+use precision_gate::gate::{self, Request};
+use precision_gate::output::{Dir, Draft};
 
-use super::{CommonArgs, judge, progress};
+use super::{CommonArgs, progress};
 
 /// Environment variables in which job runners say which of how many jobs this is.
 struct Runner {
@@ -63,22 +61,6 @@ pub(crate) struct QuickArgs {
     /// JOB_COMPLETION_INDEX, `auto/N` only K. `precision-gate merge` judges the parts
     #[arg(long, value_name = "K/N", help_heading = "Parts")]
     pub(crate) shard: Option<String>,
-}
-
-/// `merge`
-#[derive(Debug, Args)]
-pub(crate) struct MergeArgs {
-    /// The part files of one run, all of them
-    #[arg(required = true, value_name = "PART")]
-    pub(crate) parts: Vec<PathBuf>,
-    /// Where the trusted run lies now, if not where the parts read it
-    #[arg(long)]
-    pub(crate) baseline: Option<String>,
-    /// Where the run to judge lies now, if not where the parts read it
-    #[arg(long)]
-    pub(crate) candidate: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: CommonArgs,
 }
 
 impl QuickArgs {
@@ -168,7 +150,7 @@ const BUFFER: usize = 64 << 10;
 pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selection, part: (u64, u64)) -> Result<u8> {
     let name = format!("part-{}-of-{}.jsonl", part.0, part.1);
     let path = common.out.join(&name);
-    let draft = Arc::new(Dir::make(&common.out)?).draft(&name)?;
+    let draft = Draft::begin(Arc::new(Dir::make(&common.out)?), &name)?;
     let mut file = BufWriter::with_capacity(BUFFER, draft);
     let fetcher = common.fetching.fetcher();
     let progress = progress::of(common.documents.quiet);
@@ -179,25 +161,6 @@ pub(crate) fn measure(common: &CommonArgs, request: &Request, selection: Selecti
         super::show::say(&format!("measured part {} of {}: {}\n", part.0, part.1, path.display()))?;
     }
     Ok(exit::PASS)
-}
-
-/// `precision-gate merge`
-pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
-    let output = judge::begin(&args.common)?;
-    let open = |path: &PathBuf| {
-        let name = path.display().to_string();
-        File::open(path).map(|file| (name.clone(), BufReader::new(file))).map_err(|error| Error::io(name, &error))
-    };
-    let parts = Parts::read(args.parts.iter().map(open).collect::<Result<Vec<_>>>()?)?;
-    let case = judge::case(&args.common, |policy| {
-        let request = parts.request(policy);
-        Request {
-            baseline: args.baseline.clone().unwrap_or(request.baseline),
-            candidate: args.candidate.clone().unwrap_or(request.candidate),
-            ..request
-        }
-    })?;
-    judge::judge_by(&args.common, output, &case, |request, from, progress| parts.judge(request, from, progress))
 }
 
 #[cfg(test)]

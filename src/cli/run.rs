@@ -19,8 +19,10 @@ use precision_gate::verdict::Profile;
 use super::CommonArgs;
 use super::history::{HistoryFlags, Recording};
 use super::judge::{self, Task};
-use super::publish::{self, Case, PublishFlags, Publishing, Surroundings, Told, Trusted, tell_runner};
+use super::publish::{self, Publishing, Told, tell_runner};
 use super::quick::{self, QuickArgs};
+use super::surroundings::{PublishFlags, Surroundings, settings};
+use super::trusted::{Case, Trusted, trusted};
 
 /// `run`
 #[derive(Debug, Args)]
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         // A folder that cannot be written is told beside the commit too.
         Err(error) => Err(error),
     };
-    let trusted = publish::trusted(&args.common, &args.publishing, &surroundings, args.publish);
+    let trusted = trusted(&args.common, &args.publishing, &surroundings, args.publish);
     // A policy that cannot be read is told beside the commit too.
     let of_policy = match &trusted {
         Ok(trusted) => Some(trusted.policy.publish.clone()),
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     };
     let also = (args.common.documents.lang, args.common.warn_exit_code);
     let guessed = of_policy.is_none() && args.publishing.key.is_none();
-    let settings = publish::settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
+    let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
     let settings = Settings { guessed, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, args.publish)?;
     publishing.begin();
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
 
 /// Measures one part of a run; the job that merges the parts judges and tells.
 fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Result<u8> {
-    let trusted = publish::trusted(&args.common, &args.publishing, surroundings, false)?;
+    let trusted = trusted(&args.common, &args.publishing, surroundings, false)?;
     let request = request(args, trusted.policy.clone());
     let case = trusted.case(request)?;
     judge::prepare(&args.common, &case.request)?;

@@ -15,7 +15,7 @@ use precision_gate::signoff::refusal::Refusal;
 use precision_gate::signoff::write::{self, Options};
 
 use super::publish::attach::{self, AttachArgs};
-use super::{judge, show, tools};
+use super::{policy_file, show};
 
 /// `signoff`
 #[derive(Debug, Args)]
@@ -83,11 +83,11 @@ impl Languages {
 /// `precision-gate signoff`: exits 1 where anything stands against it, and writes nothing then.
 pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     let output = Output::begin(&args.out, Set::Signoff)?;
-    let policy = judge::policy(args.config.as_deref(), args.today.as_deref())?;
+    let policy = policy_file::policy(args.config.as_deref(), args.today.as_deref())?;
     let required = required(args, policy.signoff)?;
     let commit = args.commit.as_deref().or(required.commit.as_deref());
     let language = args.lang.first();
-    let today = tools::today(args.today.as_deref())?;
+    let today = policy_file::today(args.today.as_deref())?;
     let request = Request { policy: &required, commit, approved_by: &args.approved_by, today, language };
     request.check()?;
     let templates = show::templates(args.templates.as_deref().or(policy.templates.as_deref()))?;

@@ -1,13 +1,13 @@
 //! The commands around judging: `init`, `schema`, `completions`.
 
 use clap::CommandFactory;
-use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::error::Result;
 use precision_gate::judge::operation::OperationLine;
 use precision_gate::policy::Policy;
-use precision_gate::policy::value::Date;
 use precision_gate::signoff::Signoff;
 use precision_gate::{exit, gate, report};
 
+use super::policy_file::today;
 use super::{Cli, InitArgs, SchemaOf, pipelines, show};
 
 /// `precision-gate init`
@@ -38,10 +38,4 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8> {
     clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
     show::say(&String::from_utf8_lossy(&script))?;
     Ok(exit::PASS)
-}
-
-/// The date given, or the current UTC date.
-pub(crate) fn today(given: Option<&str>) -> Result<Date> {
-    let today = given.map_or_else(|| jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(), str::to_owned);
-    Date::try_from(today).map_err(|error| Error::new(ErrorKind::Usage, "--today", error))
 }

@@ -56,7 +56,7 @@ mod tests {
         file.extend(u16::try_from(header.len()).expect("short").to_le_bytes());
         file.extend(header.as_bytes());
         file.extend(bytes);
-        crate::read::tensor::open(Arc::new(Memory::new("x.npy", file))).expect("a tensor")
+        crate::read::tensor_file::open(Arc::new(Memory::new("x.npy", file))).expect("a tensor")
     }
 
     #[test]

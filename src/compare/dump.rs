@@ -433,7 +433,7 @@ fn measure(saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
         sources.iter().flatten().for_each(|source| source.expect(0..source.len()));
     }
     let [left, right] = sources;
-    let (left, right) = (crate::read::tensor::open(left?)?, crate::read::tensor::open(right?)?);
+    let (left, right) = (crate::read::tensor_file::open(left?)?, crate::read::tensor_file::open(right?)?);
     if folders.book.by_checksum() {
         return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
     }

@@ -22,8 +22,8 @@ mod silent_corruption;
 mod wrong_weights_or_data;
 mod zero_gradient;
 
+use super::context::Context;
 use super::curves::Curves;
-use super::scene::Scene;
 use super::{Diagnosis, Statement};
 use crate::judge::finding::Finding;
 
@@ -35,7 +35,7 @@ pub struct Cause {
     /// Pages to read on.
     pub links: &'static [&'static str],
     /// Looks at a dump's culprit and its surroundings.
-    in_dump: fn(&Scene<'_>) -> Option<Diagnosis>,
+    in_dump: fn(&Context<'_>) -> Option<Diagnosis>,
     /// Looks at training curves.
     in_curves: fn(&Curves<'_>) -> Option<Diagnosis>,
     /// Looks at findings of the config check.
@@ -64,8 +64,8 @@ impl Cause {
         }
     }
 
-    pub(super) fn of_scene(&self, scene: &Scene<'_>) -> Option<Diagnosis> {
-        (self.in_dump)(scene)
+    pub(super) fn of_dump(&self, context: &Context<'_>) -> Option<Diagnosis> {
+        (self.in_dump)(context)
     }
 
     pub(super) fn of_curves(&self, curves: &Curves<'_>) -> Option<Diagnosis> {

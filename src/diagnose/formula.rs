@@ -4,7 +4,8 @@
 //! that fits is named; none is proposed for want of a better one.
 
 use super::Statement;
-use super::scene::{Both, Scene, Suspect, elements_of, record};
+use super::context::{Context, Suspect, elements_of};
+use super::value_pair::{ValuePair, record};
 use super::values::Data;
 use crate::read::dump::{Statistic, TensorKind, TensorRecord};
 use crate::read::json::Json;
@@ -13,11 +14,11 @@ use crate::read::json::Json;
 const LEFT_OVER: f64 = 0.1;
 
 /// The first formula that fits the culprit.
-pub(super) fn fitting(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+pub(super) fn fitting(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
     other_epsilon(suspect)
         .or_else(|| scaled(suspect, data))
-        .or_else(|| without_bias(scene, suspect, data))
-        .or_else(|| data.and_then(|data| other_activation(scene, suspect, data)))
+        .or_else(|| without_bias(context, suspect, data))
+        .or_else(|| data.and_then(|data| other_activation(context, suspect, data)))
 }
 
 /// `candidate = s · baseline`: a factor applied twice, left out, or another one.
@@ -72,20 +73,20 @@ fn factor_of_statistics(suspect: &Suspect<'_>, tolerance: f64) -> Option<f64> {
 }
 
 /// `candidate = baseline − bias`, or the other way round.
-fn without_bias(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+fn without_bias(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
     if suspect.is_backward() || !suspect.is_made() {
         return None;
     }
     let bias = suspect.inputs().find(|both| is_bias(both, &suspect.value))?;
     let side = match data {
-        Some(data) => bias_of_data(data, &scene.data(&bias)?.baseline, suspect)?,
+        Some(data) => bias_of_data(data, &context.data(&bias)?.baseline, suspect)?,
         None => bias_of_statistics(suspect, record(bias.baseline)?)?,
     };
     Some(Statement::new("formula-bias-left-out").with("side", side).with("argument", bias.candidate.row.as_str()))
 }
 
 /// A vector as long as the output has channels, beside a matrix or kernel that is no vector.
-fn is_bias(both: &Both<'_>, output: &Both<'_>) -> bool {
+fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
     let (Some(bias), Some(output)) = (record(both.baseline), record(output.baseline)) else { return false };
     let place = both.baseline.row.rsplit('.').next().unwrap_or_default();
     // The third argument of a linear or convolution, the first of a sum of matrices.
@@ -197,10 +198,10 @@ fn gelu_tanh(x: f64) -> f64 {
 }
 
 /// An activation that one side computes by another formula than the other.
-fn other_activation(scene: &Scene<'_>, suspect: &Suspect<'_>, data: &Data) -> Option<Statement> {
+fn other_activation(context: &Context<'_>, suspect: &Suspect<'_>, data: &Data) -> Option<Statement> {
     let api = suspect.api().to_ascii_lowercase();
     let input = suspect.inputs().find(|both| both.kind == TensorKind::Input)?;
-    let input = scene.data(&input)?;
+    let input = context.data(&input)?;
     if input.baseline.len() != data.baseline.len() || suspect.is_backward() {
         return None;
     }

@@ -1,8 +1,8 @@
 //! One story out of what dumps, curves and configuration say: every cause once, the likeliest first.
 
 use super::cause::{self, Cause, finding_as_sign};
+use super::context::Context;
 use super::curves::Curves;
-use super::scene::Scene;
 use super::{Diagnosis, Sureness};
 use crate::judge::finding::Finding;
 use crate::judge::unit::Check;
@@ -22,14 +22,14 @@ pub struct Run<'a> {
 /// Causes that a unit of a dump shows; nothing where no rule finds enough evidence.
 ///
 /// A cause that merely describes a difference speaks only where no other does.
-pub fn in_dump(scene: &Scene<'_>) -> Vec<Diagnosis> {
+pub fn in_dump(context: &Context<'_>) -> Vec<Diagnosis> {
     let mut found: Vec<Diagnosis> = Vec::new();
     for cause in cause::ALL {
         let is_explained = found.iter().any(|diagnosis| diagnosis.sureness > Sureness::Possible);
         if cause.speaks_last() && is_explained {
             continue;
         }
-        found.extend(cause.of_scene(scene));
+        found.extend(cause.of_dump(context));
     }
     let surest = found.iter().map(|diagnosis| diagnosis.sureness).max();
     // Beside a cause that nothing else explains, one that is merely possible only distracts.

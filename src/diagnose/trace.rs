@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use crate::judge::dump::unit::UnitInput;
 use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
-use super::scene::{elements_of, record};
+use super::context::elements_of;
+use super::value_pair::record;
 
 /// Elements, and the bits of the largest and the smallest value.
 type Fingerprint = (u64, u64, u64);

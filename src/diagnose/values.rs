@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::scene::{Both, Scene};
+use super::value_pair::ValuePair;
+use crate::pair::unit::UnitPair;
 use crate::read::dump::DumpFolder;
-use crate::read::tensor;
+use crate::read::tensor_file;
 
 /// Elements looked at per tensor: whole tensors in most dumps, and 8 MiB a side as numbers in the worst case.
 const MOST_ELEMENTS: u64 = 1 << 20;
@@ -27,29 +28,27 @@ pub(super) struct Data {
 
 /// Data that a cause has looked at, for the next one that asks: by both files' names.
 #[derive(Debug, Default)]
-pub struct Looked(RefCell<HashMap<[String; 2], Option<Rc<Data>>>>);
+pub struct TensorCache(RefCell<HashMap<[String; 2], Option<Rc<Data>>>>);
 
-impl Scene<'_> {
+impl TensorCache {
     /// The data of a value, where both sides saved it in one shape and it can be read.
-    pub(super) fn data(&self, both: &Both<'_>) -> Option<Rc<Data>> {
+    pub(super) fn data(&self, folders: UnitPair<'_>, both: &ValuePair<'_>) -> Option<Rc<Data>> {
         let (left, right) = both.records()?;
         let names = [left.data_name.as_deref()?, right.data_name.as_deref()?];
         let read = || {
-            let (baseline, candidate) = rayon::join(
-                || elements(self.folders.baseline, names[0]),
-                || elements(self.folders.candidate, names[1]),
-            );
+            let (baseline, candidate) =
+                rayon::join(|| elements(folders.baseline, names[0]), || elements(folders.candidate, names[1]));
             let (baseline, candidate) = (baseline?, candidate?);
             let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
             let is_paired = left.shape == right.shape && baseline.len() == candidate.len();
             is_paired.then(|| Rc::new(Data::new(baseline, candidate, width)))
         };
-        self.looked.0.borrow_mut().entry(names.map(str::to_owned)).or_insert_with(read).clone()
+        self.0.borrow_mut().entry(names.map(str::to_owned)).or_insert_with(read).clone()
     }
 }
 
 fn elements(folder: &DumpFolder, name: &str) -> Option<Vec<f64>> {
-    let tensor = tensor::open(folder.open_tensor(name).ok()?).ok()?;
+    let tensor = tensor_file::open(folder.open_tensor(name).ok()?).ok()?;
     crate::compare::values::first_values(&tensor, MOST_ELEMENTS).ok()
 }
 

@@ -1,7 +1,7 @@
 //! The fetcher: opens any location, with one set of limits for the run.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,6 @@ use super::retry::Retry;
 use super::runtime::Background;
 use super::store::{Object, PatientStore, Store};
 use super::web::{Ask, Clients, Patience};
-use super::writable::{self, Branch, Folder, Prefix, Writable};
 use super::{Files, gitlab, obs, s3};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -211,23 +210,14 @@ impl Fetcher {
         self.remote(shown, listing, bucket)
     }
 
-    /// Opens a place to write: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
-    ///
-    /// # Errors
-    /// `Usage` where it cannot be written by its nature.
-    pub fn writable(&self, location: &str) -> Result<Box<dyn Writable + '_>> {
-        if let Some(name) = location.strip_prefix(writable::BRANCH) {
-            return Ok(Box::new(Branch::open(&self.settings.repository, name, self.settings.retry)?));
-        }
-        match Location::parse(location)? {
-            Location::Local(path) => Ok(Box::new(Folder::new(&path))),
-            other => Ok(Box::new(Prefix::new(self, other)?)),
-        }
-    }
-
     /// Does `work` on the network's threads while this one waits.
     pub(super) fn wait_for<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.online()?.background.wait_for(work)
+    }
+
+    /// Folder in the repository whose branches are meant by `branch:NAME`.
+    pub(super) fn repository(&self) -> &Path {
+        &self.settings.repository
     }
 
     /// How often and how patiently requests are repeated.

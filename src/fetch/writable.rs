@@ -10,17 +10,31 @@ mod git;
 
 pub use git::{commits_between, origin_of};
 
-pub(super) use branch::Branch;
-pub(super) use bucket::Prefix;
-pub(super) use folder::Folder;
-
 use std::sync::Arc;
 
-use super::Files;
+use super::location::Location;
+use super::{Fetcher, Files};
 use crate::error::Result;
+use branch::Branch;
+use bucket::Prefix;
+use folder::Folder;
 
 /// What a branch of the repository is called as a writable place: `branch:NAME`.
 pub const BRANCH: &str = "branch:";
+
+/// Opens a place to write: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
+///
+/// # Errors
+/// `Usage` where it cannot be written by its nature.
+pub fn open<'a>(location: &str, fetcher: &'a Fetcher) -> Result<Box<dyn Writable + 'a>> {
+    if let Some(name) = location.strip_prefix(BRANCH) {
+        return Ok(Box::new(Branch::open(fetcher.repository(), name, *fetcher.retry())?));
+    }
+    match Location::parse(location)? {
+        Location::Local(path) => Ok(Box::new(Folder::new(&path))),
+        other => Ok(Box::new(Prefix::new(fetcher, other)?)),
+    }
+}
 
 /// A place to write.
 pub trait Writable: Send + Sync {

@@ -15,15 +15,5 @@ pub mod manifest;
 pub mod promote;
 pub mod verify;
 
-/// How a baseline is named as a location: `baseline:NAME`.
-pub const SCHEME: &str = "baseline:";
 /// Folder of manifests, from the repository's root.
 pub const FOLDER: &str = "baselines";
-/// The lock file, in the repository's root.
-pub const LOCK: &str = "precision-gate.lock";
-
-/// The command that records a baseline, for messages.
-pub fn record_command(name: &str) -> String {
-    let name = if name.is_empty() { "NAME" } else { name };
-    format!("precision-gate baseline promote LOCATION --name {name} --reason WHY")
-}

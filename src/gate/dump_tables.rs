@@ -11,7 +11,7 @@ use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
 use crate::msprobe::table::Rows;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::{Dump, DumpFolder, DumpFormat, Value};
-use crate::read::tensor;
+use crate::read::tensor_file;
 
 /// Two dumps that were read.
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, book: &Book) ->
     let paths = (left_folder.data_path(left), right_folder.data_path(right));
     let op = dumps.candidate.operations.get(candidate.operation).map(|operation| operation.name.as_str());
     let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let open = |folder: &DumpFolder, name: &str| tensor::open(folder.open_tensor(name).ok()?).ok();
+    let open = |folder: &DumpFolder, name: &str| tensor_file::open(folder.open_tensor(name).ok()?).ok();
     let measured = book.ask_again(&pair, || match (open(right_folder, right), open(left_folder, left)) {
         (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
         _ => Measured::Unreadable,

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     fn selftest(yaml: &str) -> Selftest {
-        let codes: Vec<&str> = crate::judge::rule::all().map(|rule| rule.code).collect();
+        let codes: Vec<&str> = crate::judge::register::all().map(|rule| rule.code).collect();
         run(&Policy::parse("policy.yml", yaml, &codes).expect("sound")).expect("runs")
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::baseline;
+use super::baseline_name::{self, LOCK};
 use super::discover::{self, Inventory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
@@ -13,7 +13,7 @@ use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
 use crate::read::archive::folder;
 use crate::read::curve::log::LogPattern;
-use crate::read::{pack, tensor};
+use crate::read::{pack, tensor_file};
 use crate::verdict::Side;
 
 /// What opening a side takes beside its location.
@@ -31,7 +31,7 @@ pub(super) struct Opening<'a> {
 /// # Errors
 /// A path that is not there, and an outside world that fails.
 pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
-    if let Some(name) = location.strip_prefix(baseline::SCHEME) {
+    if let Some(name) = location.strip_prefix(baseline_name::SCHEME) {
         return unpinned(location, name, side, opening);
     }
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
@@ -60,8 +60,8 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
 
 /// A baseline that no lock file pins: whoever resolves names has not found it.
 fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
-    let help = format!("record it: `{}`", baseline::record_command(name));
-    let reason = format!("{} pins no such baseline for this branch", baseline::LOCK);
+    let help = format!("record it: `{}`", baseline_name::record_command(name));
+    let reason = format!("{} pins no such baseline for this branch", LOCK);
     empty(location, rules::absent(&rules::MISSING, location, side, &reason, &help), opening)
 }
 
@@ -84,7 +84,7 @@ fn absent(location: &str, side: Side, opening: Opening<'_>, error: &Error) -> Op
     let help = match (error.help(), side) {
         (Some(help), _) if error.kind() != ErrorKind::NotFound => help.to_owned(),
         (help, Side::Baseline) => {
-            let record = format!("record one: `{}`", baseline::record_command(""));
+            let record = format!("record one: `{}`", baseline_name::record_command(""));
             help.map_or_else(|| record.clone(), |help| format!("{help}; or {record}"))
         }
         (help, Side::Candidate) => help.unwrap_or("check that the run has uploaded it").to_owned(),
@@ -147,7 +147,7 @@ fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
     let source = files.open(path).ok()?;
     let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
     source.read_at(0, &mut head).ok()?;
-    let is_ours = || pack::recognise(&source) || tensor::holds_names(&head, &source);
+    let is_ours = || pack::recognise(&source) || tensor_file::holds_names(&head, &source);
     let is_archive = folder::recognise(&head) && !(head.starts_with(b"PK") && is_ours());
     is_archive.then_some((source, head))
 }

@@ -6,9 +6,12 @@
 //! exact. The first suspect in execution order is the culprit.
 
 pub mod flow;
+mod item;
 pub mod limits;
 pub mod lines;
 pub mod preset;
 pub mod rules;
+mod shown;
 pub mod suspicion;
 pub mod unit;
+mod upstream;

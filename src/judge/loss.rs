@@ -7,6 +7,7 @@
 
 pub mod beside;
 pub mod code;
+pub mod curve_limits;
 pub mod honest;
 pub mod ledger;
 pub mod level;
@@ -27,10 +28,10 @@ use crate::pair::curve::{CurvePair, CurvePairing};
 use crate::policy::loss::{LossPolicy, MetricPolicy};
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
+use curve_limits::CurveLimits;
 use honest::Beside;
 use ledger::Ledger;
 use level::LevelContext;
-use limits::CurveLimits;
 use mode::ResolvedMode;
 use noise::{MetricNoise, NoiseBand};
 

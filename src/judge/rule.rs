@@ -1,7 +1,7 @@
-//! The register of rules: every code a finding can carry, stable for ever.
+//! One rule: a code that findings carry, stable for ever, and its weight; and the rules that belong to no judge.
 //!
-//! Each check lists its rules beside its judge; [`all`] joins the lists. What a rule says to people stands in
-//! `templates/messages/<language>/<check>.yaml` under its code.
+//! Each check lists its rules beside its judge; [`register`](super::register) joins the lists. What a rule says to
+//! people stands in `templates/messages/<language>/<check>.yaml` under its code.
 
 use crate::verdict::{CheckId, Severity};
 
@@ -77,27 +77,4 @@ pub mod history {
 
     /// All of them.
     pub const RULES: &[&Rule] = &[&STEP, &DRIFT];
-}
-
-/// Every rule there is, check by check.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [
-        artifacts::RULES,
-        super::left_out::RULES,
-        policy::RULES,
-        super::config::rules::RULES,
-        super::loss::code::RULES,
-        super::dump::rules::RULES,
-        super::checkpoint::rules::RULES,
-        super::location::RULES,
-        history::RULES,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
-}
-
-/// The rule with this code.
-pub fn find(code: &str) -> Option<&'static Rule> {
-    all().find(|rule| rule.code == code)
 }

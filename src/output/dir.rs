@@ -5,12 +5,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Draft;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Variables that name the job's checkout.
@@ -104,14 +102,6 @@ impl Dir {
     /// The folder, for messages.
     pub(super) fn shown(&self) -> String {
         shown(&self.path)
-    }
-
-    /// Begins a file that appears as `name`.
-    ///
-    /// # Errors
-    /// `Usage` where something else than a regular file has that name; and what creating gives.
-    pub fn draft(self: &Arc<Self>, name: &str) -> Result<Draft> {
-        Draft::begin(self.clone(), name)
     }
 
     /// Names of what lies in this folder, in order; those that are no text are left out.

@@ -35,7 +35,11 @@ pub(super) fn is_temporary(name: &str) -> bool {
 }
 
 impl Draft {
-    pub(super) fn begin(dir: Arc<Dir>, name: &str) -> Result<Self> {
+    /// Begins a file that appears as `name` in `dir`.
+    ///
+    /// # Errors
+    /// `Usage` where something else than a regular file has that name; and what creating gives.
+    pub fn begin(dir: Arc<Dir>, name: &str) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
             return Err(Error::new(ErrorKind::Internal, name, "is no name of a file"));

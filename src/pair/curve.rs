@@ -1,9 +1,10 @@
 //! Pairing of training curves: metric with metric, step with step.
 //!
-//! Two questions: which files of the two sides belong together ([`source`]), and which values ([`align`]). Values
+//! Two questions: which files of the two sides belong together ([`cluster`]), and which values ([`align`]). Values
 //! are looked at for one purpose only: to see whether several files of one side tell the same story.
 
 pub mod align;
+pub mod cluster;
 pub mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,8 @@ use crate::read::curve::CurveFile;
 use crate::read::metric::{self, Role};
 use crate::verdict::Side;
 use align::Aligned;
-use source::{Cluster, Source};
+use cluster::Cluster;
+use source::Source;
 
 /// One metric of both sides.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ pub struct CurvePairing<'a> {
 
 /// Pairs the curves of two sides.
 pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) -> CurvePairing<'a> {
-    let mut sides = (source::by_metric(baseline), source::by_metric(candidate));
+    let mut sides = (cluster::by_metric(baseline), cluster::by_metric(candidate));
     let metrics: BTreeSet<String> = sides.0.keys().chain(sides.1.keys()).cloned().collect();
     let mut pairing = CurvePairing::default();
     for metric in metrics {
@@ -126,7 +128,7 @@ impl<'a> CurvePairing<'a> {
 
     fn push(&mut self, metric: &str, run: String, baseline: Cluster<'a>, candidate: Cluster<'a>) {
         let role = metric::role(metric);
-        let (b, c) = source::choose(&baseline, &candidate);
+        let (b, c) = cluster::choose(&baseline, &candidate);
         let mut duplicates = Vec::new();
         let baseline = baseline.take(b, Side::Baseline, &mut duplicates);
         let candidate = candidate.take(c, Side::Candidate, &mut duplicates);
@@ -140,7 +142,7 @@ impl<'a> CurvePairing<'a> {
 /// `None` where that is not one to one, or where two clusters of a side share a folder: files side by side that
 /// disagree are two stories of one run, and a path does not say which is true.
 fn match_by_path(baseline: &[Cluster<'_>], candidate: &[Cluster<'_>]) -> Option<Vec<usize>> {
-    if baseline.len() != candidate.len() || source::share_a_folder(baseline) || source::share_a_folder(candidate) {
+    if baseline.len() != candidate.len() || cluster::share_a_folder(baseline) || cluster::share_a_folder(candidate) {
         return None;
     }
     let mut used = BTreeSet::new();

@@ -11,8 +11,10 @@ use super::answer::gitlab::Link;
 use super::answer::{Answer, Read};
 use super::call::{Body, Call, Method, segment};
 use super::client::{Client, Failure};
-use super::forge::{Forge, ForgeKind, each};
-use super::{dialect, limit};
+use super::dialect::{Forge, each};
+use super::forge::ForgeKind;
+use super::forges::AnyForge;
+use super::limit;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The package that holds the files at GitLab.
@@ -54,10 +56,10 @@ pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachmen
             Some(token) => Client::new(release.kind, &release.api, token, release.seed)?,
             None => Client::dry(&release.api),
         };
-        let forge = dialect(release.kind, &release.repository);
+        let forge = AnyForge::of(release.kind, &release.repository);
         match release.kind {
-            ForgeKind::Github => to_github(release, &client, forge.as_ref(), files).await?,
-            ForgeKind::Gitlab => to_gitlab(release, &client, forge.as_ref(), files).await?,
+            ForgeKind::Github => to_github(release, &client, forge.dialect(), files).await?,
+            ForgeKind::Gitlab => to_gitlab(release, &client, forge.dialect(), files).await?,
             ForgeKind::Gitea | ForgeKind::Gitee | ForgeKind::Gitcode => {
                 let message = format!("releases of {} are not supported yet", release.kind.name());
                 return Err(Error::new(ErrorKind::Unsupported, "--attach", message)

@@ -3,8 +3,8 @@
 use super::answer::github::Check;
 use super::answer::{Answer, Read};
 use super::client::Failure;
+use super::desk::Desk;
 use super::github::{GitHub, MOST_ANNOTATIONS};
-use super::session::Desk;
 use super::status::Report;
 use crate::error::{Error, ErrorKind};
 use crate::policy::publish::CheckMode;
@@ -37,7 +37,7 @@ impl Desk {
         match (self.status(report).await, refused) {
             (Ok(()), None) => {}
             (Ok(()), Some(refused)) => {
-                let refused = refused.into_error(self.forge.as_ref());
+                let refused = refused.into_error(self.forge.dialect());
                 self.notices.push(format!("a status stands in place of the check: {refused}"));
             }
             (Err(failure), refused) => {

@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::answer::{Answer, Read};
 use super::call::{Body, Call, Method};
-use super::forge::{Forge, ForgeKind};
+use super::forge::ForgeKind;
 use super::limit;
 use super::retry::{self, MOST_WAITING, Next};
 use super::transport::{bearer, octocrab, rest, through_octocrab, through_reqwest};
@@ -252,29 +252,6 @@ impl Client {
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("base", &self.base).finish_non_exhaustive()
-    }
-}
-
-impl Failure {
-    /// The failure as an error, with the way out that the forge's dialect knows.
-    pub fn into_error(self, forge: &dyn Forge) -> Error {
-        let kind = match self.status {
-            Some(401 | 403 | 404 | 410 | 422) => ErrorKind::Denied,
-            _ => ErrorKind::Unavailable,
-        };
-        let help = match self.status {
-            Some(status) => forge.help(status, &self),
-            None if self.message.contains("certificate") => {
-                Some("name the file of the authority that signed the server's certificate in SSL_CERT_FILE".into())
-            }
-            None => None,
-        };
-        let error =
-            Error::new(kind, format!("could not {}", self.purpose), format!("{} {}", self.request, self.message));
-        match help {
-            Some(help) => error.with_help(help),
-            None => error,
-        }
     }
 }
 

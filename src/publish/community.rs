@@ -6,9 +6,10 @@ use serde_json::json;
 use super::answer::{Answer, Read, community, github};
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, each, text_of_contents, tree};
+use super::dialect::{Forge, each, text_of_contents, tree};
+use super::forge::{Comment, ForgeKind, Pull};
 use super::status::Report;
-use super::target::{Entry, Folder};
+use super::tree::{Entry, Folder};
 use crate::verdict::Verdict;
 
 /// Neither says what it takes.
@@ -150,9 +151,5 @@ impl Forge for Community {
     fn help(&self, status: u16, _failure: &Failure) -> Option<String> {
         let text = "the token needs the right to comment on pull requests";
         matches!(status, 401 | 403 | 404).then(|| text.to_owned())
-    }
-
-    fn as_community(&self) -> Option<&Community> {
-        Some(self)
     }
 }

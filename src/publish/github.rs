@@ -11,10 +11,11 @@ use super::answer::github as shown;
 use super::answer::{Answer, Read, same, same_commit};
 use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, each, text_of_contents, tree};
-use super::issue::{Become, Issue, LABEL, Tracker};
+use super::dialect::{Forge, each, text_of_contents, tree};
+use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
 use super::status::{Annotation, Conclusion, Report, State};
-use super::target::{Entry, Folder};
+use super::tracker::{Become, Tracker};
+use super::tree::{Entry, Folder};
 
 /// Characters of a status's description; a longer one is refused.
 const MOST_DESCRIPTION: usize = 140;
@@ -282,10 +283,6 @@ impl Forge for GitHub {
     }
 
     fn as_tracker(&self) -> Option<&dyn Tracker> {
-        (self.kind == ForgeKind::Github).then_some(self)
-    }
-
-    fn as_github(&self) -> Option<&GitHub> {
         (self.kind == ForgeKind::Github).then_some(self)
     }
 }

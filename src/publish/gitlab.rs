@@ -9,11 +9,12 @@ use super::answer::gitlab as shown;
 use super::answer::{Answer, Read, same, same_commit};
 use super::call::{Body, Call, Method, segment};
 use super::client::Failure;
-use super::forge::{Comment, Forge, ForgeKind, Pull, each};
-use super::issue::{Become, Issue, LABEL, Tracker};
+use super::dialect::{Forge, each};
+use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
 use super::limit;
 use super::status::{Conclusion, Report};
-use super::target::{Entry, Folder};
+use super::tracker::{Become, Tracker};
+use super::tree::{Entry, Folder};
 
 /// Characters of a status's description and address.
 const MOST_TEXT: usize = 255;
@@ -194,10 +195,6 @@ impl Forge for GitLab {
     }
 
     fn as_tracker(&self) -> Option<&dyn Tracker> {
-        Some(self)
-    }
-
-    fn as_gitlab(&self) -> Option<&GitLab> {
         Some(self)
     }
 }

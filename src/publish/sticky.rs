@@ -4,9 +4,9 @@ use super::answer::{Answer, Read};
 use super::call::Call;
 use super::client::Failure;
 use super::comment::{self, Occasion, Settlement, Shown, Step, Text, compose, settle};
+use super::desk::{Desk, Story};
 use super::forge::{Comment, Pull};
 use super::limit;
-use super::session::{Desk, Story};
 use crate::error::Result;
 use crate::policy::publish::{CommentMode, ImageMode};
 

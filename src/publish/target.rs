@@ -19,28 +19,6 @@ pub struct Target {
     head: String,
 }
 
-/// An entry of a folder at a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its name.
-    pub name: String,
-    /// Digest of its content, a folder's too.
-    pub id: String,
-    /// Whether it is a folder; a link or a submodule is none.
-    pub is_folder: bool,
-}
-
-/// A folder at a commit.
-#[derive(Clone, Copy, Debug)]
-pub struct Folder<'a> {
-    /// The commit.
-    pub commit: &'a str,
-    /// Its path; empty for the root.
-    pub path: &'a str,
-    /// Digest of its content; the commit for the root.
-    pub id: &'a str,
-}
-
 /// What a change does to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {

@@ -7,7 +7,7 @@
 use minijinja::context;
 
 use super::comment::{Occasion, digest, foot, marker};
-use super::session::Desk;
+use super::desk::Desk;
 use super::status::{Report, State};
 use crate::error::Result;
 use crate::policy::publish::CommentMode;

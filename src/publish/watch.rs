@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use super::{Job, Session, Why};
+use super::Job;
+use super::desk::{self, Desk};
+use super::unfinished::Why;
 
 /// Ends the process with a code.
 pub type End = fn(i32);
@@ -36,13 +38,16 @@ impl Watch {
         let settled = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&settled);
         std::thread::spawn(move || {
-            let Ok(mut session) = Session::new(job, Some(token)) else { return };
-            let Some(code) = session.wait_for(signal()) else { return };
+            let Ok(runtime) = desk::runtime() else { return };
+            let Ok(mut desk) = runtime.block_on(async { Desk::new(job, Some(&token)) }) else { return };
+            let Some(code) = runtime.block_on(signal()) else { return };
             if shared.swap(true, Ordering::SeqCst) {
                 std::thread::sleep(GRACE);
             } else {
-                session.adopt(check);
-                session.give_up_within(LAST_WORDS, &Why::Cancelled);
+                desk.check = check;
+                // Whoever cancels a run does not wait for long.
+                let last_words = async { tokio::time::timeout(LAST_WORDS, desk.give_up(&Why::Cancelled)).await };
+                let _ = runtime.block_on(last_words);
             }
             end(code);
         });

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::json::{self, Json};
-use super::tensor::{self, Stored, TensorData};
+use super::tensor::{Stored, TensorData};
+use super::tensor_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
@@ -52,14 +53,14 @@ pub fn recognise(head: &[u8], source: &Source) -> Option<Result<Recognised>> {
     if is_index(head) {
         return Some(read_index(source).map(Recognised::Index));
     }
-    if !tensor::holds_names(head, source) {
+    if !tensor_file::holds_names(head, source) {
         return None;
     }
-    match tensor::open_all(source.clone()) {
+    match tensor_file::open_all(source.clone()) {
         Ok(stored) if stored.iter().any(|(_, stored)| is_weight(stored)) => Some(Ok(Recognised::File)),
         Ok(_) => Some(Ok(Recognised::Other("holds no floating-point tensors".into()))),
         // The arguments of a run are pickled objects of the trainer; there is nothing to compare in them.
-        Err(error) if error.kind() == ErrorKind::Unsupported && tensor::is_without_storages(source) => {
+        Err(error) if error.kind() == ErrorKind::Unsupported && tensor_file::is_without_storages(source) => {
             Some(Ok(Recognised::Other(format!("holds no tensors, and {}", error.message()))))
         }
         Err(error) => Some(Err(error)),
@@ -120,7 +121,7 @@ impl CheckpointPlace {
     pub fn open(&self, files: &dyn Files) -> Result<Checkpoint> {
         let mut checkpoint = Checkpoint::default();
         for (file, names) in &self.shards {
-            match files.open(file).and_then(tensor::open_all) {
+            match files.open(file).and_then(tensor_file::open_all) {
                 Ok(stored) => checkpoint.add(stored),
                 Err(error) if names.is_empty() => return Err(error),
                 Err(error) => {

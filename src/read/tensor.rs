@@ -1,18 +1,14 @@
 //! Tensors on disk: element type, shape, and where the elements lie; read block by block.
 //!
-//! A file is recognised by its first bytes (`torch`, `npy`, `safetensors`), never by its name. No element is
-//! read on opening. Reads are positioned and copy into the caller's buffer: for data that is read once this is
+//! [`tensor_file`](super::tensor_file) opens them; no element is read then. Reads are positioned and copy into the caller's buffer: for data that is read once this is
 //! faster than a memory map, and a file truncated meanwhile is an error instead of a crash.
 
 use std::collections::HashMap;
 
-use super::{npy, safetensors, torch};
 use crate::dtype::Dtype;
 use crate::error::{Error, Result};
-use crate::fetch::{Memory, Source, read_all};
+use crate::fetch::Source;
 
-/// Files up to this size are fetched whole on opening: one read instead of one per part of the container.
-const SMALL_FILE: u64 = 128 << 10;
 /// Bytes fetched at once where elements do not lie in row-major order.
 const PAGE: u64 = 512;
 /// Pages kept while one block is gathered (32 MiB).
@@ -65,75 +61,6 @@ impl std::fmt::Debug for TensorData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {:?} of {} at {:?}", self.dtype, self.shape, self.source.name(), self.placement)
     }
-}
-
-/// Opens a file that holds one tensor: `.pt` (zip or the format before torch 1.6), `.npy`, or a `.safetensors` file
-/// with a single entry.
-///
-/// # Errors
-/// `Corrupt` where the file is damaged or no such file, `Unsupported` where it holds something else than one dense
-/// tensor of a known element type.
-pub fn open(source: Source) -> Result<TensorData> {
-    let source = fetch_small(source)?;
-    if npy::recognise(&head(&source)?) {
-        return npy::open(source);
-    }
-    let name = source.name().to_owned();
-    let mut stored = open_all(source)?;
-    match (stored.pop(), stored.len()) {
-        (Some((_, Stored::Tensor(tensor))), 0) => Ok(tensor),
-        (Some((_, Stored::Unsupported(reason))), 0) => Err(Error::unsupported(name, reason)),
-        (Some((_, Stored::Plain(value))), 0) => {
-            Err(Error::unsupported(name, format!("holds the value `{value}`, expected a tensor")))
-        }
-        (_, rest) => Err(Error::unsupported(name, format!("holds {} values, expected one tensor", rest + 1))),
-    }
-}
-
-/// Opens a file that holds any number of named tensors: a torch file or a safetensors file. Names are paths into
-/// nested dictionaries and lists, joined by dots, in the file's order; the name of a bare tensor is empty.
-///
-/// # Errors
-/// `Corrupt` where the file is damaged or neither of both, `Unsupported` where it asks for a callable that no tensor
-/// file needs.
-pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
-    let source = fetch_small(source)?;
-    let head = head(&source)?;
-    if torch::recognise(&head) {
-        torch::open(source)
-    } else if safetensors::recognise(&head, source.len()) {
-        safetensors::open(source)
-    } else {
-        Err(Error::corrupt(source.name(), "is no tensor file (.pt, .npy or .safetensors)")
-            .with_help("the file may be cut short or overwritten; copy or dump it again"))
-    }
-}
-
-/// Whether the file that starts with `head` is of a format that holds named tensors. A zip archive is looked into:
-/// many formats are one.
-pub fn holds_names(head: &[u8], source: &Source) -> bool {
-    if head.starts_with(b"PK") {
-        return torch::holds_storages(source).is_some();
-    }
-    torch::recognise(head) || safetensors::recognise(head, source.len())
-}
-
-/// Whether a torch archive holds no tensor at all: arguments, a scheduler's state.
-pub fn is_without_storages(source: &Source) -> bool {
-    torch::holds_storages(source) == Some(false)
-}
-
-fn fetch_small(source: Source) -> Result<Source> {
-    if source.len() > SMALL_FILE {
-        return Ok(source);
-    }
-    Ok(std::sync::Arc::new(Memory::new(source.name().to_owned(), read_all(source.as_ref(), SMALL_FILE)?)))
-}
-
-fn head(source: &Source) -> Result<Vec<u8>> {
-    let mut head = vec![0; usize::try_from(source.len().min(16)).unwrap_or(0)];
-    source.read_at(0, &mut head)?;
-    Ok(head)
 }
 
 impl TensorData {

@@ -96,7 +96,7 @@ struct Content {
     order: ByteOrder,
 }
 
-/// Opens a torch file of either container; see [`open_all`](super::tensor::open_all).
+/// Opens a torch file of either container; see [`open_all`](super::tensor_file::open_all).
 pub(crate) fn open(source: Source) -> Result<Vec<(String, Stored)>> {
     let content = container::open(&source)?;
     let mut walk = Walk { source, content: &content, values: Vec::new(), visited: 0 };

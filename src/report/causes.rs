@@ -15,7 +15,7 @@ use super::writer::{Writer, safe};
 use crate::diagnose::{Diagnosis, Statement, cause};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
-use crate::judge::rule;
+use crate::judge::register;
 
 /// The texts of one language, by code.
 #[derive(Debug, Deserialize)]
@@ -96,7 +96,7 @@ fn as_finding(sign: &Statement) -> Option<Finding> {
         Some(Fact::Text(text)) => Some(text.as_str()),
         _ => None,
     };
-    let (rule, place) = (rule::find(text("finding_code")?)?, text("finding_place")?);
+    let (rule, place) = (register::find(text("finding_code")?)?, text("finding_place")?);
     Some(Finding { facts: sign.facts.clone(), ..Finding::new(rule, place) })
 }
 

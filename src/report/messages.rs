@@ -10,11 +10,6 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::escape::Target;
-use super::writer::Writer;
-use crate::error::Result;
-use crate::judge::finding::Finding;
-
 /// A language of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -86,17 +81,6 @@ pub fn texts(code: &str, language: Language) -> Option<(&'static str, &'static s
     Catalogue::of(language).0.get(code).map(|entry| (entry.message.as_str(), entry.help.as_str()))
 }
 
-/// Writes `message` and `help` of every finding in `language`, as plain text.
-pub fn fill(findings: &mut [Finding], language: Language) -> Result<()> {
-    let writer = Writer::new(language, Target::Plain);
-    for finding in findings {
-        let text = writer.finding(finding)?;
-        finding.message = text.message;
-        finding.help = text.help;
-    }
-    Ok(())
-}
-
 /// The texts of a code, as templates over a finding's facts: message and help.
 pub(super) fn templates(code: &str, language: Language) -> Option<(&'static str, &'static str)> {
     let entry = Catalogue::of(language).0.get(code)?;
@@ -133,7 +117,7 @@ mod tests {
     #[test]
     fn both_languages_hold_every_code_and_no_other() {
         let codes: Vec<&str> = {
-            let mut codes: Vec<&str> = crate::judge::rule::all().map(|rule| rule.code).collect();
+            let mut codes: Vec<&str> = crate::judge::register::all().map(|rule| rule.code).collect();
             codes.sort_unstable();
             codes
         };

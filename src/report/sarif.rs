@@ -8,7 +8,7 @@ use super::GateResult;
 use super::escape;
 use super::issue::{Issue, POLICY_FILE};
 use crate::error::Result;
-use crate::judge::rule;
+use crate::judge::register;
 use crate::verdict::Severity;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json";
@@ -134,7 +134,7 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>]) -> Result<String> {
 }
 
 fn described<'a>(code: &'a str, issues: &[Issue<'_>]) -> Rule<'a> {
-    let severity = rule::find(code).map_or(Severity::Warn, |rule| rule.severity);
+    let severity = register::find(code).map_or(Severity::Warn, |rule| rule.severity);
     let help = issues.iter().find(|issue| issue.finding.code == code && !issue.help.is_empty());
     Rule {
         id: code,

@@ -5,8 +5,9 @@ use std::path::Path;
 use super::GateResult;
 use super::folder::{self, Finished, Folder};
 use super::lines::Lines;
-use super::messages::{self, Language};
+use super::messages::Language;
 use super::templates::Templates;
+use super::writer;
 use super::{causes, code_quality, issue, junit, metrics, page, plot, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
@@ -31,7 +32,7 @@ pub struct Options<'a> {
 /// # Errors
 /// What writing gives; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
-    messages::fill(&mut result.findings, options.language)?;
+    writer::fill(&mut result.findings, options.language)?;
     causes::fill(&mut result.diagnoses, options.language)?;
     let Finished { output, lines, digest } = folder.finish()?;
     result.operations_digest = Some(digest);

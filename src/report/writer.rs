@@ -167,6 +167,17 @@ impl Writer {
     }
 }
 
+/// Writes `message` and `help` of every finding in `language`, as plain text.
+pub fn fill(findings: &mut [Finding], language: Language) -> Result<()> {
+    let writer = Writer::new(language, Target::Plain);
+    for finding in findings {
+        let text = writer.finding(finding)?;
+        finding.message = text.message;
+        finding.help = text.help;
+    }
+    Ok(())
+}
+
 /// A document's template.
 #[derive(Clone, Debug)]
 pub struct Template {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{self, Quiet, Request};
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
@@ -38,7 +38,7 @@ pub(crate) fn run(case: &str, policy: &str) -> precision_gate::error::Result<Out
 
 /// Runs the config check over two locations.
 pub(crate) fn run_paths(baseline: &str, candidate: &str, policy: &str) -> precision_gate::error::Result<Outcome> {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: baseline.to_owned(),
         candidate: candidate.to_owned(),

@@ -85,7 +85,7 @@ fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
 fn a_waived_culprit_has_no_cause() {
     use precision_gate::gate::{self, Quiet, Request};
     let folder = crate::fixtures().join("dumps/cnn_tensor_l1_fp16_linear");
-    let codes: Vec<&str> = precision_gate::judge::rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = precision_gate::judge::register::all().map(|rule| rule.code).collect();
     let waiver = "waivers: [ { code: other-precision, where: '*', reason: r, owner: o, expires: 2027-01-01 } ]";
     let policy = precision_gate::policy::Policy::parse("policy.yml", waiver, &codes).expect("a policy");
     let request = Request {

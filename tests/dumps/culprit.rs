@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use precision_gate::gate::{Quiet, Request, run};
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::GateResult;
@@ -45,7 +45,7 @@ fn rank(root: &Path, side: &str, rank: usize, count: usize, factors: &[(usize, f
 }
 
 fn judged(root: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: root.join("gpu").display().to_string(),
         candidate: root.join("npu").display().to_string(),

@@ -7,17 +7,18 @@ use precision_gate::compare::book::{Book, Selection};
 use precision_gate::compare::sample::Sample;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::finding::Fact;
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
-use precision_gate::report::messages::{self, Language};
+use precision_gate::report::messages::Language;
+use precision_gate::report::writer;
 use precision_gate::verdict::{CheckId, Verdict};
 
 use super::support::fixtures;
 
 fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: root.join("gpu").display().to_string(),
         candidate: root.join("npu").display().to_string(),
@@ -28,7 +29,7 @@ fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
     let mut outcome = super::support::by_itself(|from| gate::run_by(&request, from, &Book::new(selection), &Quiet))
         .expect("both sides are there");
     for language in Language::ALL {
-        messages::fill(&mut outcome.result.findings, language).expect("a message for every finding");
+        writer::fill(&mut outcome.result.findings, language).expect("a message for every finding");
     }
     outcome
 }

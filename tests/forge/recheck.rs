@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::gate::recheck::{Against, Rechecked, recheck};
 use precision_gate::gate::{self, Quiet, Request};
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
-use precision_gate::report::{GateResult, causes, messages};
+use precision_gate::report::{GateResult, causes, writer};
 use precision_gate::verdict::CheckId;
 
 use crate::fake::Fake;
@@ -31,7 +31,7 @@ fn fixture(name: &str) -> [PathBuf; 2] {
 }
 
 fn policy_of(text: &str) -> Policy {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let today = Date::try_from("2026-11-21".to_owned()).expect("a date");
     Policy { today, ..Policy::parse("policy.yml", text, &codes).expect("a sound policy") }
 }
@@ -42,7 +42,7 @@ fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResu
     let (checks, policy) = (checks.to_vec(), policy.clone());
     let request = Request { baseline, candidate, checks, policy, matching: Matching::default() };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
-    messages::fill(&mut result.findings, Language::En).expect("texts");
+    writer::fill(&mut result.findings, Language::En).expect("texts");
     causes::fill(&mut result.diagnoses, Language::En).expect("texts");
     result
 }

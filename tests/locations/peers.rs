@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use precision_gate::error::ErrorKind;
-use precision_gate::fetch::{Fetcher, Settings, read_all};
+use precision_gate::fetch::{Fetcher, Settings, read_all, writable};
 use precision_gate::verdict::Verdict;
 
 use super::objects::{fixture, judge, sides};
@@ -174,7 +174,7 @@ fn obs_is_asked_as_huaweis_own_client_would() {
     assert_eq!(open(&fetcher, "obs://golden/none").err().expect("nothing").kind(), ErrorKind::NotFound);
     let (_written, settings) = obs(folder.path(), folder.path(), "secret");
     let fetcher = Fetcher::new(settings);
-    let place = fetcher.writable("obs://golden/history").expect("a place to write");
+    let place = writable::open("obs://golden/history", &fetcher).expect("a place to write");
     for _ in 0..2 {
         place.put("nightly/a b.json", b"{}").expect("written");
     }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{Quiet, Request, run};
-use precision_gate::judge::rule;
+use precision_gate::judge::register;
 use precision_gate::judge::unit::Unit;
 use precision_gate::policy::Policy;
 use precision_gate::report::GateResult;
-use precision_gate::report::messages::{self, Language};
+use precision_gate::report::messages::Language;
+use precision_gate::report::writer;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ fn root() -> PathBuf {
 }
 
 fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
-    let codes: Vec<&str> = rule::all().map(|rule| rule.code).collect();
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: baseline.display().to_string(),
         candidate: candidate.display().to_string(),
@@ -47,7 +48,7 @@ fn every_case_gets_its_verdict_and_its_findings() {
         let expected: Vec<&str> = truth["codes"].as_array().expect("codes").iter().filter_map(Value::as_str).collect();
         assert_eq!(codes(&result), expected, "{name:?}");
         for language in [Language::En, Language::Zh] {
-            messages::fill(&mut result.findings, language).expect("every finding has its text");
+            writer::fill(&mut result.findings, language).expect("every finding has its text");
         }
         cases += 1;
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use precision_gate::error::{ErrorKind, Result};
 use precision_gate::fetch::{Memory, Source};
-use precision_gate::read::tensor::{Stored, TensorData, open, open_all};
+use precision_gate::read::tensor::{Stored, TensorData};
+use precision_gate::read::tensor_file::{open, open_all};
 use serde_json::Value;
 
 fn folder() -> PathBuf {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use precision_gate::compare::tensor::{PairStats, ScalarPair, compare, scalar_pair};
 use precision_gate::fetch::local::LocalFile;
-use precision_gate::read::tensor::{TensorData, open};
+use precision_gate::read::tensor::TensorData;
+use precision_gate::read::tensor_file::open;
 use serde_json::Value;
 
 /// `EucDist` sums in an order msprobe does not fix: four units in the last place.

@@ -7,14 +7,14 @@ use clap::{ArgGroup, Args, Subcommand};
 use jiff::{Timestamp, ToSpan};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::fetch::Fetcher;
+use precision_gate::fetch::{Fetcher, writable};
 use precision_gate::history::record::{Case, Entry, Record};
 use precision_gate::history::records::{Listing, Reading, Records};
 use precision_gate::policy::history::Suite;
 use precision_gate::report::escape::cleaned;
 
 use crate::cli::fetching::FetchArgs;
-use crate::cli::{judge, show};
+use crate::cli::{policy_file, show};
 
 /// `history`
 #[derive(Debug, Args)]
@@ -108,12 +108,12 @@ struct CommonArgs {
 impl CommonArgs {
     /// The records, of one suite or of all, and the place they are in.
     fn list<'a>(&self, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
-        let policy = judge::policy(self.config.as_deref(), None)?;
+        let policy = policy_file::policy(self.config.as_deref(), None)?;
         let location = self.history.clone().or(policy.history.location).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "", "no history is named")
                 .with_help("pass --history, or set `history: {location: …}` in the policy file")
         })?;
-        let records = Records::new(fetcher.writable(&location)?);
+        let records = Records::new(writable::open(&location, fetcher)?);
         let listing = records.list(self.suite.as_ref()).map_err(|error| match error.kind() {
             ErrorKind::NotFound => error.with_help("no run has kept a record there yet; `run --history` does"),
             _ => error,

@@ -11,8 +11,8 @@ use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::token;
 
 use super::open::{no_token, unknown, warn};
-use super::{Surroundings, nonce};
 use crate::cli::show;
+use crate::cli::surroundings::{Surroundings, nonce};
 
 /// Where the documents go.
 #[derive(Debug, Args)]

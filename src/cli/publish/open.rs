@@ -4,7 +4,7 @@ use std::path::Path;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::policy::publish::{CheckMode, PublishPolicy, WarnAs, WebhookOn, WebhookShape};
+use precision_gate::policy::publish::{PublishPolicy, WebhookOn, WebhookShape};
 use precision_gate::publish::comment::{self, Text};
 use precision_gate::publish::event::{Environment, Place, ReadOnly, has_workflow_commands, variable};
 use precision_gate::publish::forge::ForgeKind;
@@ -15,12 +15,11 @@ use precision_gate::read::json::Json;
 use precision_gate::redact::Redactor;
 use precision_gate::report::annotations;
 use precision_gate::report::escape::{Target, cleaned};
-use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::writer::Writer;
 
-use super::{PublishFlags, Surroundings, nonce};
-use crate::cli::{judge, show};
+use crate::cli::surroundings::{PublishFlags, Surroundings, nonce};
+use crate::cli::{policy_file, show};
 
 /// Publishing that was asked for, or its absence.
 #[derive(Debug)]
@@ -213,39 +212,9 @@ fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
     Ok(())
 }
 
-/// How to publish: flags go before the policy, the policy before defaults.
-pub(crate) fn settings(
-    flags: &PublishFlags,
-    policy: &PublishPolicy,
-    surroundings: &Surroundings,
-    (language, warn_exit_code): (Language, u8),
-) -> Settings {
-    let inside_gitlab = surroundings.environment.contains_key("GITLAB_CI");
-    let check = match surroundings.place.forge {
-        Some(ForgeKind::Gitlab) if inside_gitlab => CheckMode::None,
-        Some(ForgeKind::Github) | None => CheckMode::Check,
-        Some(_) => CheckMode::Status,
-    };
-    // A job that fails on warnings has a check that does.
-    let warn = if warn_exit_code == 0 { WarnAs::Neutral } else { WarnAs::Failure };
-    Settings {
-        key: flags.key.clone().or_else(|| policy.key.clone()).unwrap_or_default(),
-        comment: flags.comment.or(policy.comment).unwrap_or_default(),
-        check: flags.check.or(policy.check).unwrap_or(check),
-        image: flags.image.or(policy.image).unwrap_or_default(),
-        warn: policy.warn.unwrap_or(warn),
-        issue: flags.issue || policy.issue.unwrap_or(false),
-        webhook: flags.webhook.or(policy.webhook),
-        webhook_on: flags.webhook_on.or(policy.webhook_on).unwrap_or_default(),
-        author: flags.author.clone(),
-        language,
-        guessed: false,
-    }
-}
-
 /// What a policy that is refused says of publishing; a stranger's own says nothing.
 pub(crate) fn of_damaged(config: Option<&Path>, place: &Place) -> Option<PublishPolicy> {
-    let text = judge::text_of(&judge::policy_path(config)).ok()?.filter(|_| place.origin == Origin::Own)?;
+    let text = policy_file::text_of(&policy_file::policy_path(config)).ok()?.filter(|_| place.origin == Origin::Own)?;
     PublishPolicy::of_damaged(&text)
 }
 

@@ -17,10 +17,12 @@ use precision_gate::publish::trust::Origin;
 use precision_gate::publish::{Settings, Story};
 use precision_gate::report::{GateResult, Judged, Source};
 
-use super::open::{of_damaged, settings};
+use super::Publishing;
+use super::open::of_damaged;
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
-use super::{PublishFlags, Publishing, Surroundings, Trusted, trusted};
-use crate::cli::{CommonArgs, fetching, judge};
+use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
+use crate::cli::trusted::{Trusted, trusted};
+use crate::cli::{CommonArgs, fetching, judge, policy_file};
 
 /// `publish`
 #[derive(Debug, Args)]
@@ -144,7 +146,7 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
 /// What decides; never anything that was uploaded.
 fn trust(args: &PublishArgs, input: Input<'_>, surroundings: &Surroundings) -> Result<Trusted> {
     if let Input::Artifacts(folder) = input {
-        refuse_inside(folder, &judge::policy_path(args.common.config.as_deref()), "policy")?;
+        refuse_inside(folder, &policy_file::policy_path(args.common.config.as_deref()), "policy")?;
         if let Some(baseline) = &args.baseline {
             refuse_inside(folder, Path::new(baseline), "baseline")?;
         }
@@ -242,7 +244,7 @@ fn short(commit: &str) -> String {
 
 /// Which files that decide differ between the two ends of the pull request.
 fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: Option<&Pull>) -> Vec<Note> {
-    let path = judge::policy_path(args.common.config.as_deref());
+    let path = policy_file::policy_path(args.common.config.as_deref());
     let asked = pull.filter(|pull| !pull.base.is_empty() && path.is_relative()).zip(publishing.session());
     let Some((pull, session)) = asked else { return Vec::new() };
     match session.changed(&[path.display().to_string()], &pull.base, &pull.head) {

@@ -10,8 +10,8 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, annotations, issue, summary};
 
-use super::nonce;
 use crate::cli::show;
+use crate::cli::surroundings::nonce;
 
 /// Room that a summary is worth writing for.
 const LEAST_ROOM: usize = 2_000;

@@ -2,21 +2,21 @@
 //!
 //! An argument that the call writes in place may be summed while it is being written; identical runs show that too.
 
-use super::super::scene::Scene;
+use super::super::context::Context;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("checksum-differs") };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    if let Some(suspect) = scene.suspect().filter(|suspect| suspect.is(&["checksum-differs"])) {
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    if let Some(suspect) = context.suspect().filter(|suspect| suspect.is(&["checksum-differs"])) {
         let op = suspect.culprit.op.as_str();
         let code = if suspect.error().is_finite() { "checksum-beside-statistics" } else { "checksum-alone" };
         let sign = Statement::new(code).with("op", op);
         return Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign));
     }
-    let finding = scene.findings_of("in-place-argument").next().filter(|_| scene.unit.culprit.is_none())?;
-    let count = scene.findings_of("in-place-argument").count();
+    let finding = context.findings_of("in-place-argument").next().filter(|_| context.unit.culprit.is_none())?;
+    let count = context.findings_of("in-place-argument").count();
     let sign = Statement::new("checksum-in-place").with("count", count);
     let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(sign);
     Some(diagnosis.advise(Statement::new("checksum-in-place")))

@@ -1,6 +1,6 @@
 //! Element types differ: a cast that is missing or extra on one side.
 
-use super::super::scene::{Scene, api_of};
+use super::super::context::{Context, api_of};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::judge::finding::{Fact, Finding};
@@ -8,11 +8,11 @@ use crate::read::dump::name::OpName;
 
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("dtype-differs") };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is(&["dtype-differs"]))?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is(&["dtype-differs"]))?;
     let sign = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign);
-    Some(diagnosis.signs(scene.findings_of("operations-missing").find_map(missing_cast)))
+    Some(diagnosis.signs(context.findings_of("operations-missing").find_map(missing_cast)))
 }
 
 /// A cast that only one side made.

@@ -1,7 +1,7 @@
 //! The forward pass agrees, the backward pass does not: a backward kernel, or a hook on gradients.
 
+use super::super::context::Context;
 use super::super::curves::{Curves, differences};
-use super::super::scene::Scene;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 
@@ -25,8 +25,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// A gradient norm this far apart at a step of equal loss is no rounding: bf16 gradients stay below.
 const GRADIENTS_APART: f64 = 1e-2;
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is_backward())?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let sign = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
     Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).sign(sign))
 }

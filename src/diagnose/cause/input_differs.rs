@@ -3,7 +3,8 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
-use super::super::scene::{Scene, Suspect, elements_of, operations_of, record};
+use super::super::context::{Context, Suspect, elements_of, operations_of};
+use super::super::value_pair::record;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::{is_other_weight, is_weight};
@@ -21,8 +22,8 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("input-differs")
 };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is(&["input-differs"]) && !is_other_weight(suspect))?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is(&["input-differs"]) && !is_other_weight(suspect))?;
     let op = suspect.culprit.op.as_str();
     let sign = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign);
@@ -37,7 +38,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
             .sign(Statement::new("inverse-frequencies").with("base", base))
             .advise(Statement::new("inverse-frequencies")),
         None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
-        None if is_in_graph(&suspect) => match before(scene, &suspect) {
+        None if is_in_graph(&suspect) => match before(context, &suspect) {
             Some(before) => {
                 let sign = Statement::new("made-by-undumped").with("before", before).with("op", op);
                 diagnosis.sign(sign).advise(Statement::new("input-of-undumped"))
@@ -54,9 +55,9 @@ fn is_in_graph(suspect: &Suspect<'_>) -> bool {
 }
 
 /// The call before the culprit's, after which the one that was not dumped ran.
-fn before(scene: &Scene<'_>, suspect: &Suspect<'_>) -> Option<String> {
-    let comparison = scene.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
-    let (_, candidate) = operations_of(scene.input, comparison)?;
+fn before(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
+    let comparison = context.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
+    let (_, candidate) = operations_of(context.input, comparison)?;
     Some(candidate.name.clone())
 }
 

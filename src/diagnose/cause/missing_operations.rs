@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::scene::Scene;
+use super::super::context::Context;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::judge::finding::{Fact, Finding};
@@ -16,20 +16,20 @@ pub(super) const CAUSE: Cause =
 /// Operations named in the evidence; the findings list more.
 const MOST_NAMES: usize = 6;
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let gaps: Vec<&Finding> =
-        scene.findings_of("operations-missing").filter(|finding| finding.severity >= Severity::Warn).collect();
+        context.findings_of("operations-missing").filter(|finding| finding.severity >= Severity::Warn).collect();
     let first = gaps.first()?;
     // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
-    if scene.unit.compared == 0 {
+    if context.unit.compared == 0 {
         return None;
     }
     let sides: BTreeSet<&str> = gaps.iter().filter_map(|finding| text(finding, "side")).collect();
-    let sureness = if scene.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
+    let sureness = if context.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
     let mut diagnosis =
         Diagnosis::new(&CAUSE, first.place.as_str(), sureness).signs(sides.iter().map(|side| missing(side, &gaps)));
-    if scene.unit.culprit.is_none() {
-        diagnosis = diagnosis.sign(Statement::new("numbers-agree-around").with("compared", scene.unit.compared));
+    if context.unit.culprit.is_none() {
+        diagnosis = diagnosis.sign(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
     let frames: Vec<Frame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
     if let Some(frame) = frames.first() {

@@ -3,15 +3,15 @@
 //! Judging knows a tie by noise in the inputs. Where inputs are equal to the last bit, data show it: both sides chose
 //! other places, and the same values.
 
-use super::super::scene::{Scene, Suspect};
+use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect()?;
-    let is_tie = suspect.is(&["near-tie"]) || suspect.is(&["integer-differs"]) && chooses_equals(scene, &suspect);
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    let is_tie = suspect.is(&["near-tie"]) || suspect.is(&["integer-differs"]) && chooses_equals(context, &suspect);
     if !is_tie {
         return None;
     }
@@ -24,10 +24,10 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
 
 /// Whether the culprit holds indices along the last axis of an input, and both sides' indices stand for values that
 /// are equal within the limit.
-fn chooses_equals(scene: &Scene<'_>, suspect: &Suspect<'_>) -> bool {
-    let chosen = scene.data(&suspect.value).filter(|_| suspect.is_made());
+fn chooses_equals(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    let chosen = context.data(&suspect.value).filter(|_| suspect.is_made());
     let input = suspect.inputs().find(|both| both.dtypes().is_some_and(|(dtype, _)| dtype.is_float()));
-    let Some((chosen, input)) = chosen.zip(input.and_then(|input| scene.data(&input))) else { return false };
+    let Some((chosen, input)) = chosen.zip(input.and_then(|input| context.data(&input))) else { return false };
     let rows = input.baseline.len() / input.width;
     if rows == 0 || chosen.baseline.len() % rows != 0 {
         return false;

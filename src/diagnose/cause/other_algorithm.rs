@@ -5,8 +5,9 @@
 //! the pair; then an error that is systematic (of one sign, or a function of the input); then its size alone, which no
 //! precision explains.
 
+use super::super::context::{Context, Suspect};
 use super::super::formula;
-use super::super::scene::{Scene, Suspect, record};
+use super::super::value_pair::record;
 use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
@@ -20,17 +21,17 @@ pub(super) const CAUSE: Cause =
 /// Errors of one sign to this share are no rounding.
 const ONE_SIDED: f64 = 0.9;
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(Suspect::is_made)?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(Suspect::is_made)?;
     if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() {
         return None;
     }
-    let data = scene.data(&suspect.value);
+    let data = context.data(&suspect.value);
     let place = suspect.culprit.tensor.as_str();
     // A value saved by hand has no inputs of its own.
     let code = if suspect.value.kind == TensorKind::Value { "saved-value" } else { "same-call" };
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
-    if let Some(formula) = formula::fitting(scene, &suspect, data.as_deref()) {
+    if let Some(formula) = formula::fitting(context, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(agree).sign(formula);
         return Some(diagnosis.advise(action));
@@ -40,7 +41,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign);
         return Some(diagnosis.advise(Statement::new("cancelling-variance")));
     }
-    if let Some(sign) = systematic(scene, &suspect, data.as_deref()) {
+    if let Some(sign) = systematic(context, &suspect, data.as_deref()) {
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign));
     }
     if operands(&suspect).is_some() {
@@ -51,13 +52,13 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
 }
 
 /// Error of one sign, or one that follows the input.
-fn systematic(scene: &Scene<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
+fn systematic(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
     let data = data?;
     if let Some(share) = data.one_sidedness(suspect.limit()).filter(|share| *share >= ONE_SIDED) {
         return Some(Statement::new("one-sign").with("share", share));
     }
     let input = suspect.inputs().find(|both| both.kind == TensorKind::Input)?;
-    data.is_function_of(&scene.data(&input)?.baseline).then(|| Statement::new("follows-input"))
+    data.is_function_of(&context.data(&input)?.baseline).then(|| Statement::new("follows-input"))
 }
 
 /// How many times its spread the mean of a normalisation's input is, where `E[x²] − E[x]²` loses the digits that the

@@ -3,8 +3,9 @@
 //! The walk over ranks and collectives (`dump-compare.md` section 5.1) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
+use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
-use super::super::scene::{Both, Scene, Suspect, record};
+use super::super::value_pair::{ValuePair, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
 use super::{Cause, finding_as_sign};
@@ -19,8 +20,8 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("overflow")
 };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
     if saturated(&suspect).is_some() {
         return None;
     }
@@ -31,7 +32,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
         let sign = Statement::new("non-finite-input").with("side", side).with("op", op);
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
     }
-    let of_side = |both: Both<'_>| {
+    let of_side = |both: ValuePair<'_>| {
         if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) }
     };
     let spreads = suspect.inputs().any(of_side);

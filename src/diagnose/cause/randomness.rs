@@ -4,7 +4,7 @@
 //! evaluation does not); or, whatever the operation is called, its data show two masks: as many zeros at other places
 //! and equal values elsewhere. Masks that agree, and values that differ where both masks keep them, speak against it.
 
-use super::super::scene::{Scene, Suspect};
+use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, from_findings};
 use crate::judge::finding::Finding;
@@ -55,8 +55,8 @@ const DRAWS: [&str; 27] = [
     "xavier_uniform_",
 ];
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| !suspect.is_backward())?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| !suspect.is_backward())?;
     if !suspect.is(&[
         "output-diverges",
         "other-precision",
@@ -67,7 +67,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     ]) {
         return None;
     }
-    let data = scene.data(&suspect.value);
+    let data = context.data(&suspect.value);
     let masked = data.as_deref().map(|data| data.is_masked_differently(suspect.limit()));
     let op = suspect.culprit.op.as_str();
     let mut signs = Vec::new();

@@ -6,8 +6,9 @@
 
 use half::{bf16, f16};
 
+use super::super::context::{Context, Suspect};
 use super::super::formula;
-use super::super::scene::{Both, Scene, Suspect};
+use super::super::value_pair::ValuePair;
 use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
@@ -41,8 +42,8 @@ const PRODUCTS: [&str; 13] = [
 /// Names that only mean a product as a whole.
 const WHOLE_PRODUCTS: [&str; 4] = ["mm", "mv", "dot", "__rmatmul__"];
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect()?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
     let place = suspect.culprit.tensor.as_str();
     let (wide, narrow) = suspect.value.dtypes()?;
     if suspect.is(&["dtype-differs"]) {
@@ -54,7 +55,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     if !suspect.is_made() || !suspect.is(&["output-diverges", "other-precision"]) || wide != narrow {
         return None;
     }
-    let data = scene.data(&suspect.value);
+    let data = context.data(&suspect.value);
     if let Some(stored) = stored_in(&suspect.value, data.as_deref()) {
         let sign = Statement::new("stored-narrower").with("type", stored.to_string()).with("error", suspect.error());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(sign));
@@ -62,7 +63,7 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
     let (types, unit) = operands(&suspect)?;
     let is_confined = data.as_deref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
     // Another precision errs everywhere, and by no formula.
-    if is_confined || formula::fitting(scene, &suspect, data.as_deref()).is_some() {
+    if is_confined || formula::fitting(context, &suspect, data.as_deref()).is_some() {
         return None;
     }
     let one_sided = data.and_then(|data| data.one_sidedness(suspect.limit()));
@@ -116,7 +117,7 @@ pub(super) fn is_product(suspect: &Suspect<'_>) -> bool {
 }
 
 /// The narrower type the candidate's value was stored in; the ends of its range stand for data that was not saved.
-fn stored_in(both: &Both<'_>, data: Option<&Data>) -> Option<Dtype> {
+fn stored_in(both: &ValuePair<'_>, data: Option<&Data>) -> Option<Dtype> {
     let (wide, _) = both.dtypes().filter(|(wide, _)| matches!(wide, Dtype::F32 | Dtype::F64))?;
     if let Some(data) = data {
         return narrower(wide, &data.baseline, &data.candidate);

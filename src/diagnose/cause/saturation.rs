@@ -3,7 +3,7 @@
 //! Ascend chips have both modes; in saturation mode an overflow is 65504 in fp16, and stays unseen. The evidence is the
 //! number itself, in the data or in the recorded statistics, so it holds no other reading.
 
-use super::super::scene::{Scene, Suspect};
+use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::dtype::Dtype;
@@ -19,8 +19,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// Largest finite numbers of fp16, bf16 and fp32; a value may have been cast to a wider type since it saturated.
 const LARGEST: [f64; 3] = [65504.0, 3.389_531_389_251_535_5e38, 3.402_823_466_385_288_6e38];
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
     let (side, largest) = saturated(&suspect)?;
     let sign = Statement::new("saturated").with("side", side).with("largest", largest);
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign);

@@ -4,8 +4,9 @@
 //! statistics the tell is that one rank alone errs in an operation that every rank runs. In curves it is a single step
 //! that strays far, out of agreement to the last digits, and heals at once.
 
+use super::super::context::{Context, Peer, Suspect};
 use super::super::curves::{Curves, EQUAL, differences};
-use super::super::scene::{Peer, Scene, Suspect, values_of};
+use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_sign};
@@ -19,18 +20,18 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("silent-corruption")
 };
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(Suspect::is_made)?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(Suspect::is_made)?;
     if !suspect.is(&["output-diverges", "other-precision"]) || suspect.error().is_infinite() {
         return None;
     }
     let place = suspect.culprit.tensor.as_str();
-    let alone = is_alone(scene, &suspect).then(|| {
+    let alone = is_alone(context, &suspect).then(|| {
         Statement::new("one-rank-alone")
-            .with("rank", scene.input.rank.unwrap_or_default())
-            .with("ranks", scene.peers.len() + 1)
+            .with("rank", context.input.rank.unwrap_or_default())
+            .with("ranks", context.peers.len() + 1)
     });
-    let data = scene.data(&suspect.value);
+    let data = context.data(&suspect.value);
     if let Some(region) = data.and_then(|data| data.confined_error(suspect.limit(), is_product(&suspect))) {
         let (rows, columns) = region.size();
         let confined = Statement::new("error-confined")
@@ -49,8 +50,8 @@ fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
 }
 
 /// Whether every other rank ran the same operation on tensors of the same shape, and agrees.
-fn is_alone(scene: &Scene<'_>, suspect: &Suspect<'_>) -> bool {
-    !scene.peers.is_empty() && scene.peers.iter().all(|peer| agrees(peer, suspect))
+fn is_alone(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    !context.peers.is_empty() && context.peers.iter().all(|peer| agrees(peer, suspect))
 }
 
 fn agrees(peer: &Peer, suspect: &Suspect<'_>) -> bool {

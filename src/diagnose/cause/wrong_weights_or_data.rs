@@ -1,7 +1,8 @@
 //! The runs start from other weights, or see other data or another order of it.
 
+use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
-use super::super::scene::{Scene, Suspect, record};
+use super::super::value_pair::record;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, finding_as_sign, from_findings};
 use crate::judge::finding::Finding;
@@ -25,8 +26,8 @@ pub(super) const CAUSE: Cause = Cause {
 /// Two drawn or trained tensors differ by as much as themselves; a tensor built otherwise differs by its last digits.
 const UNRELATED: f64 = 0.1;
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
     let place = suspect.culprit.tensor.as_str();
     if suspect.is(&["integer-differs"]) {
         let sign = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());

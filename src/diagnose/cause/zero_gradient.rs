@@ -5,8 +5,9 @@
 //! the same largest and smallest value on both sides of the gap, tells that the operation between only moves elements
 //! (an index, a gather, a view).
 
-use super::super::scene::{Scene, Suspect, operations_of, record, values_of};
+use super::super::context::{Context, Suspect, operations_of};
 use super::super::trace::Trace;
+use super::super::value_pair::{record, values_of};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::read::dump::name::OpName;
@@ -33,12 +34,12 @@ const PICKS: [&str; 9] = [
     "embedding",
 ];
 
-fn in_dump(scene: &Scene<'_>) -> Option<Diagnosis> {
-    let suspect = scene.suspect().filter(|suspect| suspect.is_backward())?;
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let side = zero_side(&suspect)?;
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
         .sign(Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str()));
-    Some(if suspect.is_made() { dumped(diagnosis, scene, &suspect) } else { in_a_gap(diagnosis, scene, &suspect) })
+    Some(if suspect.is_made() { dumped(diagnosis, context, &suspect) } else { in_a_gap(diagnosis, context, &suspect) })
 }
 
 /// The side whose gradient is all zero, where the other's is not.
@@ -58,13 +59,13 @@ fn is_zero(leaf: &Leaf) -> Option<bool> {
 }
 
 /// The operation itself was dumped: its forward call, and where its gradient goes from here.
-fn dumped(mut diagnosis: Diagnosis, scene: &Scene<'_>, suspect: &Suspect<'_>) -> Diagnosis {
+fn dumped(mut diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) -> Diagnosis {
     let input = suspect.inputs().filter_map(|both| is_zero(both.candidate)).any(|zero| !zero);
     if input {
         diagnosis = diagnosis.sign(Statement::new("gradient-arrives").with("op", suspect.culprit.op.as_str()));
     }
-    diagnosis = diagnosis.signs(forward_sign(scene.input.candidate, &suspect.name));
-    let trace = Trace::of_baseline(scene.input);
+    diagnosis = diagnosis.signs(forward_sign(context.input.candidate, &suspect.name));
+    let trace = Trace::of_baseline(context.input);
     let next = record(suspect.value.baseline).and_then(|record| trace.used_after(record, suspect.order));
     if let Some(next) = next {
         diagnosis = diagnosis.sign(Statement::new("same-value-next").with("next", next.operation.name.as_str()));
@@ -99,15 +100,15 @@ fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
 }
 
 /// The operation was not dumped: the gap, and the lines of code on either side of it.
-fn in_a_gap(diagnosis: Diagnosis, scene: &Scene<'_>, suspect: &Suspect<'_>) -> Diagnosis {
-    let trace = Trace::of_baseline(scene.input);
+fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) -> Diagnosis {
+    let trace = Trace::of_baseline(context.input);
     let moved = record(suspect.value.baseline).and_then(|record| trace.made_before(record, suspect.order));
-    let last = moved.map(|appearance| appearance.order).or_else(|| last_intact(scene, suspect.order));
-    let comparison = last.and_then(|order| scene.input.comparison.operations.get(order));
-    let Some((_, before)) = comparison.and_then(|comparison| operations_of(scene.input, comparison)) else {
+    let last = moved.map(|appearance| appearance.order).or_else(|| last_intact(context, suspect.order));
+    let comparison = last.and_then(|order| context.input.comparison.operations.get(order));
+    let Some((_, before)) = comparison.and_then(|comparison| operations_of(context.input, comparison)) else {
         return diagnosis;
     };
-    let dump = scene.input.candidate;
+    let dump = context.input.candidate;
     let statement = Statement::new("lost-in-gap")
         .with("before", before.name.as_str())
         .with("after", suspect.culprit.op.as_str())
@@ -132,10 +133,10 @@ fn gap_places(dump: &Dump, first: &OpName, second: &OpName) -> Vec<String> {
 }
 
 /// The last backward operation before `order` that made a gradient which agrees and is not zero.
-fn last_intact(scene: &Scene<'_>, order: usize) -> Option<usize> {
-    let before = scene.input.comparison.operations.iter().enumerate().take(order);
+fn last_intact(context: &Context<'_>, order: usize) -> Option<usize> {
+    let before = context.input.comparison.operations.iter().enumerate().take(order);
     let is_intact = |(order, comparison): (usize, &_)| {
-        let (baseline, candidate) = operations_of(scene.input, comparison)?;
+        let (baseline, candidate) = operations_of(context.input, comparison)?;
         let mut made = values_of(comparison, baseline, candidate).filter(|both| both.kind == TensorKind::Output);
         let is_backward = candidate.name.contains("backward");
         let is_tensor = |leaf: &Leaf| matches!(leaf.value, Value::Tensor(_));

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::lock::{Lock, Pin};
 use super::manifest::{Approval, Manifest, Recorded};
-use super::{FOLDER, LOCK, facts, verify};
+use super::{FOLDER, facts, verify};
 use crate::compare::book::Book;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Digest, Environment, Fetcher};
+use crate::gate::baseline_name::LOCK;
 use crate::gate::side::{self, Opening};
 use crate::gate::{Progress, Request, Surroundings, run_by};
 use crate::judge::finding::Finding;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compare::book::Book;
 use crate::compare::dump::{self as compare, UnitComparison};
-use crate::diagnose::{self, Diagnosis, Looked, Peer, Scene};
+use crate::diagnose::{self, Context, Diagnosis, Peer, TensorCache};
 use crate::error::{self, Error};
 use crate::gate::Progress;
 use crate::gate::dump_tables::{self, Dumps};
@@ -134,8 +134,8 @@ impl Compared<'_> {
     /// The unit with its judgement, for those who look for causes.
     pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer]) -> Vec<Diagnosis> {
         let (unit, findings) = (&judged.unit, judged.findings.as_slice());
-        let (input, looked) = (self.input(), Looked::default());
-        diagnose::in_dump(&Scene { input: &input, unit, findings, folders: *self.pair, peers, looked: &looked })
+        let (input, cache) = (self.input(), TensorCache::default());
+        diagnose::in_dump(&Context { input: &input, unit, findings, folders: *self.pair, peers, cache: &cache })
     }
 
     /// The operation `op` of both sides, for another rank's culprit.

@@ -4,7 +4,8 @@ use super::refusal::{Checked, demand, shown};
 use super::said::{Key, Said, number, text};
 use crate::judge::dump::rules;
 use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::rule::{self, Rule};
+use crate::judge::register;
+use crate::judge::rule::Rule;
 use crate::judge::unit::{Culprit, DumpUnit};
 use crate::policy::dump::TensorPreset;
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -87,7 +88,7 @@ fn culprits(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
 fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &str) -> Checked {
     let here = culprit.step == unit.step && culprit.rank == unit.rank;
     demand(here, at, || "its culprit is of another unit".into())?;
-    let known = rule::find(&culprit.code).is_some_and(|rule| rule.check == CheckId::Dump);
+    let known = register::find(&culprit.code).is_some_and(|rule| rule.check == CheckId::Dump);
     demand(known, at, || format!("its culprit has the code {}, which no dump has", shown(&culprit.code)))?;
     let fits = |finding: &&&Finding| {
         finding.code == culprit.code && finding.place == culprit.tensor && text(finding, "op") == Some(&culprit.op)

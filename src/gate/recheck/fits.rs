@@ -4,7 +4,7 @@ use super::curve::limits_of;
 use super::limits::{Due, due};
 use super::refusal::{Checked, demand, shown};
 use crate::dtype::Dtype;
-use crate::gate::baseline::SCHEME;
+use crate::gate::baseline_name::SCHEME;
 use crate::judge::dump::limits::band;
 use crate::judge::dump::rules;
 use crate::judge::finding::RuleOutcome;

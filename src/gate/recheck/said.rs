@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::judge::dump::rules as dump;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::code;
-use crate::judge::rule::{self, artifacts};
+use crate::judge::register;
+use crate::judge::rule::artifacts;
 use crate::judge::unit::{Unit, unit_place};
 use crate::report::GateResult;
 use crate::verdict::CheckId;
@@ -80,7 +81,7 @@ pub(super) fn owner(finding: &Finding, units: &BTreeSet<Key>) -> Option<Key> {
 }
 
 fn claimed_owner(finding: &Finding) -> Option<&str> {
-    let own = rule::find(&finding.code).is_some_and(|rule| rule.check == finding.check);
+    let own = register::find(&finding.code).is_some_and(|rule| rule.check == finding.check);
     let of_whole_unit = [&dump::NOTHING_COMPARED, &dump::TASK_DIFFERS, &dump::PRESET_NEEDS_DATA];
     match finding.check {
         CheckId::Dump if own && of_whole_unit.iter().any(|rule| rule.code == finding.code) => Some(&finding.place),

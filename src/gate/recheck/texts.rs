@@ -3,7 +3,7 @@
 use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::messages::Language;
-use crate::report::{GateResult, causes, messages};
+use crate::report::{GateResult, causes, writer};
 
 /// Writes the sentences of `result` again in `language`; messages call it `name`.
 ///
@@ -22,9 +22,9 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
         diagnosis.evidence.clear();
         diagnosis.advice.clear();
     }
-    messages::fill(&mut result.findings, language).map_err(|error| refused(&error))?;
+    writer::fill(&mut result.findings, language).map_err(|error| refused(&error))?;
     for waived in &mut result.waived {
-        messages::fill(std::slice::from_mut(&mut waived.finding), language).map_err(|error| refused(&error))?;
+        writer::fill(std::slice::from_mut(&mut waived.finding), language).map_err(|error| refused(&error))?;
         // As the gate writes them: sentences of what is waived are made where they are shown.
         waived.finding.message.clear();
         waived.finding.help.clear();

@@ -6,7 +6,8 @@ use crate::judge::dump::limits::{Band, band};
 use crate::judge::dump::rules as dump;
 use crate::judge::finding::{Finding, RuleOutcome};
 use crate::judge::loss::code;
-use crate::judge::rule::{self, Rule};
+use crate::judge::register;
+use crate::judge::rule::Rule;
 use crate::judge::{checkpoint, config, left_out, location};
 use crate::policy::Policy;
 use crate::read::metric::{Role, role};
@@ -17,7 +18,7 @@ const FLOATS: [Dtype; 6] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dty
 
 /// The least that `finding` weighs; `rules` are those of its unit. A code that does not exist weighs most.
 pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], policy: &Policy) -> Severity {
-    let Some(rule) = rule::find(&finding.code) else { return Severity::Fail };
+    let Some(rule) = register::find(&finding.code) else { return Severity::Fail };
     let is = |other: &Rule| rule.code == other.code;
     let strict = policy.profile == Profile::Strict || policy.profile == Profile::BitExact;
     let numeric = [&dump::OUTPUT_DIVERGES, &dump::OTHER_PRECISION, &dump::INPUT_DIFFERS];

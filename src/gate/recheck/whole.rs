@@ -9,7 +9,8 @@ use crate::gate::Request;
 use crate::gate::dump::first_culprit;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::rule::{self, artifacts, policy as policy_rules};
+use crate::judge::register;
+use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
 use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
@@ -84,7 +85,7 @@ fn findings(result: &GateResult) -> Checked {
     let there: BTreeSet<CheckId> = result.checks.iter().map(|check| check.id).collect();
     for finding in everything(result) {
         let at = || format!("finding {} at {}", shown(&finding.code), shown(&finding.place));
-        let Some(rule) = rule::find(&finding.code) else {
+        let Some(rule) = register::find(&finding.code) else {
             return Err(Contradiction::new(at(), "the code does not exist"));
         };
         let fits = finding.check == rule.check || rule.check == CheckId::Artifacts && there.contains(&finding.check);

@@ -2,17 +2,18 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::item::{Item, ValueKey, hash_of, is_received, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::rules;
 use super::suspicion::{self, Suspicion, culprit};
-use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, OperationComparison, UnitComparison};
+use super::upstream::Upstream;
+use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::dtype::Dtype;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord, Value};
+use crate::read::dump::{Dump, Operation, TensorKind, Value};
 use crate::verdict::Severity;
 
 /// What an operation received and what follows from it.
@@ -65,34 +66,12 @@ pub fn follow(
         values: HashMap::new(),
         forward: HashMap::new(),
         inside: HashMap::new(),
-        before: Seen { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
+        before: Upstream { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
         training: false,
     };
     let flows = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
     (flows, walk.used.iter().map(Cell::get).collect())
 }
-
-/// What is known of values that were seen before.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub(super) error: f64,
-    pub(super) identical: bool,
-    loosest: Option<Dtype>,
-}
-
-impl Seen {
-    const NOTHING: Self = Self { error: 0.0, identical: true, loosest: None };
-
-    fn add(&mut self, other: Self) {
-        self.error = self.error.max(other.error);
-        self.identical &= other.identical;
-        self.loosest = looser(self.loosest, other.loosest);
-    }
-}
-
-/// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
-/// value. A cast, a view or a transpose that was not dumped keeps these.
-type ValueKey = u64;
 
 struct Walk<'a> {
     policy: &'a DumpPolicy,
@@ -100,69 +79,14 @@ struct Walk<'a> {
     baseline: &'a Dump,
     candidate: &'a Dump,
     context: &'a Context,
-    values: HashMap<ValueKey, Seen>,
+    values: HashMap<ValueKey, Upstream>,
     /// What a forward call saw, for its backward call, by hash of base name and call number.
-    forward: HashMap<u64, Seen>,
+    forward: HashMap<u64, Upstream>,
     /// What happened inside a module, by its path and direction.
-    inside: HashMap<(String, Option<Direction>), Seen>,
-    before: Seen,
+    inside: HashMap<(String, Option<Direction>), Upstream>,
+    before: Upstream,
     /// Whether a result so far required a gradient.
     training: bool,
-}
-
-/// One value of an operation with its records.
-pub(super) struct Item<'a> {
-    comparison: &'a LeafComparison,
-    pub(super) kind: TensorKind,
-    baseline: Option<&'a Leaf>,
-    candidate: Option<&'a Leaf>,
-}
-
-impl Item<'_> {
-    fn records(&self) -> [Option<&TensorRecord>; 2] {
-        [self.baseline, self.candidate].map(|leaf| match leaf.map(|leaf| &leaf.value) {
-            Some(Value::Tensor(record)) => Some(record.as_ref()),
-            _ => None,
-        })
-    }
-
-    pub(super) fn measured(&self) -> Option<&Measurement> {
-        self.comparison.measured.as_ref()
-    }
-
-    pub(super) fn dtype(&self) -> Option<Dtype> {
-        let float = |record: Option<&TensorRecord>| {
-            record.and_then(|record| Dtype::parse(&record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
-        };
-        let [baseline, candidate] = self.records();
-        looser(float(baseline), float(candidate))
-    }
-
-    fn keys(&self) -> impl Iterator<Item = ValueKey> {
-        let [baseline, candidate] = self.records();
-        [baseline.and_then(|record| key(false, record)), candidate.and_then(|record| key(true, record))]
-            .into_iter()
-            .flatten()
-    }
-}
-
-fn key(is_candidate: bool, record: &TensorRecord) -> Option<ValueKey> {
-    if let Some(checksum) = &record.checksum {
-        return Some(hash_of(&(is_candidate, checksum)));
-    }
-    // A constant (all zeros, an empty mask) is no fingerprint.
-    if record.max == record.min || record.max == Statistic::Null {
-        return None;
-    }
-    let bits = |value: &Statistic| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
-    let elements: u64 = record.shape.iter().product();
-    Some(hash_of(&(is_candidate, elements, bits(&record.max)?, bits(&record.min)?)))
-}
-
-fn hash_of(value: &impl Hash) -> u64 {
-    let mut hash = DefaultHasher::new();
-    value.hash(&mut hash);
-    hash.finish()
 }
 
 impl<'a> Walk<'a> {
@@ -210,44 +134,44 @@ impl<'a> Walk<'a> {
     }
 
     /// Errors that reach an operation by other ways than its inputs.
-    fn received_from_context(&self, name: &OpName, full_name: &str) -> Seen {
-        let mut received = Seen::NOTHING;
+    fn received_from_context(&self, name: &OpName, full_name: &str) -> Upstream {
+        let mut received = Upstream::NOTHING;
         if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
             let forward = self.forward.get(&hash_of(&(&name.base, name.call))).copied();
-            received.add(forward.unwrap_or(Seen::NOTHING));
+            received.add(forward.unwrap_or(Upstream::NOTHING));
         }
         if let Some(path) = module_path(&name.base) {
             let direction = match name.direction {
                 Some(Direction::ParametersGradient) => Some(Direction::Backward),
                 direction => direction,
             };
-            received.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Seen::NOTHING));
+            received.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Upstream::NOTHING));
         }
         if let Some(error) = self.context.collectives.get(full_name) {
-            received.add(Seen { error: *error, identical: *error == 0.0, loosest: None });
+            received.add(Upstream { error: *error, identical: *error == 0.0, loosest: None });
         }
         received
     }
 
     /// The value's earlier appearance, if it had one.
-    fn origin(&self, item: &Item<'_>) -> Option<Seen> {
+    fn origin(&self, item: &Item<'_>) -> Option<Upstream> {
         item.keys().find_map(|key| self.values.get(&key)).copied()
     }
 
     /// What an input brings with it.
-    fn arrived(&self, item: &Item<'_>, origin: Option<Seen>) -> Seen {
-        let Some(measured) = item.measured() else { return Seen::NOTHING };
+    fn arrived(&self, item: &Item<'_>, origin: Option<Upstream>) -> Upstream {
+        let Some(measured) = item.measured() else { return Upstream::NOTHING };
         let loosest = match origin {
             Some(origin) => looser(origin.loosest, item.dtype()),
             None if measured.identical => item.dtype(),
             None => looser(item.dtype(), self.before.loosest),
         };
         let error = measured.error.max(origin.map_or(0.0, |origin| origin.error));
-        Seen { error: size(measured, error), identical: measured.identical, loosest }
+        Upstream { error: size(measured, error), identical: measured.identical, loosest }
     }
 
     /// An input is suspected when nothing before it explains what it shows.
-    fn judge_received(&self, item: &Item<'_>, origin: Option<Seen>, items: &[Item<'_>], op: &str) -> LeafFlow {
+    fn judge_received(&self, item: &Item<'_>, origin: Option<Upstream>, items: &[Item<'_>], op: &str) -> LeafFlow {
         let direction = OpName::parse(op).direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
@@ -310,7 +234,7 @@ impl<'a> Walk<'a> {
     fn judge_made(
         &self,
         item: &Item<'_>,
-        received: &Seen,
+        received: &Upstream,
         loosest: Option<Dtype>,
         items: &[Item<'_>],
         op: &str,
@@ -344,15 +268,15 @@ impl<'a> Walk<'a> {
     }
 
     fn remember(&mut self, name: &OpName, full_name: &str, items: &[Item<'_>], loosest: Option<Dtype>) {
-        let mut all = Seen::NOTHING;
-        let mut made = Seen::NOTHING;
+        let mut all = Upstream::NOTHING;
+        let mut made = Upstream::NOTHING;
         for item in items {
             let Some(measured) = item.measured() else { continue };
             if measured.exact == Some(ExactDifference::RequiresGrad) && measured.error == 0.0 {
                 continue;
             }
             let loosest = if is_received(item.kind) { item.dtype() } else { looser(item.dtype(), loosest) };
-            let seen = Seen { error: size(measured, measured.error), identical: measured.identical, loosest };
+            let seen = Upstream { error: size(measured, measured.error), identical: measured.identical, loosest };
             all.add(seen);
             if !is_received(item.kind) {
                 made.add(seen);
@@ -362,14 +286,14 @@ impl<'a> Walk<'a> {
                 let origin = if is_received(item.kind) { self.values.get(&key).copied() } else { None };
                 let entry = self.values.entry(key).or_insert(seen);
                 *entry = seen;
-                entry.add(origin.unwrap_or(Seen::NOTHING));
+                entry.add(origin.unwrap_or(Upstream::NOTHING));
             }
         }
         if name.direction == Some(Direction::Forward) {
             self.forward.insert(hash_of(&(&name.base, name.call)), all);
         }
         if !suspicion::is_in_place_artefact(items, full_name) {
-            self.before.add(Seen { loosest: made.loosest, ..all });
+            self.before.add(Upstream { loosest: made.loosest, ..all });
         }
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
         let inside = if name.direction == Some(Direction::Backward) { all } else { made };
@@ -377,7 +301,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An error made inside a module is the module's too, and that of every module around it.
-    fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Seen) {
+    fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Upstream) {
         let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
         let own = module_path(&name.base).map(str::to_owned);
         let direction = match name.direction {
@@ -387,7 +311,7 @@ impl<'a> Walk<'a> {
         for path in [own, parent.as_deref().and_then(module_path).map(str::to_owned)].into_iter().flatten() {
             let mut path = path.as_str();
             loop {
-                self.inside.entry((path.to_owned(), direction)).or_insert(Seen::NOTHING).add(inside);
+                self.inside.entry((path.to_owned(), direction)).or_insert(Upstream::NOTHING).add(inside);
                 match path.rsplit_once('.') {
                     Some((outer, _)) => path = outer,
                     None => break,
@@ -401,18 +325,6 @@ impl LeafFlow {
     fn undecided() -> Self {
         Self { limit: 0.0, differs: false, suspicion: None }
     }
-}
-
-fn item<'a>(comparison: &'a LeafComparison, baseline: &'a Operation, candidate: &'a Operation) -> Item<'a> {
-    let of = |operation: &'a Operation, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
-    let (left, right) = (of(baseline, comparison.pair.baseline), of(candidate, comparison.pair.candidate));
-    let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
-    Item { comparison, kind, baseline: left, candidate: right }
-}
-
-/// Whether a value is something the operation was given.
-pub(super) fn is_received(kind: TensorKind) -> bool {
-    matches!(kind, TensorKind::Input | TensorKind::Parameter)
 }
 
 /// Path of a module below its class: `Module.layers.0.fc.Linear` lies at `Module.layers.0.fc`.
@@ -436,7 +348,7 @@ fn differs(measured: &Measurement, limits: Band) -> bool {
 }
 
 /// Whether what was seen before is as bad as what is seen now, so that nothing was added in between.
-fn explains(origin: &Seen, measured: &Measurement) -> bool {
+fn explains(origin: &Upstream, measured: &Measurement) -> bool {
     !origin.identical && (origin.error >= 0.99 * measured.error || measured.error <= AMPLIFICATION * origin.error)
 }
 

@@ -1,12 +1,12 @@
 //! The lines of `operations.jsonl`.
 
 use super::flow::{LeafFlow, OperationFlow};
+use super::shown::show;
 use super::unit::{UnitInput, basis_name};
 use crate::compare::dump::{ExactDifference, LeafComparison, OperationComparison};
 use crate::judge::number::Number;
-use crate::judge::operation::{OperationLine, Shown, State};
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind, Value};
-use crate::read::json::Json;
+use crate::judge::operation::{OperationLine, State};
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
 
 /// One line per value of the unit, each made when it is asked for.
 pub fn of_unit<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow]) -> impl Iterator<Item = OperationLine> + 'a {
@@ -115,55 +115,5 @@ fn exact_name(exact: ExactDifference) -> &'static str {
         ExactDifference::RequiresGrad => "requires_grad",
         ExactDifference::Checksum => "checksum",
         ExactDifference::Kind => "kind",
-    }
-}
-
-/// A value in one short line: `float32 [2, 3] max 1.5 min -2`, or a plain value.
-pub fn summary(leaf: &Leaf) -> String {
-    let shown = show(leaf);
-    match &leaf.value {
-        Value::Tensor(record) => {
-            let [max, min] = [&record.max, &record.min].map(|value| plain(&value.json()));
-            format!("{} {:?} max {max} min {min}", shown.dtype, shown.shape)
-        }
-        _ => shown.values.join(", "),
-    }
-}
-
-fn show(leaf: &Leaf) -> Shown {
-    match &leaf.value {
-        Value::Null => {
-            Shown { tensor: leaf.row.clone(), dtype: "null".into(), shape: vec![], values: vec!["null".into()] }
-        }
-        Value::Plain { type_name, value } => {
-            Shown { tensor: leaf.row.clone(), dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
-        }
-        Value::Tensor(record) => {
-            let statistics = [&record.max, &record.min, &record.mean, &record.norm];
-            let mut values: Vec<String> = statistics.iter().map(|value| plain(&value.json())).collect();
-            values.extend(record.checksum.as_deref().map(str::to_owned));
-            Shown {
-                tensor: leaf.row.clone(),
-                dtype: record.dtype.trim_start_matches("torch.").to_owned(),
-                shape: record.shape.to_vec(),
-                values,
-            }
-        }
-    }
-}
-
-fn plain(value: &Json) -> String {
-    match value {
-        Json::Null => "null".into(),
-        Json::Bool(value) => value.to_string(),
-        Json::Int(value) => value.to_string(),
-        Json::BigInt(digits) => digits.clone(),
-        Json::Float(value) => value.to_string(),
-        Json::Text(text) => text.clone(),
-        Json::Array(items) => format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(", ")),
-        Json::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| format!("{key}: {}", plain(value)));
-            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! What an exact difference leads to: the rule it breaks, or the earlier difference that explains it.
 
-use super::flow::{Item, Seen, is_received};
+use super::item::{Item, is_received};
 use super::limits::{AMPLIFICATION, Band};
 use super::rules;
+use super::upstream::Upstream;
 use crate::compare::dump::{Basis, ExactDifference, Measurement};
 use crate::judge::rule::Rule;
 use crate::read::dump::TensorKind;
@@ -29,7 +30,7 @@ pub(super) fn culprit(rule: &'static Rule, severity: Severity) -> Option<Suspici
 pub(super) fn of_received(
     exact: ExactDifference,
     measured: &Measurement,
-    before: Seen,
+    before: Upstream,
     limits: Band,
     items: &[Item<'_>],
     op: &str,
@@ -70,7 +71,7 @@ pub(super) fn of_received(
 pub(super) fn of_made(
     exact: ExactDifference,
     measured: &Measurement,
-    received: &Seen,
+    received: &Upstream,
     limits: Band,
     items: &[Item<'_>],
 ) -> Option<Suspicion> {
@@ -103,7 +104,7 @@ pub(super) fn of_made(
 
 /// Whether an integer result may differ because its inputs tie: they carry noise, or the values it selects (beside
 /// the indices) agree.
-fn ties(received: &Seen, items: &[Item<'_>], limits: Band) -> bool {
+fn ties(received: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
     let selected = || {
         let mut values = items.iter().filter(|item| !is_received(item.kind) && item.dtype().is_some()).peekable();
         values.peek().is_some()

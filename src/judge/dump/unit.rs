@@ -1,9 +1,9 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
 use super::flow::{self, Context, LeafFlow, OperationFlow};
-use super::lines;
 use super::preset::{self, PresetOutcome};
 use super::rules;
+use super::shown::summary;
 use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
 use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
@@ -47,7 +47,7 @@ pub struct JudgedUnit {
     pub findings: Vec<Finding>,
     /// What waivers cover.
     pub waived: Vec<WaivedFinding>,
-    /// How errors flow through its operations; [`lines`] makes their lines of it.
+    /// How errors flow through its operations; [`lines`](super::lines) makes their lines of it.
     pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
         let pair = self.input.comparison.operations.get(order)?.pair;
         let baseline = self.input.baseline.operations.get(pair.baseline?)?.leaves.get(comparison.pair.baseline?)?;
         let candidate = self.input.candidate.operations.get(pair.candidate?)?.leaves.get(comparison.pair.candidate?)?;
-        Some((lines::summary(baseline), lines::summary(candidate)))
+        Some((summary(baseline), summary(candidate)))
     }
 
     /// One finding per stretch of operations without a partner.

@@ -1,8 +1,9 @@
 //! How far do the losses lie apart?
 
 use super::code;
+use super::curve_limits::CurveLimits;
 use super::ledger::{Ledger, Measured};
-use super::limits::{CurveLimits, Limits, allowed_outside};
+use super::limits::{Limits, allowed_outside};
 use super::mode::{ResolvedMode, Weights};
 use crate::compare::curve::{CurveMeasures, relative};
 use crate::judge::rule::Rule;

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use serde::Deserialize;
 
 use super::{Read, filled, nullable};
-use crate::publish::{forge, issue, target};
+use crate::publish::{forge, tree};
 
 /// A person, a bot or an app.
 #[derive(Debug, Deserialize)]
@@ -179,7 +179,7 @@ enum Label {
 impl Label {
     fn is_own(&self) -> bool {
         match self {
-            Self::Name(name) | Self::Whole { name: Some(name) } => name == issue::LABEL,
+            Self::Name(name) | Self::Whole { name: Some(name) } => name == forge::LABEL,
             Self::Whole { name: None } => false,
         }
     }
@@ -187,11 +187,11 @@ impl Label {
 
 impl Issue {
     /// The issue; `None` for a pull request, which is one here.
-    pub fn into_issue(self) -> Option<issue::Issue> {
+    pub fn into_issue(self) -> Option<forge::Issue> {
         if self.pull_request.is_some() {
             return None;
         }
-        Some(issue::Issue {
+        Some(forge::Issue {
             number: self.number.get(),
             author: self.user.map_or_else(String::new, |user| user.login),
             body: self.body.unwrap_or_default(),
@@ -254,11 +254,11 @@ pub struct Tree {
 
 impl Tree {
     /// The entries of a folder; a part of them tells nothing.
-    pub fn into_entries(self) -> Read<(Vec<target::Entry>, bool)> {
+    pub fn into_entries(self) -> Read<(Vec<tree::Entry>, bool)> {
         if self.truncated {
             return Err("with a part of the folder's entries".to_owned());
         }
-        let entry = |entry: Entry| target::Entry { name: entry.path, id: entry.sha, is_folder: entry.kind == "tree" };
+        let entry = |entry: Entry| tree::Entry { name: entry.path, id: entry.sha, is_folder: entry.kind == "tree" };
         Ok((self.tree.into_iter().map(entry).collect(), false))
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use serde::Deserialize;
 
 use super::filled;
-use crate::publish::{forge, issue, target};
+use crate::publish::{forge, tree};
 
 /// A person or a bot.
 #[derive(Debug, Deserialize)]
@@ -104,7 +104,7 @@ pub struct Entry {
     kind: String,
 }
 
-impl From<Entry> for target::Entry {
+impl From<Entry> for tree::Entry {
     fn from(entry: Entry) -> Self {
         Self { is_folder: entry.kind == "tree", name: entry.name, id: entry.id }
     }
@@ -131,14 +131,14 @@ pub struct Issue {
     labels: Vec<String>,
 }
 
-impl From<Issue> for issue::Issue {
+impl From<Issue> for forge::Issue {
     fn from(found: Issue) -> Self {
         Self {
             number: found.iid.get(),
             author: found.author.id.to_string(),
             body: found.description.unwrap_or_default(),
             open: found.state == "opened",
-            labelled: found.labels.iter().any(|label| label == issue::LABEL),
+            labelled: found.labels.iter().any(|label| label == forge::LABEL),
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use minijinja::context;
 
-use super::{Become, Change, Issue, Stamp, Standing, Step, Tracker, marker, own, settle};
+use super::{Change, Stamp, Standing, Step, marker, own, settle};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::answer::{Answer, Read};
 use crate::publish::client::Failure;
 use crate::publish::comment::{self, begins_with, below, footer, is_same_text};
-use crate::publish::session::{Desk, Story};
+use crate::publish::desk::{Desk, Story};
+use crate::publish::forge::Issue;
+use crate::publish::tracker::{Become, Tracker};
 use crate::report::escape::Target;
 use crate::report::writer::Writer;
 

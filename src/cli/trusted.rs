@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Location;
 use precision_gate::gate::Request;
+use precision_gate::gate::baseline::lock::Lock;
 use precision_gate::gate::baseline::manifest::Manifest;
-use precision_gate::gate::baseline::{LOCK, SCHEME, lock::Lock};
+use precision_gate::gate::baseline_name::{LOCK, SCHEME};
 use precision_gate::judge::finding::Finding;
 use precision_gate::judge::location::IN_CHANGE;
 use precision_gate::judge::rule::policy::UNREAD;
@@ -27,9 +28,8 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
 use tempfile::NamedTempFile;
 
-use super::open::settings;
-use super::{PublishFlags, Surroundings};
-use crate::cli::{CommonArgs, baseline, fetching, judge};
+use super::surroundings::{PublishFlags, Surroundings, settings};
+use super::{CommonArgs, baseline, fetching, policy_file};
 
 /// What decides.
 #[derive(Debug)]
@@ -163,18 +163,18 @@ impl Trusted {
     /// Reads policy and templates.
     fn read(&mut self, common: &CommonArgs) -> Result<()> {
         if matches!(self.ground, Ground::Unread) {
-            self.policy = judge::policy_of_text(Path::new(""), None, common.today.as_deref())?;
+            self.policy = policy_file::policy_of_text(Path::new(""), None, common.today.as_deref())?;
             self.findings
-                .push(Finding::new(&UNREAD, judge::policy_path(common.config.as_deref()).display().to_string()));
+                .push(Finding::new(&UNREAD, policy_file::policy_path(common.config.as_deref()).display().to_string()));
             return Ok(());
         }
         let mut changed = Vec::new();
-        let path = judge::policy_path(common.config.as_deref());
+        let path = policy_file::policy_path(common.config.as_deref());
         let text = self.version(&path, &mut changed)?;
         if text.is_none() && common.config.is_some() {
             return Err(self.no_policy(&path));
         }
-        self.policy = judge::policy_of_text(&path, text.as_deref(), common.today.as_deref())?;
+        self.policy = policy_file::policy_of_text(&path, text.as_deref(), common.today.as_deref())?;
         let folder = common.documents.templates.clone().or_else(|| self.policy.templates.clone());
         self.templates = match (folder, &self.ground) {
             (None, _) => Templates::shipped(),
@@ -189,9 +189,9 @@ impl Trusted {
 
     /// The version of a file that counts, and its name in `changed` where that is not the checkout's.
     fn version(&mut self, path: &Path, changed: &mut Vec<String>) -> Result<Option<String>> {
-        let Ground::Target(target) = &mut self.ground else { return judge::text_of(path) };
+        let Ground::Target(target) = &mut self.ground else { return policy_file::text_of(path) };
         let inside = match self.checkout.find(path) {
-            Lies::Outside => return judge::text_of(path),
+            Lies::Outside => return policy_file::text_of(path),
             Lies::Unclear => return Err(unclear(path)),
             Lies::Inside(inside) => inside,
         };
@@ -199,7 +199,7 @@ impl Trusted {
         if text.is_none() && !inside.sure && path.symlink_metadata().is_ok() {
             return Err(no_root(path));
         }
-        if judge::text_of(path).ok() != Some(text.clone()) {
+        if policy_file::text_of(path).ok() != Some(text.clone()) {
             changed.push(path.display().to_string());
         }
         Ok(text)
@@ -222,13 +222,13 @@ impl Trusted {
         }
         let Ok(Some(session)) = session(flags, surroundings) else { return };
         let Ok(mut target) = Target::open(session, &place.target_branch, &place.commit) else { return };
-        let mut files = vec![judge::policy_path(common.config.as_deref()), PathBuf::from(LOCK)];
+        let mut files = vec![policy_file::policy_path(common.config.as_deref()), PathBuf::from(LOCK)];
         let folder = common.documents.templates.as_ref().or(self.policy.templates.as_ref());
         files.extend(folder.iter().flat_map(|folder| Templates::FILES.map(|name| folder.join(name))));
         files.extend(self.policy.loss.noise.0.iter().map(PathBuf::from).filter(|path| path.is_file()));
         let differs = |path: &PathBuf| match self.checkout.find(path) {
             Lies::Inside(inside) => {
-                target.text(&inside.name).is_ok_and(|text| judge::text_of(path).is_ok_and(|own| own != text))
+                target.text(&inside.name).is_ok_and(|text| policy_file::text_of(path).is_ok_and(|own| own != text))
             }
             _ => false,
         };

@@ -1,19 +1,21 @@
 //! What rules see of a dump: the culprit, its operation on both sides, and what surrounds it.
 
-use super::values::Looked;
-use crate::compare::dump::{LeafComparison, Measurement, OperationComparison};
-use crate::dtype::Dtype;
+use std::rc::Rc;
+
+use super::value_pair::{ValuePair, values_of};
+use super::values::{Data, TensorCache};
+use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::judge::finding::Finding;
 use crate::judge::unit::{Culprit, DumpUnit};
 use crate::pair::unit::UnitPair;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
+use crate::read::dump::{Dump, Operation, TensorKind, Value};
 use crate::read::json::Json;
 
 /// A judged unit with its dumps.
 #[derive(Clone, Copy)]
-pub struct Scene<'a> {
+pub struct Context<'a> {
     /// The unit's dumps and how they compare.
     pub input: &'a UnitInput<'a>,
     /// The unit as judged.
@@ -24,8 +26,8 @@ pub struct Scene<'a> {
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
     pub peers: &'a [Peer],
-    /// Data that was looked at.
-    pub looked: &'a Looked,
+    /// Data that was read already.
+    pub cache: &'a TensorCache,
 }
 
 /// Another rank's unit of the same step.
@@ -34,15 +36,6 @@ pub struct Peer {
     /// The culprit's operation there: the baseline's, the candidate's, and how they compare. None where that rank has no
     /// such pair.
     pub operation: Option<(Operation, Operation, OperationComparison)>,
-}
-
-/// A value on both sides.
-#[derive(Clone, Copy)]
-pub(super) struct Both<'a> {
-    pub(super) kind: TensorKind,
-    pub(super) baseline: &'a Leaf,
-    pub(super) candidate: &'a Leaf,
-    pub(super) comparison: &'a LeafComparison,
 }
 
 /// The culprit with its operation.
@@ -56,10 +49,10 @@ pub(super) struct Suspect<'a> {
     pub(super) candidate: &'a Operation,
     pub(super) comparison: &'a OperationComparison,
     /// The value that differs first.
-    pub(super) value: Both<'a>,
+    pub(super) value: ValuePair<'a>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Context<'a> {
     /// The unit's culprit, unless it is no operation of both dumps.
     pub(super) fn suspect(&self) -> Option<Suspect<'a>> {
         let culprit = self.unit.culprit.as_ref()?;
@@ -69,6 +62,11 @@ impl<'a> Scene<'a> {
         let value = values_of(comparison, baseline, candidate).find(|both| both.candidate.row == culprit.tensor)?;
         let name = OpName::parse(&candidate.name);
         Some(Suspect { culprit, order, name, baseline, candidate, comparison, value })
+    }
+
+    /// The data of a value, where both sides saved it in one shape and it can be read.
+    pub(super) fn data(&self, both: &ValuePair<'_>) -> Option<Rc<Data>> {
+        self.cache.data(self.folders, both)
     }
 
     /// Findings of the unit with this code.
@@ -86,44 +84,6 @@ pub(super) fn operations_of<'a>(
     of(input.baseline, comparison.pair.baseline).zip(of(input.candidate, comparison.pair.candidate))
 }
 
-/// The values that both operations have.
-pub(super) fn values_of<'a>(
-    comparison: &'a OperationComparison,
-    baseline: &'a Operation,
-    candidate: &'a Operation,
-) -> impl Iterator<Item = Both<'a>> {
-    comparison.leaves.iter().filter_map(|leaf| {
-        let ours = baseline.leaves.get(leaf.pair.baseline?)?;
-        let theirs = candidate.leaves.get(leaf.pair.candidate?)?;
-        Some(Both { kind: theirs.kind, baseline: ours, candidate: theirs, comparison: leaf })
-    })
-}
-
-impl<'a> Both<'a> {
-    /// The records of both sides, where both are tensors.
-    pub(super) fn records(&self) -> Option<(&'a TensorRecord, &'a TensorRecord)> {
-        record(self.baseline).zip(record(self.candidate))
-    }
-
-    pub(super) fn measured(&self) -> Option<&'a Measurement> {
-        self.comparison.measured.as_ref()
-    }
-
-    /// Element types of both sides.
-    pub(super) fn dtypes(&self) -> Option<(Dtype, Dtype)> {
-        let (baseline, candidate) = self.records()?;
-        Dtype::parse(&baseline.dtype).zip(Dtype::parse(&candidate.dtype))
-    }
-}
-
-/// A leaf's record, where it is a tensor.
-pub(super) fn record(leaf: &Leaf) -> Option<&TensorRecord> {
-    match &leaf.value {
-        Value::Tensor(record) => Some(record),
-        _ => None,
-    }
-}
-
 /// Number of elements of a shape; shapes are as recorded, and may be nonsense.
 pub(super) fn elements_of(shape: &[u64]) -> u64 {
     shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
@@ -131,12 +91,12 @@ pub(super) fn elements_of(shape: &[u64]) -> u64 {
 
 impl<'a> Suspect<'a> {
     /// The values of the operation on both sides.
-    pub(super) fn values(&self) -> impl Iterator<Item = Both<'a>> {
+    pub(super) fn values(&self) -> impl Iterator<Item = ValuePair<'a>> {
         values_of(self.comparison, self.baseline, self.candidate)
     }
 
     /// What the operation was given.
-    pub(super) fn inputs(&self) -> impl Iterator<Item = Both<'a>> {
+    pub(super) fn inputs(&self) -> impl Iterator<Item = ValuePair<'a>> {
         self.values().filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter))
     }
 

@@ -1,0 +1,47 @@
+//! The `merge` command: judges what the parts of a run have measured.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use clap::Args;
+use precision_gate::error::{Error, Result};
+use precision_gate::gate::Request;
+use precision_gate::gate::parts::Parts;
+
+use super::{CommonArgs, judge};
+
+/// `merge`
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The part files of one run, all of them
+    #[arg(required = true, value_name = "PART")]
+    pub(crate) parts: Vec<PathBuf>,
+    /// Where the trusted run lies now, if not where the parts read it
+    #[arg(long)]
+    pub(crate) baseline: Option<String>,
+    /// Where the run to judge lies now, if not where the parts read it
+    #[arg(long)]
+    pub(crate) candidate: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// `precision-gate merge`
+pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
+    let output = judge::begin(&args.common)?;
+    let open = |path: &PathBuf| {
+        let name = path.display().to_string();
+        File::open(path).map(|file| (name.clone(), BufReader::new(file))).map_err(|error| Error::io(name, &error))
+    };
+    let parts = Parts::read(args.parts.iter().map(open).collect::<Result<Vec<_>>>()?)?;
+    let case = judge::case(&args.common, |policy| {
+        let request = parts.request(policy);
+        Request {
+            baseline: args.baseline.clone().unwrap_or(request.baseline),
+            candidate: args.candidate.clone().unwrap_or(request.candidate),
+            ..request
+        }
+    })?;
+    judge::judge_by(&args.common, output, &case, |request, from, progress| parts.judge(request, from, progress))
+}

@@ -1,0 +1,151 @@
+//! What is said of publishing: by the flags of a command, and by the job that it runs in.
+
+use clap::Args;
+use precision_gate::policy::publish::{
+    CheckMode, CommentMode, ImageMode, Key, PublishPolicy, WarnAs, WebhookOn, WebhookShape,
+};
+use precision_gate::publish::Settings;
+use precision_gate::publish::event::{self, Environment, Place};
+use precision_gate::publish::forge::ForgeKind;
+use precision_gate::report::messages::Language;
+
+/// Where and how to publish. The token comes from the environment only: `INPUT_TOKEN`, `PRECISION_GATE_TOKEN`, or the
+/// forge's own (`GITHUB_TOKEN`, `GITLAB_TOKEN` ...).
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Publishing")]
+pub(crate) struct PublishFlags {
+    /// The forge [default: the one that runs the job]
+    #[arg(long, value_enum)]
+    pub(crate) forge: Option<ForgeKind>,
+    /// Base address of the forge's API [default: as the job says, or the public instance]
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The repository: owner/name, or a GitLab project [default: the job's]
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(crate) repo: Option<String>,
+    /// The pull or merge request [default: the job's]
+    #[arg(long, value_name = "N")]
+    pub(crate) number: Option<u64>,
+    /// The commit that is judged [default: the head of the pull request, or the job's]
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) sha: Option<String>,
+    /// Tells several gates of one repository apart [default: default]
+    #[arg(long)]
+    pub(crate) key: Option<Key>,
+    /// When the comment is written [default: always]
+    #[arg(long, value_enum)]
+    pub(crate) comment: Option<CommentMode>,
+    /// How the verdict stands beside the commit [default: check at GitHub; none in a GitLab job, which is a status itself]
+    #[arg(long, value_enum)]
+    pub(crate) check: Option<CheckMode>,
+    /// How pictures come into the comment [default: auto]
+    #[arg(long, value_enum)]
+    pub(crate) image: Option<ImageMode>,
+    /// Keep an issue while the gate blocks and there is no pull request: opened once, updated, closed when it is green again
+    #[arg(long)]
+    pub(crate) issue: bool,
+    /// Tell a chat; the address comes from PRECISION_GATE_WEBHOOK, a robot's secret from PRECISION_GATE_WEBHOOK_SECRET
+    #[arg(long, value_enum, value_name = "SHAPE")]
+    pub(crate) webhook: Option<WebhookShape>,
+    /// When the chat is told [default: alert]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub(crate) webhook_on: Option<WebhookOn>,
+    /// The login that the token writes as, where the forge does not tell
+    #[arg(long, value_name = "LOGIN")]
+    pub(crate) author: Option<String>,
+    /// Hand the comment to a shell command, on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) post_command: Option<String>,
+    /// Exit with 3 where something could not be published
+    #[arg(long)]
+    pub(crate) strict_publish: bool,
+    /// Print the requests in place of sending them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What the process is told from outside.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// Environment variables.
+    pub(crate) environment: Environment,
+    /// Where the gate runs.
+    pub(crate) place: Place,
+}
+
+impl Surroundings {
+    /// Those of this process. A variable that is no text is left out.
+    pub(crate) fn of_process() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let environment: Environment = std::env::vars_os().filter_map(text).collect();
+        let event = event::event_file(&environment).and_then(|path| std::fs::read_to_string(path).ok());
+        let place = event::locate(&environment, event.as_deref());
+        Self { environment, place }
+    }
+
+    /// What the flags say goes before what the job says.
+    pub(crate) fn with(mut self, flags: &PublishFlags) -> Self {
+        let place = &mut self.place;
+        place.forge = flags.forge.or(place.forge);
+        if let Some(url) = &flags.url {
+            place.api.clone_from(url);
+        }
+        if let Some(repository) = &flags.repo {
+            place.repository.clone_from(repository);
+        }
+        if let Some(number) = flags.number
+            && place.target != event::Target::Pull(number)
+        {
+            // The event tells nothing of another pull request: the forge is asked for its head, its target and its origin.
+            place.target = event::Target::Pull(number);
+            place.target_branch.clear();
+            place.commit.clear();
+            place.pipeline = None;
+            place.doubt();
+        }
+        if let Some(commit) = flags.sha.as_ref().filter(|commit| **commit != place.commit) {
+            place.commit.clone_from(commit);
+            place.pipeline = None;
+            place.doubt();
+        }
+        self
+    }
+}
+
+/// A number that nobody outside of this process can know.
+pub(crate) fn nonce() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+/// How to publish: flags go before the policy, the policy before defaults.
+pub(crate) fn settings(
+    flags: &PublishFlags,
+    policy: &PublishPolicy,
+    surroundings: &Surroundings,
+    (language, warn_exit_code): (Language, u8),
+) -> Settings {
+    let inside_gitlab = surroundings.environment.contains_key("GITLAB_CI");
+    let check = match surroundings.place.forge {
+        Some(ForgeKind::Gitlab) if inside_gitlab => CheckMode::None,
+        Some(ForgeKind::Github) | None => CheckMode::Check,
+        Some(_) => CheckMode::Status,
+    };
+    // A job that fails on warnings has a check that does.
+    let warn = if warn_exit_code == 0 { WarnAs::Neutral } else { WarnAs::Failure };
+    Settings {
+        key: flags.key.clone().or_else(|| policy.key.clone()).unwrap_or_default(),
+        comment: flags.comment.or(policy.comment).unwrap_or_default(),
+        check: flags.check.or(policy.check).unwrap_or(check),
+        image: flags.image.or(policy.image).unwrap_or_default(),
+        warn: policy.warn.unwrap_or(warn),
+        issue: flags.issue || policy.issue.unwrap_or(false),
+        webhook: flags.webhook.or(policy.webhook),
+        webhook_on: flags.webhook_on.or(policy.webhook_on).unwrap_or_default(),
+        author: flags.author.clone(),
+        language,
+        guessed: false,
+    }
+}

@@ -1,0 +1,12 @@
+//! How a recorded baseline is named: by `baseline:NAME`, which the repository's lock file pins.
+
+/// How a baseline is named as a location: `baseline:NAME`.
+pub const SCHEME: &str = "baseline:";
+/// The lock file, in the repository's root.
+pub const LOCK: &str = "precision-gate.lock";
+
+/// The command that records a baseline, for messages.
+pub fn record_command(name: &str) -> String {
+    let name = if name.is_empty() { "NAME" } else { name };
+    format!("precision-gate baseline promote LOCATION --name {name} --reason WHY")
+}

@@ -1,0 +1,56 @@
+//! A recorded value as it is shown to people, in a line and in short.
+
+use crate::judge::operation::Shown;
+use crate::read::dump::{Leaf, Value};
+use crate::read::json::Json;
+
+/// A value in one short line: `float32 [2, 3] max 1.5 min -2`, or a plain value.
+pub(super) fn summary(leaf: &Leaf) -> String {
+    let shown = show(leaf);
+    match &leaf.value {
+        Value::Tensor(record) => {
+            let [max, min] = [&record.max, &record.min].map(|value| plain(&value.json()));
+            format!("{} {:?} max {max} min {min}", shown.dtype, shown.shape)
+        }
+        _ => shown.values.join(", "),
+    }
+}
+
+/// A value as a line of `operations.jsonl` shows it: its type, its shape, and its statistics or its value.
+pub(super) fn show(leaf: &Leaf) -> Shown {
+    match &leaf.value {
+        Value::Null => {
+            Shown { tensor: leaf.row.clone(), dtype: "null".into(), shape: vec![], values: vec!["null".into()] }
+        }
+        Value::Plain { type_name, value } => {
+            Shown { tensor: leaf.row.clone(), dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
+        }
+        Value::Tensor(record) => {
+            let statistics = [&record.max, &record.min, &record.mean, &record.norm];
+            let mut values: Vec<String> = statistics.iter().map(|value| plain(&value.json())).collect();
+            values.extend(record.checksum.as_deref().map(str::to_owned));
+            Shown {
+                tensor: leaf.row.clone(),
+                dtype: record.dtype.trim_start_matches("torch.").to_owned(),
+                shape: record.shape.to_vec(),
+                values,
+            }
+        }
+    }
+}
+
+fn plain(value: &Json) -> String {
+    match value {
+        Json::Null => "null".into(),
+        Json::Bool(value) => value.to_string(),
+        Json::Int(value) => value.to_string(),
+        Json::BigInt(digits) => digits.clone(),
+        Json::Float(value) => value.to_string(),
+        Json::Text(text) => text.clone(),
+        Json::Array(items) => format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(", ")),
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{key}: {}", plain(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which file of a side a metric is read from.
+//!
+//! A run often logs one metric several times: `trainer_state.json`, a side log, event files. Sources that agree
+//! on every shared step tell one story and form a [`Cluster`]; of a cluster one source is used and the others are
+//! named as duplicates. The order of preference:
+//!
+//! 1. a file with the same relative path on the other side,
+//! 2. a file of the same format on the other side,
+//! 3. more points,
+//! 4. the more precise format: the Trainer's history, JSON, lists and tables, event files (`float32`), printed logs.
+//!
+//! Event files of one folder are one source, read in the order of their names, as TensorBoard does.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::align;
+use super::source::{Source, resolution};
+use crate::read::curve::series::Series;
+use crate::read::curve::{CurveFile, Logged};
+use crate::read::metric;
+use crate::verdict::Side;
+
+/// Two records of one value differ by less: half a unit of `float32` on either side, and room for a re-parse.
+const SAME_VALUE: f64 = 1e-6;
+/// Sources of one side that agree.
+#[derive(Debug)]
+pub struct Cluster<'a>(Vec<Source<'a>>);
+
+impl<'a> Cluster<'a> {
+    /// The best source by itself.
+    pub(super) fn best(&self) -> &Source<'a> {
+        self.0.iter().min_by(|a, b| a.rank().cmp(&b.rank())).expect("invariant: a cluster is made around a source")
+    }
+
+    pub(super) fn shares_path(&self, other: &Self) -> bool {
+        self.0.iter().any(|source| other.0.iter().any(|candidate| candidate.path == source.path))
+    }
+
+    /// Takes out the source at `index` and names the others.
+    pub(super) fn take(mut self, index: usize, side: Side, duplicates: &mut Vec<(Side, String)>) -> Source<'a> {
+        let chosen = self.0.remove(index.min(self.0.len() - 1));
+        duplicates.extend(self.0.into_iter().map(|source| (side, source.path)));
+        chosen
+    }
+
+    /// Whether a source tells the same story; a file that is the mean over windows makes the whole cluster so.
+    fn agrees(&self, source: &Source<'_>) -> bool {
+        self.0.iter().all(|member| agree(member, source))
+    }
+
+    /// What stands beside a history of window means holds window means too.
+    fn settle(&mut self) {
+        if self.0.iter().any(|source| source.logged == Logged::Windows) {
+            self.0.iter_mut().for_each(|source| source.logged = Logged::Windows);
+        }
+    }
+}
+
+/// The sources of a side, by canonical metric name, clustered.
+pub(super) fn by_metric(files: &[CurveFile]) -> BTreeMap<String, Vec<Cluster<'_>>> {
+    let mut clusters: BTreeMap<String, Vec<Cluster<'_>>> = BTreeMap::new();
+    for (metric, source) in sources(files) {
+        let of_metric = clusters.entry(metric).or_default();
+        match of_metric.iter_mut().find(|cluster| cluster.agrees(&source)) {
+            Some(cluster) => cluster.0.push(source),
+            None => of_metric.push(Cluster(vec![source])),
+        }
+    }
+    clusters.values_mut().flatten().for_each(Cluster::settle);
+    clusters
+}
+
+fn sources(files: &[CurveFile]) -> Vec<(String, Source<'_>)> {
+    let mut found: Vec<(String, Source<'_>)> = Vec::new();
+    for file in files {
+        let start = found.len();
+        for series in file.series.iter().filter(|series| !series.values.is_empty()) {
+            let canonical = metric::canonical(&series.name).into_owned();
+            let taken = found.iter().skip(start).any(|(metric, _)| *metric == canonical);
+            // Two spellings of one metric in one file are two metrics: the file means something by it.
+            let name = if taken { series.name.clone() } else { canonical };
+            let source = source_of(file, series);
+            match found.iter_mut().find(|(metric, earlier)| *metric == name && continues(earlier, &source)) {
+                Some((_, earlier)) => append(earlier, source),
+                None => found.push((name, source)),
+            }
+        }
+    }
+    found
+}
+
+fn source_of<'a>(file: &'a CurveFile, series: &'a Series) -> Source<'a> {
+    let logged_once = file.interval.or_else(|| series.steps.get(0));
+    Source {
+        path: file.path.clone(),
+        format: file.format,
+        logged: file.logged,
+        interval: series.steps.interval().or(logged_once).unwrap_or(1).max(1),
+        series: Cow::Borrowed(series),
+        margin: file.margins.get(metric::canonical(&series.name).as_ref()).copied(),
+        notes: file.notes.clone(),
+    }
+}
+
+/// Whether `next` is another event file of the same run.
+fn continues(earlier: &Source<'_>, next: &Source<'_>) -> bool {
+    const EVENTS: &str = "TensorBoard events";
+    earlier.format == EVENTS && next.format == EVENTS && earlier.folder() == next.folder()
+}
+
+fn append(earlier: &mut Source<'_>, next: Source<'_>) {
+    let points: Vec<(u64, f64)> = earlier.series.points().chain(next.series.points()).collect();
+    let repeated = earlier.series.repeated + next.series.repeated;
+    let mut joined = Series::by_step(earlier.series.name.clone(), points);
+    joined.repeated += repeated;
+    earlier.interval = joined.steps.interval().unwrap_or(earlier.interval);
+    earlier.series = Cow::Owned(joined);
+    earlier.notes.extend(next.notes);
+}
+
+/// Whether two sources of one side hold the same values wherever both have one.
+///
+/// A NaN against a number is agreement here: trainers filter NaN out of one log and leave it in another, and the
+/// source with the NaN is then used.
+fn agree(a: &Source<'_>, b: &Source<'_>) -> bool {
+    let tolerance = resolution(&a.series) + resolution(&b.series);
+    [false, true].into_iter().any(|averaged| {
+        let points = align::align(&as_windows(a, averaged), &as_windows(b, averaged), averaged);
+        let by_position_differs = !points.is_numbered() && a.series.steps.len() != b.series.steps.len();
+        !by_position_differs
+            && !points.is_empty()
+            && points.iter().all(|(_, a, b)| {
+                !a.is_finite() || !b.is_finite() || (a - b).abs() <= SAME_VALUE * a.abs().max(b.abs()) + tolerance
+            })
+    })
+}
+
+fn as_windows<'a>(source: &Source<'a>, averaged: bool) -> Source<'a> {
+    let mut copy = source.clone();
+    if averaged {
+        copy.logged = Logged::Windows;
+    }
+    copy
+}
+
+/// Indices of the two sources to use.
+pub(super) fn choose(baseline: &Cluster<'_>, candidate: &Cluster<'_>) -> (usize, usize) {
+    let pairs = || (0..baseline.0.len()).flat_map(|b| (0..candidate.0.len()).map(move |c| (b, c)));
+    let rank = |(b, c): &(usize, usize)| {
+        let (b, c) = (baseline.0.get(*b)?, candidate.0.get(*c)?);
+        let (finite_b, points_b, precision_b, path_b) = b.rank();
+        let (finite_c, points_c, precision_c, path_c) = c.rank();
+        Some((
+            (finite_b && finite_c, b.path != c.path, b.format != c.format),
+            Reverse(points_b.0.saturating_add(points_c.0)),
+            (precision_b + precision_c, path_b.to_owned(), path_c.to_owned()),
+        ))
+    };
+    pairs().min_by_key(rank).unwrap_or_default()
+}
+
+/// Whether two clusters have a folder in common.
+pub(super) fn share_a_folder(clusters: &[Cluster<'_>]) -> bool {
+    let mut owner: BTreeMap<&str, usize> = BTreeMap::new();
+    clusters
+        .iter()
+        .enumerate()
+        .any(|(index, cluster)| cluster.0.iter().any(|source| *owner.entry(source.folder()).or_insert(index) != index))
+}

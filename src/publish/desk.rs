@@ -1,0 +1,331 @@
+//! What a session does at the forge: it tells beside the commit, comments, and asks for what it has to know.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use secrecy::SecretString;
+use tokio::runtime::{Builder, Runtime};
+
+use super::Job;
+use super::client::{Client, Failure};
+use super::comment::{self, Note};
+use super::community::Community;
+use super::event::Target;
+use super::forge::Pull;
+use super::forges::AnyForge;
+use super::status::{Annotation, Report, State};
+use super::tree::{Entry, Folder};
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::publish::{CheckMode, CommentMode, ImageMode};
+use crate::report::escape::Target as Format;
+use crate::report::templates::Templates;
+use crate::report::writer::Writer;
+use crate::report::{GateResult, issue, summary};
+use crate::verdict::{Severity, Verdict};
+
+/// What a finished run has to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Story<'a> {
+    /// The result.
+    pub result: &'a GateResult,
+    /// Templates.
+    pub templates: &'a Templates,
+    /// What the reader has to know.
+    pub notes: &'a [Note],
+    /// Folder of the checked-out repository, whose lines findings point at.
+    pub source_root: Option<&'a Path>,
+}
+
+/// What the asynchronous parts share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) client: Client,
+    pub(super) forge: AnyForge,
+    pub(super) job: Job,
+    /// The check run of this run.
+    pub(super) check: Option<u64>,
+    /// The login of the app that wrote the check run.
+    pub(super) app: OnceLock<String>,
+    pub(super) warnings: Vec<Error>,
+    pub(super) notices: Vec<String>,
+}
+
+/// A runtime for one desk.
+pub(super) fn runtime() -> Result<Runtime> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))
+}
+
+impl Desk {
+    /// A desk for `job`; with no token it is a dry one, which sends nothing. Must be called inside a tokio runtime.
+    pub(super) fn new(job: Job, token: Option<&SecretString>) -> Result<Self> {
+        let client = match token {
+            Some(token) => Client::new(job.kind, &job.api, token.clone(), job.seed)?,
+            None => Client::dry(&job.api),
+        };
+        Ok(Self {
+            client,
+            forge: AnyForge::of(job.kind, &job.repository),
+            job,
+            check: None,
+            app: OnceLock::new(),
+            warnings: Vec::new(),
+            notices: Vec::new(),
+        })
+    }
+
+    /// Whether anything of a run that has begun can be seen by others.
+    pub(super) fn is_visible(&self) -> bool {
+        let settings = &self.job.settings;
+        settings.check != CheckMode::None || settings.comment != CommentMode::Never
+    }
+
+    /// Tells beside the commit how far the run is, without a report.
+    pub(super) async fn tell(&mut self, state: State, phrase: &str) {
+        let title = Writer::new(self.job.settings.language, Format::Plain).word(phrase).unwrap_or_default();
+        if let Err(failure) = self.know_commit().await {
+            self.warn(failure);
+        }
+        let report = Report { summary: title.clone(), title, state, ..self.blank() };
+        self.report(&report).await;
+    }
+
+    pub(super) async fn finish(&mut self, story: &Story<'_>) -> Result<()> {
+        if let Err(failure) = self.know_commit().await {
+            self.warn(failure);
+        }
+        let report = self.full_report(story)?;
+        self.report(&report).await;
+        let settings = &self.job.settings;
+        if settings.comment == CommentMode::Never && !settings.issue && self.forge.as_community().is_none() {
+            return Ok(());
+        }
+        let Some((pulls, has_any)) = self.addressees().await else { return Ok(()) };
+        // A pull request that has moved on is still one.
+        let has_none = matches!(self.job.target, Target::None | Target::OfCommit) && !has_any;
+        if self.job.settings.issue && has_none {
+            return self.issue(story).await;
+        }
+        for pull in pulls {
+            if let Err(failure) = self.comment(&pull, story).await? {
+                self.warn(failure);
+            }
+            if let Err(failure) = self.label(pull.number, story.result.verdict).await {
+                self.warn(failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn full_report(&self, story: &Story<'_>) -> Result<Report> {
+        let settings = &self.job.settings;
+        let notes = comment::notes(story.notes, settings.language)?;
+        let options = summary::Options {
+            language: settings.language,
+            limit: summary::COMMENT_LIMIT.saturating_sub(notes.len() + 1),
+            pictures: &[],
+            diagram: settings.image != ImageMode::None,
+            templates: story.templates,
+        };
+        let issues = issue::Options { language: settings.language, source_root: story.source_root };
+        let issues = issue::all(story.result, &issues)?;
+        Ok(Report {
+            state: State::Judged(story.result.verdict),
+            title: comment::title(summary::headline(story.result, settings.language)?, story.notes, settings.language)?,
+            summary: format!(
+                "{notes}{}{}",
+                if notes.is_empty() { "" } else { "\n" },
+                summary::render(story.result, &options)?
+            ),
+            annotations: issues.iter().filter_map(annotation).collect(),
+            ..self.blank()
+        })
+    }
+
+    pub(super) fn blank(&self) -> Report {
+        Report {
+            name: self.job.settings.name(),
+            commit: self.job.commit.clone(),
+            state: State::Running,
+            warn: self.job.settings.warn,
+            title: String::new(),
+            summary: String::new(),
+            annotations: Vec::new(),
+            url: self.job.run_url.clone(),
+            run: format!("{}/{}", self.job.settings.key, self.job.run),
+            pipeline: self.job.pipeline,
+        }
+    }
+
+    /// Finds the commit where only the pull request is known.
+    pub(super) async fn know_commit(&mut self) -> Result<(), Failure> {
+        if self.job.commit.is_empty()
+            && let Some(pull) = self.pulls().await?.first()
+        {
+            self.job.commit.clone_from(&pull.head);
+        }
+        Ok(())
+    }
+
+    /// The pull requests that the comment belongs to. One that the event names counts whatever its head; of a list, those
+    /// whose head is the commit.
+    pub(super) async fn pulls(&self) -> Result<Vec<Pull>, Failure> {
+        let mut pulls = self.listed_pulls().await?;
+        if !matches!(self.job.target, Target::Pull(_)) {
+            pulls.retain(|pull| pull.head == self.job.commit);
+        }
+        Ok(pulls)
+    }
+
+    async fn listed_pulls(&self) -> Result<Vec<Pull>, Failure> {
+        let commit = self.job.commit.as_str();
+        let question = match &self.job.target {
+            Target::None => None,
+            Target::Pull(number) if self.client.is_dry() => {
+                let (number, head) = (*number, commit.to_owned());
+                return Ok(vec![Pull {
+                    number,
+                    head,
+                    base: String::new(),
+                    target: String::new(),
+                    open: true,
+                    from_fork: false,
+                }]);
+            }
+            Target::Pull(number) => {
+                let pull = self.client.ask(&self.forge.pull(*number), |answer| self.forge.read_pull(answer)).await?;
+                return Ok(vec![pull]);
+            }
+            Target::OfCommit => self.forge.pulls_of_commit(commit),
+            Target::OfBranch { owner, branch } => self.forge.pulls_of_branch(owner, branch),
+        };
+        let Some(question) = question else { return Ok(Vec::new()) };
+        let mut pulls = self.client.ask(&question, |answer| self.forge.read_pulls(answer)).await?;
+        pulls.retain(|pull| pull.open);
+        Ok(pulls)
+    }
+
+    /// The pull requests whose comment this run writes, and whether there is any that it might belong to. `None` where
+    /// that could not be found out, which is a warning then.
+    pub(super) async fn addressees(&mut self) -> Option<(Vec<Pull>, bool)> {
+        let mut pulls = match self.listed_pulls().await {
+            Ok(pulls) => pulls,
+            Err(failure) => {
+                self.warn(failure);
+                return None;
+            }
+        };
+        match &self.job.target {
+            // A commit may be of other pull requests too, further down.
+            Target::OfCommit => pulls.retain(|pull| pull.head == self.job.commit),
+            Target::OfBranch { branch, .. } if pulls.is_empty() && !self.client.is_dry() => {
+                let branch: String = branch.chars().filter(|character| !character.is_control()).take(100).collect();
+                let message = format!("there is no open pull request of the branch {branch}");
+                let error = Error::new(ErrorKind::NotFound, "no comment is written", message);
+                self.warnings.push(error.with_help("it may be closed by now; else name it with --number"));
+            }
+            _ => {}
+        }
+        let has_any = !pulls.is_empty();
+        for moved in pulls.extract_if(.., |pull| pull.head != self.job.commit) {
+            let (number, head) = (moved.number, moved.head.get(..12).unwrap_or(&moved.head));
+            self.notices.push(format!("#{number} has a newer commit {head}: its comment is left to that run"));
+        }
+        Some((pulls, has_any))
+    }
+
+    pub(super) async fn tip(&self, branch: &str) -> Result<String, Failure> {
+        self.client.ask(&self.forge.branch(branch), |answer| self.forge.read_branch(answer)).await
+    }
+
+    /// Walks from the root, one folder after the other: a link or a submodule on the way is where the walk ends.
+    pub(super) async fn entry(&self, commit: &str, path: &str) -> Result<Option<Entry>, Failure> {
+        let (mut id, mut parent) = (commit.to_owned(), String::new());
+        let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
+        while let Some(part) = parts.next() {
+            let folder = Folder { commit, path: &parent, id: &id };
+            let Some(found) = self.entries(&folder).await?.into_iter().find(|entry| entry.name == part) else {
+                return Ok(None);
+            };
+            if parts.peek().is_none() || !found.is_folder {
+                return Ok(Some(found));
+            }
+            parent = if parent.is_empty() { part.to_owned() } else { format!("{parent}/{part}") };
+            id = found.id;
+        }
+        // The root itself: it differs wherever the commits do.
+        Ok(Some(Entry { name: String::new(), id, is_folder: true }))
+    }
+
+    async fn entries(&self, folder: &Folder<'_>) -> Result<Vec<Entry>, Failure> {
+        /// A hundred thousand entries of one folder.
+        const MOST_PAGES: u32 = 1_000;
+        let mut all = Vec::new();
+        for page in 1..=MOST_PAGES {
+            let call = self.forge.entries(folder, page);
+            let (entries, more) = self.client.ask(&call, |answer| self.forge.read_entries(answer)).await?;
+            all.extend(entries);
+            if !more {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) async fn file(&self, path: &str, commit: &str) -> Result<Option<String>, Failure> {
+        let call = self.forge.file(path, commit);
+        let answer = match self.client.send(&call).await {
+            Err(failure) if failure.status == Some(404) => return Ok(None),
+            answer => answer?,
+        };
+        // Gitee's way to say that there is no such file.
+        if answer.body.trim() == "[]" {
+            return Ok(None);
+        }
+        // A folder, or a file too large to be told: not the same as none.
+        let unread = || self.client.failed(&call, "answered without the file's text");
+        self.forge.read_file(&answer.body).map(Some).ok_or_else(unread)
+    }
+
+    /// The verdict as a label, where the forge has nothing better.
+    pub(super) async fn label(&self, number: u64, verdict: Verdict) -> Result<(), Failure> {
+        let Some(community) = self.forge.as_community().filter(|_| self.job.settings.check != CheckMode::None) else {
+            return Ok(());
+        };
+        for other in [Verdict::Pass, Verdict::Warn, Verdict::Incomplete, Verdict::Fail] {
+            if other != verdict {
+                // 404: it was not set, which is what is wanted.
+                let removed = self.client.send(&community.remove_label(number, &Community::label(other))).await;
+                removed
+                    .map(|_| ())
+                    .or_else(|failure| if failure.status == Some(404) { Ok(()) } else { Err(failure) })?;
+            }
+        }
+        self.client.send(&community.add_label(number, &Community::label(verdict))).await.map(|_| ())
+    }
+
+    pub(super) fn warn(&mut self, failure: Failure) {
+        let error = failure.into_error(self.forge.dialect());
+        if !self.warnings.iter().any(|known| known.to_string() == error.to_string()) {
+            self.warnings.push(error);
+        }
+    }
+}
+
+/// A finding on a line of the repository; others stand in the report.
+fn annotation(issue: &issue::Issue<'_>) -> Option<Annotation> {
+    /// Characters of a message; GitHub takes 64 KB, nobody reads them.
+    const MOST: usize = 2_000;
+    let line = issue.line.as_ref().filter(|_| issue.waived.is_none())?;
+    Some(Annotation {
+        path: line.path.clone(),
+        line: line.line,
+        level: match issue.finding.severity {
+            Severity::Fail | Severity::Incomplete => "failure",
+            Severity::Warn => "warning",
+            Severity::Info => "notice",
+        },
+        title: issue.finding.code.clone(),
+        message: issue.message.chars().take(MOST).collect(),
+    })
+}

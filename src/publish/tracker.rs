@@ -1,0 +1,41 @@
+//! The dialect of a forge's issues: how they are asked for, read and written.
+
+use super::answer::{Answer, Read};
+use super::call::Call;
+use super::forge::Issue;
+
+/// What becomes of an issue's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Become {
+    /// Opened again.
+    Open,
+    /// Closed.
+    Closed,
+}
+
+/// The dialect of a forge's issues.
+pub trait Tracker {
+    /// Asks for a page of the issues with the gate's label, open and closed, the oldest first.
+    fn issues(&self, page: u32) -> Call;
+
+    /// Reads a page of issues, without what is none.
+    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>>;
+
+    /// Reads one issue.
+    fn read_issue(&self, answer: &Answer) -> Read<Issue>;
+
+    /// Opens an issue with the gate's label.
+    fn create_issue(&self, title: &str, body: &str) -> Call;
+
+    /// Replaces an issue's text, and opens or closes it in the same request.
+    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call;
+
+    /// Sets the gate's label, where creating left it out; `None` where it never does.
+    fn label_issue(&self, number: u64) -> Option<Call>;
+
+    /// Asks for a page of an issue's comments.
+    fn remarks(&self, number: u64, page: u32) -> Call;
+
+    /// Comments on an issue.
+    fn remark(&self, number: u64, body: &str) -> Call;
+}
