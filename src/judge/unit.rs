@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::finding::RuleOutcome;
 use super::number::Number;
+use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
 use crate::verdict::{CheckId, Verdict};
 
