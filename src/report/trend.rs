@@ -156,9 +156,19 @@ mod tests {
         };
         let trends = [Trend::of(&series)];
         let text = |language| table(&trends, &Writer::new(language, Target::Markdown)).expect("written");
-        let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 4 | 4 | 9 |  | ";
-        assert!(text(Language::En).ends_with(&format!("{row}step on 1970-01-19, 1 → 4 |\n")), "{}", text(Language::En));
-        assert!(text(Language::Zh).ends_with(&format!("{row}1970-01-19 阶跃：1 → 4 |\n")), "{}", text(Language::Zh));
+        let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 400 % | 400 % | {limit} |  | ";
+        let row = |limit: &str| row.replace("{limit}", limit);
+        let (english, chinese) = (row("at most 900 %"), row("不超过 900 %"));
+        assert!(
+            text(Language::En).ends_with(&format!("{english}step on 1970-01-19, 1 → 4 |\n")),
+            "{}",
+            text(Language::En)
+        );
+        assert!(
+            text(Language::Zh).ends_with(&format!("{chinese}1970-01-19 阶跃：1 → 4 |\n")),
+            "{}",
+            text(Language::Zh)
+        );
         assert!(table(&[], &Writer::new(Language::En, Target::Markdown)).expect("nothing").is_empty());
     }
 

@@ -105,7 +105,7 @@ fn a_falling_correlation_drifts_towards_its_lower_limit() {
     let off = crossing.on.since("2026-11-03".parse::<Date>().expect("a date")).expect("close").get_days();
     assert_eq!((crossing.limit, off.abs() <= 1), (Limit::Fail, true), "{}", crossing.on);
     assert_eq!(codes(&trend), ["history-drift"]);
-    assert!(trend.closeness() > 0.3, "of the way from 1 to 0.99: {}", trend.closeness());
+    assert!(trend.closeness() > 0.25, "of the way from 1 to 0.99: {}", trend.closeness());
 }
 
 #[test]
@@ -131,13 +131,13 @@ fn a_correlation_that_steps_down_warns_and_one_that_steps_up_does_not() {
 
 #[test]
 fn the_best_of_a_lower_limit_beyond_1_is_not_known() {
-    let mut speed = correlation((0..25).map(|night| (night, if night < 18 { 1000.0 } else { 700.0 })));
-    speed.fail = Some(500.0);
-    assert_eq!(finding::of(&Trend::of(&speed))[0].severity, Severity::Warn);
-    speed.points.reverse();
-    let times: Vec<Timestamp> = (0..25).map(night).collect();
-    speed.points.iter_mut().zip(times).for_each(|(point, time)| point.time = time);
-    assert_eq!(finding::of(&Trend::of(&speed))[0].severity, Severity::Info);
+    let severity = |before: f64, after: f64| {
+        let mut speed = correlation((0..25).map(|night| (night, if night < 18 { before } else { after })));
+        speed.fail = Some(500.0);
+        finding::of(&Trend::of(&speed))[0].severity
+    };
+    assert_eq!(severity(1000.0, 700.0), Severity::Warn);
+    assert_eq!(severity(700.0, 1000.0), Severity::Info);
 }
 
 #[test]
