@@ -1,6 +1,6 @@
 //! Stage 5, *judge*: numbers to verdicts.
 //!
-//! The types every check shares live here ([`rule`], [`register`], [`finding`], [`mod@unit`], [`number`]); how each
+//! The types every check shares live here ([`rule`], [`register`], [`finding`], [`outcome`], [`mod@unit`], [`number`]); how each
 //! kind of artifact is judged lives in a file of its own. A judge sees measurements and a policy; it reads no
 //! file and lays out no text.
 
@@ -13,6 +13,7 @@ pub mod location;
 pub mod loss;
 pub mod number;
 pub mod operation;
+pub mod outcome;
 pub mod register;
 pub mod rule;
 pub mod settle;

@@ -19,6 +19,7 @@ pub mod mermaid;
 pub mod messages;
 pub mod metrics;
 pub mod next_dump;
+pub mod outcomes;
 pub mod page;
 pub mod phrases;
 pub mod plot;
@@ -29,6 +30,7 @@ pub mod summary;
 pub mod templates;
 pub mod terminal;
 pub mod trend;
+mod upgrade;
 pub mod view;
 pub mod write;
 pub mod writer;
@@ -50,7 +52,7 @@ use crate::msprobe::table::Table;
 use crate::verdict::{Profile, Side, Verdict};
 
 /// Version of `result.json`'s layout.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What a run gives.
 #[derive(Debug)]

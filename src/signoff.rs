@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::finding::{Finding, WaivedFinding};
 use crate::policy::signoff::BaselineDemand;
-use crate::report::view::RuleRow;
+use crate::report::outcomes::UnitRule;
 use crate::report::{Run, Source, Tool};
 use crate::verdict::{CheckId, Profile, Verdict};
 
 /// Version of `signoff.json`'s layout.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// A signed-off release candidate: `signoff.json`, and the predicate of the in-toto statement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,8 +85,8 @@ pub struct Suite {
     pub candidate: Run,
     /// The checks and their verdicts.
     pub checks: BTreeMap<CheckId, Verdict>,
-    /// Every rule as applied: formula, value, limits, margin.
-    pub rules: Vec<RuleRow>,
+    /// Every rule as applied: value, limits, direction, margin.
+    pub rules: Vec<UnitRule>,
     /// What was said beside; nothing that blocks.
     pub findings: Vec<Finding>,
     /// Findings that a waiver covers.

@@ -169,3 +169,12 @@ fn a_missing_side_is_incomplete_and_a_missing_path_is_an_error() {
     assert_eq!(result.verdict, Verdict::Incomplete);
     assert!(result.findings.iter().any(|finding| finding.code == "nothing-recognised"));
 }
+
+#[test]
+fn a_preset_that_is_met_shows_its_worst_tensor() {
+    let result = case("benign_gpt_fp16_tensor_l1", "dump: {preset: pcc-0.99}");
+    let outcome = &result.checks.iter().flat_map(|check| &check.units).next().expect("a unit").rules()[0];
+    assert_eq!((outcome.verdict, outcome.subject()), (Verdict::Pass, "Functional.layer_norm.0.backward.output.2"));
+    let (value, margin) = (outcome.value.expect("measured").0, outcome.margin.expect("a limit").0);
+    assert!(value < 1.0 && (margin - (value / 0.99 - 1.0)).abs() < 1e-12, "other tensors correlate by 1: {value}");
+}

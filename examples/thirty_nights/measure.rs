@@ -6,6 +6,7 @@ use jiff::{Timestamp, ToSpan};
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::history::series::{Point, Series};
 use precision_gate::history::trend::Trend;
+use precision_gate::judge::outcome::LimitDirection;
 use precision_gate::verdict::{CheckId, Verdict};
 use rayon::prelude::*;
 
@@ -52,6 +53,7 @@ fn series(values: &[f64]) -> Series {
         check: CheckId::Loss,
         unit: String::new(),
         rule: String::new(),
+        direction: LimitDirection::AtMost,
         warn: Some(LIMIT),
         fail: None,
         points: (0..).zip(values).map(point).collect(),

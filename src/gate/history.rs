@@ -16,6 +16,7 @@ use crate::history::trend::finding;
 use crate::judge::config::watched_names;
 use crate::judge::finding::verdict_of;
 use crate::judge::number::Number;
+use crate::judge::outcome::LimitDirection;
 use crate::judge::settle::settle;
 use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
 use crate::policy::Policy;
@@ -185,7 +186,16 @@ impl Clean {
 
     /// A measure of a unit, without rule and value.
     fn unmeasured(&self, check: CheckId, unit: &str, verdict: Verdict) -> Measure {
-        Measure { check, unit: self.text(unit), rule: String::new(), value: None, warn: None, fail: None, verdict }
+        Measure {
+            check,
+            unit: self.text(unit),
+            rule: String::new(),
+            value: None,
+            warn: None,
+            fail: None,
+            direction: None,
+            verdict,
+        }
     }
 
     fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<Measure> {
@@ -211,6 +221,7 @@ impl Clean {
             value: outcome.value,
             warn: outcome.warn,
             fail: outcome.fail,
+            direction: outcome.warn.or(outcome.fail).map(|_| outcome.direction),
             verdict: outcome.verdict,
             ..of_unit.clone()
         });
@@ -231,6 +242,7 @@ impl Clean {
             rule: "error_of_limit".into(),
             value: Some(Number(worst)),
             warn: Some(Number(1.0)),
+            direction: Some(LimitDirection::AtMost),
             ..of_unit.clone()
         };
         let culprit = unit.culprit.iter().flat_map(|culprit| self.of_culprit(of_unit, &culprit.metrics));
@@ -244,6 +256,7 @@ impl Clean {
             rule: format!("culprit_{}", self.text(metric)),
             value: Some(*value),
             fail: limit.filter(|_| metric == "error"),
+            direction: limit.filter(|_| metric == "error").map(|_| LimitDirection::AtMost),
             ..of_unit.clone()
         };
         metrics.iter().filter(|(metric, _)| *metric != "limit").map(measure).collect()

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
 use crate::judge::number::Number;
+use crate::judge::outcome::{LimitDirection, RuleKind};
 use crate::policy::history::Suite;
 use crate::verdict::{CheckId, Profile, Severity, Verdict};
 
@@ -132,14 +133,24 @@ pub struct Measure {
     pub rule: String,
     /// The value; null where it could not be measured.
     pub value: Option<Number>,
-    /// Warns beyond this: above, except where more is better (`coverage`).
+    /// Warns beyond this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warn: Option<Number>,
     /// Fails beyond this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail: Option<Number>,
+    /// On which side of its limits the value has to lie; absent where there is none, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<LimitDirection>,
     /// What followed, for the rule; for a count, for its unit.
     pub verdict: Verdict,
+}
+
+impl Measure {
+    /// On which side of its limits the value has to lie; by the rule's name where the record does not say.
+    pub fn direction(&self) -> LimitDirection {
+        self.direction.unwrap_or_else(|| RuleKind::held(&self.rule).1)
+    }
 }
 
 /// How often a finding's code stands in a result.
@@ -295,6 +306,7 @@ pub(super) mod tests {
                 value: Some(Number(f64::from(night) / 1e4)),
                 warn: Some(Number(0.002)),
                 fail: Some(Number(0.01)),
+                direction: None,
                 verdict: Verdict::Pass,
             }],
             failing,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::record::{Measure, Record};
+use crate::judge::outcome::LimitDirection;
 use crate::verdict::{CheckId, Verdict};
 
 /// The measured values of one rule, oldest first.
@@ -19,10 +20,11 @@ pub struct Series {
     pub unit: String,
     /// The rule's stable name.
     pub rule: String,
-    /// The latest run's limit beyond which it warns: above it, except where more is better (`coverage`, a preset's
-    /// cosine), which a passing value above the limit shows.
+    /// On which side of its limits a value has to lie, in the latest run.
+    pub direction: LimitDirection,
+    /// The latest run's limit beyond which it warns.
     pub warn: Option<f64>,
-    /// The latest run's limit beyond which it fails; in the same direction.
+    /// The latest run's limit beyond which it fails.
     pub fail: Option<f64>,
     /// One per run in which the rule was measured, by time, then commit. A run without a value leaves no point.
     pub points: Vec<Point>,
@@ -62,6 +64,7 @@ impl Series {
             check: measure.check,
             unit: measure.unit.clone(),
             rule: measure.rule.clone(),
+            direction: measure.direction(),
             warn: None,
             fail: None,
             points: Vec::new(),
@@ -70,6 +73,7 @@ impl Series {
 
     fn add(&mut self, record: &Record, measure: &Measure) {
         (self.warn, self.fail) = (measure.warn.map(|limit| limit.0), measure.fail.map(|limit| limit.0));
+        self.direction = measure.direction();
         let Some(value) = measure.value else { return };
         let point =
             Point { time: record.time, commit: record.commit.clone(), value: value.0, verdict: measure.verdict };

@@ -14,6 +14,7 @@ pub mod drift;
 pub mod finding;
 mod rank;
 mod robust;
+mod side;
 
 use std::cmp::Reverse;
 
@@ -25,10 +26,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::series::{Point, Series};
-use crate::judge::loss::honest::COVERAGE;
 use crate::judge::number::Number;
+use crate::judge::outcome::LimitDirection;
 use crate::verdict::{CheckId, Verdict};
 use drift::Line;
+use side::Side;
 
 /// Runs that a trend looks back.
 pub const WINDOW: usize = 60;
@@ -56,11 +58,13 @@ pub struct Trend {
     pub unit: String,
     /// The rule's stable name.
     pub rule: String,
-    /// Warns above this.
+    /// On which side of its limits a value has to lie.
+    pub direction: LimitDirection,
+    /// Warns beyond this.
     pub warn: Option<Number>,
-    /// Fails above this.
+    /// Fails beyond this.
     pub fail: Option<Number>,
-    /// The last runs, oldest first, at most [`WINDOW`]; magnitudes where there are limits, which hold for these.
+    /// The last runs, oldest first, at most [`WINDOW`]; magnitudes where limits hold for these.
     pub last: Vec<Measured>,
     /// Median of the finite values since the last step or bend; absent where there are none.
     pub median: Option<Number>,
@@ -120,7 +124,7 @@ pub struct Drift {
     pub then: Number,
     /// The fitted line at the last run.
     pub now: Number,
-    /// By how much it rises a day, at the last run.
+    /// By how much it rises a day, at the last run; negative where it falls.
     pub per_day: Number,
     /// The limit it reaches first; absent where it leads away from the limits, or takes longer than the horizon.
     pub crosses: Option<Crossing>,
@@ -142,9 +146,9 @@ pub struct Crossing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
-    /// Warns above it.
+    /// Warns beyond it.
     Warn,
-    /// Fails above it.
+    /// Fails beyond it.
     Fail,
 }
 
@@ -161,28 +165,29 @@ impl Limit {
 impl Trend {
     /// The trend of a series. A series that is empty or too short has neither step nor drift.
     pub fn of(series: &Series) -> Self {
-        let (warn, fail) = limits(series);
-        let is_limited = warn.or(fail).is_some();
         let window = series.points.get(series.points.len().saturating_sub(WINDOW)..).unwrap_or_default();
-        let held =
-            |point: &Point| Point { value: if is_limited { point.value.abs() } else { point.value }, ..point.clone() };
-        let points: Vec<Point> = window.iter().map(held).collect();
+        let limits = (series.warn, series.fail);
+        let side = Side::of(series.direction, limits, window.iter().map(|point| point.value));
+        let points: Vec<Point> =
+            window.iter().map(|point| Point { value: side.shown(point.value), ..point.clone() }).collect();
         let finite: Vec<&Point> = points.iter().filter(|point| point.value.is_finite()).collect();
-        let samples = samples(&finite);
+        let samples = samples(&finite, side);
         let regime = change::present(&samples);
         let present = samples.get(regime.start..).unwrap_or_default();
         let since = finite.get(regime.start).map(|first| first.time);
+        let median = robust::median(present.iter().map(|sample| sample.value));
         Self {
             suite: series.suite.clone(),
             check: series.check,
             unit: series.unit.clone(),
             rule: series.rule.clone(),
-            warn: warn.map(Number),
-            fail: fail.map(Number),
+            direction: series.direction,
+            warn: series.warn.map(Number),
+            fail: series.fail.map(Number),
             last: points.iter().map(Measured::from).collect(),
-            median: robust::median(present.iter().map(|sample| sample.value)).map(Number),
-            change: regime.step.and_then(|step| Change::of(&step, &finite)),
-            drift: since.and_then(|since| Drift::of(present, since, (warn, fail))),
+            median: median.map(|median| Number(side.back(median))),
+            change: regime.step.and_then(|step| Change::of(&step, &finite, side)),
+            drift: since.and_then(|since| Drift::of(present, since, limits, side)),
         }
     }
 
@@ -191,13 +196,20 @@ impl Trend {
         self.last.windows(2).any(|pair| matches!(pair, [one, next] if one.value != next.value))
     }
 
-    /// How much of the nearest limit the present median takes, 1 at the limit; 0 where there is no limit.
+    /// How much of the way to the nearest limit the present median takes, 1 at the limit; 0 where there is no limit.
     pub fn closeness(&self) -> f64 {
-        let limit = self.warn.or(self.fail).map(|limit| limit.0);
-        match self.median.map(|median| median.0).zip(limit) {
+        let side = self.side();
+        let limit = self.warn.or(self.fail).map(|limit| side.badness(limit.0));
+        match self.median.map(|median| side.badness(median.0)).zip(limit) {
             Some((median, limit)) if median > 0.0 => median / limit,
             _ => 0.0,
         }
+    }
+
+    /// On which side of its limits the values lie.
+    fn side(&self) -> Side {
+        let limits = (self.warn.map(|limit| limit.0), self.fail.map(|limit| limit.0));
+        Side::of(self.direction, limits, self.last.iter().map(|run| run.value.0))
     }
 }
 
@@ -211,16 +223,11 @@ pub fn trends(series: &[Series]) -> Vec<Trend> {
     trends
 }
 
-/// The limits above which a rule warns and fails; none for a rule that fails below its limit, whose values drift
-/// away from nothing here: where they fall, the gate itself speaks.
-fn limits(series: &Series) -> (Option<f64>, Option<f64>) {
-    if series.rule == COVERAGE { (None, None) } else { (series.warn, series.fail) }
-}
-
-/// Finite points as samples.
-fn samples(points: &[&Point]) -> Vec<Sample> {
+/// Finite points as samples, larger where they are worse.
+fn samples(points: &[&Point], side: Side) -> Vec<Sample> {
     let Some(first) = points.first() else { return Vec::new() };
-    points.iter().map(|point| Sample { day: days(first.time, point.time), value: point.value }).collect()
+    let sample = |point: &&Point| Sample { day: days(first.time, point.time), value: side.badness(point.value) };
+    points.iter().map(sample).collect()
 }
 
 fn days(from: Timestamp, to: Timestamp) -> f64 {
@@ -241,13 +248,13 @@ impl From<&Point> for Moment {
 
 impl Change {
     /// A step among `points`.
-    fn of(step: &change::Step, points: &[&Point]) -> Option<Self> {
+    fn of(step: &change::Step, points: &[&Point], side: Side) -> Option<Self> {
         let (before, after) = points.split_at_checked(step.at)?;
         Some(Self {
             last_before: (*before.last()?).into(),
             first_after: (*after.first()?).into(),
-            before: Number(step.before),
-            after: Number(step.after),
+            before: Number(side.back(step.before)),
+            after: Number(side.back(step.after)),
             runs: after.len() as u64,
             p: Number(step.p),
         })
@@ -256,21 +263,21 @@ impl Change {
 
 impl Drift {
     /// The drift of `samples`, the first of them at `since`, towards the limits at which the rule warns and fails.
-    fn of(samples: &[Sample], since: Timestamp, (warn, fail): (Option<f64>, Option<f64>)) -> Option<Self> {
+    fn of(samples: &[Sample], since: Timestamp, limits: (Option<f64>, Option<f64>), side: Side) -> Option<Self> {
         let p = drift::significance(samples)?;
         let line = Line::through(samples)?;
         let (first, last) = (samples.first()?.day, samples.last()?.day);
         let horizon = HORIZON_DAYS.min(HORIZON_SPANS * (last - first));
         let crossing = |(kind, limit): (Limit, Option<f64>)| {
-            let days = line.days_until(limit?, last).filter(|days| *days <= horizon)?;
+            let days = line.days_until(side.badness(limit?), last).filter(|days| *days <= horizon)?;
             Some(Crossing { limit: kind, on: date_after(since, last - first + days)? })
         };
-        let limits = [(Limit::Warn, warn), (Limit::Fail, fail)];
+        let limits = [(Limit::Warn, limits.0), (Limit::Fail, limits.1)];
         Some(Self {
             since,
-            then: Number(line.at(first)),
-            now: Number(line.at(last)),
-            per_day: Number(line.per_day(last)),
+            then: Number(side.back(line.at(first))),
+            now: Number(side.back(line.at(last))),
+            per_day: Number(side.rise(line.per_day(last))),
             crosses: limits.into_iter().find_map(crossing),
             p: Number(p),
         })

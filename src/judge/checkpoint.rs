@@ -8,8 +8,8 @@ use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::judge::dump::limits::{Band, band, looser};
-use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
-use crate::judge::number::Number;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::outcome::{Note, RuleOutcome};
 use crate::judge::unit::CheckpointUnit;
 use crate::pair::checkpoint::ParameterPairs;
 use crate::policy::checkpoint::{CheckpointPolicy, ParameterRule};
@@ -227,17 +227,9 @@ impl Judge<'_> {
         } else {
             None
         };
-        let limit = if error > band.noise { band.wrong } else { band.noise };
-        self.outcomes.push(RuleOutcome {
-            rule: "relative-l2".into(),
-            formula: "‖c−b‖₂ / ‖b‖₂".into(),
-            value: Some(Number(error)),
-            warn: Some(Number(band.noise)),
-            fail: Some(Number(band.wrong)),
-            margin: (limit > 0.0).then(|| Number(1.0 - error / limit)),
-            verdict: verdict_of(&finding),
-            note: parameter.to_owned(),
-        });
+        let limits = (Some(band.noise), Some(band.wrong));
+        let of = Note::new(Note::PARAMETER).with(Note::PARAMETER, parameter);
+        self.outcomes.push(RuleOutcome::new("relative-l2", Some(error), limits, verdict_of(&finding)).noting([of]));
         if let Some(finding) = finding {
             self.say(finding.with("error", error));
         }

@@ -175,25 +175,3 @@ pub struct WaivedFinding {
 pub fn verdict_of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Verdict {
     findings.into_iter().map(|finding| finding.severity.verdict()).max().unwrap_or(Verdict::Pass)
 }
-
-/// One rule as it was applied: formula, limits, measured value and margin. Passed ones are shown too.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleOutcome {
-    /// Stable name of the rule.
-    pub rule: String,
-    /// The formula, in plain mathematical text.
-    pub formula: String,
-    /// What was measured; absent where it could not be.
-    pub value: Option<Number>,
-    /// Warns above this.
-    pub warn: Option<Number>,
-    /// Fails above this.
-    pub fail: Option<Number>,
-    /// How far from the nearest limit that was not crossed: `1 - value/limit`; negative when crossed.
-    pub margin: Option<Number>,
-    /// What follows.
-    pub verdict: Verdict,
-    /// Where the value was taken (a step, a tensor), or why there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub note: String,
-}

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::finding::{RuleOutcome, finding_id};
+use super::finding::finding_id;
 use super::number::Number;
+use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
 use crate::verdict::{CheckId, Verdict};
 

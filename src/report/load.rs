@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{GateResult, SCHEMA_VERSION};
+use super::{GateResult, SCHEMA_VERSION, upgrade};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::unit::{DumpUnit, Unit};
 
@@ -26,12 +26,17 @@ pub fn text(path: &Path) -> Result<String> {
 /// The result that `text` holds; messages call it `name`.
 pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     let version = serde_json::from_str::<Version>(text).map(|version| version.schema_version);
-    if let Some(other) = version.ok().filter(|version| *version != SCHEMA_VERSION) {
-        let message = format!("has schema version {other}; this version reads {SCHEMA_VERSION}");
-        return Err(Error::new(ErrorKind::Unsupported, name, message)
-            .with_help("render it with the version that wrote it; `tool.version` in the file names it"));
-    }
-    let mut result: GateResult = serde_json::from_str(text)
+    let parsed = match version {
+        Ok(upgrade::FROM) => serde_json::from_str(text).map(upgrade::upgraded).and_then(serde_json::from_value),
+        Ok(other) if other != SCHEMA_VERSION => {
+            let message =
+                format!("has schema version {other}; this version reads {} and {SCHEMA_VERSION}", upgrade::FROM);
+            return Err(Error::new(ErrorKind::Unsupported, name, message)
+                .with_help("render it with the version that wrote it; `tool.version` in the file names it"));
+        }
+        _ => serde_json::from_str(text),
+    };
+    let mut result: GateResult = parsed
         .map_err(|error| Error::corrupt(name, error).with_help("give a `result.json` as precision-gate wrote it"))?;
     link(&mut result);
     Ok(result)

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::GateResult;
-use super::view;
+use super::outcomes::{self, UnitRule};
 use crate::judge::unit::{Check, Unit};
 use crate::verdict::Severity;
 
@@ -97,11 +97,11 @@ fn findings(result: &GateResult) -> Samples {
 }
 
 fn rules(result: &GateResult) -> Samples {
-    let sample = |row: view::RuleRow| {
+    let sample = |row: UnitRule| {
         let labels = vec![("check", row.check.as_str().to_owned()), ("unit", row.unit), ("rule", row.outcome.rule)];
         Some((labels, row.outcome.value?.0))
     };
-    view::rules(result).into_iter().filter_map(sample).collect()
+    outcomes::rules(result).into_iter().filter_map(sample).collect()
 }
 
 /// A label's value: backslash, quote and line break escaped, nothing hidden.

@@ -9,10 +9,10 @@ use unicode_width::UnicodeWidthStr;
 use super::GateResult;
 use super::escape::Target;
 use super::messages::{Language, short};
-use super::view::{CulpritView, FindingRow, RuleRow, View};
+use super::outcomes::RuleRow;
+use super::view::{CulpritView, FindingRow, View};
 use super::writer::Writer;
 use crate::error::Result;
-use crate::judge::number::Number;
 use crate::judge::unit::{Check, ConfigItem, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -136,7 +136,7 @@ impl Page<'_> {
     }
 
     fn rules(&self) -> Result<Vec<String>> {
-        let heads = ["unit", "rule", "value", "warn_above", "fail_above", "margin", "verdict"];
+        let heads = ["unit", "rule", "value", "warn_limit", "fail_limit", "margin", "verdict"];
         let mut rows = vec![self.heads(&heads)?];
         for rule in self.view.rules.iter().filter(|rule| rule.check == CheckId::Loss).take(MOST_ROWS) {
             rows.push(self.rule(rule)?);
@@ -145,17 +145,15 @@ impl Page<'_> {
     }
 
     fn rule(&self, row: &RuleRow) -> Result<Row> {
-        let number = |number: Option<Number>| plain(number.map_or_else(String::new, |number| short(number.0)));
-        let outcome = &row.outcome;
-        let margin = outcome.margin.map_or_else(String::new, |margin| format!("{} %", short(margin.0 * 100.0)));
+        let margin = row.margin.map_or_else(String::new, |margin| format!("{} %", short(margin.0 * 100.0)));
         Ok(vec![
             plain(self.writer.name(&row.unit)),
-            plain(self.writer.name(&outcome.rule)),
-            number(outcome.value),
-            number(outcome.warn),
-            number(outcome.fail),
+            plain(self.writer.name(&row.rule)),
+            plain(row.value.to_string()),
+            plain(row.warn.to_string()),
+            plain(row.fail.to_string()),
             plain(margin),
-            self.badge(outcome.verdict)?,
+            self.badge(row.verdict)?,
         ])
     }
 

@@ -4,12 +4,12 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::escape;
-use super::messages::short;
+use super::outcomes::{amount, bound};
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::history::trend::finding::date;
 use crate::history::trend::{Change, Drift, Trend};
-use crate::judge::number::Number;
+use crate::judge::outcome::RuleKind;
 
 /// Most characters of a sparkline.
 pub const SPARKLINE_CHARS: usize = 30;
@@ -30,9 +30,9 @@ pub struct TrendRow {
     pub now: String,
     /// Median since the last step or bend.
     pub median: String,
-    /// Warns above this; empty where there is no such limit.
+    /// The limit that warns, as a bound; empty where there is none.
     pub warn: String,
-    /// Fails above this.
+    /// The limit that fails, as a bound.
     pub fail: String,
     /// The last step, the drift, or that there is neither.
     pub says: Value,
@@ -44,21 +44,18 @@ pub fn rows(trends: &[Trend], writer: &Writer) -> Result<Vec<TrendRow>> {
 }
 
 fn row(trend: &Trend, writer: &Writer) -> Result<TrendRow> {
+    let (unit, _) = RuleKind::held(&trend.rule);
     let values: Vec<f64> = trend.last.iter().map(|run| run.value.0).collect();
     Ok(TrendRow {
         unit: trend.unit.clone(),
         rule: trend.rule.clone(),
         sparkline: safe(sparkline(&values)),
-        now: number(trend.last.last().map(|run| run.value)),
-        median: number(trend.median),
-        warn: number(trend.warn),
-        fail: number(trend.fail),
+        now: amount(trend.last.last().map(|run| run.value), unit, writer)?,
+        median: amount(trend.median, unit, writer)?,
+        warn: bound(trend.warn, unit, trend.direction, writer)?,
+        fail: bound(trend.fail, unit, trend.direction, writer)?,
         says: safe(says(trend, writer)?),
     })
-}
-
-fn number(value: Option<Number>) -> String {
-    value.map_or_else(String::new, |value| short(value.0))
 }
 
 /// The table of `trends` as Markdown, its heading first; nothing for no trends.
@@ -66,7 +63,7 @@ pub fn table(trends: &[Trend], writer: &Writer) -> Result<String> {
     if trends.is_empty() {
         return Ok(String::new());
     }
-    let heads = ["unit", "rule", "trend_runs", "value", "trend_median", "warn_above", "fail_above", "trend"];
+    let heads = ["unit", "rule", "trend_runs", "value", "trend_median", "warn_limit", "fail_limit", "trend"];
     let heads: Vec<String> = heads.iter().map(|key| writer.word(key)).collect::<Result<_>>()?;
     let mut lines = vec![heads.join(" | "), "--- | --- | --- | ---: | ---: | ---: | ---: | ---".to_owned()];
     for row in rows(trends, writer)? {
@@ -134,6 +131,7 @@ fn block(value: f64, lowest: f64, highest: f64) -> char {
 mod tests {
     use super::*;
     use crate::history::series::{Point, Series};
+    use crate::judge::outcome::LimitDirection;
     use crate::report::escape::Target;
     use crate::report::messages::Language;
     use crate::verdict::{CheckId, Verdict};
@@ -151,15 +149,26 @@ mod tests {
             check: CheckId::Loss,
             unit: "a|b @all".into(),
             rule: "mean_rel".into(),
+            direction: LimitDirection::AtMost,
             warn: Some(9.0),
             fail: None,
             points: (0..25).map(point).collect(),
         };
         let trends = [Trend::of(&series)];
         let text = |language| table(&trends, &Writer::new(language, Target::Markdown)).expect("written");
-        let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 4 | 4 | 9 |  | ";
-        assert!(text(Language::En).ends_with(&format!("{row}step on 1970-01-19, 1 → 4 |\n")), "{}", text(Language::En));
-        assert!(text(Language::Zh).ends_with(&format!("{row}1970-01-19 阶跃：1 → 4 |\n")), "{}", text(Language::Zh));
+        let row = "| `a\\|b @all` | `mean_rel` | ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁███████ | 400 % | 400 % | {limit} |  | ";
+        let row = |limit: &str| row.replace("{limit}", limit);
+        let (english, chinese) = (row("at most 900 %"), row("不超过 900 %"));
+        assert!(
+            text(Language::En).ends_with(&format!("{english}step on 1970-01-19, 1 → 4 |\n")),
+            "{}",
+            text(Language::En)
+        );
+        assert!(
+            text(Language::Zh).ends_with(&format!("{chinese}1970-01-19 阶跃：1 → 4 |\n")),
+            "{}",
+            text(Language::Zh)
+        );
         assert!(table(&[], &Writer::new(Language::En, Target::Markdown)).expect("nothing").is_empty());
     }
 

@@ -5,19 +5,18 @@
 
 use minijinja::value::Serde;
 use minijinja::{Value, context};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::causes::{self, DiagnosisRow};
 use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
-use super::phrases;
+use super::outcomes::{self, RuleRow};
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult};
 use crate::diagnose::Diagnosis;
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding, RuleOutcome};
+use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
 use crate::judge::unit::{Check, Culprit, Unit};
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -111,18 +110,6 @@ pub struct FindingRow {
     pub sides: Option<[Value; 2]>,
 }
 
-/// A rule of a unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RuleRow {
-    /// The check.
-    pub check: CheckId,
-    /// The unit: a metric, a step and rank, a checkpoint.
-    pub unit: String,
-    /// As in the result.
-    #[serde(flatten)]
-    pub outcome: RuleOutcome,
-}
-
 /// A waived finding.
 #[derive(Debug, Serialize)]
 pub struct WaivedRow {
@@ -157,7 +144,7 @@ impl View {
             next_dump: result.next_dump.as_ref().map(|next| next_dump::view(next, writer)).transpose()?,
             culprit,
             findings,
-            rules: build.rules(),
+            rules: outcomes::rows(result, writer)?,
             history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
             waived: build.waived()?,
         })
@@ -167,17 +154,6 @@ impl View {
 struct Builder<'a> {
     result: &'a GateResult,
     writer: &'a Writer,
-}
-
-impl Builder<'_> {
-    /// The rules, with their formulas in the writer's language.
-    fn rules(&self) -> Vec<RuleRow> {
-        let mut rows = rules(self.result);
-        for row in &mut rows {
-            row.outcome.formula = phrases::formula(&row.outcome.formula, self.writer.language()).to_owned();
-        }
-        rows
-    }
 }
 
 impl Builder<'_> {
@@ -354,20 +330,6 @@ fn counts(check: &Check) -> Value {
     }
     let compared = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).count();
     context! { units => check.units.len(), values, steps, unmatched, checkers => compared }
-}
-
-/// Every rule of every unit, the worst first, then in the order of reports.
-pub fn rules(result: &GateResult) -> Vec<RuleRow> {
-    let mut rows = Vec::new();
-    for check in &result.checks {
-        for unit in &check.units {
-            let name = unit.name();
-            let row = |outcome: &RuleOutcome| RuleRow { check: check.id, unit: name.clone(), outcome: outcome.clone() };
-            rows.extend(unit.rules().iter().map(row));
-        }
-    }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.outcome.verdict));
-    rows
 }
 
 /// Artifacts in the order they tell something: damaged, read, ignored, and parts of others last.

@@ -9,6 +9,7 @@
 //! * `cell`: Markdown for a table cell
 //! * `join(separator)`: items, each as a name
 //! * `t(key, …)`: a phrase of `report.yaml` over the arguments
+//! * `formula(rule)`: what a rule computes, by its name; empty for one that this version does not know
 //! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
 
 use std::collections::BTreeMap;
@@ -65,6 +66,7 @@ impl Writer {
             phrase(state, key, &arguments, language)
         });
         environment.add_function("word", word);
+        environment.add_function("formula", move |rule: &str| phrases::formula(rule, language).unwrap_or_default());
         Self { environment, language, target }
     }
 
@@ -111,7 +113,6 @@ impl Writer {
         match fact {
             Fact::Count(count) => (*count).into(),
             Fact::Number(value) => value.0.into(),
-            Fact::Text(text) if name == "formula" => phrases::formula(text, self.language).to_owned().into(),
             Fact::Text(text) => self.own_word(name, text).unwrap_or_else(|| text.clone().into()),
             Fact::List(items) => items.clone().into(),
         }

@@ -10,7 +10,7 @@ use crate::judge::finding::verdict_of;
 use crate::policy::signoff::{BaselineDemand, SignoffPolicy, SuitePolicy};
 use crate::policy::value::Date;
 use crate::report::messages::Language;
-use crate::report::{GateResult, Source, Tool, summary, view};
+use crate::report::{GateResult, Source, Tool, outcomes, summary};
 use crate::verdict::{CheckId, Verdict};
 
 /// Digits of a commit that name it.
@@ -256,7 +256,7 @@ fn suite(loaded: &Loaded, demand: Option<&SuitePolicy>) -> Suite {
         baseline: result.baseline.clone(),
         candidate: result.candidate.clone(),
         checks: judged.collect::<BTreeMap<CheckId, Verdict>>(),
-        rules: view::rules(result),
+        rules: outcomes::rules(result),
         findings: result.findings.clone(),
         waived: result.waived.clone(),
         files: loaded.files.clone(),

@@ -39,8 +39,22 @@ const NAMES: &[&str] = &[
 
 /// Fields that carry words of the gate, not of an artifact.
 const OWN: &[&str] = &[
-    "verdict", "severity", "check", "id", "code", "kind", "side", "status", "profile", "state", "today", "version",
-    "name", "suite", "time",
+    "verdict",
+    "severity",
+    "check",
+    "id",
+    "code",
+    "kind",
+    "side",
+    "status",
+    "profile",
+    "state",
+    "today",
+    "version",
+    "name",
+    "suite",
+    "time",
+    "direction",
 ];
 
 /// A result of a real run, every foreign text in it replaced by hostile ones.
@@ -79,7 +93,12 @@ fn poison(value: &mut Value, key: &str, next: &mut impl Iterator<Item = String>)
             *text = next.next().unwrap_or_default();
         }
         Value::Array(items) => items.iter_mut().for_each(|item| poison(item, key, next)),
-        Value::Object(fields) => fields.iter_mut().for_each(|(key, field)| poison(field, key, next)),
+        Value::Object(fields) => {
+            // The unit of a rule's value is a word of the gate; elsewhere a unit is a name.
+            let is_rule = fields.contains_key("direction");
+            let foreign = fields.iter_mut().filter(|(key, _)| !(is_rule && *key == "unit"));
+            foreign.for_each(|(key, field)| poison(field, key, next));
+        }
         _ => {}
     }
 }

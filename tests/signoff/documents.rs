@@ -62,7 +62,7 @@ fn the_document_holds_what_a_reviewer_signs() {
     for (name, words) in [
         (
             "signoff/signoff.md",
-            ["# Precision sign-off", "fails above", "Atlas 800", "bea", "until `2026-12-01`", "8x A100"],
+            ["# Precision sign-off", "failing limit", "Atlas 800", "bea", "until `2026-12-01`", "8x A100"],
         ),
         ("signoff/signoff.zh.md", ["# 精度签核报告", "公式", "Atlas 800", "bea", "有效期至 `2026-12-01`", "8x A100"]),
         ("signoff/signoff.html", ["Precision sign-off", "data:image/png;base64,", "carl", "bea", "cann", "Signature"]),

@@ -63,7 +63,7 @@ fn the_worst_parameter_stands_first_with_its_numbers() {
     let Some(Unit::Checkpoint(unit)) = check.units.first() else { panic!("no unit") };
     assert_eq!((unit.compared, unit.not_compared, unit.verdict), (6, 0, Verdict::Fail));
     let worst = unit.rules.first().expect("rules");
-    assert_eq!((worst.note.as_str(), worst.verdict), ("layers.0.attn.q.bias", Verdict::Fail));
+    assert_eq!((worst.subject(), worst.verdict), ("layers.0.attn.q.bias", Verdict::Fail));
     assert!((worst.value.expect("measured").0 - 0.01).abs() < 1e-6);
     assert_eq!(result.findings.first().map(|finding| finding.place.as_str()), Some("layers.0.attn.q.bias"));
 }

@@ -1,10 +1,12 @@
 //! Does a checkpoint contradict itself? Its parameters' errors against their limits and findings.
 
+use super::outcome::held;
 use super::refusal::{Checked, demand, shown};
 use super::said::{Key, Said, number};
 use crate::judge::checkpoint::rules;
-use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
+use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
 use crate::judge::rule::{Rule, artifacts};
 use crate::judge::unit::CheckpointUnit;
 use crate::verdict::{Profile, Verdict};
@@ -33,7 +35,7 @@ pub(super) fn check(unit: &CheckpointUnit, key: &Key, said: &Said<'_>, profile: 
         format!("has {unmatched} parameters without a partner, and not as many findings")
     })?;
     for outcome in &unit.rules {
-        parameter(outcome, &findings, profile, &format!("{at}, {}", shown(&outcome.note)))?;
+        parameter(outcome, &findings, profile, &format!("{at}, {}", shown(outcome.subject())))?;
     }
     listed(unit, &findings, at)
 }
@@ -45,9 +47,7 @@ fn parameter(outcome: &RuleOutcome, findings: &[&Finding], profile: Profile, at:
         return demand(false, at, || "has no value or no limits".into());
     };
     demand(outcome.rule == RULE && error >= 0.0 && noise <= wrong, at, || "is no error with two limits".into())?;
-    let limit = if error > noise { wrong } else { noise };
-    let margin = (limit > 0.0).then(|| Number(1.0 - error / limit));
-    demand(outcome.margin == margin, at, || "its margin does not follow from its value and limits".into())?;
+    held(outcome, at)?;
     let (verdict, rule) = match () {
         () if error > wrong => (Verdict::Fail, Some(&rules::DIVERGES)),
         () if error > noise && profile == Profile::Strict => (Verdict::Fail, Some(&rules::DRIFTS)),
@@ -59,7 +59,7 @@ fn parameter(outcome: &RuleOutcome, findings: &[&Finding], profile: Profile, at:
     })?;
     let told = |finding: &&Finding| {
         let same = number(finding, "error").is_some_and(|value| value.to_bits() == error.to_bits());
-        finding.place == outcome.note && same && rule.is_some_and(|rule| rule.code == finding.code)
+        finding.place == outcome.subject() && same && rule.is_some_and(|rule| rule.code == finding.code)
     };
     demand(rule.is_none() || findings.iter().any(told), at, || "differs, and no finding says so".into())
 }

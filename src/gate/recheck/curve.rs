@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use super::outcome::{covered, held};
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{Key, Said, number};
 use super::{series, weight};
-use crate::judge::finding::{Finding, RuleOutcome, verdict_of};
-use crate::judge::loss::ledger::{margin, verdict_of as measured_verdict};
+use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::{FORWARD_NOISE, Weights};
 use crate::judge::loss::{code, honest};
 use crate::judge::number::Number;
+use crate::judge::outcome::{Note, RuleOutcome};
 use crate::judge::rule::Rule;
 use crate::judge::unit::CurveUnit;
 use crate::policy::loss::preset::Preset;
@@ -110,12 +111,10 @@ impl Curve<'_> {
         let unknown = || Contradiction::new(at, "there is no such rule");
         let rule = weight::code_of(name).filter(|_| name != SHOWN_ONLY).ok_or_else(unknown)?;
         let value = outcome.value.ok_or_else(|| Contradiction::new(at, "has no value"))?.0;
-        let limits = limits_of(outcome);
-        let expected = margin(value.abs(), limits).map(Number);
-        demand(outcome.margin == expected, at, || "its margin does not follow from its value and limits".into())?;
+        held(outcome, at)?;
         let is_level = LEVEL.contains(&name) && self.role() == Role::Loss;
         let not_judged = is_level && self.says(&code::NOT_JUDGED);
-        let beside = outcome.note.ends_with("beside the preset");
+        let beside = outcome.note(Note::BESIDE_PRESET).is_some();
         demand(beside == (is_level && !not_judged && !self.unit.preset.is_empty()), at, || {
             "stands beside a preset that did not decide, or decides beside one".into()
         })?;
@@ -123,17 +122,18 @@ impl Curve<'_> {
             demand(outcome.verdict == Verdict::Skipped, at, || "has a verdict, and the loss was not judged".into())?;
             return Ok(None);
         }
-        demand(self.allowed(name, value, limits).contains(&outcome.verdict), at, || {
+        demand(self.allowed(outcome, value).contains(&outcome.verdict), at, || {
             format!("says {}, which does not follow from its value and limits", outcome.verdict.as_str())
         })?;
         Ok((!beside).then_some(rule))
     }
 
     /// The verdicts that a value leads to: one, or the milder one too where randomness may explain it.
-    fn allowed(&self, name: &str, value: f64, limits: Limits) -> Vec<Verdict> {
+    fn allowed(&self, outcome: &RuleOutcome, value: f64) -> Vec<Verdict> {
+        let (name, limits) = (outcome.rule.as_str(), limits_of(outcome));
         let strict = matches!(self.profile, Profile::Strict | Profile::BitExact);
         let profile = |verdict| if strict && verdict == Verdict::Warn { Verdict::Fail } else { verdict };
-        let raw = measured_verdict(value.abs(), limits);
+        let raw = outcome.direction.verdict(value, limits.warn, limits.fail);
         if WARNS.contains(&name) && self.role() == Role::Loss {
             return vec![profile(raw.min(Verdict::Warn))];
         }
@@ -155,12 +155,12 @@ impl Curve<'_> {
     }
 
     fn coverage(&self, outcome: &RuleOutcome, at: &str) -> Followed {
-        let numbers = outcome.note.strip_suffix(" steps").and_then(|note| note.split_once(" of "));
-        let counts = numbers.and_then(|(both, of)| Some((both.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
-        let (both, of) = counts.ok_or_else(|| Contradiction::new(at, "does not say how many steps it counted"))?;
+        held(outcome, at)?;
+        let (both, of) =
+            covered(outcome).ok_or_else(|| Contradiction::new(at, "does not say how many steps it counted"))?;
         let share = if of == 0 { 0.0 } else { f64::from(both) / f64::from(of) };
         let needed = outcome.fail.map_or(f64::NAN, |limit| limit.0);
-        let fits = outcome.value == Some(Number(share)) && outcome.margin == Some(Number(share / needed - 1.0));
+        let fits = outcome.value == Some(Number(share));
         demand(fits && outcome.warn.is_none(), at, || "its numbers do not fit each other".into())?;
         let holds = share >= needed && both > 0;
         let gap = if matches!(self.role(), Role::Loss | Role::EvalLoss) || share <= 0.0 {
@@ -180,7 +180,8 @@ impl Curve<'_> {
     fn count(&self, outcome: &RuleOutcome, at: &str, rule: &'static Rule) -> Followed {
         let count = outcome.value.map_or(0.0, |value| value.0);
         let whole = count >= 0.0 && count.fract() == 0.0;
-        let limits = outcome.warn.is_none() && outcome.fail == Some(Number(0.0)) && outcome.margin.is_none();
+        held(outcome, at)?;
+        let limits = outcome.warn.is_none() && outcome.fail == Some(Number(0.0));
         demand(whole && limits, at, || "is no count of steps of which none is allowed".into())?;
         let mild = rule.code == code::HIDDEN_FAILURE.code || self.role() == Role::GradNorm;
         let verdict = outcome.verdict;
@@ -202,8 +203,7 @@ impl Curve<'_> {
         let preset = chosen.ok_or_else(|| Contradiction::new(at, "is not the preset that the curve names"))?;
         let value = outcome.value.map_or(f64::NAN, |value| value.0);
         let fail = outcome.fail.map_or(f64::NAN, |limit| limit.0);
-        let expected = margin(value, Limits { warn: None, fail: outcome.fail.map(|limit| limit.0) }).map(Number);
-        demand(outcome.margin == expected, at, || "its margin does not follow from its value and limit".into())?;
+        held(outcome, at)?;
         // One of them passes by an absolute difference, too.
         let within = value <= fail || preset == Preset::Mindformers;
         match outcome.verdict {
@@ -221,7 +221,7 @@ impl Curve<'_> {
             weight::code_of(&outcome.rule).is_some_and(|code| code.code == finding.code)
                 && same
                 && outcome.verdict > Verdict::Pass
-                && !outcome.note.ends_with("beside the preset")
+                && outcome.note(Note::BESIDE_PRESET).is_none()
         };
         let is_measured = LEVEL.iter().chain(&["last_rel", "grad_norm_mean_rel", "learning_rate", "worse_mean"]);
         let is_measured = is_measured.filter_map(|name| weight::code_of(name)).any(|code| code.code == finding.code);

@@ -1,5 +1,6 @@
 //! Does a unit of a dump contradict itself? Its counts, culprit and profile against its findings.
 
+use super::outcome::held;
 use super::refusal::{Checked, demand, shown};
 use super::said::{Key, Said, number, text};
 use crate::judge::dump::rules;
@@ -134,16 +135,16 @@ fn presets(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     };
     let preset = preset(&outcome.rule);
     demand(preset.is_some(), at, || format!("there is no preset {}", shown(&outcome.rule)))?;
+    held(outcome, at)?;
     let (value, limit) =
         outcome.value.zip(outcome.fail).map_or((f64::NAN, f64::NAN), |(value, limit)| (value.0, limit.0));
     let within = match preset {
-        Some(TensorPreset::Polygraphy | TensorPreset::CannDouble) => value <= limit,
         // Its cosine may lie below the limit where the largest difference is small.
         Some(TensorPreset::Msprobe) => value >= 0.9,
-        _ => value >= limit,
+        _ => outcome.direction.keeps(value, limit),
     };
     let follows = outcome.verdict == Verdict::Fail || outcome.verdict == Verdict::Pass && within;
-    demand(follows && outcome.warn.is_none() && outcome.margin.is_none(), at, || {
+    demand(follows && outcome.warn.is_none(), at, || {
         "its preset's verdict does not follow from its value and limit".into()
     })?;
     let unmet = says(findings, &[&rules::PRESET_NOT_MET]);

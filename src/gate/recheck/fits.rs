@@ -7,10 +7,10 @@ use crate::dtype::Dtype;
 use crate::gate::baseline_name::SCHEME;
 use crate::judge::dump::limits::band;
 use crate::judge::dump::rules;
-use crate::judge::finding::RuleOutcome;
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::Weights;
 use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
 use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, Unit};
 use crate::policy::Policy;
 use crate::policy::loss::Mode;
@@ -119,6 +119,6 @@ fn checkpoint(unit: &CheckpointUnit, policy: &Policy, at: &str) -> Checked {
     };
     let other = unit.rules.iter().find(|outcome| !known(outcome));
     demand(other.is_none(), at, || {
-        format!("{} has other limits than the target's policy", shown(other.map_or("", |outcome| &outcome.note)))
+        format!("{} has other limits than the target's policy", shown(other.map_or("", RuleOutcome::subject)))
     })
 }

@@ -19,8 +19,8 @@ const COMMIT_CHARS: usize = 12;
 
 /// What is to be said of `trend`: at most a fresh step and a drift that crosses a limit.
 ///
-/// Of a rule with limits, a step is an [`Severity::Info`] that leads down, or stays below a tenth of the nearest limit
-/// without growing tenfold.
+/// Of a rule with limits, a step is an [`Severity::Info`] that leads away from them, or stays within a tenth of the way to
+/// the nearest limit without growing tenfold.
 pub fn of(trend: &Trend) -> Vec<Finding> {
     let fresh = trend.change.iter().filter(|change| change.runs <= NEWS_RUNS);
     fresh.map(|change| step(trend, change)).chain(trend.drift.as_ref().and_then(|found| drift(trend, found))).collect()
@@ -40,9 +40,12 @@ fn step(trend: &Trend, change: &Change) -> Finding {
 
 /// Whether a step deserves a warning; where there is no limit, nobody knows which way is worse.
 fn matters(trend: &Trend, change: &Change) -> bool {
-    let (before, after) = (change.before.0, change.after.0);
+    let side = trend.side();
+    let (before, after) = (side.badness(change.before.0), side.badness(change.after.0));
     let grows = before > 0.0 && after >= MATTERS_BY * before;
-    trend.warn.or(trend.fail).is_none_or(|limit| after > before && (grows || after >= MATTERS_FROM * limit.0))
+    let limit = trend.warn.or(trend.fail).map(|limit| side.badness(limit.0));
+    // Where the best is not known, no share of the way to the limit is either: every step that is one matters.
+    limit.is_none_or(|limit| after > before && (grows || limit <= 0.0 || after >= MATTERS_FROM * limit))
 }
 
 fn drift(trend: &Trend, drift: &Drift) -> Option<Finding> {

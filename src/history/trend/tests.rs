@@ -19,6 +19,7 @@ fn series(points: impl IntoIterator<Item = (usize, f64)>) -> Series {
         check: CheckId::Loss,
         unit: "loss".into(),
         rule: "mean_rel".into(),
+        direction: LimitDirection::AtMost,
         warn: Some(100.0),
         fail: Some(200.0),
         points: points.into_iter().map(point).collect(),
@@ -81,6 +82,69 @@ fn a_step_down_is_told_and_does_not_warn() {
     assert_eq!(finding::of(&Trend::of(&better))[0].severity, Severity::Info);
     (better.warn, better.fail) = (None, None);
     assert_eq!(finding::of(&Trend::of(&better))[0].severity, Severity::Warn, "nobody knows what is better");
+}
+
+/// A correlation that has to be at least 0.99.
+fn correlation(points: impl IntoIterator<Item = (usize, f64)>) -> Series {
+    Series {
+        rule: "pcc-0.99".into(),
+        direction: LimitDirection::AtLeast,
+        warn: None,
+        fail: Some(0.99),
+        ..series(points)
+    }
+}
+
+#[test]
+fn a_falling_correlation_drifts_towards_its_lower_limit() {
+    let trend = Trend::of(&correlation((0..20).map(|night| (night, 0.9999 - 0.0003 * night as f64))));
+    let drift = trend.drift.as_ref().expect("a drift");
+    assert!(drift.per_day.0 < 0.0 && drift.now.0 < drift.then.0 && drift.now.0 > 0.99, "{drift:?}");
+    let crossing = drift.crosses.as_ref().expect("0.99 is 14 nights away");
+    // 0.9999 - 0.0003 t = 0.99 on night 33, 3 November.
+    let off = crossing.on.since("2026-11-03".parse::<Date>().expect("a date")).expect("close").get_days();
+    assert_eq!((crossing.limit, off.abs() <= 1), (Limit::Fail, true), "{}", crossing.on);
+    assert_eq!(codes(&trend), ["history-drift"]);
+    assert!(trend.closeness() > 0.25, "of the way from 1 to 0.99: {}", trend.closeness());
+}
+
+#[test]
+fn a_rising_correlation_drifts_nowhere() {
+    let rising = Trend::of(&correlation((0..20).map(|night| (night, 0.991 + 0.0003 * night as f64))));
+    let drift = rising.drift.as_ref().expect("a drift");
+    assert!(drift.per_day.0 > 0.0 && drift.crosses.is_none(), "{drift:?}");
+    assert_eq!(codes(&rising), Vec::<String>::new());
+}
+
+#[test]
+fn a_correlation_that_steps_down_warns_and_one_that_steps_up_does_not() {
+    let severity = |before: f64, after: f64| {
+        let trend = Trend::of(&correlation((0..25).map(|night| (night, if night < 18 { before } else { after }))));
+        let change = trend.change.as_ref().expect("a step");
+        assert!((change.before.0 - before).abs() < 1e-12 && (change.after.0 - after).abs() < 1e-12);
+        finding::of(&trend)[0].severity
+    };
+    assert_eq!(severity(0.9999, 0.994), Severity::Warn);
+    assert_eq!(severity(0.994, 0.9999), Severity::Info);
+    assert_eq!(severity(0.9999, 0.9996), Severity::Info, "4 % of the way to the limit");
+}
+
+#[test]
+fn the_best_of_a_lower_limit_beyond_1_is_not_known() {
+    let severity = |before: f64, after: f64| {
+        let mut speed = correlation((0..25).map(|night| (night, if night < 18 { before } else { after })));
+        speed.fail = Some(500.0);
+        finding::of(&Trend::of(&speed))[0].severity
+    };
+    assert_eq!(severity(1000.0, 700.0), Severity::Warn);
+    assert_eq!(severity(700.0, 1000.0), Severity::Info);
+}
+
+#[test]
+fn a_signed_value_is_held_by_its_magnitude() {
+    let mut tail = series(noisy(30, |night| -20.0 - 2.0 * night as f64));
+    tail.direction = LimitDirection::Within;
+    assert_eq!(codes(&Trend::of(&tail)), ["history-drift"]);
 }
 
 #[test]

@@ -16,19 +16,6 @@ pub struct PresetOutcome {
     pub is_met: bool,
 }
 
-/// The rule in plain mathematical text.
-pub fn formula(preset: TensorPreset) -> &'static str {
-    match preset {
-        TensorPreset::TorchAssertClose => "share of |c - b| <= atol + rtol |b| is 1, rtol and atol by dtype",
-        TensorPreset::Numpy => "share of |c - b| <= 1e-8 + 1e-5 |b| is 1",
-        TensorPreset::Polygraphy => "no element has |c - b| > 1e-5 and |c - b| > 1e-5 |b|",
-        TensorPreset::Pcc => "Pearson's correlation >= 0.99",
-        TensorPreset::CannMixed => "share of |c - b| <= atol + rtol |b| >= 0.99, rtol and atol by dtype",
-        TensorPreset::CannDouble => "share of elements with a relative error of 1e-3 or more <= 1e-3",
-        TensorPreset::Msprobe => "not (cosine < 0.99 and max |c - b| > 0.001), cosine >= 0.9, max |c - b| <= 1",
-    }
-}
-
 /// The tolerance a preset counts elements by; `None` for those that count none.
 pub fn tolerance(preset: TensorPreset, baseline: Dtype, candidate: Dtype) -> Option<ElementTolerance> {
     let of = |relative, absolute| ElementTolerance { relative, absolute };

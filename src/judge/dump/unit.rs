@@ -6,8 +6,9 @@ use super::rules;
 use super::shown::summary;
 use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
-use crate::judge::finding::{Finding, RuleOutcome, WaivedFinding, verdict_of};
+use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
+use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::judge::settle::{Weighed, settle, shown, weigh};
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
 use crate::policy::Policy;
@@ -352,24 +353,21 @@ impl<'a> View<'a> {
         most_telling(unmet.map(finding).collect(), policy)
     }
 
-    /// The preset as a rule of the unit, with its worst value.
+    /// The preset as a rule of the unit, with its worst value: the first of the tensors that lie farthest on the wrong
+    /// side, those that do not meet it before all others.
     fn preset_outcome(&self, preset: TensorPreset) -> Option<RuleOutcome> {
-        let distance = |outcome: &PresetOutcome| (!outcome.is_met, (outcome.value - outcome.limit).abs());
-        let worst = self.preset_outcomes(preset).max_by(|(_, _, a), (_, _, b)| {
-            let (a, b) = (distance(a), distance(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
-        let (operation, leaf, outcome) = worst?;
-        Some(RuleOutcome {
-            rule: preset.as_str().to_owned(),
-            formula: preset::formula(preset).to_owned(),
-            value: Some(Number(outcome.value)),
-            warn: None,
-            fail: Some(Number(outcome.limit)),
-            margin: None,
-            verdict: if outcome.is_met { Verdict::Pass } else { Verdict::Fail },
-            note: self.row(operation, leaf).unwrap_or_default().to_owned(),
-        })
+        let (_, direction) = RuleKind::held(preset.as_str());
+        let badness =
+            |a: &PresetOutcome, b: &PresetOutcome| b.is_met.cmp(&a.is_met).then(direction.badness(a.value, b.value));
+        let (operation, leaf, outcome) = self
+            .preset_outcomes(preset)
+            .reduce(|worst, next| if badness(&next.2, &worst.2).is_gt() { next } else { worst })?;
+        let verdict = if outcome.is_met { Verdict::Pass } else { Verdict::Fail };
+        let tensor = self.row(operation, leaf).unwrap_or_default();
+        Some(
+            RuleOutcome::new(preset.as_str(), Some(outcome.value), (None, Some(outcome.limit)), verdict)
+                .noting([Note::new(Note::TENSOR).with(Note::TENSOR, tensor)]),
+        )
     }
 
     fn counts(&self) -> DumpUnit {

@@ -36,10 +36,10 @@ pub fn schedule(pair: &CurvePair<'_>, ledger: &mut Ledger) {
     ledger.measure(Measured {
         rule: "learning_rate",
         code: &code::LEARNING_RATE,
-        formula: "largest |c_t - b_t| / max(|b_t|, 0.01 peak)",
         value: largest.value,
         limits: Limits { warn: None, fail: Some(SCHEDULE) },
         step: Some(largest.step),
+        note: None,
         at_worst: Verdict::Fail,
     });
 }
@@ -51,10 +51,10 @@ pub fn score(role: Role, measures: &CurveMeasures, ledger: &mut Ledger) {
     ledger.measure(Measured {
         rule: "worse_mean",
         code: &code::WORSE,
-        formula: "how much worse the mean is, over max(1, median |b|); better counts as 0",
         value: worse.max(0.0) / measures.median.max(1.0),
         limits: SCORE,
         step: None,
+        note: None,
         at_worst: Verdict::Fail,
     });
 }
@@ -76,19 +76,16 @@ pub fn declared(
         });
     }
     let (difference, baseline) = if pair.role.is_performance() { steady(pair) } else { measures.mean_difference };
-    let mut measure = |rule, code, formula, value, band: Option<Band>| {
+    let mut measure = |rule, code, value, band: Option<Band>| {
         if band.is_some() {
             let limits = Limits::NONE.overridden(band);
-            ledger.measure(Measured { rule, code, formula, value, limits, step: None, at_worst: Verdict::Fail });
+            ledger.measure(Measured { rule, code, value, limits, step: None, note: None, at_worst: Verdict::Fail });
         }
     };
-    let formula = "mean of r_t over all paired steps, r_t = |c_t - b_t| / |b_t|";
-    measure("declared_mean_rel", &code::MEAN, formula, measures.mean_rel, own.mean);
-    let formula = "|mean c - mean b|";
-    measure("declared_difference", &code::DIFFERENCE, formula, difference, own.difference);
+    measure("declared_mean_rel", &code::MEAN, measures.mean_rel, own.mean);
+    measure("declared_difference", &code::DIFFERENCE, difference, own.difference);
     let better = own.better.map(|better| better == Better::More).or(pair.role.more_is_better()).unwrap_or(false);
-    let formula = "how much worse the mean is, relative to the baseline's; better counts as 0";
-    measure("declared_worse", &code::WORSE, formula, worsening(difference, baseline, better), own.worse);
+    measure("declared_worse", &code::WORSE, worsening(difference, baseline, better), own.worse);
 }
 
 /// Difference of the means and mean of the baseline once both runs are warm.
@@ -116,10 +113,10 @@ pub fn shown_only(measures: Option<&CurveMeasures>, ledger: &mut Ledger) {
         ledger.measure(Measured {
             rule: "mean_change",
             code: &code::DIFFERENCE,
-            formula: "(mean c - mean b) / |mean b|; shown, not judged",
             value,
             limits: Limits::NONE,
             step: None,
+            note: None,
             at_worst: Verdict::Pass,
         });
     });

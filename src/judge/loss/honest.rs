@@ -7,15 +7,14 @@ use std::collections::BTreeSet;
 
 use super::code;
 use super::ledger::Ledger;
-use crate::judge::finding::RuleOutcome;
-use crate::judge::number::Number;
+use crate::judge::outcome::{Note, RuleOutcome};
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
 use crate::read::curve::series::Steps;
 use crate::read::metric::Role;
 use crate::verdict::{Severity, Verdict};
 
-/// The rule that fails below its limit, not above.
+/// How many of the baseline's steps were compared, at least.
 pub const COVERAGE: &str = "coverage";
 /// Steps that are listed by number.
 pub const LISTED: usize = 100;
@@ -57,20 +56,13 @@ fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) 
     // Steps that the loss lacks as well are told once, with the loss.
     let told = beside.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
     let severity = if told { Severity::Info } else { gap(pair.role, share) };
-    ledger.note(RuleOutcome {
-        rule: COVERAGE.into(),
-        formula: "steps finite on both sides / steps finite in the baseline, at least the limit".into(),
-        value: Some(Number(share)),
-        warn: None,
-        fail: Some(Number(needed)),
-        margin: Some(Number(share / needed - 1.0)),
-        verdict: match () {
-            () if holds => Verdict::Pass,
-            () if told => Verdict::Skipped,
-            () => severity.verdict(),
-        },
-        note: format!("{} of {} steps", coverage.both, coverage.baseline),
-    });
+    let verdict = match () {
+        () if holds => Verdict::Pass,
+        () if told => Verdict::Skipped,
+        () => severity.verdict(),
+    };
+    let covered = Note::new(Note::STEPS_COVERED).with("both", coverage.both).with("baseline", coverage.baseline);
+    ledger.note(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
     if !holds && !told {
         ledger.say(&code::COVERAGE, |finding| {
             finding
@@ -114,21 +106,17 @@ fn non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
     let of_candidate: Vec<u64> =
         points.iter().filter(|(_, b, c)| b.is_finite() && !c.is_finite()).map(|(step, ..)| step).collect();
     let severity = severity_of(pair, of_candidate.len());
-    let first = of_candidate.first().map(u64::to_string).unwrap_or_default();
+    let first = of_candidate.first().copied();
+    let verdict = if first.is_none() { Verdict::Pass } else { severity.verdict() };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    ledger.note(RuleOutcome {
-        rule: "non_finite".into(),
-        formula: "steps at which the candidate is NaN or infinite and the baseline is finite; none is allowed".into(),
-        value: Some(Number(of_candidate.len() as f64)),
-        warn: None,
-        fail: Some(Number(0.0)),
-        margin: None,
-        verdict: if of_candidate.is_empty() { Verdict::Pass } else { severity.verdict() },
-        note: if first.is_empty() { String::new() } else { format!("from step {first}") },
-    });
-    if !of_candidate.is_empty() {
+    let count = of_candidate.len() as f64;
+    ledger.note(
+        RuleOutcome::new("non_finite", Some(count), (None, Some(0.0)), verdict)
+            .noting(Note::at_step(Note::FROM_STEP, first)),
+    );
+    if let Some(first) = first {
         ledger.say(&code::NON_FINITE, |finding| {
-            finding.weighing(severity).with("count", of_candidate.len()).with("step", first)
+            finding.weighing(severity).with("count", of_candidate.len()).with("step", first.to_string())
         });
     }
     baseline_non_finite(pair, ledger);
@@ -167,26 +155,19 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledge
         (true, false, false) => (candidate.iter().copied().collect(), "both", Severity::Warn),
         (true, true, _) => (Vec::new(), "", Severity::Info),
     };
-    let first = steps.first().map(u64::to_string).unwrap_or_default();
+    let first = steps.first().copied();
+    let verdict = if first.is_none() { Verdict::Pass } else { severity.verdict() };
+    let unknown = (first.is_none() && gradients.is_none()).then(|| Note::new(Note::NO_GRADIENT_NORM));
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    ledger.note(RuleOutcome {
-        rule: "hidden_failure".into(),
-        formula: "steps with a loss of 0.0 or a frozen loss while the gradient norm is NaN or 0; none is allowed"
-            .into(),
-        value: gradients.map(|_| Number(steps.len() as f64)),
-        warn: None,
-        fail: Some(Number(0.0)),
-        margin: None,
-        verdict: if steps.is_empty() { Verdict::Pass } else { severity.verdict() },
-        note: match (first.is_empty(), gradients) {
-            (false, _) => format!("from step {first}"),
-            (true, None) => "no gradient norm was logged".into(),
-            (true, Some(_)) => String::new(),
-        },
-    });
-    if !steps.is_empty() {
+    let count = gradients.map(|_| steps.len() as f64);
+    ledger.note(
+        RuleOutcome::new("hidden_failure", count, (None, Some(0.0)), verdict)
+            .noting(Note::at_step(Note::FROM_STEP, first))
+            .noting(unknown),
+    );
+    if let Some(first) = first {
         ledger.say(&code::HIDDEN_FAILURE, |finding| {
-            finding.weighing(severity).with("count", steps.len()).with("step", first).with("side", side)
+            finding.weighing(severity).with("count", steps.len()).with("step", first.to_string()).with("side", side)
         });
     }
 }

@@ -6,6 +6,7 @@ use super::ledger::{Ledger, Measured};
 use super::limits::{Limits, allowed_outside};
 use super::mode::{ResolvedMode, Weights};
 use crate::compare::curve::{CurveMeasures, relative};
+use crate::judge::outcome::Note;
 use crate::judge::rule::Rule;
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
@@ -47,39 +48,27 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut 
     let random = is_random(measures, context);
     let at_worst = if random { Verdict::Warn } else { Verdict::Fail };
     let limits = context.limits;
-    let rule = |rule, code: &'static Rule, formula, value, limits, step, at_worst| Measured {
+    let rule = |rule, code: &'static Rule, value, limits, step, at_worst| Measured {
         rule,
         code,
-        formula,
         value,
         limits,
         step,
+        note: None,
         at_worst,
     };
     if let Some(first) = measures.first {
-        let formula = "r_1 = |c_1 - b_1| / |b_1| at the first paired step";
-        ledger.measure(rule(
-            "step_1_rel",
-            &code::STEP_1,
-            formula,
-            first.value,
-            limits.step_1,
-            Some(first.step),
-            Verdict::Fail,
-        ));
+        ledger.measure(rule("step_1_rel", &code::STEP_1, first.value, limits.step_1, Some(first.step), Verdict::Fail));
     }
     if let Some(head) = measures.head {
-        let formula = "largest r_t of the first 5 paired steps, r_t = |c_t - b_t| / |b_t|";
-        ledger.measure(rule("head_max_rel", &code::HEAD, formula, head.value, limits.head, Some(head.step), at_worst));
+        ledger.measure(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
     }
-    let formula = "mean of r_t over all paired steps";
-    ledger.measure(rule("mean_rel", &code::MEAN, formula, measures.mean_rel, limits.mean, None, at_worst));
+    ledger.measure(rule("mean_rel", &code::MEAN, measures.mean_rel, limits.mean, None, at_worst));
     // Randomness leaves a mean of few steps uncertain; within that uncertainty the tail tells nothing.
     let uncertain = measures.tail.abs() <= 2.0 * measures.tail_error
         && limits.tail.fail.is_some_and(|limit| measures.tail.abs() <= RANDOM_FACTOR * limit);
     let at_worst_tail = if random && uncertain { Verdict::Warn } else { Verdict::Fail };
-    let formula = "(mean c - mean b) / |mean b| over the last tenth of the paired steps (5 to 50)";
-    ledger.measure(rule("tail_signed_rel", &code::TAIL, formula, measures.tail, limits.tail, None, at_worst_tail));
+    ledger.measure(rule("tail_signed_rel", &code::TAIL, measures.tail, limits.tail, None, at_worst_tail));
     spread(measures, limits.spread, at_worst, ledger);
     peak(measures, context, ledger);
     spikes(measures, ledger);
@@ -92,10 +81,10 @@ fn bit_exact(measures: &CurveMeasures, ledger: &mut Ledger) {
     ledger.measure(Measured {
         rule: "bit_exact",
         code: &code::DIFFERENCE,
-        formula: "mean of |c_t - b_t|; the bit-exact profile allows no difference",
         value: measures.mean_abs,
         limits: Limits { warn: None, fail: Some(0.0) },
         step: None,
+        note: None,
         at_worst: Verdict::Fail,
     });
 }
@@ -124,11 +113,7 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
     ledger.measure(Measured {
         rule: "spread",
         code: &code::SPREAD,
-        formula: if measures.is_smoothed() {
-            "steps with r_t above the band, after a rolling median of 11; at most one in a hundred"
-        } else {
-            "steps with r_t above the band; at most one in a hundred, none of fewer than 50"
-        },
+        note: measures.is_smoothed().then(|| Note::new(Note::SMOOTHED)),
         value: outside,
         limits: Limits { warn: None, fail: Some(allowed) },
         step: measures.max.filter(|_| outside > allowed).map(|at| at.step),
@@ -140,10 +125,10 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
         ledger.measure(Measured {
             rule: "outliers",
             code: &code::SPREAD,
-            formula: "single steps above the band that the rolling median takes out; at most one in twenty",
             value: outliers,
             limits: Limits { warn: None, fail: Some(allowed) },
             step: measures.max.filter(|_| outliers > allowed).map(|at| at.step),
+            note: None,
             at_worst,
         });
     }
@@ -156,10 +141,10 @@ fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledge
     ledger.measure(Measured {
         rule: "max_rel",
         code: &code::PEAK,
-        formula: "largest r_t",
         value: peak.value,
         limits: Limits { warn, fail: None },
         step: Some(peak.step),
+        note: None,
         at_worst: Verdict::Warn,
     });
 }
@@ -171,10 +156,10 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledg
     ledger.measure(Measured {
         rule: "abrupt_onset",
         code: &code::ONSET,
-        formula: "first r_t above the head's warning limit, over the largest r before it",
         value: onset.value,
         limits: Limits { warn: Some(ABRUPT), fail: None },
         step: Some(onset.step),
+        note: None,
         at_worst: Verdict::Warn,
     });
 }
@@ -186,10 +171,10 @@ fn spikes(measures: &CurveMeasures, ledger: &mut Ledger) {
     ledger.measure(Measured {
         rule: "spikes",
         code: &code::SPIKES,
-        formula: "isolated spikes of the candidate; warns at twice the baseline's, and three more",
         value: candidate as f64,
         limits: Limits { warn: Some((baseline * 2).max(baseline + 3) as f64 - 1.0), fail: None },
         step: None,
+        note: None,
         at_worst: Verdict::Warn,
     });
 }
@@ -220,10 +205,10 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
     ledger.measure(Measured {
         rule: "change_apart",
         code: &code::ORDER,
-        formula: "1 - rank correlation of both runs' step-to-step changes, the worse half",
         value: 1.0 - together,
         limits: if apart { Limits { warn: Some(1.0 - APART), fail: None } } else { Limits::NONE },
         step: None,
+        note: None,
         at_worst: Verdict::Warn,
     });
     let judged_loosely = context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
@@ -239,10 +224,10 @@ pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut L
     ledger.measure(Measured {
         rule: "mean_rel",
         code: &code::MEAN,
-        formula: "mean of r_t over all paired evaluations, r_t = |c_t - b_t| / |b_t|",
         value: measures.mean_rel,
         limits: limits.mean,
         step: None,
+        note: None,
         at_worst: Verdict::Fail,
     });
     let last = measures.rel.last().copied().zip(measures.steps.get(measures.rel.len().saturating_sub(1)));
@@ -250,10 +235,10 @@ pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut L
         ledger.measure(Measured {
             rule: "last_rel",
             code: &code::TAIL,
-            formula: "r_t at the last paired evaluation",
             value,
             limits: limits.tail,
             step: Some(step),
+            note: None,
             at_worst: Verdict::Fail,
         });
     }
@@ -268,10 +253,10 @@ pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, l
     ledger.measure(Measured {
         rule,
         code,
-        formula: "mean of r_t over all paired steps, r_t = |c_t - b_t| / |b_t|",
         value: measures.mean_rel,
         limits: limits.grad_norm,
         step: None,
+        note: None,
         at_worst: Verdict::Fail,
     });
 }

@@ -14,8 +14,6 @@ use crate::policy::loss::preset::Preset;
 /// What a published rule says of a pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PresetOutcome {
-    /// The rule, in plain mathematical text.
-    pub formula: &'static str,
     /// Whether it holds; `None` where the curve has nothing it applies to.
     pub pass: Option<bool>,
     /// What was measured.
@@ -73,24 +71,24 @@ pub fn apply(preset: Preset, pair: &CurvePair<'_>) -> PresetOutcome {
     match preset {
         Preset::Megatron => megatron(&view),
         Preset::MindspeedLlm => mindspeed_llm(&view),
-        Preset::MindspeedMm => every_step(&view, 0.01, false, "every step: |c - b| / |b| <= 0.01"),
+        Preset::MindspeedMm => every_step(&view, 0.01, false),
         Preset::TorchtitanExact => exact(&view),
         Preset::Flagperf => {
             let value = mean(view.rel().filter(|(step, _)| *step >= 21).map(|(_, rel)| rel));
-            of_mean(value, 0.02, "mean of |c - b| / |b| over steps >= 21, below 0.02")
+            of_mean(value, 0.02)
         }
         Preset::Mindformers => mindformers(&view),
-        Preset::MsprobeGuide => of_mean(mean(view.rel().map(|(_, rel)| rel)), 0.01, "mean of |c - b| / |b| <= 0.01"),
+        Preset::MsprobeGuide => of_mean(mean(view.rel().map(|(_, rel)| rel)), 0.01),
         Preset::RlMae2pct => {
             let value = mean(view.finite.iter().map(|(_, b, c)| (c - b).abs()));
-            of_mean(value, 0.02, "mean of |c - b| below 0.02 (an absolute error, called 2 % by its authors)")
+            of_mean(value, 0.02)
         }
     }
 }
 
-fn of_mean(value: Option<f64>, limit: f64, formula: &'static str) -> PresetOutcome {
+fn of_mean(value: Option<f64>, limit: f64) -> PresetOutcome {
     let pass = value.map(|value| value <= limit);
-    PresetOutcome { formula, pass, value: value.unwrap_or(f64::NAN), limit, step: None }
+    PresetOutcome { pass, value: value.unwrap_or(f64::NAN), limit, step: None }
 }
 
 /// A step missing on one side counts as outside; one missing on both sides does not.
@@ -101,7 +99,6 @@ fn megatron(view: &View<'_>) -> PresetOutcome {
     let outside = outside.count() + usize::from(step.is_some()) + view.unmatched;
     #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
     PresetOutcome {
-        formula: "steps with |c - b| > 0.05 |b|, a missing step included, at most min(max(N // 100, 1), 50)",
         pass: (view.listed > 0).then_some(outside <= allowed),
         value: outside as f64,
         limit: allowed as f64,
@@ -111,19 +108,13 @@ fn megatron(view: &View<'_>) -> PresetOutcome {
 
 fn mindspeed_llm(view: &View<'_>) -> PresetOutcome {
     let margin = view.pair.baseline.margin.filter(|margin| margin.is_finite());
-    every_step(
-        view,
-        margin.unwrap_or(0.02),
-        true,
-        "every step: |c - b| / |b| <= 0.02 or the file's margin, equal lengths",
-    )
+    every_step(view, margin.unwrap_or(0.02), true)
 }
 
-fn every_step(view: &View<'_>, limit: f64, equal_lengths: bool, formula: &'static str) -> PresetOutcome {
+fn every_step(view: &View<'_>, limit: f64, equal_lengths: bool) -> PresetOutcome {
     let worst = view.rel().reduce(|worst, next| if next.1 > worst.1 { next } else { worst });
     let complete = !equal_lengths || view.unmatched == 0;
     PresetOutcome {
-        formula,
         pass: worst.map(|(_, value)| value <= limit && complete),
         value: worst.map_or(f64::NAN, |(_, value)| value),
         limit,
@@ -140,13 +131,7 @@ fn exact(view: &View<'_>) -> PresetOutcome {
     let step = unequal.next();
     let count = usize::from(step.is_some()) + unequal.count() + view.unmatched;
     #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
-    PresetOutcome {
-        formula: "steps with c != b, a missing step included; none is allowed",
-        pass: (!view.finite.is_empty()).then_some(count == 0),
-        value: count as f64,
-        limit: 0.0,
-        step,
-    }
+    PresetOutcome { pass: (!view.finite.is_empty()).then_some(count == 0), value: count as f64, limit: 0.0, step }
 }
 
 fn mindformers(view: &View<'_>) -> PresetOutcome {
@@ -155,7 +140,6 @@ fn mindformers(view: &View<'_>) -> PresetOutcome {
     let mean_rel = mean(view.rel().map(|(_, rel)| rel));
     let level = mean_abs.zip(mean_rel).map(|(abs, rel)| abs < 0.01 || rel < 0.01);
     PresetOutcome {
-        formula: "(first |c - b| < 0.005 or r_1 < 0.005) and (mean |c - b| < 0.01 or mean r < 0.01)",
         pass: first.zip(level).map(|(first, level)| first && level),
         value: mean_rel.unwrap_or(f64::NAN),
         limit: 0.01,

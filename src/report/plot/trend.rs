@@ -17,6 +17,7 @@ use super::{
 };
 use crate::error::Result;
 use crate::history::trend::{Change, Drift, Limit, Trend};
+use crate::judge::outcome::LimitDirection;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
 use crate::verdict::Verdict;
@@ -192,9 +193,11 @@ fn heading(area: &Area<'_>, trend: &Trend, words: &Writer) -> Result<()> {
 
 fn limits_in_words(trend: &Trend, words: &Writer) -> Result<String> {
     let known = [("verdict_warn", trend.warn), ("verdict_fail", trend.fail)];
+    let beyond = if trend.direction == LimitDirection::AtLeast { "<" } else { ">" };
     let named = known.into_iter().filter_map(|(key, limit)| Some((key, limit?.0)));
-    let named: Vec<String> =
-        named.map(|(key, limit)| Ok(format!("{} > {}", words.word(key)?, short(limit)))).collect::<Result<_>>()?;
+    let named: Vec<String> = named
+        .map(|(key, limit)| Ok(format!("{} {beyond} {}", words.word(key)?, short(limit))))
+        .collect::<Result<_>>()?;
     Ok(named.join("   "))
 }
 

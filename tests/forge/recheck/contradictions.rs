@@ -134,6 +134,11 @@ fn a_curve_that_contradicts_itself() {
             ("which does not follow from its value and limits", |v| rule(v, "mean_rel")["verdict"] = "pass".into()),
             ("its margin does not follow", |v| rule(v, "mean_rel")["margin"] = 0.9.into()),
             ("its margin does not follow", |v| rule(v, "mean_rel")["value"] = 1e-9.into()),
+            ("on the wrong side of its limits", |v| rule(v, "mean_rel")["direction"] = "at-least".into()),
+            ("on the wrong side of its limits", |v| rule(v, "coverage")["direction"] = "at-most".into()),
+            ("in another unit", |v| rule(v, "mean_rel")["unit"] = "steps".into()),
+            ("is negative, which no such rule measures", |v| rule(v, "mean_rel")["value"] = (-1e-9).into()),
+            ("has notes that the gate does not write", |v| rule(v, "mean_rel")["notes"] = json!([{"code": "step"}])),
             ("lacks the rule `mean_rel`", |v| {
                 unit(v, LOSS)["rules"].as_array_mut().unwrap().retain(|rule| rule["rule"] != "mean_rel");
                 v["findings"].as_array_mut().unwrap().retain(|finding| finding["code"] != "curve-mean");
@@ -148,8 +153,12 @@ fn a_curve_that_contradicts_itself() {
                 let first = findings.iter().position(|finding| finding["severity"] == "fail").unwrap();
                 findings.remove(first);
             }),
-            ("beside a preset that did not decide", |v| rule(v, "mean_rel")["note"] = "beside the preset".into()),
-            ("its numbers do not fit each other", |v| rule(v, "coverage")["note"] = "1 of 9 steps".into()),
+            ("beside a preset that did not decide", |v| {
+                rule(v, "mean_rel")["notes"] = json!([{"code": "beside-preset"}])
+            }),
+            ("its numbers do not fit each other", |v| {
+                rule(v, "coverage")["notes"] = json!([{"code": "steps-covered", "both": 1, "baseline": 9}])
+            }),
             ("and the series has one", |v| unit(v, LOSS)["series"]["candidate"][3] = "nan".into()),
             ("differ in length", |v| {
                 unit(v, LOSS)["series"]["candidate"].as_array_mut().unwrap().pop();

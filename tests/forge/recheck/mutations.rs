@@ -88,7 +88,7 @@ const MEASURED: [&str; 20] = [
     "first_diverging_step",
     "non_finite_steps",
     "msprobe",
-    "note",
+    "notes",
     "data",
     "metric",
     "digest",

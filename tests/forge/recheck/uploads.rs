@@ -38,7 +38,7 @@ fn a_lying_result_beside_the_artifacts_changes_nothing() {
     let fake = GitHub::start("");
     let gate = second_half(&fake);
     with_upload(&gate, FAILING);
-    let lie = r#"{"schema_version":1,"verdict":"pass","source":{"commit":"5555555","repository":"dev/model"}}"#;
+    let lie = r#"{"schema_version":2,"verdict":"pass","source":{"commit":"5555555","repository":"dev/model"}}"#;
     gate.write("incoming/result.json", lie);
     gate.write("incoming/precision-gate.yml", "severity: { output-diverges: info }\n");
     let ended = judge(&gate, FAILING, &[]);

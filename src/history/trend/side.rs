@@ -1,0 +1,69 @@
+//! Which way is worse: values as tests and lines see them, larger where they are nearer to their limits.
+
+use crate::judge::outcome::LimitDirection;
+
+/// Correlations are rounded: one may lie this far above 1.
+const ROUNDING: f64 = 1e-6;
+
+/// How a rule's values become numbers that are larger the worse they are, and back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Side {
+    /// Larger values are worse, or nobody knows: as they are.
+    Above,
+    /// Values have a sign, and their magnitudes are held.
+    Magnitude,
+    /// Smaller values are worse: what they lack to this, the best there can be.
+    ///
+    /// Of a correlation or a share it is 1, so that 0.999 is ten times as far away as 0.9999. Where the best is not known
+    /// it is 0.
+    Below(f64),
+}
+
+impl Side {
+    /// The side of values with limits `(warn, fail)`; without limits no way is worse.
+    pub(super) fn of(
+        direction: LimitDirection,
+        (warn, fail): (Option<f64>, Option<f64>),
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
+        let mut limits = warn.into_iter().chain(fail).peekable();
+        if limits.peek().is_none() {
+            return Self::Above;
+        }
+        match direction {
+            LimitDirection::AtMost => Self::Above,
+            LimitDirection::Within => Self::Magnitude,
+            LimitDirection::AtLeast => {
+                let has_best =
+                    limits.chain(values.filter(|value| value.is_finite())).all(|value| value <= 1.0 + ROUNDING);
+                Self::Below(if has_best { 1.0 } else { 0.0 })
+            }
+        }
+    }
+
+    /// A value as a trend shows it.
+    pub(super) fn shown(self, value: f64) -> f64 {
+        if self == Self::Magnitude { value.abs() } else { value }
+    }
+
+    /// How bad a shown value or a limit is.
+    pub(super) fn badness(self, value: f64) -> f64 {
+        match self {
+            Self::Above | Self::Magnitude => value,
+            Self::Below(best) => best - value,
+        }
+    }
+
+    /// The value that is so bad.
+    pub(super) fn back(self, badness: f64) -> f64 {
+        match self {
+            Self::Above | Self::Magnitude => badness,
+            Self::Below(best) => best - badness,
+        }
+    }
+
+    /// By how much a value rises where its badness rises by `rise`.
+    pub(super) fn rise(self, rise: f64) -> f64 {
+        if matches!(self, Self::Below(_)) { -rise } else { rise }
+    }
+}
