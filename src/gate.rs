@@ -57,9 +57,7 @@ pub struct Request {
 
 impl Request {
     /// Every check, in the order of reports.
-    pub const ALL_CHECKS: [CheckId; 4] = [CheckId::Config, CheckId::Loss, CheckId::Dump, CheckId::Checkpoint];
-    /// The checks of two dumps or two checkpoints.
-    pub const COMPARE_CHECKS: [CheckId; 2] = [CheckId::Dump, CheckId::Checkpoint];
+    pub const ALL_CHECKS: &'static [CheckId] = CheckId::CHECKS;
 }
 
 pub use crate::fetch::progress::{Progress, Quiet};

@@ -30,7 +30,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// What each top-level module may import, besides itself.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 3] = ["error", "dtype", "verdict"];
+    const GROUND: [&str; 4] = ["error", "dtype", "check", "verdict"];
     const STAGES: [(&str, &[&str]); 10] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
@@ -43,11 +43,12 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 9] = [
+    const BESIDE: [(&str, &[&str]); 10] = [
         ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
         ("dtype", &[]),
+        ("check", &[]),
         ("verdict", &[]),
         ("exit", &[]),
         ("policy", &[]),

@@ -1,12 +1,12 @@
 //! The commands about training curves: `loss`, `noise`, `selftest`.
 
+use precision_gate::check::Command;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::{self, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output;
 use precision_gate::report::messages::short;
-use precision_gate::verdict::CheckId;
 use serde::Serialize;
 
 use super::{LossArgs, NoiseArgs, SelftestArgs, judge, show};
@@ -24,7 +24,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
         Request {
             baseline: args.pair.baseline.clone(),
             candidate: args.pair.candidate.clone(),
-            checks: vec![CheckId::Loss],
+            checks: Command::Loss.checks(),
             policy,
             matching: Matching::default(),
         }

@@ -12,3 +12,5 @@ pub mod preset;
 pub mod rules;
 pub mod suspicion;
 pub mod unit;
+
+pub use rules::RULES;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
 use super::{Against, checkpoint, config, curve, dump};
+use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::dump::first_culprit;
 use crate::judge::dump::rules as dump_rules;
@@ -14,9 +15,6 @@ use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
 use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
-
-/// The checks of a run, and of the commands that judge one pair.
-const SETS: [&[CheckId]; 4] = [&Request::ALL_CHECKS, &Request::COMPARE_CHECKS, &[CheckId::Config], &[CheckId::Loss]];
 
 /// Refuses a result that contradicts itself.
 pub(super) fn check(result: &GateResult, said: &Said<'_>, against: &Against<'_>) -> Checked {
@@ -75,7 +73,9 @@ fn checks(result: &GateResult) -> Checked {
     demand(!ids.is_empty(), "checks", || "holds no check".into())?;
     let different: BTreeSet<&CheckId> = ids.iter().collect();
     demand(different.len() == ids.len(), "checks", || "holds a check twice".into())?;
-    demand(SETS.contains(&ids.as_slice()), "checks", || "are not those of any command".into())
+    // All, or those of a command that judges one pair.
+    let fits = ids == Request::ALL_CHECKS || Command::ALL.iter().any(|command| command.checks() == ids);
+    demand(fits, "checks", || "are not those of any command".into())
 }
 
 /// Codes that exist, under their check, about units that are there.
@@ -89,7 +89,7 @@ fn findings(result: &GateResult) -> Checked {
         };
         let fits = finding.check == rule.check || rule.check == CheckId::Artifacts && there.contains(&finding.check);
         demand(fits, &at(), || format!("a finding of the check `{}` has no such code", finding.check.as_str()))?;
-        let general = matches!(finding.check, CheckId::Artifacts | CheckId::Policy | CheckId::History);
+        let general = !finding.check.is_of_run();
         demand(general || there.contains(&finding.check), &at(), || "its check is not there".into())?;
         demand(finding.check != CheckId::History || result.history.is_some(), &at(), || "there is no history".into())?;
         let owner = said::owner(finding, &units);
