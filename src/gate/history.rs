@@ -21,6 +21,7 @@ use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
 use crate::read::json::{Json, to_text};
+use crate::read::pack::Pack;
 use crate::redact::Redactor;
 use crate::report::{GateResult, Judged};
 use crate::verdict::{CheckId, Verdict};
@@ -52,7 +53,7 @@ pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
     let recorded = facts::of_inventory(candidate);
     let mut environment = BTreeMap::new();
     for name in watched_names(&policy.config) {
-        let told = candidate.packs.iter().find_map(|pack| pack.variable(name));
+        let told = candidate.all::<Pack>().iter().find_map(|pack| pack.variable(name));
         environment.extend(told.map(|value| (name.to_owned(), value.to_owned())));
     }
     Facts { versions: recorded.versions, environment, digests: digests(candidate, &recorded.inputs) }
@@ -61,7 +62,7 @@ pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
 /// Digests of all packages, settings and recorded inputs, in an order that no file decides.
 fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let redactor = Redactor::default();
-    let packs = || candidate.packs.iter();
+    let packs = || candidate.all::<Pack>().iter();
     let packages = packs().flat_map(|pack| pack.pip.iter().flatten().flatten().cloned());
     let setting = |(name, value): &(String, Json)| format!("{name}={}", to_text(&redactor.value(name, value)));
     let settings = packs().flat_map(|pack| pack.settings().map(setting).collect::<Vec<_>>());
