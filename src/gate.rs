@@ -31,7 +31,7 @@ use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::left_out;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
-use crate::judge::unit::{Check, Unit};
+use crate::judge::unit::Check;
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
@@ -280,7 +280,7 @@ fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
         there
             && check.is_some_and(|check| {
                 check.items.iter().all(|item| item.verdict == Verdict::Incomplete)
-                    && check.units.iter().all(Unit::is_unread)
+                    && check.units.iter().all(|unit| unit.is_unread())
             })
     })
 }

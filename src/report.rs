@@ -5,6 +5,7 @@
 
 pub mod annotations;
 pub mod causes;
+mod checks;
 pub mod code_quality;
 pub mod curve;
 pub mod escape;
@@ -28,6 +29,7 @@ pub mod source;
 pub mod summary;
 pub mod templates;
 pub mod terminal;
+mod texts;
 pub mod trend;
 pub mod view;
 pub mod write;

@@ -92,7 +92,7 @@ pub fn check(
     }
     let settled = settle(findings, policy);
     let rest = (!settled.findings.is_empty()).then(|| verdict_of(&settled.findings));
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(Unit::verdict).chain(rest));
+    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(rest));
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
     outcome

@@ -87,7 +87,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     let settled = settle(findings, policy);
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
-    let units = outcome.check.units.iter().map(Unit::verdict);
+    let units = outcome.check.units.iter().map(|unit| unit.verdict());
     let findings = (!outcome.findings.is_empty()).then(|| verdict_of(&outcome.findings));
     outcome.check.verdict = Verdict::of_all(units.chain(findings));
     Ok(outcome)

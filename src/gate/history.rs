@@ -17,7 +17,7 @@ use crate::judge::config::watched_names;
 use crate::judge::finding::verdict_of;
 use crate::judge::number::Number;
 use crate::judge::settle::settle;
-use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
+use crate::judge::unit::{Check, ConfigItem, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
 use crate::read::json::{Json, to_text};
@@ -190,22 +190,6 @@ impl Clean {
 
     fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<Measure> {
         let of_unit = self.unmeasured(check, &unit.name(), unit.verdict());
-        let counts: Vec<(&str, u64)> = match unit {
-            Unit::Dump(unit) => vec![
-                ("compared", unit.compared),
-                ("unmatched_baseline", unit.unmatched_baseline),
-                ("unmatched_candidate", unit.unmatched_candidate),
-                ("not_compared", unit.not_compared),
-                ("culprit_spread", unit.culprit.as_ref().map_or(0, |culprit| culprit.spread)),
-            ],
-            Unit::Checkpoint(unit) => vec![
-                ("compared", unit.compared),
-                ("unmatched_baseline", unit.unmatched_baseline),
-                ("unmatched_candidate", unit.unmatched_candidate),
-                ("not_compared", unit.not_compared),
-            ],
-            Unit::Curve(unit) => vec![("paired", unit.paired)],
-        };
         let rules = unit.rules().iter().map(|outcome| Measure {
             rule: self.text(&outcome.rule),
             value: outcome.value,
@@ -214,39 +198,15 @@ impl Clean {
             verdict: outcome.verdict,
             ..of_unit.clone()
         });
-        let of_dump = match unit {
-            Unit::Dump(unit) => self.of_dump(&of_unit, unit),
-            _ => Vec::new(),
-        };
-        let counts = counts.into_iter().map(|(rule, number)| count(&of_unit, rule, number));
-        rules.chain(counts).chain(of_dump).collect()
-    }
-
-    /// The largest error of a dump's operations in parts of its noise limit (`error_of_limit`), which moves while the unit
-    /// passes; and the numbers of its culprit.
-    fn of_dump(&self, of_unit: &Measure, unit: &DumpUnit) -> Vec<Measure> {
-        let shares = unit.profile.iter().map(|point| point.error.0 / point.limit.0);
-        let worst = shares.filter(|share| !share.is_nan()).reduce(f64::max);
-        let measure = |worst| Measure {
-            rule: "error_of_limit".into(),
-            value: Some(Number(worst)),
-            warn: Some(Number(1.0)),
+        let counts = unit.counts().into_iter().map(|(rule, number)| count(&of_unit, rule, number));
+        let measured = unit.measured().into_iter().map(|measured| Measure {
+            rule: self.text(&measured.name),
+            value: Some(measured.value),
+            warn: measured.warn,
+            fail: measured.fail,
             ..of_unit.clone()
-        };
-        let culprit = unit.culprit.iter().flat_map(|culprit| self.of_culprit(of_unit, &culprit.metrics));
-        worst.map(measure).into_iter().chain(culprit).collect()
-    }
-
-    /// The numbers of a unit's culprit: `culprit_error`, `culprit_received` ...; its noise limit is the limit of its error.
-    fn of_culprit(&self, of_unit: &Measure, metrics: &BTreeMap<String, Number>) -> Vec<Measure> {
-        let limit = metrics.get("limit").copied();
-        let measure = |(metric, value): (&String, &Number)| Measure {
-            rule: format!("culprit_{}", self.text(metric)),
-            value: Some(*value),
-            fail: limit.filter(|_| metric == "error"),
-            ..of_unit.clone()
-        };
-        metrics.iter().filter(|(metric, _)| *metric != "limit").map(measure).collect()
+        });
+        rules.chain(counts).chain(measured).collect()
     }
 
     /// What blocks: of each unit its rules that do, else its culprit's code, else itself; findings of checks of which no
@@ -279,10 +239,7 @@ impl Clean {
             let rules = unit.rules().iter().filter(|outcome| outcome.verdict.blocks());
             let mut own: Vec<Case> = rules.map(|outcome| case(&name, &outcome.rule)).collect();
             if own.is_empty() {
-                let culprit = match unit {
-                    Unit::Dump(unit) => unit.culprit.as_ref().map(|culprit| culprit.code.as_str()),
-                    _ => None,
-                };
+                let culprit = unit.culprit().map(|culprit| culprit.code.as_str());
                 own.push(case(&name, culprit.unwrap_or_default()));
             }
             cases.extend(own);

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::escape::Target;
+use super::texts::{self, CheckTexts};
 use super::writer::Writer;
 use crate::error::Result;
 use crate::judge::finding::Finding;
@@ -39,15 +40,18 @@ struct Entry {
 struct Catalogue(BTreeMap<String, Entry>);
 
 macro_rules! catalogue {
-    ($language:literal, $($file:literal),+) => {
-        LazyLock::new(|| Catalogue::parse(&[$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+]))
+    ($language:literal, $of_check:expr, $($file:literal),+) => {
+        LazyLock::new(|| {
+            let general = [$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+];
+            Catalogue::parse(general.into_iter().chain(texts::ALL.iter().map($of_check)))
+        })
     };
 }
 
 static ENGLISH: LazyLock<Catalogue> =
-    catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location", "history");
+    catalogue!("en", |of: &CheckTexts| of.english, "artifacts", "policy", "location", "history");
 static CHINESE: LazyLock<Catalogue> =
-    catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location", "history");
+    catalogue!("zh", |of: &CheckTexts| of.chinese, "artifacts", "policy", "location", "history");
 
 impl Language {
     /// All of them.
@@ -70,14 +74,8 @@ impl Catalogue {
         }
     }
 
-    fn parse(files: &[&str]) -> Self {
-        let mut entries = BTreeMap::new();
-        for file in files {
-            let part: Option<BTreeMap<String, Entry>> =
-                serde_yaml::from_str(file).expect("invariant: shipped catalogues are tested");
-            entries.extend(part.unwrap_or_default());
-        }
-        Self(entries)
+    fn parse<'a>(files: impl Iterator<Item = &'a str>) -> Self {
+        Self(files.flat_map(texts::codes).collect())
     }
 }
 

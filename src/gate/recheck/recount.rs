@@ -30,7 +30,7 @@ pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
     let verdicts = units(&result);
     let counts = items(&result, &before);
     for (check, (verdicts, counts)) in result.checks.iter_mut().zip(verdicts.into_iter().zip(counts)) {
-        check.units.iter_mut().zip(verdicts).for_each(|(unit, verdict)| set(unit, verdict));
+        check.units.iter_mut().zip(verdicts).for_each(|(unit, verdict)| unit.set_verdict(verdict));
         for (item, (verdict, findings)) in check.items.iter_mut().zip(counts) {
             (item.verdict, item.findings) = (verdict, findings);
         }
@@ -119,14 +119,6 @@ fn items(result: &GateResult, before: &[Finding]) -> Vec<Vec<(Verdict, usize)>> 
         (if untouched { item.verdict } else { verdict_of(now).max(shared) }, count)
     };
     result.checks.iter().map(|check| check.items.iter().map(of).collect()).collect()
-}
-
-fn set(unit: &mut Unit, verdict: Verdict) {
-    match unit {
-        Unit::Dump(unit) => unit.verdict = verdict,
-        Unit::Curve(unit) => unit.verdict = verdict,
-        Unit::Checkpoint(unit) => unit.verdict = verdict,
-    }
 }
 
 /// The verdict of the whole; where no check has judged anything it is incomplete.

@@ -195,7 +195,7 @@ fn bounds(result: &GateResult, check: &Check) -> Checked {
 
 /// Between which verdicts a check lies. Damaged files and unused limits may count outside of it.
 pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
-    let parts = check.units.iter().map(Unit::verdict).chain(check.items.iter().map(|item| item.verdict));
+    let parts = check.units.iter().map(|unit| unit.verdict()).chain(check.items.iter().map(|item| item.verdict));
     let mut least = Verdict::of_all(parts);
     if check.id == CheckId::Loss && least == Verdict::Skipped && !check.units.is_empty() {
         least = Verdict::Incomplete;
