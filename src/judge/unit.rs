@@ -74,6 +74,22 @@ units! {
     Checkpoint(CheckpointUnit),
 }
 
+/// The dumps among the units of `checks`, in the order of reports.
+pub fn dumps(checks: &[Check]) -> impl Iterator<Item = &DumpUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Dump(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The training curves among the units of `checks`, in the order of reports.
+pub fn curves(checks: &[Check]) -> impl Iterator<Item = &CurveUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Curve(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
 /// A step and rank in words, as findings spell them.
 pub fn unit_place(step: u64, rank: Option<u64>) -> String {
     rank.map_or_else(|| format!("step {step}"), |rank| format!("step {step} rank {rank}"))
