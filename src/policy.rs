@@ -136,9 +136,9 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:17: required[1]: `history` is not a check (checks are config, loss, dump, checkpoint)",
+                "gate.yml:1:11: required: `history` is not a check (checks are config, loss, dump, checkpoint)",
             ),
-            ("required: [dumps]\n", "gate.yml:1:12: required[0]: `dumps` is not a check; did you mean `dump`?"),
+            ("required: [dumps]\n", "gate.yml:1:11: required: `dumps` is not a check; did you mean `dump`?"),
             ("severity:\n  no-such-code: warn\n", "gate.yml:2:3: severity: there is no finding code"),
             (
                 "waivers:\n  - code: nothing-*\n    where: x\n    reason: r\n    owner: o\n    expires: 2027-01-01\n",

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use precision_gate::check::CheckId;
 use precision_gate::judge::rule;
 
 fn root() -> PathBuf {
@@ -116,4 +117,22 @@ fn every_rule_can_be_weighed_by_a_policy() {
             precision_gate::policy::Policy::parse("policy.yml", &format!("severity: {{ {code}: info }}"), &codes);
         assert!(policy.is_ok_and(|policy| policy.severity.contains_key(*code)), "{code}");
     }
+}
+
+/// What has to know all checks takes them from their table (`src/check.rs`): elsewhere, a file that names one names no other.
+/// A result of others is held against itself check by check, and refused where nothing is known of a check.
+#[test]
+fn no_file_lists_the_checks() {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    let mut wrong = Vec::new();
+    for file in files.iter().filter(|file| !file.components().any(|part| part.as_os_str() == "recheck")) {
+        let text = fs::read_to_string(file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let named = CheckId::CHECKS.iter().filter(|check| code.contains(&format!("CheckId::{check:?}"))).count();
+        if named > 1 {
+            wrong.push(format!("{} names {named} checks", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
