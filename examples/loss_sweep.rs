@@ -14,7 +14,8 @@ use plotters::prelude::{
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
-use precision_gate::gate::loss;
+use precision_gate::gate::loss::{self, Repeats};
+use precision_gate::gate::recognisers;
 use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;
@@ -72,7 +73,9 @@ fn verdict(judge: Judge, noise: Noise, defect: Option<Defect>, seed: u64) -> Res
         candidate = candidate.with_defect(defect, seed + 2000);
     }
     let curves = ([baseline.file("b")], [candidate.file("c")]);
-    Ok(loss::check(&curves.0, &curves.1, &policy, &Fetcher::default(), None)?.check.verdict)
+    let fetcher = Fetcher::default();
+    let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
+    Ok(loss::check(&curves.0, &curves.1, &policy, repeats, None)?.check.verdict)
 }
 
 /// Share of seeds for which `hit` holds.

@@ -6,6 +6,7 @@
 pub mod baseline;
 pub mod baseline_name;
 pub mod checkpoint;
+mod checks;
 pub mod config;
 pub mod discover;
 pub mod dump;
@@ -31,14 +32,15 @@ use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::left_out;
 use crate::judge::rule::artifacts as rules;
 use crate::judge::settle::{settle, waiver_findings};
-use crate::judge::unit::{Check, Unit};
+use crate::judge::unit::Check;
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
+use crate::read::curve::log::LogPattern;
 use crate::report::sink::{Kept, Sink};
 use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool, Verified};
 use crate::verdict::{CheckId, Side, Verdict};
-use discover::Inventory;
+use discover::{Inventory, Recogniser, Search};
 use training::Training;
 
 /// What to judge.
@@ -58,9 +60,7 @@ pub struct Request {
 
 impl Request {
     /// Every check, in the order of reports.
-    pub const ALL_CHECKS: [CheckId; 4] = [CheckId::Config, CheckId::Loss, CheckId::Dump, CheckId::Checkpoint];
-    /// The checks of two dumps or two checkpoints.
-    pub const COMPARE_CHECKS: [CheckId; 2] = [CheckId::Dump, CheckId::Checkpoint];
+    pub const ALL_CHECKS: &'static [CheckId] = CheckId::CHECKS;
 }
 
 pub use crate::fetch::progress::{Progress, Quiet};
@@ -76,8 +76,8 @@ pub struct CheckOutcome {
     pub waived: Vec<WaivedFinding>,
     /// Tables that do not grow with what is compared; others have gone to the sink.
     pub tables: Vec<Table>,
-    /// What operations weigh that the next dump may hold.
-    pub sizes: Sizes,
+    /// What operations weigh that the next dump may hold; `None` where the check sees no operations.
+    pub sizes: Option<Sizes>,
     /// Likely causes that its artifacts show by themselves.
     pub diagnoses: Vec<Diagnosis>,
 }
@@ -90,7 +90,7 @@ impl CheckOutcome {
             findings: Vec::new(),
             waived: Vec::new(),
             tables: Vec::new(),
-            sizes: Sizes::default(),
+            sizes: None,
             diagnoses: Vec::new(),
         }
     }
@@ -174,9 +174,7 @@ pub fn run_by(
         result.waived.extend(part.waived);
         result.diagnoses.extend(part.diagnoses);
         part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
-        if *id == CheckId::Dump {
-            sizes = part.sizes;
-        }
+        sizes = part.sizes.unwrap_or(sizes);
     }
     let of_policy = waiver_findings(&request.policy, &result.waived);
     if !of_policy.is_empty() {
@@ -209,7 +207,7 @@ impl Sides {
         let Surroundings { fetcher, manifest, training, .. } = *surroundings;
         let policy = &request.policy;
         let pattern = loss::log_pattern(&policy.loss)?;
-        let opening = side::Opening { fetcher, policy, pattern: pattern.as_ref(), progress };
+        let opening = side::Opening { fetcher, policy, search: search(pattern.as_ref()), progress };
         progress.begin("looking for artifacts", 0);
         let (baseline, candidate) = rayon::join(
             || side::open(&request.baseline, Side::Baseline, opening),
@@ -230,6 +228,16 @@ impl Sides {
     }
 }
 
+/// The recognisers of all checks.
+pub fn recognisers() -> &'static [Recogniser] {
+    checks::RECOGNISERS
+}
+
+/// A search for the artifacts of all checks.
+pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
+    Search { recognisers: recognisers(), pattern }
+}
+
 /// One check; `None` for what is no check of a run.
 fn check(
     id: CheckId,
@@ -237,18 +245,9 @@ fn check(
     surroundings: &Surroundings<'_>,
     shared: &Shared<'_>,
 ) -> Result<Option<CheckOutcome>> {
-    let Sides { baseline, candidate, .. } = sides;
-    let Shared { request: Request { policy, .. }, book, progress, .. } = *shared;
-    let mut part = match id {
-        CheckId::Config => config::check(baseline, candidate, policy),
-        CheckId::Loss => {
-            let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
-            loss::check(&baseline.curves, &candidate.curves, policy, surroundings.fetcher, recorded)?
-        }
-        CheckId::Dump => dump::check(baseline, candidate, shared)?,
-        CheckId::Checkpoint => checkpoint::check(baseline, candidate, policy, book, progress),
-        CheckId::Artifacts | CheckId::Policy | CheckId::History => return Ok(None),
-    };
+    let Shared { request: Request { policy, .. }, book, .. } = *shared;
+    let Some(check) = checks::of(id) else { return Ok(None) };
+    let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides, policy);
     add_findings(&mut part, left_out::findings(id, book), policy);
     Ok(Some(part))
@@ -283,7 +282,7 @@ fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
         there
             && check.is_some_and(|check| {
                 check.items.iter().all(|item| item.verdict == Verdict::Incomplete)
-                    && check.units.iter().all(Unit::is_unread)
+                    && check.units.iter().all(|unit| unit.is_unread())
             })
     })
 }

@@ -12,6 +12,7 @@
 //! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine),
 //! [`output`] (where every file is written) and [`gate`], which runs the stages top to bottom.
 
+pub mod check;
 pub mod collect;
 pub mod compare;
 pub mod diagnose;

@@ -38,6 +38,8 @@ pub struct Policy {
     /// What the baseline has to be.
     pub baselines: baseline::BaselinePolicy,
     /// Checks without which the gate may not pass.
+    #[serde(deserialize_with = "value::checks_of_run")]
+    #[schemars(schema_with = "value::checks_of_run_schema")]
     pub required: Vec<CheckId>,
     /// Severity per finding code, in place of its default.
     pub severity: BTreeMap<String, Severity>,
@@ -132,6 +134,11 @@ mod tests {
             ("dump:\n  limits:\n    - noise: -1\n", "gate.yml:3:"),
             ("dump:\n  limits:\n    - wrong: .inf\n", "gate.yml:3:"),
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
+            (
+                "required: [dump, history]\n",
+                "gate.yml:1:11: required: `history` is not a check (checks are config, loss, dump, checkpoint)",
+            ),
+            ("required: [dumps]\n", "gate.yml:1:11: required: `dumps` is not a check; did you mean `dump`?"),
             ("severity:\n  no-such-code: warn\n", "gate.yml:2:3: severity: there is no finding code"),
             (
                 "waivers:\n  - code: nothing-*\n    where: x\n    reason: r\n    owner: o\n    expires: 2027-01-01\n",

@@ -5,6 +5,7 @@
 
 pub mod annotations;
 pub mod causes;
+mod checks;
 pub mod code_quality;
 pub mod curve;
 pub mod escape;
@@ -29,6 +30,7 @@ pub mod source;
 pub mod summary;
 pub mod templates;
 pub mod terminal;
+mod texts;
 pub mod trend;
 mod upgrade;
 pub mod view;

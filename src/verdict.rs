@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::check::CheckId;
+
 /// What is said of a unit, a check or a run, in rising rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -81,41 +83,6 @@ pub enum Profile {
     BitExact,
     /// Warnings block, declared checks are required, the baseline must verify.
     Release,
-}
-
-/// One kind of judgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckId {
-    /// What was found in the two folders, before any check.
-    Artifacts,
-    /// The policy itself: waivers and selectors.
-    Policy,
-    /// Configuration packs.
-    Config,
-    /// Training curves.
-    Loss,
-    /// Dumps.
-    Dump,
-    /// Checkpoints.
-    Checkpoint,
-    /// Earlier runs of the suite.
-    History,
-}
-
-impl CheckId {
-    /// The name as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Artifacts => "artifacts",
-            Self::Policy => "policy",
-            Self::Config => "config",
-            Self::Loss => "loss",
-            Self::Dump => "dump",
-            Self::Checkpoint => "checkpoint",
-            Self::History => "history",
-        }
-    }
 }
 
 /// One checker of the config check, in the order of reports.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use precision_gate::check::CheckId;
 use precision_gate::judge::register;
 
 #[path = "contract/modules.rs"]
@@ -38,7 +39,7 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 
 /// What each top-level module may import, besides itself: the stages, what stands beside them, and the program above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 3] = ["error", "dtype", "verdict"];
+    const GROUND: [&str; 4] = ["error", "dtype", "check", "verdict"];
     const STAGES: [(&str, &[&str]); 10] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
@@ -51,11 +52,12 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 10] = [
+    const BESIDE: [(&str, &[&str]); 11] = [
         ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
         ("dtype", &[]),
+        ("check", &[]),
         ("verdict", &[]),
         ("exit", &[]),
         ("policy", &[]),
@@ -203,4 +205,22 @@ fn every_rule_can_be_weighed_by_a_policy() {
             precision_gate::policy::Policy::parse("policy.yml", &format!("severity: {{ {code}: info }}"), &codes);
         assert!(policy.is_ok_and(|policy| policy.severity.contains_key(*code)), "{code}");
     }
+}
+
+/// What has to know all checks takes them from their table (`src/check.rs`): elsewhere, a file that names one names no other.
+/// A result of others is held against itself check by check, and refused where nothing is known of a check.
+#[test]
+fn no_file_lists_the_checks() {
+    let modules = modules();
+    let mut wrong = Vec::new();
+    for file in modules.files().into_iter().filter(|file| !file.components().any(|part| part.as_os_str() == "recheck"))
+    {
+        let text = fs::read_to_string(file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let named = CheckId::CHECKS.iter().filter(|check| code.contains(&format!("CheckId::{check:?}"))).count();
+        if named > 1 {
+            wrong.push(format!("{} names {named} checks", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,12 +1,13 @@
 //! The commands about training curves: `loss`, `noise`, `selftest`.
 
+use precision_gate::check::Command;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::gate::loss::Repeats;
 use precision_gate::gate::{self, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output;
 use precision_gate::report::messages::short;
-use precision_gate::verdict::CheckId;
 use serde::Serialize;
 
 use super::{LossArgs, NoiseArgs, SelftestArgs, judge, policy_file, show};
@@ -24,7 +25,7 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
         Request {
             baseline: args.pair.baseline.clone(),
             candidate: args.pair.candidate.clone(),
-            checks: vec![CheckId::Loss],
+            checks: Command::Loss.checks(),
             policy,
             matching: Matching::default(),
         }
@@ -35,7 +36,9 @@ pub(crate) fn loss(args: &LossArgs) -> Result<u8> {
 /// `precision-gate noise`
 pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?;
-    let band = gate::loss::record(&args.runs, &policy.loss, &args.fetching.fetcher())?;
+    let fetcher = args.fetching.fetcher();
+    let repeats = Repeats { fetcher: &fetcher, recognisers: gate::recognisers() };
+    let band = gate::loss::record(&args.runs, &policy.loss, repeats)?;
     let name = args.output.display().to_string();
     output::write_file(&args.output, json(&band)?.as_bytes())?;
     for (metric, noise) in &band.metrics {

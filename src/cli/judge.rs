@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use precision_gate::check::Command;
 use precision_gate::compare::book::{Book, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::baseline::job;
@@ -12,7 +13,7 @@ use precision_gate::policy::Policy;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::Folder;
 use precision_gate::report::{GateResult, Judged};
-use precision_gate::verdict::{CheckId, Verdict};
+use precision_gate::verdict::Verdict;
 use precision_gate::{exit, report};
 
 use super::policy_file::read;
@@ -46,7 +47,7 @@ pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
     let task = Task::Whole(begin(&args.common)?);
-    some_checks(args, task, &[CheckId::Config], Matching::default(), &QuickArgs::default())
+    some_checks(args, task, Command::ConfigCheck, Matching::default(), &QuickArgs::default())
 }
 
 /// `precision-gate compare`
@@ -58,14 +59,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
         modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
     };
-    some_checks(&args.pair, task, &Request::COMPARE_CHECKS, matching, &args.quick)
+    some_checks(&args.pair, task, Command::Compare, matching, &args.quick)
 }
 
-fn some_checks(args: &PairArgs, task: Task, checks: &[CheckId], matching: Matching, quick: &QuickArgs) -> Result<u8> {
+fn some_checks(args: &PairArgs, task: Task, command: Command, matching: Matching, quick: &QuickArgs) -> Result<u8> {
     let case = case(&args.common, |policy| Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
-        checks: checks.to_vec(),
+        checks: command.checks(),
         policy,
         matching,
     })?;

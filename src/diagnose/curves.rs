@@ -1,7 +1,7 @@
 //! What rules see of training curves: the loss of a run and the gradient norm beside it.
 
 use crate::judge::finding::Finding;
-use crate::judge::unit::{Check, CurveUnit, Unit};
+use crate::judge::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
 
 /// Two first steps equal to this, relative, saw the same weights and data: rounding of one forward pass.
@@ -19,11 +19,7 @@ pub(super) struct Curves<'a> {
 impl<'a> Curves<'a> {
     /// The first run's loss with what stands beside it; `None` where no loss was judged.
     pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
-        let units = checks.iter().filter(|check| check.id == CheckId::Loss).flat_map(|check| &check.units);
-        let curves = units.filter_map(|unit| match unit {
-            Unit::Curve(unit) => Some(unit.as_ref()),
-            _ => None,
-        });
+        let curves = unit::curves(checks);
         let loss = curves.clone().find(|unit| unit.metric == "loss")?;
         let gradients = curves.clone().find(|unit| unit.metric == "grad_norm" && unit.run == loss.run);
         let told = |finding: &&Finding| finding.check == CheckId::Loss && finding.severity >= Severity::Warn;

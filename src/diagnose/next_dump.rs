@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::Diagnosis;
 use crate::dtype::Dtype;
 use crate::judge::finding::Fact;
-use crate::judge::unit::{Check, Culprit, Unit};
+use crate::judge::unit::{self, Check, Culprit, CurveUnit};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, TensorKind, Value};
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::Verdict;
 
 /// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
 /// (`dump-compare.md` section 6.1: 314 GB against 7.8 GB).
@@ -169,14 +169,8 @@ fn gaps<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator
 }
 
 fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
-    let units = checks.iter().filter(|check| check.id == CheckId::Dump).flat_map(|check| &check.units);
-    units
-        .filter_map(|unit| match unit {
-            Unit::Dump(unit) => Some(unit),
-            _ => None,
-        })
-        .find(|unit| unit.step == culprit.step && unit.rank == culprit.rank)
-        .map(|unit| unit.data.as_str())
+    let mut units = unit::dumps(checks);
+    units.find(|unit| unit.step == culprit.step && unit.rank == culprit.rank).map(|unit| unit.data.as_str())
 }
 
 fn bytes_of(leaf: &Leaf) -> Option<u64> {
@@ -188,11 +182,8 @@ fn bytes_of(leaf: &Leaf) -> Option<u64> {
 /// The step at which a diagnosis places the fault, else that at which the loss leaves its band or breaks. Trainers count
 /// their steps from 1, msprobe from 0.
 fn from_curve(situation: &Situation<'_>) -> Option<NextDump> {
-    let checks = situation.checks.iter().filter(|check| check.id == CheckId::Loss);
-    let losses = checks.flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Curve(unit) if unit.metric == "loss" && unit.verdict == Verdict::Fail => Some(unit),
-        _ => None,
-    });
+    let is_failed_loss = |unit: &&CurveUnit| unit.metric == "loss" && unit.verdict == Verdict::Fail;
+    let losses = unit::curves(situation.checks).filter(is_failed_loss);
     losses.filter(|unit| unit.paired_by != "position").find_map(|unit| {
         let seen = unit.non_finite_steps.first().copied().into_iter().chain(unit.first_diverging_step).min();
         let step = told_step(situation.diagnoses).or(seen)?;

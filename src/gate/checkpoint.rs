@@ -1,6 +1,7 @@
 //! The checkpoint check: checkpoints of both sides to a verdict each.
 
-use super::discover::Inventory;
+use super::checks::{GateCheck, Measuring};
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
 use crate::compare::book::Book;
 use crate::compare::checkpoint as compare;
@@ -13,8 +14,52 @@ use crate::judge::unit::{CheckpointUnit, Unit};
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
-use crate::read::checkpoint::{Checkpoint, CheckpointPlace};
+use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
 use crate::verdict::{CheckId, Side, Verdict};
+
+/// The check of checkpoints.
+pub(super) const CHECK: GateCheck = GateCheck {
+    // Their tensors are told by the checksums of their archives.
+    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Directory, look: recognise },
+    judge: |sides, _, shared| {
+        let policy = &shared.request.policy;
+        Ok(check(&sides.baseline, &sides.candidate, policy, shared.book, shared.progress))
+    },
+    measure: Some(measure),
+};
+
+const ID: CheckId = CheckId::Checkpoint;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let place = match checkpoint::recognise(sample.head, sample.source)? {
+        Ok(checkpoint::Recognised::File) => Ok(CheckpointPlace::file(sample.path.to_owned())),
+        Ok(checkpoint::Recognised::Index(shards)) => Ok(CheckpointPlace::sharded(sample.path.to_owned(), shards)),
+        Ok(checkpoint::Recognised::Other(reason)) => return Some(Recognised::Ignored(reason)),
+        Err(error) => Err(error),
+    };
+    Some(Recognised::of("checkpoint", place))
+}
+
+/// The checkpoints of a side: a shard belongs to its index.
+fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
+    checkpoint::without_shards(inventory.all::<CheckpointPlace>().to_vec())
+}
+
+/// Measures every checkpoint; what cannot be read is found again, and said, when the parts are judged.
+fn measure(measuring: &Measuring<'_>) -> Result<()> {
+    let Measuring { baseline, candidate, request, book, progress } = *measuring;
+    let (places, others) = (places(baseline), places(candidate));
+    let paired = pair::checkpoints(&places, &others);
+    progress.begin("measuring checkpoints", paired.matched.len() as u64);
+    for (b, c) in &paired.matched {
+        let section = &request.policy.checkpoint;
+        if let (Ok(b), Ok(c)) = (open(baseline, b, section), open(candidate, c, section)) {
+            compare::parameters(&pair::parameters(&b, &c, &section.prefixes), book, &|| {});
+        }
+        progress.advance(1);
+    }
+    Ok(())
+}
 
 /// Judges the checkpoints of both sides.
 pub fn check(
@@ -24,8 +69,9 @@ pub fn check(
     book: &Book,
     progress: &dyn Progress,
 ) -> CheckOutcome {
-    let mut outcome = CheckOutcome::new(CheckId::Checkpoint);
-    let paired = pair::checkpoints(&baseline.checkpoints, &candidate.checkpoints);
+    let mut outcome = CheckOutcome::new(ID);
+    let (places, others) = (places(baseline), places(candidate));
+    let paired = pair::checkpoints(&places, &others);
     let mut used = vec![false; policy.checkpoint.limits.len()];
     for (b, c) in &paired.matched {
         let judged = unit((baseline, b), (candidate, c), (policy, book), progress, &mut used);
@@ -46,7 +92,7 @@ pub fn check(
     }
     let settled = settle(findings, policy);
     let rest = (!settled.findings.is_empty()).then(|| verdict_of(&settled.findings));
-    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(Unit::verdict).chain(rest));
+    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(rest));
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
     outcome
@@ -78,7 +124,7 @@ fn unit(
 }
 
 /// Opens a checkpoint without the parameters the policy leaves out.
-pub(super) fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Checkpoint> {
+fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Checkpoint> {
     let mut checkpoint = place.open(inventory.all_files())?;
     checkpoint.parameters.retain(|name, _| !section.ignore.iter().any(|pattern| pattern.matches(name)));
     Ok(checkpoint)
@@ -87,7 +133,7 @@ pub(super) fn open(inventory: &Inventory, place: &CheckpointPlace, section: &Che
 fn damaged(name: &str, side: Side, error: &Error) -> Finding {
     let rule = if error.kind() == ErrorKind::Unsupported { &artifacts::UNSUPPORTED } else { &artifacts::DAMAGED };
     Finding::new(rule, name)
-        .of_check(CheckId::Checkpoint)
+        .of_check(ID)
         .with("side", side.as_str())
         .with("reason", error.message())
         .with("help", error.help().unwrap_or_default())

@@ -1,7 +1,8 @@
 //! The config check: packs of both sides to a verdict per checker.
 
 use super::CheckOutcome;
-use super::discover::Inventory;
+use super::checks::GateCheck;
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use crate::judge::config::{self, Context, Judged};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::artifacts::AMBIGUOUS;
@@ -9,24 +10,38 @@ use crate::judge::settle::settle;
 use crate::judge::unit::ConfigItem;
 use crate::msprobe::config::{self as msprobe, Report};
 use crate::policy::Policy;
-use crate::read::pack::{Checker, Pack};
+use crate::read::pack::{self, Checker, Pack};
 use crate::redact::Redactor;
 use crate::verdict::{CheckId, Side, Verdict};
+
+/// The check of config packs.
+pub(super) const CHECK: GateCheck = GateCheck {
+    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: recognise },
+    judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
+    measure: None,
+};
+
+const ID: CheckId = CheckId::Config;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let is_pack = sample.head.starts_with(b"PK") && pack::recognise(sample.source);
+    is_pack.then(|| Recognised::of("config pack", pack::read(sample.source.clone())))
+}
 
 /// Judges the packs of both sides.
 ///
 /// One pack a side is a pair, whatever the packs are called; of several, those with the same path below their
 /// side's root are, and packs left over make the check incomplete.
 pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy) -> CheckOutcome {
-    let mut outcome = CheckOutcome::new(CheckId::Config);
-    let (ours, theirs) = (&baseline.packs, &candidate.packs);
-    if let ([ours], [theirs]) = (ours.as_slice(), theirs.as_slice()) {
+    let mut outcome = CheckOutcome::new(ID);
+    let (ours, theirs): (&[Pack], &[Pack]) = (baseline.all(), candidate.all());
+    if let ([ours], [theirs]) = (ours, theirs) {
         judge_pair(&mut outcome, ours, theirs, policy, "");
         return outcome;
     }
     if ours.is_empty() || theirs.is_empty() {
         // A pack that was there and could not be read stops msprobe before its first checker.
-        let damaged = baseline.has_damaged(CheckId::Config) || candidate.has_damaged(CheckId::Config);
+        let damaged = baseline.has_damaged(ID) || candidate.has_damaged(ID);
         unread(&mut outcome, ours.iter().chain(theirs), damaged);
         return outcome;
     }
@@ -45,7 +60,7 @@ fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], polic
         let left: Vec<String> =
             packs.iter().filter(|pack| partner(pack, others).is_none()).map(|pack| pack.path.clone()).collect();
         if let Some(first) = left.first() {
-            let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(CheckId::Config);
+            let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID);
             let finding = finding.with("side", side.as_str()).with("count", left.len()).with("paths", left);
             let verdict = settled(outcome, vec![finding], policy, "").0;
             outcome.check.verdict = outcome.check.verdict.max(verdict);

@@ -1,14 +1,15 @@
 //! Discovery: what lies in a folder, recognised by content.
 //!
-//! A file's first bytes say which reader it belongs to; its name never does. What is not recognised is listed
-//! with the reason, and what is recognised and cannot be read is damage, not absence.
+//! A file's first bytes say which check it belongs to; its name never does. Each check brings a [`Recogniser`]. What is not
+//! recognised is listed with the reason, and what is recognised and cannot be read is damage, not absence.
 
 mod digest;
+mod recognise;
 
-use std::collections::BTreeSet;
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use digest::Extent;
 use rayon::prelude::*;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -17,13 +18,13 @@ use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
-use crate::read::checkpoint::{self, CheckpointPlace};
 use crate::read::curve::log::LogPattern;
-use crate::read::curve::{self, CurveFile};
-use crate::read::dump::{self, DumpFolder};
-use crate::read::pack::Pack;
+use crate::read::dump;
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
+
+pub use digest::Extent;
+pub use recognise::{Artifacts, Evidence, Keep, Recognised, Recogniser, Sample};
 
 /// Bytes of a file that are looked at to recognise it.
 const HEAD: usize = 64 * 1024;
@@ -34,14 +35,9 @@ const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a c
 /// What lies on one side.
 pub struct Inventory {
     files: Arc<dyn Files>,
-    /// Configuration packs.
-    pub packs: Vec<Pack>,
-    /// Files with training curves.
-    pub curves: Vec<CurveFile>,
-    /// Dump folders, one per step and rank.
-    pub dumps: Vec<DumpFolder>,
-    /// Checkpoints, one per file or index.
-    pub checkpoints: Vec<CheckpointPlace>,
+    artifacts: Artifacts,
+    /// How much of each check's files the digest covers.
+    extents: BTreeMap<CheckId, Extent>,
     /// What is to be said of the location itself.
     pub about: Vec<Finding>,
     seen: Vec<Seen>,
@@ -61,16 +57,21 @@ enum Outcome {
     Ignored(String),
 }
 
+/// How a side is looked through.
+#[derive(Clone, Copy)]
+pub struct Search<'a> {
+    /// Those of all checks, in the order of the table.
+    pub recognisers: &'a [Recogniser],
+    /// How the user's own log lines look, which no content tells.
+    pub pattern: Option<&'a LogPattern>,
+}
+
 /// Looks at every file of a side.
-///
-/// `pattern` says how the user's own log lines look, which no content tells.
-pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn Progress) -> Result<Inventory> {
+pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) -> Result<Inventory> {
     let mut inventory = Inventory {
         files: files.clone(),
-        packs: vec![],
-        curves: vec![],
-        dumps: vec![],
-        checkpoints: vec![],
+        artifacts: Artifacts::default(),
+        extents: search.recognisers.iter().map(|recogniser| (recogniser.check, recogniser.extent)).collect(),
         about: vec![],
         seen: vec![],
     };
@@ -80,18 +81,17 @@ pub fn look(files: Arc<dyn Files>, pattern: Option<&LogPattern>, progress: &dyn 
     let data_folders = dump::data_folders(files.as_ref());
     let entries: Vec<&FileEntry> =
         files.list().iter().filter(|entry| !is_tensor_data(&entry.path, &data_folders)).collect();
-    let recognised: Vec<Recognised> = entries
+    let found: Vec<Found> = entries
         .par_iter()
         .map(|entry| {
-            let recognised = recognise(&files, &entry.path, pattern);
+            let found = recognise(&files, &entry.path, search);
             progress.advance(1);
-            recognised
+            found
         })
         .collect();
-    for (entry, recognised) in entries.into_iter().zip(recognised) {
-        inventory.take(entry.path.clone(), recognised);
+    for (entry, found) in entries.into_iter().zip(found) {
+        inventory.take(entry.path.clone(), found);
     }
-    inventory.checkpoints = checkpoint::without_shards(std::mem::take(&mut inventory.checkpoints));
     Ok(inventory)
 }
 
@@ -102,28 +102,25 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
 }
 
 /// What a file turned out to be.
-enum Recognised {
-    Pack(Result<Box<Pack>>),
-    Curve(Result<CurveFile>),
-    Dump(Box<DumpFolder>),
-    DumpPart,
-    Checkpoint(Result<checkpoint::Recognised>),
-    Ignored(String),
+enum Found {
+    /// A check's.
+    Of(CheckId, Recognised),
+    /// Nobody's, and why.
+    Ignored(&'static str),
     Unreadable(Error),
 }
 
-fn recognise(files: &Arc<dyn Files>, path: &str, pattern: Option<&LogPattern>) -> Recognised {
+fn recognise(files: &Arc<dyn Files>, path: &str, search: Search<'_>) -> Found {
     let source = match files.open(path) {
         Ok(source) => source,
-        Err(error) => return Recognised::Unreadable(error),
+        Err(error) => return Found::Unreadable(error),
     };
     match head(&source) {
-        Ok(head) => match dump::recognise(files, path, &head) {
-            Some(folder) => Recognised::Dump(Box::new(folder)),
-            None if dump::is_part(files.as_ref(), path) => Recognised::DumpPart,
-            None => recognise_content(source, &head, pattern),
-        },
-        Err(error) => Recognised::Unreadable(error),
+        Ok(head) => {
+            let sample = Sample { files, path, source: &source, head: &head, pattern: search.pattern };
+            recognise_sample(&sample, search.recognisers)
+        }
+        Err(error) => Found::Unreadable(error),
     }
 }
 
@@ -134,28 +131,31 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-fn recognise_content(source: Source, head: &[u8], pattern: Option<&LogPattern>) -> Recognised {
-    if head.is_empty() {
-        return Recognised::Ignored("empty file".into());
+/// Asks every check, those with the surest evidence first.
+fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
+    let ask = |by| {
+        let mut asked = recognisers.iter().filter(|recogniser| recogniser.by == by);
+        asked.find_map(|recogniser| Some(Found::Of(recogniser.check, (recogniser.look)(sample)?)))
+    };
+    let found = ask(Evidence::Place).or_else(|| {
+        if sample.head.is_empty() {
+            return Some(Found::Ignored("empty file"));
+        }
+        ask(Evidence::Signature).or_else(|| other_archive(sample)).or_else(|| ask(Evidence::Lines))
+    });
+    found.unwrap_or(Found::Ignored("not a format the gate knows"))
+}
+
+/// A zip archive that no check knows.
+fn other_archive(sample: &Sample<'_>) -> Option<Found> {
+    if !sample.head.starts_with(b"PK") {
+        return None;
     }
-    if head.starts_with(b"PK") && crate::read::pack::recognise(&source) {
-        return Recognised::Pack(crate::read::pack::read(source).map(Box::new));
-    }
-    if let Some(recognised) = checkpoint::recognise(head, &source) {
-        return Recognised::Checkpoint(recognised);
-    }
-    if head.starts_with(b"PK") {
-        return if let Err(error) = Archive::open(source, Limits { members: usize::MAX, total_bytes: u64::MAX }) {
-            Recognised::Unreadable(error)
-        } else {
-            Recognised::Ignored(OTHER_ARCHIVE.into())
-        };
-    }
-    let by_pattern = pattern.and_then(|pattern| curve::recognise_pattern(head, source.as_ref(), pattern));
-    if let Some(format) = by_pattern.or_else(|| curve::recognise(head, source.as_ref())) {
-        return Recognised::Curve(curve::read(source, format));
-    }
-    Recognised::Ignored("not a format the gate knows".into())
+    let limits = Limits { members: usize::MAX, total_bytes: u64::MAX };
+    Some(match Archive::open(sample.source.clone(), limits) {
+        Err(error) => Found::Unreadable(error),
+        Ok(_) => Found::Ignored(OTHER_ARCHIVE),
+    })
 }
 
 impl Inventory {
@@ -163,46 +163,24 @@ impl Inventory {
         self.seen.push(Seen { path, check, kind, outcome });
     }
 
-    fn take(&mut self, path: String, recognised: Recognised) {
-        match recognised {
-            Recognised::Pack(Ok(pack)) => {
-                self.note(path, Some(CheckId::Config), "config pack", Outcome::Read(String::new()));
-                self.packs.push(*pack);
+    fn take(&mut self, path: String, found: Found) {
+        match found {
+            Found::Of(check, Recognised::Read { kind, note, keep }) => {
+                self.note(path, Some(check), kind, Outcome::Read(note.into()));
+                keep(&mut self.artifacts);
             }
-            Recognised::Curve(Ok(curve)) => {
-                self.note(path, Some(CheckId::Loss), curve.format, Outcome::Read(String::new()));
-                self.curves.push(curve);
+            Found::Of(check, Recognised::Damaged { kind, error }) => {
+                self.note(path, Some(check), kind, Outcome::Damaged(error));
             }
-            Recognised::Dump(dump) => {
-                self.note(path, Some(CheckId::Dump), "dump", Outcome::Read(String::new()));
-                self.dumps.push(*dump);
-            }
-            Recognised::DumpPart => {
-                self.note(path, Some(CheckId::Dump), "dump", Outcome::Read("part of the dump beside it".into()))
-            }
-            Recognised::Checkpoint(recognised) => self.take_checkpoint(path, recognised),
-            Recognised::Pack(Err(error)) => {
-                self.note(path, Some(CheckId::Config), "config pack", Outcome::Damaged(error))
-            }
-            Recognised::Curve(Err(error)) => {
-                self.note(path, Some(CheckId::Loss), "training curve", Outcome::Damaged(error))
-            }
-            Recognised::Unreadable(error) => self.note(path, None, "", Outcome::Damaged(error)),
-            Recognised::Ignored(reason) => self.note(path, None, "", Outcome::Ignored(reason)),
+            Found::Of(_, Recognised::Ignored(reason)) => self.note(path, None, "", Outcome::Ignored(reason)),
+            Found::Ignored(reason) => self.note(path, None, "", Outcome::Ignored(reason.into())),
+            Found::Unreadable(error) => self.note(path, None, "", Outcome::Damaged(error)),
         }
     }
 
-    fn take_checkpoint(&mut self, path: String, recognised: Result<checkpoint::Recognised>) {
-        let place = match recognised {
-            Ok(checkpoint::Recognised::File) => CheckpointPlace::file(path.clone()),
-            Ok(checkpoint::Recognised::Index(shards)) => CheckpointPlace::sharded(path.clone(), shards),
-            Ok(checkpoint::Recognised::Other(reason)) => {
-                return self.note(path, None, "", Outcome::Ignored(reason));
-            }
-            Err(error) => return self.note(path, Some(CheckId::Checkpoint), "checkpoint", Outcome::Damaged(error)),
-        };
-        self.note(path, Some(CheckId::Checkpoint), "checkpoint", Outcome::Read(String::new()));
-        self.checkpoints.push(place);
+    /// What was read of one type of artifact, in the order of the side's files.
+    pub fn all<T: Any>(&self) -> &[T] {
+        self.artifacts.all()
     }
 
     /// The same with one more file, which cannot be read.
@@ -263,19 +241,13 @@ impl Inventory {
 
     /// Digest of what was judged.
     pub fn digest(&self) -> String {
-        let content: BTreeSet<&str> = self
-            .seen
-            .iter()
-            .filter(|seen| matches!(seen.check, Some(CheckId::Config | CheckId::Loss | CheckId::Dump)))
-            .map(|seen| seen.path.as_str())
-            .collect();
-        let ignored: BTreeSet<&str> =
-            self.seen.iter().filter(|seen| seen.check.is_none()).map(|seen| seen.path.as_str()).collect();
-        digest::of(self.files.as_ref(), |entry| match entry.path.as_str() {
-            path if content.contains(path) => Extent::Content,
-            path if ignored.contains(path) => Extent::Name,
-            _ => Extent::Directory,
-        })
+        let extent = |seen: &Seen| match seen.check {
+            Some(check) => self.extents.get(&check).copied().unwrap_or(Extent::Content),
+            None => Extent::Name,
+        };
+        let extents: HashMap<&str, Extent> = self.seen.iter().map(|seen| (seen.path.as_str(), extent(seen))).collect();
+        // What was not looked at is tensor data of a dump.
+        digest::of(self.files.as_ref(), |entry| extents.get(entry.path.as_str()).copied().unwrap_or(Extent::Directory))
     }
 
     /// The table of what was found.

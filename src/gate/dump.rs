@@ -4,7 +4,8 @@ mod units;
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::discover::Inventory;
+use super::checks::{GateCheck, Measuring};
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Shared};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::next_dump::Sizes;
@@ -18,11 +19,45 @@ use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
-use crate::report::sink::Sink;
+use crate::read::dump;
+use crate::report::sink::{Dropped, Sink};
 use crate::verdict::{CheckId, Side, Verdict};
 use units::{Compared, Units};
 
-pub(super) use units::read_and_compare;
+use units::read_and_compare;
+
+/// The check of dumps.
+pub(super) const CHECK: GateCheck = GateCheck {
+    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    judge: |sides, _, shared| check(&sides.baseline, &sides.candidate, shared),
+    measure: Some(measure),
+};
+
+const ID: CheckId = CheckId::Dump;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    match dump::recognise(sample.files, sample.path, sample.head) {
+        Some(folder) => Some(Recognised::read("dump", folder)),
+        None if dump::is_part(sample.files.as_ref(), sample.path) => {
+            Some(Recognised::part("dump", "part of the dump beside it"))
+        }
+        None => None,
+    }
+}
+
+/// Measures every unit; what cannot be read is found again, and said, when the parts are judged.
+fn measure(measuring: &Measuring<'_>) -> Result<()> {
+    let Measuring { baseline, candidate, request, book, progress } = *measuring;
+    let (pairs, _) = crate::pair::unit::units(baseline.all(), candidate.all());
+    progress.begin("measuring dumps", pairs.len() as u64);
+    for pair in &pairs {
+        if let Ok(unit) = read_and_compare(pair, &request.policy, book) {
+            unit.table(&request.matching, book, &Dropped)?;
+        }
+        progress.advance(1);
+    }
+    Ok(())
+}
 
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
 /// collective carries errors from rank to rank.
@@ -31,8 +66,8 @@ pub(super) use units::read_and_compare;
 /// What the sink gives.
 pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
-    let mut outcome = CheckOutcome::new(CheckId::Dump);
-    let (pairs, missing) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
+    let mut outcome = CheckOutcome::new(ID);
+    let (pairs, missing) = crate::pair::unit::units(baseline.all(), candidate.all());
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
     for pair in pairs {
         steps.entry(pair.candidate.step).or_default().push(pair);
@@ -52,7 +87,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     let settled = settle(findings, policy);
     outcome.findings.extend(settled.findings);
     outcome.waived.extend(settled.waived);
-    let units = outcome.check.units.iter().map(Unit::verdict);
+    let units = outcome.check.units.iter().map(|unit| unit.verdict());
     let findings = (!outcome.findings.is_empty()).then(|| verdict_of(&outcome.findings));
     outcome.check.verdict = Verdict::of_all(units.chain(findings));
     Ok(outcome)
@@ -107,7 +142,7 @@ fn step(
         judged.push(Judged { place, pair, unit: judgement });
     }
     if is_first {
-        outcome.sizes = diagnose_first(&judged, &mut units, &mut diagnoses);
+        outcome.sizes = Some(diagnose_first(&judged, &mut units, &mut diagnoses));
         outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }
     let mut judged: Vec<JudgedUnit> = judged.into_iter().map(|judged| judged.unit).collect();
@@ -157,7 +192,7 @@ fn unused_limits(policy: &Policy, used: &[bool]) -> Vec<Finding> {
 fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], policy: &Policy, outcome: &mut CheckOutcome) {
     let finding = |(side, error): &(Side, Error)| {
         Finding::new(&artifacts::DAMAGED, error.subject())
-            .of_check(CheckId::Dump)
+            .of_check(ID)
             .with("side", side.as_str())
             .with("reason", error.message())
             .with("help", error.help().unwrap_or_default())
@@ -191,10 +226,8 @@ fn missing_finding(missing: &Missing<'_>) -> Finding {
         Missing::Rank { folder, side } => (&rules::RANK_MISSING, *folder, *side),
         Missing::Ambiguous { folder, side } => (&artifacts::AMBIGUOUS, *folder, *side),
     };
-    let finding = Finding::new(rule, &folder.records)
-        .of_check(CheckId::Dump)
-        .with("side", side.as_str())
-        .with("step", folder.step);
+    let finding =
+        Finding::new(rule, &folder.records).of_check(ID).with("side", side.as_str()).with("step", folder.step);
     let finding = finding.with("rank", folder.rank.map_or_else(String::new, |rank| rank.to_string()));
     if let Missing::Ambiguous { .. } = missing {
         return finding.with("count", 2_usize).with("paths", vec![folder.records.clone()]);
@@ -204,7 +237,7 @@ fn missing_finding(missing: &Missing<'_>) -> Finding {
 
 /// The culprit the comment names: of the earliest step that has one, the first in execution order, lowest rank first.
 pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
-    let units = checks.iter().filter(|check| check.id == CheckId::Dump).flat_map(|check| &check.units);
+    let units = checks.iter().filter(|check| check.id == ID).flat_map(|check| &check.units);
     let units = units.filter_map(|unit| match unit {
         Unit::Dump(unit) => Some(unit.as_ref()),
         _ => None,

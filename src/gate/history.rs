@@ -18,10 +18,11 @@ use crate::judge::finding::verdict_of;
 use crate::judge::number::Number;
 use crate::judge::outcome::LimitDirection;
 use crate::judge::settle::settle;
-use crate::judge::unit::{Check, ConfigItem, DumpUnit, Unit};
+use crate::judge::unit::{Check, ConfigItem, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
 use crate::read::json::{Json, to_text};
+use crate::read::pack::Pack;
 use crate::redact::Redactor;
 use crate::report::{GateResult, Judged};
 use crate::verdict::{CheckId, Verdict};
@@ -53,7 +54,7 @@ pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
     let recorded = facts::of_inventory(candidate);
     let mut environment = BTreeMap::new();
     for name in watched_names(&policy.config) {
-        let told = candidate.packs.iter().find_map(|pack| pack.variable(name));
+        let told = candidate.all::<Pack>().iter().find_map(|pack| pack.variable(name));
         environment.extend(told.map(|value| (name.to_owned(), value.to_owned())));
     }
     Facts { versions: recorded.versions, environment, digests: digests(candidate, &recorded.inputs) }
@@ -62,7 +63,7 @@ pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
 /// Digests of all packages, settings and recorded inputs, in an order that no file decides.
 fn digests(candidate: &Inventory, inputs: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let redactor = Redactor::default();
-    let packs = || candidate.packs.iter();
+    let packs = || candidate.all::<Pack>().iter();
     let packages = packs().flat_map(|pack| pack.pip.iter().flatten().flatten().cloned());
     let setting = |(name, value): &(String, Json)| format!("{name}={}", to_text(&redactor.value(name, value)));
     let settings = packs().flat_map(|pack| pack.settings().map(setting).collect::<Vec<_>>());
@@ -200,22 +201,6 @@ impl Clean {
 
     fn of_unit(&self, check: CheckId, unit: &Unit) -> Vec<Measure> {
         let of_unit = self.unmeasured(check, &unit.name(), unit.verdict());
-        let counts: Vec<(&str, u64)> = match unit {
-            Unit::Dump(unit) => vec![
-                ("compared", unit.compared),
-                ("unmatched_baseline", unit.unmatched_baseline),
-                ("unmatched_candidate", unit.unmatched_candidate),
-                ("not_compared", unit.not_compared),
-                ("culprit_spread", unit.culprit.as_ref().map_or(0, |culprit| culprit.spread)),
-            ],
-            Unit::Checkpoint(unit) => vec![
-                ("compared", unit.compared),
-                ("unmatched_baseline", unit.unmatched_baseline),
-                ("unmatched_candidate", unit.unmatched_candidate),
-                ("not_compared", unit.not_compared),
-            ],
-            Unit::Curve(unit) => vec![("paired", unit.paired)],
-        };
         let rules = unit.rules().iter().map(|outcome| Measure {
             rule: self.text(&outcome.rule),
             value: outcome.value,
@@ -225,41 +210,16 @@ impl Clean {
             verdict: outcome.verdict,
             ..of_unit.clone()
         });
-        let of_dump = match unit {
-            Unit::Dump(unit) => self.of_dump(&of_unit, unit),
-            _ => Vec::new(),
-        };
-        let counts = counts.into_iter().map(|(rule, number)| count(&of_unit, rule, number));
-        rules.chain(counts).chain(of_dump).collect()
-    }
-
-    /// The largest error of a dump's operations in parts of its noise limit (`error_of_limit`), which moves while the unit
-    /// passes; and the numbers of its culprit.
-    fn of_dump(&self, of_unit: &Measure, unit: &DumpUnit) -> Vec<Measure> {
-        let shares = unit.profile.iter().map(|point| point.error.0 / point.limit.0);
-        let worst = shares.filter(|share| !share.is_nan()).reduce(f64::max);
-        let measure = |worst| Measure {
-            rule: "error_of_limit".into(),
-            value: Some(Number(worst)),
-            warn: Some(Number(1.0)),
-            direction: Some(LimitDirection::AtMost),
+        let counts = unit.counts().into_iter().map(|(rule, number)| count(&of_unit, rule, number));
+        let measured = unit.measured().into_iter().map(|measured| Measure {
+            rule: self.text(&measured.name),
+            value: Some(measured.value),
+            warn: measured.warn,
+            fail: measured.fail,
+            direction: measured.warn.or(measured.fail).map(|_| LimitDirection::AtMost),
             ..of_unit.clone()
-        };
-        let culprit = unit.culprit.iter().flat_map(|culprit| self.of_culprit(of_unit, &culprit.metrics));
-        worst.map(measure).into_iter().chain(culprit).collect()
-    }
-
-    /// The numbers of a unit's culprit: `culprit_error`, `culprit_received` ...; its noise limit is the limit of its error.
-    fn of_culprit(&self, of_unit: &Measure, metrics: &BTreeMap<String, Number>) -> Vec<Measure> {
-        let limit = metrics.get("limit").copied();
-        let measure = |(metric, value): (&String, &Number)| Measure {
-            rule: format!("culprit_{}", self.text(metric)),
-            value: Some(*value),
-            fail: limit.filter(|_| metric == "error"),
-            direction: limit.filter(|_| metric == "error").map(|_| LimitDirection::AtMost),
-            ..of_unit.clone()
-        };
-        metrics.iter().filter(|(metric, _)| *metric != "limit").map(measure).collect()
+        });
+        rules.chain(counts).chain(measured).collect()
     }
 
     /// What blocks: of each unit its rules that do, else its culprit's code, else itself; findings of checks of which no
@@ -292,10 +252,7 @@ impl Clean {
             let rules = unit.rules().iter().filter(|outcome| outcome.verdict.blocks());
             let mut own: Vec<Case> = rules.map(|outcome| case(&name, &outcome.rule)).collect();
             if own.is_empty() {
-                let culprit = match unit {
-                    Unit::Dump(unit) => unit.culprit.as_ref().map(|culprit| culprit.code.as_str()),
-                    _ => None,
-                };
+                let culprit = unit.culprit().map(|culprit| culprit.code.as_str());
                 own.push(case(&name, culprit.unwrap_or_default()));
             }
             cases.extend(own);

@@ -3,28 +3,29 @@
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::discover::Inventory;
-use super::{Quiet, Request, side as opened};
+use super::{Quiet, Request, search, side as opened};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Fetcher, Trust};
 use crate::policy::Policy;
-use crate::verdict::CheckId;
+use crate::read::curve::CurveFile;
+use crate::read::dump::DumpFolder;
 
 /// The commented text of a policy file for the locations `baseline` and `candidate`, as of `policy.today`.
 pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &Fetcher) -> Result<String> {
     let look = |location: &str, trust| {
-        opened::look(fetcher.open(location, trust, &Quiet)?.files, fetcher.disk(), None, &Quiet)
+        opened::look(fetcher.open(location, trust, &Quiet)?.files, fetcher.disk(), search(None), &Quiet)
     };
     let (left, right) = (look(baseline, Trust::Baseline)?, look(candidate, Trust::Any)?);
-    let on_both_sides = |check: &&CheckId| left.has(**check) && right.has(**check);
-    let checks: Vec<&str> = Request::ALL_CHECKS.iter().filter(on_both_sides).map(|check| check.as_str()).collect();
+    let on_both_sides = Request::ALL_CHECKS.iter().filter(|check| left.has(**check) && right.has(**check));
+    let checks: Vec<&str> = on_both_sides.map(|check| check.as_str()).collect();
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let context = context! {
         baseline => side(&left),
         candidate => side(&right),
         checks,
-        dumps => right.dumps.iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
-        curves => right.curves.iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
+        dumps => right.all::<DumpFolder>().iter().map(|dump| one_line(&dump.records)).collect::<Vec<_>>(),
+        curves => right.all::<CurveFile>().iter().map(|curve| one_line(&format!("{} ({})", curve.path, curve.format))).collect::<Vec<_>>(),
         today => policy.today.to_string(),
     };
     let template = include_str!("../../templates/precision-gate.yml.j2");

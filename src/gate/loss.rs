@@ -1,6 +1,8 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
-use super::CheckOutcome;
+use super::checks::GateCheck;
+use super::discover::{Evidence, Extent, Recognised, Recogniser, Sample, Search};
+use super::{CheckOutcome, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, Fetcher, Trust};
 use crate::gate::{Quiet, side};
@@ -12,9 +14,43 @@ use crate::judge::unit::Unit;
 use crate::pair::curve::pair_curves;
 use crate::policy::Policy;
 use crate::policy::loss::LossPolicy;
-use crate::read::curve::CurveFile;
 use crate::read::curve::log::LogPattern;
+use crate::read::curve::{self, CurveFile};
 use crate::verdict::{CheckId, Verdict};
+
+/// The check of training curves.
+pub(super) const CHECK: GateCheck = GateCheck {
+    recogniser: Recogniser { check: ID, by: Evidence::Lines, extent: Extent::Content, look: recognise },
+    judge: |sides, surroundings, shared| of_sides(sides, surroundings, &shared.request.policy),
+    measure: None,
+};
+
+const ID: CheckId = CheckId::Loss;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let source = sample.source;
+    let by_pattern = sample.pattern.and_then(|known| curve::recognise_pattern(sample.head, source.as_ref(), known));
+    let format = by_pattern.or_else(|| curve::recognise(sample.head, source.as_ref()))?;
+    Some(match curve::read(source.clone(), format) {
+        Ok(curve) => Recognised::read(curve.format, curve),
+        Err(error) => Recognised::Damaged { kind: "training curve", error },
+    })
+}
+
+fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> Result<CheckOutcome> {
+    let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
+    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: super::recognisers() };
+    check(sides.baseline.all(), sides.candidate.all(), policy, repeats, recorded)
+}
+
+/// How repeats of a run are opened and looked through.
+#[derive(Clone, Copy)]
+pub struct Repeats<'a> {
+    /// Opens them.
+    pub fetcher: &'a Fetcher,
+    /// Those of all checks.
+    pub recognisers: &'a [Recogniser],
+}
 
 /// Judges the curves of both sides, by the `recorded` band of the baseline's manifest where the policy names none.
 ///
@@ -24,11 +60,11 @@ pub fn check(
     baseline: &[CurveFile],
     candidate: &[CurveFile],
     policy: &Policy,
-    fetcher: &Fetcher,
+    repeats: Repeats<'_>,
     recorded: Option<&NoiseBand>,
 ) -> Result<CheckOutcome> {
     let is_one_sided = baseline.is_empty() || candidate.is_empty();
-    let noise = if is_one_sided { None } else { noise_of(&policy.loss, fetcher)? };
+    let noise = if is_one_sided { None } else { noise_of(&policy.loss, repeats)? };
     Ok(judge(baseline, candidate, policy, noise.as_ref().or(recorded)))
 }
 
@@ -39,7 +75,7 @@ pub fn judge(
     policy: &Policy,
     noise: Option<&NoiseBand>,
 ) -> CheckOutcome {
-    let mut outcome = CheckOutcome::new(CheckId::Loss);
+    let mut outcome = CheckOutcome::new(ID);
     if baseline.is_empty() || candidate.is_empty() {
         return outcome;
     }
@@ -79,14 +115,14 @@ pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
 }
 
 /// The noise band the policy names: a recorded file, or repeats to record one from.
-fn noise_of(policy: &LossPolicy, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
+fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBand>> {
     match policy.noise.0.as_slice() {
         [] => Ok(None),
-        [path] => match band_file(path, fetcher)? {
+        [path] => match band_file(path, repeats.fetcher)? {
             Some(band) => Ok(Some(band)),
-            None => record(&policy.noise.0, policy, fetcher).map(Some),
+            None => record(&policy.noise.0, policy, repeats).map(Some),
         },
-        runs => record(runs, policy, fetcher).map(Some),
+        runs => record(runs, policy, repeats).map(Some),
     }
 }
 
@@ -118,19 +154,23 @@ pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>>
 }
 
 /// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry.
-pub fn record(runs: &[String], policy: &LossPolicy, fetcher: &Fetcher) -> Result<NoiseBand> {
+pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>) -> Result<NoiseBand> {
     let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
     let mut locations = Vec::new();
     for run in runs {
+        let Repeats { fetcher, recognisers } = repeats;
         let files = fetcher.open(run, Trust::Baseline, &Quiet)?.files;
-        let inventory = side::look(files, fetcher.disk(), log_pattern(policy)?.as_ref(), &Quiet)?;
+        let pattern = log_pattern(policy)?;
+        let search = Search { recognisers, pattern: pattern.as_ref() };
+        let inventory = side::look(files, fetcher.disk(), search, &Quiet)?;
+        let curves = inventory.all::<CurveFile>().to_vec();
         // Not as it was given, which may hold a secret.
         let location = inventory.location().to_owned();
         locations.push(location.clone());
         if let [_] = runs {
-            found.extend(repeats_in(&location, inventory.curves));
+            found.extend(repeats_in(&location, curves));
         } else {
-            found.push((location, inventory.curves));
+            found.push((location, curves));
         }
     }
     found.retain(|(_, curves)| !curves.is_empty());

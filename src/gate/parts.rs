@@ -13,17 +13,15 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::checks::{self, Measuring};
 use super::discover::Inventory;
-use super::{Progress, Request, Surroundings, dump, side};
+use super::{Progress, Request, Surroundings, side};
 use crate::compare::book::{Book, Plan, Selection};
-use crate::compare::checkpoint as compare;
 use crate::compare::sample::Sample;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Fetcher, Trust};
 use crate::msprobe::dump::Matching;
-use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
-use crate::report::sink::Dropped;
 use crate::report::{Judged, Tool};
 use crate::verdict::CheckId;
 
@@ -77,7 +75,7 @@ pub fn measure(
     let mut sides = Vec::new();
     for (location, trust) in [(&request.baseline, Trust::Baseline), (&request.candidate, Trust::Any)] {
         let files = fetcher.open(location, trust, progress)?.files;
-        sides.push(side::look(files, fetcher.disk(), None, progress)?);
+        sides.push(side::look(files, fetcher.disk(), super::search(None), progress)?);
     }
     let [baseline, candidate] = sides.as_slice() else {
         return Err(Error::new(ErrorKind::Internal, "", "two sides"));
@@ -98,12 +96,9 @@ pub fn measure(
     };
     let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
     let book = Book::part(selection, Plan::new(part, parts, files));
-    if request.checks.contains(&CheckId::Dump) {
-        dumps(baseline, candidate, request, &book, progress)?;
-    }
-    if request.checks.contains(&CheckId::Checkpoint) {
-        checkpoints(baseline, candidate, request, &book, progress);
-    }
+    let measuring = Measuring { baseline, candidate, request, book: &book, progress };
+    let measures = request.checks.iter().filter_map(|check| checks::of(*check)?.measure);
+    measures.into_iter().try_for_each(|measure| measure(&measuring))?;
     write_line(out, &header)?;
     book.into_noted().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
 }
@@ -116,38 +111,6 @@ fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<()> {
     let mut text = serde_json::to_vec(line).map_err(|error| Error::new(ErrorKind::Internal, "part", error))?;
     text.push(b'\n');
     out.write_all(&text).map_err(|error| Error::io("part", &error))
-}
-
-/// Measures every unit; what cannot be read is found again, and said, when the parts are judged.
-fn dumps(
-    baseline: &Inventory,
-    candidate: &Inventory,
-    request: &Request,
-    book: &Book,
-    progress: &dyn Progress,
-) -> Result<()> {
-    let (pairs, _) = crate::pair::unit::units(&baseline.dumps, &candidate.dumps);
-    progress.begin("measuring dumps", pairs.len() as u64);
-    for pair in &pairs {
-        if let Ok(unit) = dump::read_and_compare(pair, &request.policy, book) {
-            unit.table(&request.matching, book, &Dropped)?;
-        }
-        progress.advance(1);
-    }
-    Ok(())
-}
-
-fn checkpoints(baseline: &Inventory, candidate: &Inventory, request: &Request, book: &Book, progress: &dyn Progress) {
-    let paired = pair::checkpoints(&baseline.checkpoints, &candidate.checkpoints);
-    progress.begin("measuring checkpoints", paired.matched.len() as u64);
-    for (b, c) in &paired.matched {
-        let section = &request.policy.checkpoint;
-        let open = |inventory: &Inventory, place| super::checkpoint::open(inventory, place, section);
-        if let (Ok(b), Ok(c)) = (open(baseline, b), open(candidate, c)) {
-            compare::parameters(&pair::parameters(&b, &c, &section.prefixes), book, &|| {});
-        }
-        progress.advance(1);
-    }
 }
 
 /// All parts of a run.

@@ -8,7 +8,8 @@ pub mod synthetic;
 
 use serde::Serialize;
 
-use super::loss;
+use super::loss::{self, Repeats};
+use super::recognisers;
 use crate::error::Result;
 use crate::fetch::Fetcher;
 use crate::policy::Policy;
@@ -89,9 +90,11 @@ const DEFECTS: [(&str, &str, Defect); 15] = [
 
 /// Judges all made runs by `policy`.
 pub fn run(policy: &Policy) -> Result<Selftest> {
+    let fetcher = Fetcher::default();
+    let repeats = Repeats { fetcher: &fetcher, recognisers: recognisers() };
     let judged = |name, what, is_defect, candidate: &Run| -> Result<Case> {
         let baseline = Run::healthy(STEPS, SEED).file("baseline");
-        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, &Fetcher::default(), None)?;
+        let outcome = loss::check(&[baseline], &[candidate.file("candidate")], policy, repeats, None)?;
         let verdict = outcome.check.verdict;
         let blocks = verdict.blocks();
         let worst = outcome.findings.iter().map(|finding| finding.severity).max();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::baseline_name::{self, LOCK};
-use super::discover::{self, Inventory};
+use super::discover::{self, Inventory, Search};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
 use crate::gate::Progress;
@@ -12,7 +12,6 @@ use crate::judge::finding::Finding;
 use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
 use crate::read::archive::folder;
-use crate::read::curve::log::LogPattern;
 use crate::read::{pack, tensor_file};
 use crate::verdict::Side;
 
@@ -21,7 +20,7 @@ use crate::verdict::Side;
 pub(super) struct Opening<'a> {
     pub(super) fetcher: &'a Fetcher,
     pub(super) policy: &'a Policy,
-    pub(super) pattern: Option<&'a LogPattern>,
+    pub(super) search: Search<'a>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -37,7 +36,7 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
     match opening.fetcher.open(location, trust, opening.progress) {
         Ok(Opened { files, origin }) => {
-            let mut inventory = look(files, opening.fetcher.disk(), opening.pattern, opening.progress)?;
+            let mut inventory = look(files, opening.fetcher.disk(), opening.search, opening.progress)?;
             if let Some(origin) = origin.filter(|_| side == Side::Baseline) {
                 inventory.about = of_origin(inventory.location(), origin, opening.policy);
             }
@@ -52,7 +51,7 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
     match open(location, Side::Candidate, opening) {
         Err(error) if error.kind() == ErrorKind::NotFound && training.is_some_and(Training::explains_absence) => {
             let nothing = Arc::new(Nothing { location: location.to_owned() });
-            discover::look(nothing, opening.pattern, opening.progress)
+            discover::look(nothing, opening.search, opening.progress)
         }
         opened => opened,
     }
@@ -68,7 +67,7 @@ fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Res
 /// A side without files, and why.
 fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
     let nothing = Arc::new(Nothing { location: location.to_owned() });
-    let mut inventory = discover::look(nothing, opening.pattern, opening.progress)?;
+    let mut inventory = discover::look(nothing, opening.search, opening.progress)?;
     inventory.about = vec![finding];
     Ok(inventory)
 }
@@ -109,23 +108,23 @@ fn of_origin(location: &str, origin: Origin, policy: &Policy) -> Vec<Finding> {
 pub(super) fn look(
     files: Arc<dyn Files>,
     disk: &Arc<Disk>,
-    pattern: Option<&LogPattern>,
+    search: Search<'_>,
     progress: &dyn Progress,
 ) -> Result<Inventory> {
-    let Some((source, head)) = single_archive(files.as_ref()) else { return discover::look(files, pattern, progress) };
+    let Some((source, head)) = single_archive(files.as_ref()) else { return discover::look(files, search, progress) };
     match folder::open(source, files.location(), disk) {
         Ok(members) => {
-            let inventory = discover::look(Arc::new(members), pattern, progress)?;
+            let inventory = discover::look(Arc::new(members), search, progress)?;
             // A zip archive with nothing of ours in it is judged as the file it is.
             let is_other = head.starts_with(b"PK") && inventory.is_unknown();
-            if is_other { discover::look(files, pattern, progress) } else { Ok(inventory) }
+            if is_other { discover::look(files, search, progress) } else { Ok(inventory) }
         }
         Err(error) if head.starts_with(b"PK") && error.kind() == ErrorKind::Corrupt => {
-            discover::look(files, pattern, progress)
+            discover::look(files, search, progress)
         }
         Err(error) => {
             let inventory =
-                discover::look(Arc::new(Nothing { location: files.location().to_owned() }), pattern, progress)?;
+                discover::look(Arc::new(Nothing { location: files.location().to_owned() }), search, progress)?;
             Ok(inventory.with_damaged(files.list().first().map_or("", |entry| &entry.path), error))
         }
     }

@@ -15,7 +15,7 @@ pub struct Series {
     pub suite: String,
     /// The check the rule belongs to.
     pub check: CheckId,
-    /// The unit, as [`Unit::name`](crate::judge::unit::Unit::name) calls it: a metric, a step and rank, a checkpoint, a
+    /// The unit, as [`AnyUnit::name`](crate::judge::unit::AnyUnit::name) calls it: a metric, a step and rank, a checkpoint, a
     /// checker.
     pub unit: String,
     /// The rule's stable name.

@@ -18,6 +18,8 @@ use crate::verdict::{Profile, Severity, Side};
 /// Rules a unit shows; a model has hundreds of parameters, and only the worst tell something.
 const SHOWN: usize = 20;
 
+pub use rules::RULES;
+
 /// The rules of the checkpoint check.
 pub mod rules {
     use crate::judge::rule::Rule;

@@ -23,6 +23,7 @@ use crate::redact::Redactor;
 use crate::verdict::Side;
 
 pub use env::watched_names;
+pub use rules::RULES;
 
 /// Two packs and what decides.
 #[derive(Clone, Copy)]

@@ -15,3 +15,5 @@ mod shown;
 pub mod suspicion;
 pub mod unit;
 mod upstream;
+
+pub use rules::RULES;

@@ -3,20 +3,20 @@
 //! The findings warn; a policy that accepts quick looks sets their severity to `info`.
 
 use super::finding::Finding;
-use super::rule::Rule;
+use super::rule::{Rule, artifacts};
 use crate::compare::book::Book;
 use crate::compare::sample::unseen_share;
 use crate::verdict::{CheckId, Severity};
 
 const fn rule(code: &'static str) -> Rule {
-    Rule::new(CheckId::Artifacts, code, Severity::Warn)
+    artifacts::rule(code, Severity::Warn)
 }
 
 /// Only a sample of the elements was looked at.
 pub const SAMPLED: Rule = rule("data-sampled");
 /// Tensors were compared by checksum. What is equal is known to be; what is not is judged by what was recorded of it, and
 /// then this is a quick look as any other, and warns.
-pub const CHECKSUMMED: Rule = Rule::new(CheckId::Artifacts, "data-checksummed", Severity::Info);
+pub const CHECKSUMMED: Rule = artifacts::rule("data-checksummed", Severity::Info);
 /// Only some operations' data was read; of the others, what was recorded was compared.
 pub const NARROWED: Rule = rule("data-narrowed");
 /// Time was up before all data was read; of the rest, what was recorded was compared.

@@ -2,30 +2,31 @@
 
 use super::finding::Finding;
 use super::rule::Rule;
+use super::rule::artifacts::rule;
 use crate::policy::value::Date;
-use crate::verdict::{CheckId, Profile, Severity, Side};
+use crate::verdict::{Profile, Severity, Side};
 
 /// Nothing lies at a location.
-pub const MISSING: Rule = Rule::new(CheckId::Artifacts, "location-missing", Severity::Incomplete);
+pub const MISSING: Rule = rule("location-missing", Severity::Incomplete);
 /// What lies at a location is not what it has to be: another digest, a run of a fork.
-pub const REFUSED: Rule = Rule::new(CheckId::Artifacts, "location-refused", Severity::Incomplete);
+pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete);
 /// Which run, job, release or package a forge's artifact came from.
-pub const ORIGIN: Rule = Rule::new(CheckId::Artifacts, "baseline-origin", Severity::Info);
+pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
 /// The forge deletes the baseline soon.
-pub const EXPIRING: Rule = Rule::new(CheckId::Artifacts, "baseline-expiring", Severity::Warn);
+pub const EXPIRING: Rule = rule("baseline-expiring", Severity::Warn);
 /// A forge's artifact whose digest nobody tells.
-pub const UNPROVED: Rule = Rule::new(CheckId::Artifacts, "baseline-unproved", Severity::Warn);
+pub const UNPROVED: Rule = rule("baseline-unproved", Severity::Warn);
 /// The baseline is not what its manifest says.
-pub const CHANGED: Rule = Rule::new(CheckId::Artifacts, "baseline-changed", Severity::Incomplete);
+pub const CHANGED: Rule = rule("baseline-changed", Severity::Incomplete);
 /// The profile demands a baseline with a manifest, and there is none.
-pub const UNVERIFIED: Rule = Rule::new(CheckId::Artifacts, "baseline-unverified", Severity::Incomplete);
+pub const UNVERIFIED: Rule = rule("baseline-unverified", Severity::Incomplete);
 /// The baseline is older than the policy allows.
-pub const OLD: Rule = Rule::new(CheckId::Artifacts, "baseline-old", Severity::Warn);
+pub const OLD: Rule = rule("baseline-old", Severity::Warn);
 /// Code, data, weights or configuration moved since the baseline was recorded.
-pub const MOVED: Rule = Rule::new(CheckId::Artifacts, "baseline-moved", Severity::Warn);
+pub const MOVED: Rule = rule("baseline-moved", Severity::Warn);
 
 /// What a stranger's change is judged against is part of that change.
-pub const IN_CHANGE: Rule = Rule::new(CheckId::Artifacts, "input-in-change", Severity::Incomplete);
+pub const IN_CHANGE: Rule = rule("input-in-change", Severity::Incomplete);
 
 /// All of them.
 pub const RULES: &[&Rule] =

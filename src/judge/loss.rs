@@ -28,6 +28,7 @@ use crate::pair::curve::{CurvePair, CurvePairing};
 use crate::policy::loss::{LossPolicy, MetricPolicy};
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
+pub use code::RULES;
 use curve_limits::CurveLimits;
 use honest::Beside;
 use ledger::Ledger;

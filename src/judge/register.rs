@@ -1,23 +1,22 @@
 //! The register of rules: every code a finding can carry, check by check.
 
 use super::rule::{self, Rule};
+use crate::check::each_check;
+
+/// Joins the lists of all checks.
+macro_rules! of_checks {
+    ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
+        const OF_CHECKS: &[&[&Rule]] = &[$(super::$name::RULES),+];
+    };
+}
+
+each_check!(of_checks);
 
 /// Every rule there is, check by check.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [
-        rule::artifacts::RULES,
-        super::left_out::RULES,
-        rule::policy::RULES,
-        super::config::rules::RULES,
-        super::loss::code::RULES,
-        super::dump::rules::RULES,
-        super::checkpoint::rules::RULES,
-        super::location::RULES,
-        rule::history::RULES,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
+    let before = [rule::artifacts::RULES, super::left_out::RULES, rule::policy::RULES];
+    let after = [super::location::RULES, rule::history::RULES];
+    before.into_iter().chain(OF_CHECKS.iter().copied()).chain(after).flatten().copied()
 }
 
 /// The rule with this code.

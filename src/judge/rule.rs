@@ -27,21 +27,26 @@ impl Rule {
 pub mod artifacts {
     use super::{CheckId, Rule, Severity};
 
+    /// A rule of this list.
+    pub(in crate::judge) const fn rule(code: &'static str, severity: Severity) -> Rule {
+        Rule::new(CheckId::Artifacts, code, severity)
+    }
+
     /// A file that was recognised cannot be read.
-    pub const DAMAGED: Rule = Rule::new(CheckId::Artifacts, "artifact-damaged", Severity::Incomplete);
+    pub const DAMAGED: Rule = rule("artifact-damaged", Severity::Incomplete);
     /// A file looks like one of ours and is of a kind or version that is not read.
-    pub const UNSUPPORTED: Rule = Rule::new(CheckId::Artifacts, "artifact-unsupported", Severity::Incomplete);
+    pub const UNSUPPORTED: Rule = rule("artifact-unsupported", Severity::Incomplete);
     /// Nothing at all was recognised on one side.
-    pub const NOTHING_RECOGNISED: Rule = Rule::new(CheckId::Artifacts, "nothing-recognised", Severity::Incomplete);
+    pub const NOTHING_RECOGNISED: Rule = rule("nothing-recognised", Severity::Incomplete);
     /// A check has artifacts on one side only.
-    pub const ONE_SIDE_ONLY: Rule = Rule::new(CheckId::Artifacts, "one-side-only", Severity::Incomplete);
+    pub const ONE_SIDE_ONLY: Rule = rule("one-side-only", Severity::Incomplete);
     /// A check that the policy requires has nothing to judge.
-    pub const REQUIRED_MISSING: Rule = Rule::new(CheckId::Artifacts, "required-check-missing", Severity::Incomplete);
+    pub const REQUIRED_MISSING: Rule = rule("required-check-missing", Severity::Incomplete);
     /// More than one artifact of a kind, and no rule that says which is meant.
-    pub const AMBIGUOUS: Rule = Rule::new(CheckId::Artifacts, "artifact-ambiguous", Severity::Incomplete);
+    pub const AMBIGUOUS: Rule = rule("artifact-ambiguous", Severity::Incomplete);
 
     /// The job that makes the candidate did not end well.
-    pub const TRAINING_FAILED: Rule = Rule::new(CheckId::Artifacts, "training-failed", Severity::Incomplete);
+    pub const TRAINING_FAILED: Rule = rule("training-failed", Severity::Incomplete);
 
     /// All of them.
     pub const RULES: &[&Rule] =
@@ -52,15 +57,20 @@ pub mod artifacts {
 pub mod policy {
     use super::{CheckId, Rule, Severity};
 
+    /// A rule of this list.
+    const fn rule(code: &'static str, severity: Severity) -> Rule {
+        Rule::new(CheckId::Policy, code, severity)
+    }
+
     /// A waiver has run out.
-    pub const WAIVER_EXPIRED: Rule = Rule::new(CheckId::Policy, "waiver-expired", Severity::Fail);
+    pub const WAIVER_EXPIRED: Rule = rule("waiver-expired", Severity::Fail);
     /// A waiver covers nothing.
-    pub const WAIVER_UNUSED: Rule = Rule::new(CheckId::Policy, "waiver-unused", Severity::Info);
+    pub const WAIVER_UNUSED: Rule = rule("waiver-unused", Severity::Info);
     /// A selector fits nothing.
-    pub const SELECTOR_UNUSED: Rule = Rule::new(CheckId::Policy, "selector-unused", Severity::Warn);
+    pub const SELECTOR_UNUSED: Rule = rule("selector-unused", Severity::Warn);
 
     /// The target branch's policy cannot be read by a job that has no token of its repository.
-    pub const UNREAD: Rule = Rule::new(CheckId::Policy, "policy-unread", Severity::Incomplete);
+    pub const UNREAD: Rule = rule("policy-unread", Severity::Incomplete);
 
     /// All of them.
     pub const RULES: &[&Rule] = &[&WAIVER_EXPIRED, &WAIVER_UNUSED, &SELECTOR_UNUSED, &UNREAD];
@@ -70,10 +80,15 @@ pub mod policy {
 pub mod history {
     use super::{CheckId, Rule, Severity};
 
+    /// A rule of this list.
+    const fn rule(code: &'static str, severity: Severity) -> Rule {
+        Rule::new(CheckId::History, code, severity)
+    }
+
     /// A rule's values changed their level and stayed there.
-    pub const STEP: Rule = Rule::new(CheckId::History, "history-step", Severity::Warn);
+    pub const STEP: Rule = rule("history-step", Severity::Warn);
     /// A rule's values drift towards a limit.
-    pub const DRIFT: Rule = Rule::new(CheckId::History, "history-drift", Severity::Warn);
+    pub const DRIFT: Rule = rule("history-drift", Severity::Warn);
 
     /// All of them.
     pub const RULES: &[&Rule] = &[&STEP, &DRIFT];

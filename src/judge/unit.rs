@@ -1,6 +1,12 @@
 //! Units: what a check judges at once, as the result carries it.
 
+mod any;
+mod checkpoint;
+mod curve;
+mod dump;
+
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +16,8 @@ use super::number::Number;
 use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
 use crate::verdict::{CheckId, Verdict};
+
+pub use any::{AnyUnit, Measured, Size};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,55 +34,61 @@ pub struct Check {
     pub units: Vec<Unit>,
 }
 
-/// A unit of a check other than config.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Unit {
-    /// A step and rank of a dump.
-    Dump(Box<DumpUnit>),
-    /// A training curve.
-    Curve(Box<CurveUnit>),
-    /// A checkpoint.
-    Checkpoint(Box<CheckpointUnit>),
+/// Makes [`Unit`] of the kinds of unit there are.
+macro_rules! units {
+    ($($(#[$about:meta])+ $kind:ident($unit:ident),)+) => {
+        /// A unit of a check other than config.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(untagged)]
+        pub enum Unit {
+            $($(#[$about])+ $kind(Box<$unit>),)+
+        }
+
+        /// What all kinds have in common.
+        impl Deref for Unit {
+            type Target = dyn AnyUnit;
+
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    $(Self::$kind(unit) => unit.as_ref(),)+
+                }
+            }
+        }
+
+        impl DerefMut for Unit {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                match self {
+                    $(Self::$kind(unit) => unit.as_mut(),)+
+                }
+            }
+        }
+    };
 }
 
-impl Unit {
-    /// The unit's verdict.
-    pub fn verdict(&self) -> Verdict {
-        match self {
-            Self::Dump(unit) => unit.verdict,
-            Self::Curve(unit) => unit.verdict,
-            Self::Checkpoint(unit) => unit.verdict,
-        }
-    }
+// Which kind a unit is, its fields tell: a kind needs one that no kind before it requires.
+units! {
+    /// A step and rank of a dump.
+    Dump(DumpUnit),
+    /// A training curve.
+    Curve(CurveUnit),
+    /// A checkpoint.
+    Checkpoint(CheckpointUnit),
+}
 
-    /// What the unit is called: a step and rank, a metric with its run, a checkpoint.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Dump(unit) => unit_place(unit.step, unit.rank),
-            Self::Curve(unit) if unit.run.is_empty() => unit.metric.clone(),
-            Self::Curve(unit) => format!("{} ({})", unit.metric, unit.run),
-            Self::Checkpoint(unit) => unit.checkpoint.clone(),
-        }
-    }
+/// The dumps among the units of `checks`, in the order of reports.
+pub fn dumps(checks: &[Check]) -> impl Iterator<Item = &DumpUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Dump(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
 
-    /// Rules as applied.
-    pub fn rules(&self) -> &[RuleOutcome] {
-        match self {
-            Self::Dump(unit) => &unit.rules,
-            Self::Curve(unit) => &unit.rules,
-            Self::Checkpoint(unit) => &unit.rules,
-        }
-    }
-
-    /// Whether nothing of the unit could be read.
-    pub fn is_unread(&self) -> bool {
-        match self {
-            Self::Dump(unit) => unit.data.is_empty(),
-            Self::Curve(unit) => unit.series.step.is_empty(),
-            Self::Checkpoint(unit) => unit.compared + unit.not_compared == 0,
-        }
-    }
+/// The training curves among the units of `checks`, in the order of reports.
+pub fn curves(checks: &[Check]) -> impl Iterator<Item = &CurveUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Curve(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
 }
 
 /// A step and rank in words, as findings spell them.

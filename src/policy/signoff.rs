@@ -49,7 +49,8 @@ pub struct SuitePolicy {
     #[serde(default = "release")]
     pub profile: Profile,
     /// Checks that have to pass in it; none may be skipped.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::value::checks_of_run")]
+    #[schemars(schema_with = "super::value::checks_of_run_schema")]
     pub checks: Vec<CheckId>,
     /// What the candidate's label has to be: `Atlas 800*`.
     #[serde(default)]

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use globset::{Glob, GlobMatcher};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+
+use crate::check::CheckId;
 
 /// A tolerance: finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
@@ -42,6 +44,31 @@ impl JsonSchema for Tolerance {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "number", "minimum": 0})
     }
+}
+
+/// A check of a run, as policies name it.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct NamedCheck(CheckId);
+
+impl TryFrom<String> for NamedCheck {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        CheckId::of_run(&name).map(Self)
+    }
+}
+
+/// Reads a list of checks of a run.
+pub(super) fn checks_of_run<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CheckId>, D::Error> {
+    let named = Vec::<NamedCheck>::deserialize(deserializer)?;
+    Ok(named.into_iter().map(|NamedCheck(check)| check).collect())
+}
+
+/// The schema of [`checks_of_run`].
+pub(super) fn checks_of_run_schema(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = CheckId::CHECKS.iter().map(|check| check.as_str()).collect();
+    json_schema!({"type": "array", "items": {"type": "string", "enum": names}, "default": []})
 }
 
 /// A shell-style pattern: `*`, `?`, `[…]`, `{a,b}`.

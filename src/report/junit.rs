@@ -53,9 +53,11 @@ fn of_check<'a, 'b>(issues: &[&'a Issue<'b>], check: CheckId) -> Vec<&'a Issue<'
 fn suite(check: &Check, issues: &[&Issue<'_>], pictures: &[Picture]) -> TestSuite {
     let mut suite = TestSuite::new(check.id.as_str());
     let mut left: Vec<&Issue<'_>> = issues.to_vec();
+    let is_checker = !check.items.is_empty();
     for (name, verdict) in cases(check) {
-        let own: Vec<&Issue<'_>> = left.iter().copied().filter(|issue| belongs(issue.finding, &name)).collect();
-        left.retain(|issue| !belongs(issue.finding, &name));
+        let own: Vec<&Issue<'_>> =
+            left.iter().copied().filter(|issue| belongs(issue.finding, &name, is_checker)).collect();
+        left.retain(|issue| !belongs(issue.finding, &name, is_checker));
         let mut case = case(check.id, &name, verdict, &own);
         attach(&mut case, check.id, verdict, pictures);
         suite.add_test_case(case);
@@ -78,12 +80,12 @@ fn cases(check: &Check) -> Vec<(String, Verdict)> {
 }
 
 /// Whether a finding is about a case: by its unit, its place, or a code that starts with the checker's name.
-fn belongs(finding: &Finding, case: &str) -> bool {
+fn belongs(finding: &Finding, case: &str, is_checker: bool) -> bool {
     let unit = match finding.facts.get("unit") {
         Some(Fact::Text(unit)) => unit == case,
         _ => false,
     };
-    unit || finding.place == case || (finding.check == CheckId::Config && finding.code.split('-').next() == Some(case))
+    unit || finding.place == case || (is_checker && finding.code.split('-').next() == Some(case))
 }
 
 fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&Issue<'_>]) -> TestCase {

@@ -10,6 +10,8 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::texts::{self, CheckTexts};
+
 /// A language of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -34,15 +36,18 @@ struct Entry {
 struct Catalogue(BTreeMap<String, Entry>);
 
 macro_rules! catalogue {
-    ($language:literal, $($file:literal),+) => {
-        LazyLock::new(|| Catalogue::parse(&[$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+]))
+    ($language:literal, $of_check:expr, $($file:literal),+) => {
+        LazyLock::new(|| {
+            let general = [$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+];
+            Catalogue::parse(general.into_iter().chain(texts::ALL.iter().map($of_check)))
+        })
     };
 }
 
 static ENGLISH: LazyLock<Catalogue> =
-    catalogue!("en", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location", "history");
+    catalogue!("en", |of: &CheckTexts| of.english, "artifacts", "policy", "location", "history");
 static CHINESE: LazyLock<Catalogue> =
-    catalogue!("zh", "artifacts", "policy", "config", "loss", "dump", "checkpoint", "location", "history");
+    catalogue!("zh", |of: &CheckTexts| of.chinese, "artifacts", "policy", "location", "history");
 
 impl Language {
     /// All of them.
@@ -65,14 +70,8 @@ impl Catalogue {
         }
     }
 
-    fn parse(files: &[&str]) -> Self {
-        let mut entries = BTreeMap::new();
-        for file in files {
-            let part: Option<BTreeMap<String, Entry>> =
-                serde_yaml::from_str(file).expect("invariant: shipped catalogues are tested");
-            entries.extend(part.unwrap_or_default());
-        }
-        Self(entries)
+    fn parse<'a>(files: impl Iterator<Item = &'a str>) -> Self {
+        Self(files.flat_map(texts::codes).collect())
     }
 }
 

@@ -72,18 +72,12 @@ fn units(result: &GateResult, value: fn(&Unit) -> Option<f64>) -> Samples {
 
 #[allow(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 fn compared(unit: &Unit) -> Option<f64> {
-    Some(match unit {
-        Unit::Dump(unit) => unit.compared,
-        Unit::Curve(unit) => unit.paired,
-        Unit::Checkpoint(unit) => unit.compared,
-    } as f64)
+    let size = unit.size();
+    Some(size.values.max(size.steps) as f64)
 }
 
 fn culprit_error(unit: &Unit) -> Option<f64> {
-    match unit {
-        Unit::Dump(unit) => unit.culprit.as_ref()?.metrics.get("error").map(|error| error.0),
-        _ => None,
-    }
+    unit.culprit()?.metrics.get("error").map(|error| error.0)
 }
 
 fn findings(result: &GateResult) -> Samples {

@@ -11,9 +11,9 @@ use std::io::Write;
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
-use serde_json::{Value as Json, json};
 
 use super::GateResult;
+use super::checks::{self, Embedded};
 use super::escape::{self, Target};
 use super::lines::{Lines, Wanted};
 use super::messages::Language;
@@ -24,7 +24,6 @@ use super::writer::{Writer, safe};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, Shown, State};
-use crate::judge::unit::{DumpUnit, Unit, unit_place};
 use crate::read::dump::TensorKind;
 
 /// Operation lines in the page; beyond that, agreeing ones are left out first. A browser holds twice as many with
@@ -119,46 +118,20 @@ impl Embedding<'_> {
 }
 
 fn data(result: &GateResult, lines: &Lines<'_>, language: Language, out: &mut Embedding<'_>) -> Result<()> {
-    let units = result.checks.iter().flat_map(|check| &check.units);
-    let curves: Vec<Json> = units
-        .clone()
-        .filter_map(|unit| match unit {
-            Unit::Curve(unit) => Some(json!({
-                "metric": unit.metric, "run": unit.run, "verdict": unit.verdict, "mode": unit.mode, "paired": unit.paired,
-                "first_diverging_step": unit.first_diverging_step, "series": unit.series,
-            })),
-            _ => None,
-        })
-        .collect();
-    let dumps = units.filter_map(|unit| match unit {
-        Unit::Dump(unit) => Some(dump(unit)),
-        _ => None,
-    });
     let words: BTreeMap<&String, &String> = phrases::all(language)
         .iter()
         .filter(|(key, _)| SCRIPT_WORDS.iter().any(|start| key.starts_with(start)))
         .collect();
     out.written("{\"words\":")?;
     out.json(&words)?;
-    out.written(",\"curves\":")?;
-    out.json(&curves)?;
-    out.written(",\"units\":")?;
-    out.json(&dumps.collect::<Vec<_>>())?;
+    let units = result.checks.iter().flat_map(|check| &check.units);
+    for Embedded { key, of } in checks::ALL.iter().filter_map(|shown| shown.embedded.as_ref()) {
+        out.written(&format!(",\"{key}\":"))?;
+        out.json(&units.clone().filter_map(of).collect::<Vec<_>>())?;
+    }
     out.written(",\"operations\":")?;
     table(lines, out)?;
     out.written("}")
-}
-
-fn dump(unit: &DumpUnit) -> Json {
-    let of = |field: fn(&crate::judge::unit::ProfilePoint) -> Json| unit.profile.iter().map(field).collect::<Vec<_>>();
-    json!({
-        "name": unit_place(unit.step, unit.rank), "step": unit.step, "rank": unit.rank, "verdict": unit.verdict,
-        "data": unit.data, "culprit": unit.culprit.as_ref().map(|culprit| &culprit.op),
-        "culprit_tensor": unit.culprit.as_ref().map(|culprit| &culprit.tensor),
-        "inherited_from": unit.inherited_from,
-        "order": of(|point| json!(point.order)), "op": of(|point| json!(point.op)),
-        "error": of(|point| json!(point.error)), "limit": of(|point| json!(point.limit)),
-    })
 }
 
 /// Operation lines as flat rows of numbers and indexes: a browser reads 100 000 of them in half a second.

@@ -1,29 +1,46 @@
-//! The fixed words of documents: `report.yaml`, `publish.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys, minijinja
-//! texts.
+//! The fixed words of documents: `report.yaml`, `publish.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
+//! minijinja texts; and what the files of the checks call each check.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::messages::Language;
+use super::texts::{self, CheckTexts, Words};
 
 /// Words by key.
 type Phrases = BTreeMap<String, String>;
 
 macro_rules! phrases {
-    ($language:literal, $($file:literal),+) => {
-        LazyLock::new(|| parse(&[$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+]))
+    ($language:literal, $of_check:expr, $($file:literal),+) => {
+        LazyLock::new(|| {
+            let mut phrases =
+                parse(&[$(include_str!(concat!("../../templates/messages/", $language, "/", $file, ".yaml"))),+]);
+            phrases.extend(of_checks($of_check));
+            phrases
+        })
     };
 }
 
-static ENGLISH: LazyLock<Phrases> = phrases!("en", "report", "publish", "signoff");
-static CHINESE: LazyLock<Phrases> = phrases!("zh", "report", "publish", "signoff");
+static ENGLISH: LazyLock<Phrases> = phrases!("en", |of| of.english, "report", "publish", "signoff");
+static CHINESE: LazyLock<Phrases> = phrases!("zh", |of| of.chinese, "report", "publish", "signoff");
 /// Formulas of rules, by the rule's name.
-static ENGLISH_FORMULAS: LazyLock<Phrases> = phrases!("en", "formulas");
-static CHINESE_FORMULAS: LazyLock<Phrases> = phrases!("zh", "formulas");
+static ENGLISH_FORMULAS: LazyLock<Phrases> =
+    LazyLock::new(|| parse(&[include_str!("../../templates/messages/en/formulas.yaml")]));
+static CHINESE_FORMULAS: LazyLock<Phrases> =
+    LazyLock::new(|| parse(&[include_str!("../../templates/messages/zh/formulas.yaml")]));
 
 fn parse(files: &[&str]) -> Phrases {
     let part = |file: &&str| serde_yaml::from_str::<Phrases>(file).expect("invariant: shipped phrases are tested");
     files.iter().flat_map(part).collect()
+}
+
+/// What documents call each check: `check_<name>`, and how much it compared, `compared_<name>`.
+fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
+    let of_check = |texts: &CheckTexts| {
+        let Words { name, compared } = texts::words(file(texts));
+        [(format!("check_{}", texts.name), name), (format!("compared_{}", texts.name), compared)]
+    };
+    texts::ALL.iter().flat_map(of_check).collect()
 }
 
 /// All phrases of a language.

@@ -7,6 +7,7 @@ use minijinja::{Value, context};
 use unicode_width::UnicodeWidthStr;
 
 use super::GateResult;
+use super::checks::{self, Details};
 use super::escape::Target;
 use super::messages::{Language, short};
 use super::outcomes::RuleRow;
@@ -109,10 +110,10 @@ impl Page<'_> {
     }
 
     fn details(&self, check: &Check) -> Result<Vec<String>> {
-        match check.id {
-            CheckId::Config if !check.items.is_empty() => self.config(&check.items),
-            CheckId::Loss if !check.units.is_empty() => self.rules(),
-            CheckId::Dump if check.units.len() > 1 => self.units(check),
+        match checks::details(check.id) {
+            Details::Checkers if !check.items.is_empty() => self.config(&check.items),
+            Details::Rules if !check.units.is_empty() => self.rules(check.id),
+            Details::Units if check.units.len() > 1 => self.units(check),
             _ => Ok(Vec::new()),
         }
     }
@@ -135,10 +136,10 @@ impl Page<'_> {
         self.section("section_config", self.table(&rows))
     }
 
-    fn rules(&self) -> Result<Vec<String>> {
+    fn rules(&self, check: CheckId) -> Result<Vec<String>> {
         let heads = ["unit", "rule", "value", "warn_limit", "fail_limit", "margin", "verdict"];
         let mut rows = vec![self.heads(&heads)?];
-        for rule in self.view.rules.iter().filter(|rule| rule.check == CheckId::Loss).take(MOST_ROWS) {
+        for rule in self.view.rules.iter().filter(|rule| rule.check == check).take(MOST_ROWS) {
             rows.push(self.rule(rule)?);
         }
         if rows.len() == 1 { Ok(Vec::new()) } else { self.section("section_rules", self.table(&rows)) }

@@ -13,7 +13,7 @@ use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
 use super::outcomes::{self, RuleRow};
 use super::writer::{Text, Writer, safe};
-use super::{ArtifactRow, GateResult};
+use super::{ArtifactRow, GateResult, checks};
 use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -176,7 +176,8 @@ impl Builder<'_> {
     fn is_diagnosed(&self, code: &str) -> bool {
         let names = |cause: &Diagnosis, finding: &Finding| {
             let told = Some(&Fact::Text(finding.code.clone()));
-            finding.check == CheckId::Dump || cause.signs.iter().any(|sign| sign.facts.get("finding_code") == told)
+            checks::is_diagnosed_by_place(finding.check)
+                || cause.signs.iter().any(|sign| sign.facts.get("finding_code") == told)
         };
         let about = |finding: &Finding| {
             self.result.diagnoses.iter().any(|cause| cause.place == finding.place && names(cause, finding))
@@ -247,7 +248,8 @@ impl Builder<'_> {
 
     fn check(&self, check: &Check, findings: &[FindingRow]) -> Result<CheckRow> {
         let compared = match (check.verdict, check.id) {
-            (Verdict::Skipped, _) | (_, CheckId::Artifacts) => String::new(),
+            (Verdict::Skipped, _) => String::new(),
+            (_, id) if !id.is_of_run() => String::new(),
             (_, id) => self.writer.phrase(&format!("compared_{}", id.as_str()), &counts(check))?,
         };
         Ok(CheckRow {
@@ -314,20 +316,10 @@ fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
 
 /// What a check compared, in numbers for its phrase.
 fn counts(check: &Check) -> Value {
-    let (mut values, mut steps, mut unmatched) = (0, 0, 0);
-    for unit in &check.units {
-        match unit {
-            Unit::Dump(unit) => {
-                values += unit.compared;
-                unmatched += unit.unmatched_baseline + unit.unmatched_candidate + unit.not_compared;
-            }
-            Unit::Checkpoint(unit) => {
-                values += unit.compared;
-                unmatched += unit.unmatched_baseline + unit.unmatched_candidate + unit.not_compared;
-            }
-            Unit::Curve(unit) => steps = steps.max(unit.paired),
-        }
-    }
+    let sizes = || check.units.iter().map(|unit| unit.size());
+    let values: u64 = sizes().map(|size| size.values).sum();
+    let steps = sizes().map(|size| size.steps).max().unwrap_or_default();
+    let unmatched: u64 = sizes().map(|size| size.unmatched).sum();
     let compared = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).count();
     context! { units => check.units.len(), values, steps, unmatched, checkers => compared }
 }

@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::messages::Language;
 use super::templates::Templates;
 use super::writer;
-use super::{causes, code_quality, issue, junit, metrics, page, plot, sarif, summary};
+use super::{causes, checks, code_quality, issue, junit, metrics, page, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::verdict::CheckId;
@@ -70,13 +70,12 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, option
 
 /// The pictures there is something to draw for, each with its check and file name.
 fn pictures(result: &GateResult, language: Language) -> Result<Vec<(CheckId, &'static str, Vec<u8>)>> {
-    let trends = result.history.as_ref().map_or(&[][..], |history| &history.trends);
-    let all = [
-        (CheckId::Loss, "loss.png", plot::loss::loss_png(result, language)?),
-        (CheckId::Dump, "divergence.png", plot::divergence::divergence_png(result, language)?),
-        (CheckId::History, "trend.png", plot::trend::trend_png(trends, language)?),
-    ];
-    Ok(all.into_iter().filter_map(|(check, name, png)| Some((check, name, png?))).collect())
+    let mut drawn = Vec::new();
+    for shown in checks::ALL {
+        let Some(picture) = &shown.picture else { continue };
+        drawn.extend((picture.draw)(result, language)?.map(|png| (shown.check, picture.file, png)));
+    }
+    Ok(drawn)
 }
 
 /// The page goes to its file as it is made.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use precision_gate::error::Result;
 use precision_gate::fetch::{FileEntry, Files, Memory, Source};
-use precision_gate::gate::Quiet;
 use precision_gate::gate::discover;
+use precision_gate::gate::{Quiet, search};
+use precision_gate::read::dump::DumpFolder;
 
 use crate::support::fixtures;
 
@@ -39,9 +40,10 @@ impl Files for Changed {
 /// Reads records from changed bytes; the number of dumps found, and of those that could be read.
 fn read(path: &str, bytes: Vec<u8>) -> (usize, usize) {
     let entries = vec![FileEntry { path: path.to_owned(), len: bytes.len() as u64 }];
-    let inventory =
-        discover::look(Arc::new(Changed { location: "x".into(), entries, bytes }), None, &Quiet).expect("listed");
-    (inventory.dumps.len(), inventory.dumps.iter().filter(|dump| dump.read().is_ok()).count())
+    let inventory = discover::look(Arc::new(Changed { location: "x".into(), entries, bytes }), search(None), &Quiet)
+        .expect("listed");
+    let dumps = inventory.all::<DumpFolder>();
+    (dumps.len(), dumps.iter().filter(|dump| dump.read().is_ok()).count())
 }
 
 /// Every records file below a folder.
@@ -102,11 +104,12 @@ fn cut_and_changed_records_never_panic() {
 fn cut_records_are_damaged_and_keep_their_place() {
     let path = fixtures().join("broken_truncated_dump_json");
     let inventory = crate::support::look(&path.join("npu"));
-    assert_eq!(inventory.dumps.len(), 1);
-    let error = inventory.dumps[0].read().expect_err("cut");
+    let dumps = inventory.all::<DumpFolder>();
+    assert_eq!(dumps.len(), 1);
+    let error = dumps[0].read().expect_err("cut");
     assert!(error.message().contains("the file ends here") && error.help().is_some(), "{error}");
     let whole = crate::support::look(&path.join("gpu"));
-    assert_eq!(inventory.dumps[0].step, whole.dumps[0].step);
+    assert_eq!(dumps[0].step, whole.all::<DumpFolder>()[0].step);
 }
 
 #[test]

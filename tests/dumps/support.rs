@@ -8,6 +8,7 @@ use precision_gate::error::Result;
 use precision_gate::fetch::{self, Fetcher};
 use precision_gate::gate::discover::{self, Inventory};
 use precision_gate::gate::dump_tables::{self, Dumps};
+use precision_gate::gate::search;
 use precision_gate::gate::{Quiet, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::msprobe::table::{Cell, Table};
@@ -24,13 +25,13 @@ pub(crate) fn fixtures() -> PathBuf {
 /// What lies at a path.
 pub(crate) fn look(path: &Path) -> Inventory {
     let files = fetch::open(path.to_str().expect("UTF-8")).expect("there");
-    discover::look(files, None, &Quiet).expect("listed")
+    discover::look(files, search(None), &Quiet).expect("listed")
 }
 
 /// The tables of all pairs of units under two paths.
 pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> Vec<Table> {
     let (baseline, candidate) = (look(baseline), look(candidate));
-    let (pairs, _) = unit::units(&baseline.dumps, &candidate.dumps);
+    let (pairs, _) = unit::units(baseline.all(), candidate.all());
     let table = |folders: &unit::UnitPair<'_>| {
         let (baseline, candidate) = (folders.baseline.read().ok()?, folders.candidate.read().ok()?);
         let dumps = Dumps { folders: *folders, baseline: &baseline, candidate: &candidate };

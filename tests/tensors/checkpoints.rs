@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::judge::unit::Unit;
@@ -21,7 +22,7 @@ fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let request = Request {
         baseline: baseline.display().to_string(),
         candidate: candidate.display().to_string(),
-        checks: Request::COMPARE_CHECKS.to_vec(),
+        checks: Command::Compare.checks(),
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
         matching: precision_gate::msprobe::dump::Matching::default(),
     };

@@ -43,7 +43,7 @@ const SKIPPED: [&str; 3] = [".git", "target", "node_modules"];
 /// What the packs of a side tell. Where several packs disagree, the first in path order stands.
 pub fn of_inventory(inventory: &Inventory) -> Recorded {
     let mut recorded = Recorded::default();
-    for pack in &inventory.packs {
+    for pack in inventory.all::<Pack>() {
         for (name, version) in packages(pack).chain(parts(pack)) {
             recorded.versions.entry(name).or_insert(version);
         }

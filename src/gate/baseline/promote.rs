@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Digest, Environment, Fetcher};
 use crate::gate::baseline_name::LOCK;
 use crate::gate::side::{self, Opening};
-use crate::gate::{Progress, Request, Surroundings, run_by};
+use crate::gate::{Progress, Request, Surroundings, run_by, search};
 use crate::judge::finding::Finding;
 use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
@@ -109,7 +109,7 @@ fn check(promotion: &Promotion) -> Result<()> {
 }
 
 fn record(promotion: &Promotion, policy: &Policy, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Manifest> {
-    let opening = Opening { fetcher, policy, pattern: None, progress };
+    let opening = Opening { fetcher, policy, search: search(None), progress };
     let inventory = side::open(&promotion.location, Side::Baseline, opening)?;
     if let Some(finding) = inventory.about.iter().find(|finding| finding.severity == Severity::Incomplete) {
         return Err(refused(&promotion.location, finding));

@@ -17,7 +17,7 @@ const END_OF_DIRECTORY: &[u8] = b"PK\x05\x06";
 
 /// How much of a file counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub enum Extent {
     /// Path and length.
     Name,
     /// And an archive's directory.

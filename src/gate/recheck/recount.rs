@@ -32,7 +32,7 @@ pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
     let verdicts = units(&result);
     let counts = items(&result, &before);
     for (check, (verdicts, counts)) in result.checks.iter_mut().zip(verdicts.into_iter().zip(counts)) {
-        check.units.iter_mut().zip(verdicts).for_each(|(unit, verdict)| set(unit, verdict));
+        check.units.iter_mut().zip(verdicts).for_each(|(unit, verdict)| unit.set_verdict(verdict));
         check.units.iter_mut().for_each(|unit| name_culprit(unit, &result.findings, policy));
         for (item, (verdict, findings)) in check.items.iter_mut().zip(counts) {
             (item.verdict, item.findings) = (verdict, findings);
@@ -141,14 +141,6 @@ fn name_culprit(unit: &mut Unit, findings: &[Finding], policy: &Policy) {
     unit.runner_up = unit.runner_up.take().filter(stands);
     if !unit.culprit.as_ref().is_none_or(stands) {
         unit.culprit = unit.runner_up.take();
-    }
-}
-
-fn set(unit: &mut Unit, verdict: Verdict) {
-    match unit {
-        Unit::Dump(unit) => unit.verdict = verdict,
-        Unit::Curve(unit) => unit.verdict = verdict,
-        Unit::Checkpoint(unit) => unit.verdict = verdict,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::code;
 use crate::judge::register;
 use crate::judge::rule::artifacts;
-use crate::judge::unit::{Unit, unit_place};
+use crate::judge::unit::Unit;
 use crate::report::GateResult;
 use crate::verdict::CheckId;
 
@@ -62,13 +62,7 @@ pub(super) fn keys(result: &GateResult) -> BTreeSet<Key> {
 
 /// How findings call a unit.
 pub(super) fn key(check: CheckId, unit: &Unit) -> Key {
-    let name = match unit {
-        Unit::Dump(unit) => unit_place(unit.step, unit.rank),
-        Unit::Curve(unit) if unit.run.is_empty() => unit.metric.clone(),
-        Unit::Curve(unit) => format!("{}: {}", unit.run, unit.metric),
-        Unit::Checkpoint(unit) => unit.checkpoint.clone(),
-    };
-    (check, name)
+    (check, unit.place())
 }
 
 /// The unit that a finding is about; `None` where it is about a check or the run as a whole.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
 use super::{Against, checkpoint, config, curve, dump};
+use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::dump::first_culprit;
 use crate::judge::dump::rules as dump_rules;
@@ -15,9 +16,6 @@ use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
 use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
-
-/// The checks of a run, and of the commands that judge one pair.
-const SETS: [&[CheckId]; 4] = [&Request::ALL_CHECKS, &Request::COMPARE_CHECKS, &[CheckId::Config], &[CheckId::Loss]];
 
 /// Refuses a result that contradicts itself.
 pub(super) fn check(result: &GateResult, said: &Said<'_>, against: &Against<'_>) -> Checked {
@@ -76,7 +74,9 @@ fn checks(result: &GateResult) -> Checked {
     demand(!ids.is_empty(), "checks", || "holds no check".into())?;
     let different: BTreeSet<&CheckId> = ids.iter().collect();
     demand(different.len() == ids.len(), "checks", || "holds a check twice".into())?;
-    demand(SETS.contains(&ids.as_slice()), "checks", || "are not those of any command".into())
+    // All, or those of a command that judges one pair.
+    let fits = ids == Request::ALL_CHECKS || Command::ALL.iter().any(|command| command.checks() == ids);
+    demand(fits, "checks", || "are not those of any command".into())
 }
 
 /// Codes that exist, under their check, about units that are there.
@@ -90,7 +90,7 @@ fn findings(result: &GateResult) -> Checked {
         };
         let fits = finding.check == rule.check || rule.check == CheckId::Artifacts && there.contains(&finding.check);
         demand(fits, &at(), || format!("a finding of the check `{}` has no such code", finding.check.as_str()))?;
-        let general = matches!(finding.check, CheckId::Artifacts | CheckId::Policy | CheckId::History);
+        let general = !finding.check.is_of_run();
         demand(general || there.contains(&finding.check), &at(), || "its check is not there".into())?;
         demand(finding.check != CheckId::History || result.history.is_some(), &at(), || "there is no history".into())?;
         let owner = said::owner(finding, &units);
@@ -162,20 +162,18 @@ fn check_of(row: &ArtifactRow) -> Option<CheckId> {
 
 fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
     let place = format!("checks.{}", check.id.as_str());
-    let kind_fits = |unit: &Unit| match unit {
-        Unit::Dump(_) => check.id == CheckId::Dump,
-        Unit::Curve(_) => check.id == CheckId::Loss,
-        Unit::Checkpoint(_) => check.id == CheckId::Checkpoint,
-    };
-    demand(check.units.iter().all(kind_fits), &place, || "holds a unit of another check".into())?;
     let mut known = BTreeSet::new();
     for unit in &check.units {
         let key = key(check.id, unit);
         let at = format!("{place}, {}", shown(&key.1));
-        match unit {
-            Unit::Dump(unit) => dump::check(unit, &key, said, &at)?,
-            Unit::Curve(unit) => curve::check(unit, &key, said, result.profile, &at)?,
-            Unit::Checkpoint(unit) => checkpoint::check(unit, &key, said, result.profile, &at)?,
+        match (check.id, unit) {
+            (CheckId::Dump, Unit::Dump(unit)) => dump::check(unit, &key, said, &at)?,
+            (CheckId::Loss, Unit::Curve(unit)) => curve::check(unit, &key, said, result.profile, &at)?,
+            (CheckId::Checkpoint, Unit::Checkpoint(unit)) => {
+                checkpoint::check(unit, &key, said, result.profile, &at)?;
+            }
+            // A unit that cannot be held against itself proves nothing.
+            _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
         demand(known.insert(key), &at, || "is there twice".into())?;
     }
@@ -196,7 +194,7 @@ fn bounds(result: &GateResult, check: &Check) -> Checked {
 
 /// Between which verdicts a check lies. Damaged files and unused limits may count outside of it.
 pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
-    let parts = check.units.iter().map(Unit::verdict).chain(check.items.iter().map(|item| item.verdict));
+    let parts = check.units.iter().map(|unit| unit.verdict()).chain(check.items.iter().map(|item| item.verdict));
     let mut least = Verdict::of_all(parts);
     if check.id == CheckId::Loss && least == Verdict::Skipped && !check.units.is_empty() {
         least = Verdict::Incomplete;

@@ -19,7 +19,7 @@ fn said(base: &Value, change: impl FnOnce(&mut Value)) -> String {
 }
 
 fn base(name: &str) -> Value {
-    of_head(&judged(&fixture(name), &policy_of(""), &Request::ALL_CHECKS))
+    of_head(&judged(&fixture(name), &policy_of(""), Request::ALL_CHECKS))
 }
 
 #[allow(clippy::type_complexity, reason = "a table of changes")]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use precision_gate::check::Command;
 use precision_gate::gate::Request;
 use precision_gate::gate::recheck::rewrite;
 use precision_gate::report::messages::Language;
@@ -50,8 +51,8 @@ fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
 #[test]
 fn every_result_of_the_gate_passes_unchanged() {
     let all = ["checkpoints", "config-check", "dumps", "loss"];
-    let mut found = wrong("", &Request::ALL_CHECKS, &all);
-    found.extend(wrong("", &Request::COMPARE_CHECKS, &["checkpoints", "dumps"]));
+    let mut found = wrong("", Request::ALL_CHECKS, &all);
+    found.extend(wrong("", &Command::Compare.checks(), &["checkpoints", "dumps"]));
     found.extend(wrong("", &[CheckId::Config], &["config-check"]));
     found.extend(wrong("", &[CheckId::Loss], &["loss"]));
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -71,7 +72,7 @@ fn so_does_every_result_of_another_policy() {
     ] {
         found.extend(wrong(
             policy,
-            &Request::ALL_CHECKS,
+            Request::ALL_CHECKS,
             &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h"],
         ));
     }
@@ -92,7 +93,7 @@ fn so_does_every_result_of_another_policy() {
     }
     for preset in ["torch-assert-close", "numpy", "polygraphy", "pcc-0.99", "cann-mixed", "cann-double-1e-3", "msprobe"]
     {
-        found.extend(wrong(&format!("dump: {{ preset: {preset} }}"), &Request::COMPARE_CHECKS, &["dumps"]));
+        found.extend(wrong(&format!("dump: {{ preset: {preset} }}"), &Command::Compare.checks(), &["dumps"]));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
@@ -102,7 +103,7 @@ fn real_curves_pass_unchanged_too() {
     let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
     let sides: [PathBuf; 2] = ["gpu", "npu"].map(|side| quickstart.join(side));
     let policy = policy_of("");
-    let result = judged(&sides, &policy, &Request::ALL_CHECKS);
+    let result = judged(&sides, &policy, Request::ALL_CHECKS);
     let rechecked = checked(result.clone(), &policy).expect("passes");
     assert_eq!(rechecked.claimed, result.verdict);
     assert_eq!(rechecked.result.verdict, result.verdict);

@@ -307,7 +307,7 @@ fn mutant(honest: &Value, random: &mut Random) -> (Value, bool) {
 }
 
 fn honest(name: &str, policy: &Policy) -> Value {
-    let result = judged(&fixture(name), policy, &Request::ALL_CHECKS);
+    let result = judged(&fixture(name), policy, Request::ALL_CHECKS);
     assert!(result.verdict.blocks(), "{name}: {:?}", result.verdict);
     of_head(&result)
 }

@@ -29,11 +29,11 @@ fn publish(fake: &Fake<GitHub>, result: &Value, policy: &str) -> Posted {
 }
 
 fn failing() -> Value {
-    of_head(&judged(&fixture("dumps/gpt_bf16_stats_attention_scale"), &policy_of(""), &Request::ALL_CHECKS))
+    of_head(&judged(&fixture("dumps/gpt_bf16_stats_attention_scale"), &policy_of(""), Request::ALL_CHECKS))
 }
 
 fn passing() -> Value {
-    of_head(&judged(&fixture("dumps/md5_identical"), &policy_of(""), &Request::ALL_CHECKS))
+    of_head(&judged(&fixture("dumps/md5_identical"), &policy_of(""), Request::ALL_CHECKS))
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_required_check_that_judged_nothing_blocks() {
 fn severities_and_waivers_are_the_targets() {
     let fake = GitHub::start("");
     let waived = "waivers: [{ code: '*', where: '*', reason: r, owner: o, expires: 2027-01-01 }]\n";
-    let under_own = judged(&fixture("dumps/gpt_bf16_stats_attention_scale"), &policy_of(waived), &Request::ALL_CHECKS);
+    let under_own = judged(&fixture("dumps/gpt_bf16_stats_attention_scale"), &policy_of(waived), Request::ALL_CHECKS);
     assert_eq!(under_own.verdict.as_str(), "pass", "the fork waives everything");
     let posted = publish(&fake, &of_head(&under_own), "");
     assert_eq!((posted.ended.code, posted.check["conclusion"].as_str()), (0, Some("failure")), "{:?}", posted.ended);

@@ -1,0 +1,172 @@
+//! The table of checks: one entry per check, from which every stage takes what it needs.
+//!
+//! An entry says what a check is called, and which command runs it alone. Everything else follows from its name: each stage
+//! that has to know all checks applies [`each_check`] to the entries and expects a module of that name with a known item
+//! in it (`judge/<name>.rs` with `RULES`, `gate/<name>.rs` with `CHECK`, `templates/messages/<language>/<name>.yaml`), so
+//! that the compiler names what a new entry lacks. CONTRIBUTING.md, "Adding a check", has the files in order.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Applies the macro of a stage to every check, in the order of reports.
+///
+/// An entry reads `name = Id by [Command];`: the name of its modules and in documents, its [`CheckId`], and the
+/// [`Command`] that runs it without the others, where there is one.
+macro_rules! each_check {
+    ($stage:ident) => {
+        $stage! {
+            /// Configuration packs.
+            config = Config by [ConfigCheck];
+            /// Training curves.
+            loss = Loss by [Loss];
+            /// Dumps.
+            dump = Dump by [Compare];
+            /// Checkpoints.
+            checkpoint = Checkpoint by [Compare];
+        }
+    };
+}
+pub(crate) use each_check;
+
+/// A command that runs some of the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `precision-gate config-check`
+    ConfigCheck,
+    /// `precision-gate compare`
+    Compare,
+    /// `precision-gate loss`
+    Loss,
+}
+
+impl Command {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Compare, Self::ConfigCheck, Self::Loss];
+
+    /// The checks that the command runs, in the order of reports.
+    pub fn checks(self) -> Vec<CheckId> {
+        CheckId::CHECKS.iter().copied().filter(|check| check.commands().contains(&self)).collect()
+    }
+}
+
+/// Makes [`CheckId`] of the table.
+macro_rules! identify {
+    ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
+        /// One kind of judgement.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "lowercase")]
+        pub enum CheckId {
+            /// What was found in the two folders, before any check.
+            Artifacts,
+            /// The policy itself: waivers and selectors.
+            Policy,
+            $($(#[$about])+ $id,)+
+            /// Earlier runs of the suite.
+            History,
+        }
+
+        impl CheckId {
+            /// The checks of a run, in the order of reports: all but what only findings are filed under.
+            pub const CHECKS: &'static [Self] = &[$(Self::$id),+];
+
+            /// The name as it is written.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    Self::Artifacts => "artifacts",
+                    Self::Policy => "policy",
+                    $(Self::$id => stringify!($name),)+
+                    Self::History => "history",
+                }
+            }
+
+            /// The commands that run it without all the others.
+            fn commands(self) -> &'static [Command] {
+                match self {
+                    $(Self::$id => &[$(Command::$command)?],)+
+                    _ => &[],
+                }
+            }
+        }
+    };
+}
+
+each_check!(identify);
+
+impl CheckId {
+    /// Whether it is a check of a run. Artifacts, policy and history have findings, and judge nothing.
+    pub fn is_of_run(self) -> bool {
+        Self::CHECKS.contains(&self)
+    }
+
+    /// The check of a run with this name.
+    ///
+    /// # Errors
+    /// A message with the names there are, and the one that was probably meant.
+    pub fn of_run(name: &str) -> Result<Self, String> {
+        let known = || Self::CHECKS.iter().copied();
+        if let Some(check) = known().find(|check| check.as_str() == name) {
+            return Ok(check);
+        }
+        let distance = |check: &Self| edits(name, check.as_str());
+        let near = known().min_by_key(distance).filter(|check| distance(check) <= MOST_EDITS);
+        let meant = near.map_or_else(String::new, |check| format!("; did you mean `{}`?", check.as_str()));
+        let names: Vec<&str> = known().map(Self::as_str).collect();
+        Err(format!("`{name}` is not a check{meant} (checks are {})", names.join(", ")))
+    }
+}
+
+/// Edits between a slip of the hand and the word that was meant: a plural, two letters swapped.
+const MOST_EDITS: usize = 2;
+
+/// The number of letters to insert, delete or replace that make `left` of `right`.
+fn edits(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.chars().count()).collect();
+    for (above, letter) in left.chars().enumerate() {
+        let mut next = vec![above + 1];
+        for ((other, replaced), deleted) in right.chars().zip(&row).zip(row.iter().skip(1)) {
+            let inserted = next.last().map_or(usize::MAX, |before| before + 1);
+            next.push((replaced + usize::from(letter != other)).min(deleted + 1).min(inserted));
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CheckId, Command, edits};
+
+    #[test]
+    fn a_check_is_written_as_it_is_called() {
+        for check in CheckId::CHECKS {
+            assert_eq!(serde_json::to_value(check).expect("a name"), check.as_str());
+            assert_eq!(CheckId::of_run(check.as_str()), Ok(*check));
+        }
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_the_name_that_was_meant() {
+        for (slip, meant) in [("dumps", "dump"), ("losss", "loss"), ("confg", "config"), ("checkpiont", "checkpoint")] {
+            let error = CheckId::of_run(slip).expect_err("no check");
+            assert!(error.contains(&format!("did you mean `{meant}`?")), "{error}");
+        }
+        for other in ["artifacts", "policy", "history", ""] {
+            let error = CheckId::of_run(other).expect_err("no check");
+            assert_eq!(error, format!("`{other}` is not a check (checks are config, loss, dump, checkpoint)"));
+        }
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        for (left, right, count) in
+            [("", "", 0), ("", "dump", 4), ("dump", "dump", 0), ("dmup", "dump", 2), ("a", "b", 1)]
+        {
+            assert_eq!(edits(left, right), count, "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn every_command_runs_a_check() {
+        assert!(Command::ALL.iter().all(|command| !command.checks().is_empty()));
+    }
+}

@@ -1,0 +1,49 @@
+//! The checks as the gate runs them: the table of checks, applied to the modules of this folder.
+
+use super::discover::{Inventory, Recogniser};
+use super::{CheckOutcome, Progress, Request, Shared, Sides, Surroundings};
+use crate::check::each_check;
+use crate::compare::book::Book;
+use crate::error::Result;
+use crate::verdict::CheckId;
+
+/// A check, as the gate runs it. Each lies in the module of its name, as `CHECK`.
+pub(super) struct GateCheck {
+    /// Says which files are the check's.
+    pub(super) recogniser: Recogniser,
+    /// Judges what lies on both sides.
+    pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
+    /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
+    pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
+}
+
+/// What is measured for one part of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Measuring<'a> {
+    /// The trusted side.
+    pub(super) baseline: &'a Inventory,
+    /// The side to judge.
+    pub(super) candidate: &'a Inventory,
+    /// What is to be judged of it later.
+    pub(super) request: &'a Request,
+    /// Takes the measurements.
+    pub(super) book: &'a Book,
+    /// Who is told how far it got.
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// Makes the gate's tables of the table of checks.
+macro_rules! tables {
+    ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
+        const CHECKS: &[&GateCheck] = &[$(&super::$name::CHECK),+];
+        /// The recognisers of all checks, in the order of reports.
+        pub(super) const RECOGNISERS: &[Recogniser] = &[$(super::$name::CHECK.recogniser),+];
+    };
+}
+
+each_check!(tables);
+
+/// The check `id`; `None` for what only findings are filed under.
+pub(super) fn of(id: CheckId) -> Option<&'static GateCheck> {
+    CHECKS.iter().copied().find(|check| check.recogniser.check == id)
+}

@@ -1,0 +1,115 @@
+//! Recognisers: how a check says which files are its own, and what it keeps of them.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::digest::Extent;
+use crate::error::{Error, Result};
+use crate::fetch::{Files, Source};
+use crate::read::curve::log::LogPattern;
+use crate::verdict::CheckId;
+
+/// A check's recogniser.
+#[derive(Clone, Copy)]
+pub struct Recogniser {
+    /// The check.
+    pub check: CheckId,
+    /// By what it knows a file; the surest are asked first.
+    pub by: Evidence,
+    /// How much of its files the digest of a side covers.
+    pub extent: Extent,
+    /// Looks at a file; `None` where it is not the check's.
+    pub look: fn(&Sample<'_>) -> Option<Recognised>,
+}
+
+/// By what a recogniser knows its files, the surest first. Recognisers with the same evidence are asked in the order of the
+/// table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// By name and place beside others; the file itself may be empty.
+    Place,
+    /// By its first bytes.
+    Signature,
+    /// By what its lines look like, which other texts may resemble.
+    Lines,
+}
+
+/// A file as recognisers see it.
+pub struct Sample<'a> {
+    /// The side's files.
+    pub files: &'a Arc<dyn Files>,
+    /// Its path below the side's root.
+    pub path: &'a str,
+    /// Its bytes.
+    pub source: &'a Source,
+    /// The first of its bytes.
+    pub head: &'a [u8],
+    /// How the user's own log lines look, which no content tells.
+    pub pattern: Option<&'a LogPattern>,
+}
+
+/// A file that a recogniser knows.
+pub enum Recognised {
+    /// It belongs to the check, and was read.
+    Read {
+        /// What the table of artifacts calls it.
+        kind: &'static str,
+        /// What that table adds; empty for an artifact of its own.
+        note: &'static str,
+        /// Puts away what was read of it.
+        keep: Keep,
+    },
+    /// It belongs to the check, and cannot be read.
+    Damaged {
+        /// What the table of artifacts calls it.
+        kind: &'static str,
+        /// Why.
+        error: Error,
+    },
+    /// It looks like one of the check's, and is something else.
+    Ignored(String),
+}
+
+/// Puts an artifact away.
+pub type Keep = Box<dyn FnOnce(&mut Artifacts) + Send>;
+
+impl Recognised {
+    /// An artifact of the check.
+    pub fn read<T: Any + Send + Sync>(kind: &'static str, artifact: T) -> Self {
+        Self::Read { kind, note: "", keep: Box::new(move |artifacts| artifacts.push(artifact)) }
+    }
+
+    /// A file that is opened through another one, as `note` says.
+    pub fn part(kind: &'static str, note: &'static str) -> Self {
+        Self::Read { kind, note, keep: Box::new(|_| {}) }
+    }
+
+    /// An artifact of the check, or why it cannot be read.
+    pub fn of<T: Any + Send + Sync>(kind: &'static str, read: Result<T>) -> Self {
+        match read {
+            Ok(artifact) => Self::read(kind, artifact),
+            Err(error) => Self::Damaged { kind, error },
+        }
+    }
+}
+
+/// Artifacts that were read, by their type.
+#[derive(Default)]
+pub struct Artifacts(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
+
+impl Artifacts {
+    /// Adds one behind the others of its type.
+    pub fn push<T: Any + Send + Sync>(&mut self, artifact: T) {
+        let all = self.0.entry(TypeId::of::<T>()).or_insert_with(|| Box::new(Vec::<T>::new()));
+        if let Some(all) = all.downcast_mut::<Vec<T>>() {
+            all.push(artifact);
+        }
+    }
+
+    /// All of a type, in the order of the side's files.
+    pub fn all<T: Any>(&self) -> &[T] {
+        let all = self.0.get(&TypeId::of::<T>()).and_then(|all| all.downcast_ref::<Vec<T>>());
+        all.map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,69 @@
+//! What documents have to know of a unit, whatever its kind.
+
+use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
+use crate::judge::unit::Culprit;
+use crate::verdict::Verdict;
+
+/// A unit of any kind, as reports, history and the gate see it.
+pub trait AnyUnit {
+    /// The unit's verdict.
+    fn verdict(&self) -> Verdict;
+
+    /// Gives it another verdict.
+    fn set_verdict(&mut self, verdict: Verdict);
+
+    /// What people call it: a step and rank, a metric with its run, a checkpoint.
+    fn name(&self) -> String;
+
+    /// What findings call it.
+    fn place(&self) -> String {
+        self.name()
+    }
+
+    /// Rules as applied.
+    fn rules(&self) -> &[RuleOutcome];
+
+    /// Whether nothing of it could be read.
+    fn is_unread(&self) -> bool;
+
+    /// How much of it was compared.
+    fn size(&self) -> Size;
+
+    /// Its counts, as the history keeps them; names are stable.
+    fn counts(&self) -> Vec<(&'static str, u64)>;
+
+    /// Further numbers that the history follows from run to run.
+    fn measured(&self) -> Vec<Measured> {
+        Vec::new()
+    }
+
+    /// Where its numbers first part, where it can tell.
+    fn culprit(&self) -> Option<&Culprit> {
+        None
+    }
+}
+
+/// How much of a unit was compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Values, tensors or parameters that were compared; of several units they add up.
+    pub values: u64,
+    /// Steps of a curve that were compared; of several units the longest counts.
+    pub steps: u64,
+    /// Values that were not compared: without a partner, or not comparable.
+    pub unmatched: u64,
+}
+
+/// A number that the history follows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Its name, stable.
+    pub name: String,
+    /// The number.
+    pub value: Number,
+    /// The limit it warns above.
+    pub warn: Option<Number>,
+    /// The limit it fails above.
+    pub fail: Option<Number>,
+}

@@ -1,0 +1,85 @@
+//! How each check is shown, where more is shown of it than its row, rules and findings.
+//!
+//! A check that is not listed is shown all the same: in the comment, page, terminal, JUnit and metrics by its verdict,
+//! the names and sizes of its units and its findings. An entry adds a picture, a table or data for the page's scripts.
+
+mod config;
+mod dump;
+mod history;
+mod loss;
+
+use serde_json::Value as Json;
+
+use super::GateResult;
+use super::messages::Language;
+use crate::error::Result;
+use crate::judge::unit::Unit;
+use crate::verdict::CheckId;
+
+/// What is shown of a check beside its row, rules and findings.
+pub(super) struct Presentation {
+    /// The check.
+    pub(super) check: CheckId,
+    /// The table on the terminal.
+    pub(super) details: Details,
+    /// Its picture.
+    pub(super) picture: Option<Picture>,
+    /// What the page's scripts draw of its units.
+    pub(super) embedded: Option<Embedded>,
+    /// Whether a diagnosis at the place of a finding is about that finding, whatever its signs name.
+    pub(super) is_diagnosed_by_place: bool,
+}
+
+/// A table on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Details {
+    /// None.
+    Nothing,
+    /// A line per checker.
+    Checkers,
+    /// A line per rule.
+    Rules,
+    /// A line per unit, where there are several, with its culprit.
+    Units,
+}
+
+/// A picture of a check.
+pub(super) struct Picture {
+    /// Its file in the output folder.
+    pub(super) file: &'static str,
+    /// Draws it as PNG; `None` where there is nothing to draw.
+    pub(super) draw: fn(&GateResult, Language) -> Result<Option<Vec<u8>>>,
+}
+
+/// Data for the page's scripts.
+pub(super) struct Embedded {
+    /// Its key.
+    pub(super) key: &'static str,
+    /// What it holds of a unit; `None` for units of other checks.
+    pub(super) of: fn(&Unit) -> Option<Json>,
+}
+
+impl Presentation {
+    /// Nothing beside row, rules and findings.
+    const fn of(check: CheckId) -> Self {
+        Self { check, details: Details::Nothing, picture: None, embedded: None, is_diagnosed_by_place: false }
+    }
+}
+
+/// The checks of which more is shown, in the order of reports.
+pub(super) const ALL: &[Presentation] = &[config::SHOWN, loss::SHOWN, dump::SHOWN, history::SHOWN];
+
+/// How `check` is shown, where more is shown of it.
+fn find(check: CheckId) -> Option<&'static Presentation> {
+    ALL.iter().find(|shown| shown.check == check)
+}
+
+/// The table of `check` on the terminal.
+pub(super) fn details(check: CheckId) -> Details {
+    find(check).map_or(Details::Nothing, |shown| shown.details)
+}
+
+/// Whether a diagnosis at the place of a finding of `check` is about that finding, whatever its signs name.
+pub(super) fn is_diagnosed_by_place(check: CheckId) -> bool {
+    find(check).is_some_and(|shown| shown.is_diagnosed_by_place)
+}

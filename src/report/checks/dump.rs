@@ -1,0 +1,29 @@
+//! How dumps are shown.
+
+use serde_json::{Value as Json, json};
+
+use super::{Details, Embedded, Picture, Presentation};
+use crate::judge::unit::{ProfilePoint, Unit, unit_place};
+use crate::report::plot::divergence::divergence_png;
+use crate::verdict::CheckId;
+
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Units,
+    picture: Some(Picture { file: "divergence.png", draw: divergence_png }),
+    embedded: Some(Embedded { key: "units", of: embedded }),
+    is_diagnosed_by_place: true,
+    ..Presentation::of(CheckId::Dump)
+};
+
+fn embedded(unit: &Unit) -> Option<Json> {
+    let Unit::Dump(unit) = unit else { return None };
+    let of = |field: fn(&ProfilePoint) -> Json| unit.profile.iter().map(field).collect::<Vec<_>>();
+    Some(json!({
+        "name": unit_place(unit.step, unit.rank), "step": unit.step, "rank": unit.rank, "verdict": unit.verdict,
+        "data": unit.data, "culprit": unit.culprit.as_ref().map(|culprit| &culprit.op),
+        "culprit_tensor": unit.culprit.as_ref().map(|culprit| &culprit.tensor),
+        "inherited_from": unit.inherited_from,
+        "order": of(|point| json!(point.order)), "op": of(|point| json!(point.op)),
+        "error": of(|point| json!(point.error)), "limit": of(|point| json!(point.limit)),
+    }))
+}

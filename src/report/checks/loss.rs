@@ -1,0 +1,23 @@
+//! How training curves are shown.
+
+use serde_json::{Value as Json, json};
+
+use super::{Details, Embedded, Picture, Presentation};
+use crate::judge::unit::Unit;
+use crate::report::plot::loss::loss_png;
+use crate::verdict::CheckId;
+
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Rules,
+    picture: Some(Picture { file: "loss.png", draw: loss_png }),
+    embedded: Some(Embedded { key: "curves", of: embedded }),
+    ..Presentation::of(CheckId::Loss)
+};
+
+fn embedded(unit: &Unit) -> Option<Json> {
+    let Unit::Curve(unit) = unit else { return None };
+    Some(json!({
+        "metric": unit.metric, "run": unit.run, "verdict": unit.verdict, "mode": unit.mode, "paired": unit.paired,
+        "first_diverging_step": unit.first_diverging_step, "series": unit.series,
+    }))
+}

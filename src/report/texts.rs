@@ -1,0 +1,68 @@
+//! The message files of the checks, one per check and language.
+//!
+//! `templates/messages/<language>/<check>.yaml` holds what each code of the check says and, under `check`, the words that
+//! documents call the check by.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::check::each_check;
+
+/// The key in a check's file that is no code.
+const WORDS: &str = "check";
+
+/// The message files of a check.
+pub(super) struct CheckTexts {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// English.
+    pub(super) english: &'static str,
+    /// Chinese.
+    pub(super) chinese: &'static str,
+}
+
+/// What documents call a check.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Words {
+    /// Its name for people.
+    pub(super) name: String,
+    /// How much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
+    pub(super) compared: String,
+}
+
+/// Makes the list of files of the table of checks.
+macro_rules! files {
+    ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
+        /// Those of all checks, in the order of reports.
+        pub(super) const ALL: &[CheckTexts] = &[$(CheckTexts {
+            name: stringify!($name),
+            english: include_str!(concat!("../../templates/messages/en/", stringify!($name), ".yaml")),
+            chinese: include_str!(concat!("../../templates/messages/zh/", stringify!($name), ".yaml")),
+        }),+];
+    };
+}
+
+each_check!(files);
+
+/// The words in a check's file.
+pub(super) fn words(file: &str) -> Words {
+    let mut parts: BTreeMap<String, serde_yaml::Value> = parse(file);
+    let words = parts.remove(WORDS).unwrap_or_default();
+    serde_yaml::from_value(words).expect("invariant: shipped messages are tested")
+}
+
+/// The codes in a file, with what each says.
+pub(super) fn codes<T: DeserializeOwned>(file: &str) -> BTreeMap<String, T> {
+    let mut parts: BTreeMap<String, serde_yaml::Value> = parse(file);
+    parts.remove(WORDS);
+    let code = |(code, said)| (code, serde_yaml::from_value(said).expect("invariant: shipped messages are tested"));
+    parts.into_iter().map(code).collect()
+}
+
+fn parse(file: &str) -> BTreeMap<String, serde_yaml::Value> {
+    let parts: Option<BTreeMap<_, _>> = serde_yaml::from_str(file).expect("invariant: shipped messages are tested");
+    parts.unwrap_or_default()
+}
