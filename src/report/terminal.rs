@@ -59,8 +59,20 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     if !options.report.is_empty() {
         lines.push(writer.phrase("terminal_report", &context! { path => options.report })?);
     }
-    // The runner of GitHub Actions takes `##[command]` anywhere in a line for a command.
-    Ok((lines.join("\n") + "\n").replace("##[", "## ["))
+    Ok(lines.iter().flat_map(|text| text.split('\n')).map(|line| without_command(line) + "\n").collect())
+}
+
+/// A line that the runner of GitHub Actions takes for no command: it obeys `##[command]` anywhere in a line, and `::command::`
+/// at its start, white space before it or not. A name from an artifact may begin a line of a table.
+fn without_command(line: &str) -> String {
+    let line = line.replace("##[", "## [");
+    match line.trim_start().strip_prefix("::") {
+        Some(rest) => {
+            let indent = line.get(..line.len() - line.trim_start().len()).unwrap_or_default();
+            format!("{indent}: :{rest}")
+        }
+        None => line,
+    }
 }
 
 struct Page<'a> {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
@@ -49,7 +50,7 @@ fn judged(root: &Path, policy: &str) -> GateResult {
     let request = Request {
         baseline: root.join("gpu").display().to_string(),
         candidate: root.join("npu").display().to_string(),
-        checks: Request::COMPARE_CHECKS.to_vec(),
+        checks: Command::Compare.checks(),
         policy: Policy::parse("policy.yml", policy, &codes).expect("a policy"),
         matching: Matching::default(),
     };
