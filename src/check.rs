@@ -1,7 +1,7 @@
 //! The table of checks: one entry per check, from which every stage takes what it needs.
 //!
 //! An entry says what a check is called, and which command runs it alone. Everything else follows from its name: each stage
-//! that has to know all checks applies [`each_check`] to the entries and expects a module of that name with a known item
+//! that has to know all checks applies `each_check!` to the entries and expects a module of that name with a known item
 //! in it (`judge/<name>.rs` with `RULES`, `gate/<name>.rs` with `CHECK`, `templates/messages/<language>/<name>.yaml`), so
 //! that the compiler names what a new entry lacks. CONTRIBUTING.md, "Adding a check", has the files in order.
 
