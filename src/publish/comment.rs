@@ -22,7 +22,7 @@ use crate::verdict::Verdict;
 pub enum Note {
     /// The pull request changes these files, which decide about it.
     SettingsChanged(Vec<String>),
-    /// The same, and the base commit's were used in their place.
+    /// The same, and the target branch's were used in their place.
     SettingsOfBase(Vec<String>),
     /// The numbers come from a run of a fork, which could write what it likes.
     NumbersOfFork,
