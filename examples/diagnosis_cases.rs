@@ -60,12 +60,14 @@ fn row(case: &Path) -> Result<String> {
     let named: Vec<String> =
         diagnoses.iter().map(|diagnosis| format!("`{}` ({})", diagnosis.cause, diagnosis.sureness.as_str())).collect();
     let first = diagnoses.first();
+    let evidence: Vec<&str> =
+        first.map_or(Vec::new(), |diagnosis| diagnosis.evidence.iter().map(|one| one.text.as_str()).collect());
     Ok(format!(
         "| {} | {} | {} | {} | {} |",
         spec["case"].as_str().unwrap_or_default(),
         spec["truth"]["kind"].as_str().unwrap_or_default(),
         named.join(", "),
-        first.map_or(String::new(), |diagnosis| diagnosis.evidence.join("; ").replace('|', "\\|")),
+        evidence.join("; ").replace('|', "\\|"),
         first.map_or(String::new(), |diagnosis| format!("`{}`", diagnosis.place)),
     ))
 }

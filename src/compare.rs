@@ -1,6 +1,5 @@
 //! Stage 4, *compare*: pairs to numbers. It knows no limit and writes no text.
 
-pub mod book;
 pub mod checkpoint;
 mod checksum;
 pub mod closeness;
@@ -11,6 +10,7 @@ mod detail;
 pub mod dump;
 pub(crate) mod exact;
 mod kernel;
+pub mod measurements;
 pub mod sample;
 mod scalar;
 pub mod tensor;

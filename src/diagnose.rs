@@ -2,7 +2,7 @@
 //!
 //! Three kinds of evidence are looked at. A dump's culprit, with the operation around it and, within bounds, its
 //! data a second time ([`in_dump`], while the dump is at hand); training curves; and what the config check found.
-//! [`story`] joins them: what one kind of evidence says of a cause that another one found becomes a further sign of it.
+//! [`story`] joins them: what one kind of evidence says of a cause that another one found becomes further evidence of it.
 //!
 //! A diagnosis carries codes and facts, no sentences; `templates/messages/<language>/diagnoses.yaml` holds the texts.
 //! Where evidence is thin nothing is said: a wrong cause costs more than none.
@@ -12,6 +12,7 @@ mod context;
 mod curves;
 mod formula;
 pub mod next_dump;
+mod record;
 mod story;
 mod trace;
 mod value_pair;
@@ -31,25 +32,19 @@ pub use values::TensorCache;
 
 /// A likely cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "record::DiagnosisRecord", into = "record::DiagnosisRecord")]
+#[schemars(with = "record::DiagnosisRecord")]
 pub struct Diagnosis {
     /// Stable code of the cause.
     pub cause: String,
     /// The place it is about: a tensor, a metric, a checker.
-    #[serde(rename = "where")]
     pub place: String,
     /// How sure it is.
-    #[serde(default)]
     pub sureness: Sureness,
-    /// What speaks for it, as codes and facts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub signs: Vec<Statement>,
-    /// What to do next, as code and facts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action: Option<Statement>,
-    /// What speaks for it, in the report's language; empty until the report stage writes it.
-    pub evidence: Vec<String>,
-    /// What to do next, in the report's language.
-    pub advice: String,
+    /// Everything that speaks for it.
+    pub evidence: Vec<Statement>,
+    /// The next step for the reader; an empty statement where there is none.
+    pub advice: Statement,
 }
 
 /// How sure a diagnosis is.
@@ -76,20 +71,21 @@ impl Sureness {
     }
 }
 
-/// Something said of a cause: a code with the names and numbers its text is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A statement about a cause: a code with the names and numbers its text is made of.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statement {
-    /// Stable, kebab-case.
+    /// Stable, kebab-case; empty where only a text is known, as in results of the first format.
     pub code: String,
     /// Names and numbers.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Fact>,
+    /// The sentence in the report's language; empty until the report stage writes it.
+    pub text: String,
 }
 
 impl Statement {
     /// A statement without facts.
     pub fn new(code: &str) -> Self {
-        Self { code: code.to_owned(), facts: BTreeMap::new() }
+        Self { code: code.to_owned(), ..Self::default() }
     }
 
     /// Adds a fact.
@@ -107,31 +103,29 @@ impl Diagnosis {
             cause: cause.code.to_owned(),
             place: place.into(),
             sureness,
-            signs: Vec::new(),
-            action: Some(Statement::new(cause.code)),
             evidence: Vec::new(),
-            advice: String::new(),
+            advice: Statement::new(cause.code),
         }
     }
 
-    /// Adds a sign.
+    /// Adds what speaks for it.
     #[must_use]
-    fn sign(mut self, sign: Statement) -> Self {
-        self.signs.push(sign);
+    fn because(mut self, evidence: Statement) -> Self {
+        self.evidence.push(evidence);
         self
     }
 
-    /// Adds signs.
+    /// Adds all that speaks for it; there may be none.
     #[must_use]
-    fn signs(mut self, signs: impl IntoIterator<Item = Statement>) -> Self {
-        self.signs.extend(signs);
+    fn because_all(mut self, evidence: impl IntoIterator<Item = Statement>) -> Self {
+        self.evidence.extend(evidence);
         self
     }
 
     /// Gives other advice than the cause's general one.
     #[must_use]
-    fn advise(mut self, action: Statement) -> Self {
-        self.action = Some(action);
+    fn advise(mut self, advice: Statement) -> Self {
+        self.advice = advice;
         self
     }
 }

@@ -98,7 +98,7 @@ pub trait Files: Send + Sync {
     fn list(&self) -> &[FileEntry];
 
     /// Entries that were left out, with the reason (a link that leads out of the folder, an unreadable folder).
-    fn left_out(&self) -> &[(String, String)] {
+    fn skipped(&self) -> &[(String, String)] {
         &[]
     }
 

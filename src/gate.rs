@@ -22,16 +22,16 @@ pub mod training;
 
 use std::sync::Arc;
 
-use crate::compare::book::Book;
+use crate::compare::measurements::Measurements;
 use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::diagnose::{self, Diagnosis};
 use crate::error::Result;
 use crate::fetch::{Fetcher, Files, Trust};
 use crate::gate::baseline::manifest::Manifest;
+use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
-use crate::judge::left_out;
+use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::settle::{settle, waiver_findings};
 use crate::judge::unit::Check;
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
@@ -70,7 +70,7 @@ pub use crate::fetch::progress::{Progress, Quiet};
 pub struct CheckOutcome {
     /// The check with its units.
     pub check: Check,
-    /// What it says, settled.
+    /// What it says, applied.
     pub findings: Vec<Finding>,
     /// What waivers cover.
     pub waived: Vec<WaivedFinding>,
@@ -102,7 +102,7 @@ pub struct Shared<'a> {
     /// What to judge.
     pub request: &'a Request,
     /// Which tensors are measured.
-    pub book: &'a Book,
+    pub measurements: &'a Measurements,
     /// Where lines and tables go.
     pub sink: &'a dyn Sink,
     /// Who is told how far it got.
@@ -116,7 +116,7 @@ pub struct Shared<'a> {
 pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     let (fetcher, kept) = (Fetcher::default(), Kept::default());
     let surroundings = Surroundings::new(&fetcher, &kept);
-    let judged = run_by(request, &surroundings, &Book::default(), progress)?;
+    let judged = run_by(request, &surroundings, &Measurements::default(), progress)?;
     Ok(kept.into_outcome(judged))
 }
 
@@ -142,7 +142,7 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `book` to say
+/// [`run`], with `surroundings` to open both locations from and to hold the baseline against, and with `measurements` to say
 /// which tensors are measured and what is known of them.
 ///
 /// # Errors
@@ -150,16 +150,16 @@ impl<'a> Surroundings<'a> {
 pub fn run_by(
     request: &Request,
     surroundings: &Surroundings<'_>,
-    book: &Book,
+    measurements: &Measurements,
     progress: &dyn Progress,
 ) -> Result<Judged> {
-    let shared = Shared { request, book, sink: surroundings.sink, progress };
+    let shared = Shared { request, measurements, sink: surroundings.sink, progress };
     let sides = Sides::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
     let mut verdicts = Vec::new();
     let about = surroundings.about.iter().cloned();
     let general = about.chain(general_findings(request, &sides, surroundings.training)).collect();
-    let general = settle(general, &request.policy);
+    let general = apply_policy(general, &request.policy);
     if !general.findings.is_empty() {
         verdicts.push(verdict_of(&general.findings));
     }
@@ -245,11 +245,11 @@ fn check(
     surroundings: &Surroundings<'_>,
     shared: &Shared<'_>,
 ) -> Result<Option<CheckOutcome>> {
-    let Shared { request: Request { policy, .. }, book, .. } = *shared;
+    let Shared { request: Request { policy, .. }, measurements, .. } = *shared;
     let Some(check) = checks::of(id) else { return Ok(None) };
     let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides, policy);
-    add_findings(&mut part, left_out::findings(id, book), policy);
+    add_findings(&mut part, partial_coverage::findings(id, measurements), policy);
     Ok(Some(part))
 }
 
@@ -372,8 +372,8 @@ fn add_findings(part: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy
     if findings.is_empty() {
         return;
     }
-    let settled = settle(findings, policy);
-    part.check.verdict = part.check.verdict.max(verdict_of(&settled.findings));
-    part.findings.extend(settled.findings);
-    part.waived.extend(settled.waived);
+    let applied = apply_policy(findings, policy);
+    part.check.verdict = part.check.verdict.max(verdict_of(&applied.findings));
+    part.findings.extend(applied.findings);
+    part.waived.extend(applied.waived);
 }

@@ -4,17 +4,17 @@
 //! kind of artifact is judged lives in a file of its own. A judge sees measurements and a policy; it reads no
 //! file and lays out no text.
 
+pub mod apply_policy;
 pub mod checkpoint;
 pub mod config;
 pub mod dump;
 pub mod finding;
-pub mod left_out;
 pub mod location;
 pub mod loss;
 pub mod number;
 pub mod operation;
 pub mod outcome;
+pub mod partial_coverage;
 pub mod register;
 pub mod rule;
-pub mod settle;
 pub mod unit;

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use jiff::{Timestamp, ToSpan};
-use precision_gate::compare::book::Book;
+use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
 use precision_gate::gate::history::{Moment, record};
@@ -128,7 +128,7 @@ pub(crate) fn judge(suite: Suite, folder: &Path) -> Result<Vec<Night>> {
             };
             let fetcher = Fetcher::default();
             let surroundings = Surroundings::new(&fetcher, &Dropped);
-            let mut judged = run_by(&request, &surroundings, &Book::default(), &Quiet)?;
+            let mut judged = run_by(&request, &surroundings, &Measurements::default(), &Quiet)?;
             judged.result.source = Some(Source { commit: commit(number), repository: String::new(), target: None });
             let name = suite.name().parse().map_err(|error| Error::new(ErrorKind::Internal, suite.name(), error))?;
             let time = time(number, &mut random);

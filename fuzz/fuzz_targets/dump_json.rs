@@ -23,7 +23,7 @@ impl Files for One {
         &self.entry
     }
 
-    fn left_out(&self) -> &[(String, String)] {
+    fn skipped(&self) -> &[(String, String)] {
         &[]
     }
 

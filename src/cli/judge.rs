@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use precision_gate::check::Command;
-use precision_gate::compare::book::{Book, Selection};
+use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::baseline::job;
 use precision_gate::gate::{self, Progress, Request, Surroundings};
@@ -93,8 +93,8 @@ pub(crate) fn judge(common: &CommonArgs, output: Output, case: &Case) -> Result<
 }
 
 fn judge_selected(common: &CommonArgs, output: Output, case: &Case, selection: Selection) -> Result<u8> {
-    let book = Book::new(selection);
-    judge_by(common, output, case, |request, from, progress| gate::run_by(request, from, &book, progress))
+    let measurements = Measurements::new(selection);
+    judge_by(common, output, case, |request, from, progress| gate::run_by(request, from, &measurements, progress))
 }
 
 /// What was written and shown, and what the command ends with.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use globset::Glob;
-use precision_gate::compare::book::Selection;
+use precision_gate::compare::measurements::Selection;
 use precision_gate::compare::sample::Sample;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use precision_gate::compare::book::Book;
+use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::Result;
 use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Progress, Request};
@@ -104,10 +104,10 @@ fn judge_and_tell(
 ) -> Result<u8> {
     let request = request(args, trusted.policy.clone());
     let case = trusted.case(request)?;
-    let book = Book::new(args.quick.selection()?);
+    let measurements = Measurements::new(args.quick.selection()?);
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         let from = gate::Surroundings { training: args.training, ..*from };
-        gate::run_by(request, &from, &book, progress)
+        gate::run_by(request, &from, &measurements, progress)
     };
     let mut warnings = Vec::new();
     let complete = |judged: &mut Judged, from: &gate::Surroundings<'_>| {

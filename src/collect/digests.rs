@@ -36,7 +36,7 @@ pub(super) fn of(request: &Request, notes: &mut Vec<String>) -> Result<Vec<(Stri
 fn of_path(kind: &str, path: &Path, notes: &mut Vec<String>) -> Result<Vec<(String, String)>> {
     let location = path.display().to_string();
     let files = LocalFiles::open(&location)?;
-    notes.extend(files.left_out().iter().map(|(name, reason)| format!("{location}/{name}: {reason}")));
+    notes.extend(files.skipped().iter().map(|(name, reason)| format!("{location}/{name}: {reason}")));
     let base =
         path.canonicalize().ok().as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let folder = if path.is_dir() { format!("{kind}/{}", base.unwrap_or_default()) } else { kind.to_owned() };

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::book::{Book, PairName};
+use super::measurements::{Measurements, PairName};
 use super::tensor::{PairStats, compare_some};
 use crate::dtype::Dtype;
 use crate::pair::checkpoint::ParameterPairs;
@@ -35,13 +35,13 @@ pub enum ParameterOutcome {
     /// A side cannot be read; why.
     Unread(Side, String),
     /// A quick look left it out.
-    LeftOut,
+    PartialCoverage,
 }
 
 /// Compares every pair; the order is that of `pairs`, whatever the thread count. `done` is called after each.
 pub fn parameters<'a>(
     pairs: &ParameterPairs<'a>,
-    book: &Book,
+    measurements: &Measurements,
     done: &(dyn Fn() + Sync),
 ) -> Vec<ParameterComparison<'a>> {
     pairs
@@ -50,7 +50,9 @@ pub fn parameters<'a>(
         .with_max_len(1)
         .map(|(name, baseline, candidate)| {
             let outcome = match (baseline, candidate) {
-                (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => tensors(name, baseline, candidate, book),
+                (Parameter::Tensor(baseline), Parameter::Tensor(candidate)) => {
+                    tensors(name, baseline, candidate, measurements)
+                }
                 (Parameter::Unread(reason), _) => ParameterOutcome::Unread(Side::Baseline, reason.clone()),
                 (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
             };
@@ -60,7 +62,7 @@ pub fn parameters<'a>(
         .collect()
 }
 
-fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, book: &Book) -> ParameterOutcome {
+fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, measurements: &Measurements) -> ParameterOutcome {
     if baseline.shape != candidate.shape {
         return ParameterOutcome::ShapesDiffer(baseline.shape.clone(), candidate.shape.clone());
     }
@@ -72,7 +74,7 @@ fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, book: &Boo
         member: name,
         offset: candidate.offset(),
     };
-    let outcome = book.ask(&pair, || match compare_some(baseline, candidate, book.sample()) {
+    let outcome = measurements.ask(&pair, || match compare_some(baseline, candidate, measurements.sample()) {
         Ok(stats) => ParameterOutcome::Compared { dtypes: (baseline.dtype, candidate.dtype), stats: Box::new(stats) },
         Err(error) => {
             let side = if error.subject() == baseline.name() { Side::Baseline } else { Side::Candidate };
@@ -80,7 +82,7 @@ fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, book: &Boo
         }
     });
     if let Some(ParameterOutcome::Compared { stats, .. }) = &outcome {
-        book.count(stats.elements, candidate.elements());
+        measurements.count(stats.elements, candidate.elements());
     }
-    outcome.unwrap_or(ParameterOutcome::LeftOut)
+    outcome.unwrap_or(ParameterOutcome::PartialCoverage)
 }

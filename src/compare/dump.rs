@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::book::{Book, PairName};
 use super::checksum::checksum;
 use super::closeness::{Closeness, ElementTolerance, closeness};
+use super::measurements::{Measurements, PairName};
 use super::tensor::{self, PairStats};
 use crate::dtype::Dtype;
 use crate::error::Result;
@@ -338,7 +338,7 @@ pub struct Folders<'a> {
     /// The candidate's.
     pub candidate: &'a DumpFolder,
     /// Which pairs are measured, and what is known of them.
-    pub book: &'a Book,
+    pub measurements: &'a Measurements,
     /// The tolerance that elements of two types are counted by, where they are to be counted.
     pub tolerance: Option<&'a (dyn Fn(Dtype, Dtype) -> Option<ElementTolerance> + Sync)>,
 }
@@ -411,14 +411,14 @@ fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result
     let paths = (folders.baseline.data_path(saved.baseline), folders.candidate.data_path(saved.candidate));
     let pair =
         PairName { question: "data", op: Some(op), baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let answer = folders.book.ask(&pair, || measure(saved, folders).map_err(|error| error.to_string()));
+    let answer = folders.measurements.ask(&pair, || measure(saved, folders).map_err(|error| error.to_string()));
     let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
     match &answer {
-        Some(Ok(Found::Numbers(stats, _))) => folders.book.count(stats.elements, elements),
+        Some(Ok(Found::Numbers(stats, _))) => folders.measurements.count(stats.elements, elements),
         Some(Ok(Found::Checksums { same })) => {
-            folders.book.count(elements, elements);
+            folders.measurements.count(elements, elements);
             if !same {
-                folders.book.count_unequal();
+                folders.measurements.count_unequal();
             }
         }
         _ => {}
@@ -428,18 +428,18 @@ fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result
 
 fn measure(saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
     let sources = [folders.baseline.open_tensor(saved.baseline), folders.candidate.open_tensor(saved.candidate)];
-    if folders.book.sample().is_none() {
+    if folders.measurements.sample().is_none() {
         // Header and elements come with one answer, and both sides' before either is waited for.
         sources.iter().flatten().for_each(|source| source.expect(0..source.len()));
     }
     let [left, right] = sources;
     let (left, right) = (crate::read::tensor_file::open(left?)?, crate::read::tensor_file::open(right?)?);
-    if folders.book.by_checksum() {
+    if folders.measurements.by_checksum() {
         return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
     }
     let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
     let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
-    Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.book.sample())?), counted))
+    Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.measurements.sample())?), counted))
 }
 
 /// What data says, beside the exact properties the records say.

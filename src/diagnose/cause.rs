@@ -45,7 +45,7 @@ pub struct Cause {
     is_last_resort: bool,
     /// Causes a dump may show that explain what curves show of this one.
     explained_by: &'static [&'static str],
-    /// Codes of findings that are further signs of this cause where a dump or a curve shows it.
+    /// Codes of findings that are further evidence of this cause where a dump or a curve shows it.
     supported_by: &'static [&'static str],
 }
 
@@ -127,14 +127,14 @@ fn from_findings(cause: &Cause, sureness: super::Sureness, findings: &[&Finding]
     let mut fitting = findings.iter().filter(|finding| codes.contains(&finding.code.as_str())).peekable();
     let first = fitting.peek()?;
     let diagnosis = Diagnosis::new(cause, first.place.as_str(), sureness);
-    Some(diagnosis.signs(fitting.take(MOST_FINDINGS).map(|finding| finding_as_sign(finding))))
+    Some(diagnosis.because_all(fitting.take(MOST_FINDINGS).map(|finding| finding_as_evidence(finding))))
 }
 
-/// Findings of one kind that are told as signs; the rest stand among the findings.
+/// Findings of one kind that are told as evidence; the rest stand among the findings.
 const MOST_FINDINGS: usize = 3;
 
-/// A finding as a sign: its code, place and facts, so that it reads as it does among the findings.
-pub(super) fn finding_as_sign(finding: &Finding) -> Statement {
-    let sign = Statement { code: "finding".to_owned(), facts: finding.facts.clone() };
-    sign.with("finding_code", finding.code.as_str()).with("finding_place", finding.place.as_str())
+/// A finding as a piece of evidence: its code, place and facts, so that it reads as it does among the findings.
+pub(super) fn finding_as_evidence(finding: &Finding) -> Statement {
+    let evidence = Statement { facts: finding.facts.clone(), ..Statement::new("finding") };
+    evidence.with("finding_code", finding.code.as_str()).with("finding_place", finding.place.as_str())
 }

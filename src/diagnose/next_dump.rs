@@ -160,9 +160,9 @@ fn gap_before(diagnoses: &[Diagnosis], culprit: &Culprit) -> Option<String> {
 
 /// The last operation before each gap that a diagnosis found.
 fn gaps<'a>(diagnoses: impl IntoIterator<Item = &'a Diagnosis>) -> impl Iterator<Item = &'a str> {
-    let signs = diagnoses.into_iter().flat_map(|diagnosis| &diagnosis.signs);
-    let gaps = signs.filter(|sign| matches!(sign.code.as_str(), "lost-in-gap" | "made-by-undumped"));
-    gaps.filter_map(|sign| match sign.facts.get("before") {
+    let evidence = diagnoses.into_iter().flat_map(|diagnosis| &diagnosis.evidence);
+    let gaps = evidence.filter(|evidence| matches!(evidence.code.as_str(), "lost-in-gap" | "made-by-undumped"));
+    gaps.filter_map(|evidence| match evidence.facts.get("before") {
         Some(Fact::Text(before)) => Some(before.as_str()),
         _ => None,
     })
@@ -200,9 +200,9 @@ fn from_curve(situation: &Situation<'_>) -> Option<NextDump> {
     })
 }
 
-/// The step that a sign of the likeliest cause names.
+/// The step that a piece of evidence of the likeliest cause names.
 fn told_step(diagnoses: &[Diagnosis]) -> Option<u64> {
-    diagnoses.first()?.signs.iter().find_map(|sign| match sign.facts.get("step") {
+    diagnoses.first()?.evidence.iter().find_map(|evidence| match evidence.facts.get("step") {
         Some(Fact::Count(step)) => Some(*step),
         _ => None,
     })

@@ -1,6 +1,6 @@
 //! One story out of what dumps, curves and configuration say: every cause once, the likeliest first.
 
-use super::cause::{self, Cause, finding_as_sign};
+use super::cause::{self, Cause, finding_as_evidence};
 use super::context::Context;
 use super::curves::Curves;
 use super::{Diagnosis, Sureness};
@@ -54,15 +54,15 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
         let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_curves(&curves)).collect();
         seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
     }
-    let weighing = |finding: &&Finding| finding.check == CheckId::Config && finding.severity >= Severity::Warn;
-    let config: Vec<&Finding> = run.findings.iter().filter(weighing).collect();
+    let counts = |finding: &&Finding| finding.check == CheckId::Config && finding.severity >= Severity::Warn;
+    let config: Vec<&Finding> = run.findings.iter().filter(counts).collect();
     let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_config(&config)).collect();
     seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, false));
     support(&mut told, run.findings);
     ordered(told)
 }
 
-/// Adds a diagnosis, or its signs to one of the same cause; what curves show may be explained by another cause too.
+/// Adds a diagnosis, or its evidence to one of the same cause; what curves show may be explained by another cause too.
 fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
     let explains = |known: &&mut Diagnosis| {
         let explained = || cause::find(&diagnosis.cause).is_some_and(|cause| cause.is_explained_by(&known.cause));
@@ -70,8 +70,12 @@ fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
     };
     match told.iter_mut().find(explains) {
         Some(known) => {
-            let new = diagnosis.signs.into_iter().filter(|sign| !known.signs.contains(sign)).collect::<Vec<_>>();
-            known.signs.extend(new);
+            let new = diagnosis
+                .evidence
+                .into_iter()
+                .filter(|evidence| !known.evidence.contains(evidence))
+                .collect::<Vec<_>>();
+            known.evidence.extend(new);
             known.sureness = known.sureness.max(diagnosis.sureness);
         }
         None => told.push(diagnosis),
@@ -82,10 +86,10 @@ fn join(told: &mut Vec<Diagnosis>, diagnosis: Diagnosis, is_symptom: bool) {
 fn support(told: &mut [Diagnosis], findings: &[Finding]) {
     for finding in findings {
         for diagnosis in told.iter_mut() {
-            let sign = finding_as_sign(finding);
+            let evidence = finding_as_evidence(finding);
             let supports = cause::find(&diagnosis.cause).is_some_and(|cause: &Cause| cause.is_supported_by(finding));
-            if supports && !diagnosis.signs.contains(&sign) {
-                diagnosis.signs.push(sign);
+            if supports && !diagnosis.evidence.contains(&evidence) {
+                diagnosis.evidence.push(evidence);
             }
         }
     }

@@ -61,13 +61,13 @@ impl<'a> Trace<'a> {
 
     /// The last operation before `order` that made this value; of a module and its last call, the call.
     pub(super) fn made_before(&self, record: &TensorRecord, order: usize) -> Option<Appearance<'a>> {
-        let made = |appearance: &&Appearance<'a>| {
+        let is_output = |appearance: &&Appearance<'a>| {
             appearance.order < order && matches!(appearance.leaf.kind, TensorKind::Output)
         };
         let is_module = |appearance: &&Appearance<'a>| {
             appearance.operation.name.starts_with("Module.") || appearance.operation.name.starts_with("Cell.")
         };
-        let found = self.appearances(record).iter().filter(made);
+        let found = self.appearances(record).iter().filter(is_output);
         let call = found.clone().rfind(|appearance| !is_module(appearance));
         call.or_else(|| found.clone().next_back()).copied()
     }

@@ -23,7 +23,7 @@ use super::remote::{Listing, RemoteFiles};
 use super::rest::Rest;
 use super::retry::Retry;
 use super::runtime::Background;
-use super::store::{Object, PatientStore, Store};
+use super::store::{Object, RetryingStore, Store};
 use super::web::{Ask, Clients, Patience};
 use super::{Files, gitlab, obs, s3};
 use crate::error::{Error, ErrorKind, Result};
@@ -175,7 +175,7 @@ impl Fetcher {
     }
 
     fn remote(&self, shown: String, listing: Listing, store: Arc<dyn Store>) -> Result<Opened> {
-        let store = Arc::new(PatientStore::new(store, self.settings.retry, self.failure.clone()));
+        let store = Arc::new(RetryingStore::new(store, self.settings.retry, self.failure.clone()));
         let first_id = self.next_id.fetch_add(listing.files.len() as u64, Ordering::Relaxed);
         let files = RemoteFiles::new(shown, listing, &store, self.online()?.pool.clone(), first_id);
         Ok(Opened { files: Arc::new(files), origin: None })

@@ -102,7 +102,7 @@ impl WebServer {
                         let object = Object { key: path.clone(), len: row.size.unwrap_or(0), etag: None };
                         listing.add(&path, object);
                     }
-                    kind => listing.left_out.push((path, format!("a {kind} on the server"))),
+                    kind => listing.skipped.push((path, format!("a {kind} on the server"))),
                 }
             }
             if listing.files.len() > MAX_FILES {

@@ -17,7 +17,7 @@ pub struct LocalFiles {
     location: String,
     root: PathBuf,
     entries: Vec<FileEntry>,
-    left_out: Vec<(String, String)>,
+    skipped: Vec<(String, String)>,
 }
 
 impl LocalFiles {
@@ -28,7 +28,7 @@ impl LocalFiles {
             Error::io(location, &error).with_help("give a file or folder that a training run left behind")
         })?;
         let mut files =
-            Self { location: location.to_owned(), root: path.to_owned(), entries: Vec::new(), left_out: Vec::new() };
+            Self { location: location.to_owned(), root: path.to_owned(), entries: Vec::new(), skipped: Vec::new() };
         if metadata.is_dir() {
             let root = path.canonicalize().map_err(|error| Error::io(location, &error))?;
             fs::read_dir(path).map_err(|error| Error::io(location, &error))?;
@@ -36,7 +36,7 @@ impl LocalFiles {
             files.walk(&root, &root, "", &mut visited);
             files.root = root;
             files.entries.sort_by(|a, b| a.path.cmp(&b.path));
-            files.left_out.sort();
+            files.skipped.sort();
         } else {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             files.root = path.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -48,11 +48,11 @@ impl LocalFiles {
     fn walk(&mut self, root: &Path, folder: &Path, prefix: &str, visited: &mut BTreeSet<PathBuf>) {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) => return self.left_out.push((prefix.trim_end_matches('/').to_owned(), error.to_string())),
+            Err(error) => return self.skipped.push((prefix.trim_end_matches('/').to_owned(), error.to_string())),
         };
         for entry in entries.flatten() {
             let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
-                self.left_out
+                self.skipped
                     .push((format!("{prefix}{}", entry.file_name().to_string_lossy()), "name is not UTF-8".into()));
                 continue;
             };
@@ -64,9 +64,9 @@ impl LocalFiles {
                 Ok(Some((_, metadata))) if metadata.is_file() => {
                     self.entries.push(FileEntry { path, len: metadata.len() })
                 }
-                Ok(Some(_)) => self.left_out.push((path, "neither a file nor a folder".into())),
-                Ok(None) => self.left_out.push((path, "a link that leads out of the folder, or back into it".into())),
-                Err(error) => self.left_out.push((path, error.to_string())),
+                Ok(Some(_)) => self.skipped.push((path, "neither a file nor a folder".into())),
+                Ok(None) => self.skipped.push((path, "a link that leads out of the folder, or back into it".into())),
+                Err(error) => self.skipped.push((path, error.to_string())),
             }
         }
     }
@@ -98,8 +98,8 @@ impl Files for LocalFiles {
         &self.entries
     }
 
-    fn left_out(&self) -> &[(String, String)] {
-        &self.left_out
+    fn skipped(&self) -> &[(String, String)] {
+        &self.skipped
     }
 
     fn open(&self, path: &str) -> Result<Source> {

@@ -41,7 +41,7 @@ impl Bucket {
     pub(super) async fn list(&self, at: &BucketLocation, retry: &Retry) -> Result<Listing> {
         let folder = if at.key.is_empty() || at.key.ends_with('/') { at.key.clone() } else { format!("{}/", at.key) };
         let listing = retry.run(async || self.list_folder(&folder).await).await?;
-        if !listing.files.is_empty() || !listing.left_out.is_empty() {
+        if !listing.files.is_empty() || !listing.skipped.is_empty() {
             return Ok(listing);
         }
         let nothing = || Error::new(ErrorKind::NotFound, self.shown(&at.key), "there is no such object or prefix");

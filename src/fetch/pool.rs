@@ -1,11 +1,11 @@
 //! Blocks of remote objects in bounded memory.
 //!
-//! Readers ask for bytes at any position, and wait until the [`shelf`] has them; [`stream`]s fill it, on the network's
+//! Readers ask for bytes at any position, and wait until the [`cache`] has them; [`stream`]s fill it, on the network's
 //! threads. One request brings a long stretch of an object, block after block, as fast as its readers take them and
-//! memory allows. Two shelves: blocks for data that is read through, small pages for headers and directories, so that
+//! memory allows. Two caches: blocks for data that is read through, small pages for headers and directories, so that
 //! looking at the ends of a large file does not fetch it.
 
-mod shelf;
+mod block_cache;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use self::shelf::{Found, Shelf, State};
+use self::block_cache::{BlockCache, Found, State};
 use super::runtime::Background;
-use super::store::{Object, PatientStore};
+use super::store::{Object, RetryingStore};
 use crate::error::{Error, Result};
 
 /// A page: what one look at a header or a directory costs.
@@ -38,7 +38,7 @@ pub(super) struct PooledObject {
     /// Distinguishes it from all others of this pool.
     id: u64,
     /// Where it comes from.
-    store: Arc<PatientStore>,
+    store: Arc<RetryingStore>,
     /// What it is.
     pub(super) object: Object,
     /// How many have it open.
@@ -47,7 +47,7 @@ pub(super) struct PooledObject {
 
 impl PooledObject {
     /// `object` of `store`; no other object of the pool may have this `id`.
-    pub(super) fn new(id: u64, store: Arc<PatientStore>, object: Object) -> Self {
+    pub(super) fn new(id: u64, store: Arc<RetryingStore>, object: Object) -> Self {
         Self { id, store, object, readers: AtomicUsize::new(0) }
     }
 }
@@ -55,8 +55,8 @@ impl PooledObject {
 /// The blocks of all remote objects of a run.
 pub(super) struct Pool {
     background: Background,
-    pages: Arc<Shelf>,
-    blocks: Arc<Shelf>,
+    pages: Arc<BlockCache>,
+    blocks: Arc<BlockCache>,
 }
 
 impl Pool {
@@ -67,8 +67,8 @@ impl Pool {
         let largest = ((memory - for_pages) / BLOCKS).clamp(SMALLEST_BLOCK, LARGEST_BLOCK);
         // A power of two: tensors' own blocks then lie within one of ours.
         let block = 1 << largest.ilog2();
-        let shelf = |block_len, memory| Arc::new(Shelf::new(block_len, memory / block_len, silence));
-        Arc::new(Self { background, pages: shelf(PAGE, for_pages), blocks: shelf(block, memory - for_pages) })
+        let cache = |block_len, memory| Arc::new(BlockCache::new(block_len, memory / block_len, silence));
+        Arc::new(Self { background, pages: cache(PAGE, for_pages), blocks: cache(block, memory - for_pages) })
     }
 
     /// Fills `buffer` from `offset` on; the range lies within the object.
@@ -76,15 +76,15 @@ impl Pool {
         let end = offset + buffer.len() as u64;
         let (mut at, mut rest) = (offset, buffer);
         while !rest.is_empty() {
-            let shelf = self.shelf(object, at, rest.len());
-            let block = self.block(shelf, object, at..end)?;
-            let skip = usize::try_from(at % shelf.block_len).unwrap_or(usize::MAX);
+            let cache = self.cache(object, at, rest.len());
+            let block = self.block(cache, object, at..end)?;
+            let skip = usize::try_from(at % cache.block_len).unwrap_or(usize::MAX);
             let from = block.get(skip..).filter(|from| !from.is_empty());
             let from = from.ok_or_else(|| Error::corrupt(&object.object.key, "is shorter than it was listed"))?;
             let len = from.len().min(rest.len());
             let (now, later) = rest.split_at_mut(len);
             now.copy_from_slice(from.get(..len).unwrap_or_default());
-            shelf.consumed((object.id, at / shelf.block_len), len as u64);
+            cache.consumed((object.id, at / cache.block_len), len as u64);
             at += len as u64;
             rest = later;
         }
@@ -107,7 +107,7 @@ impl Pool {
 
     /// Small reads go to pages, unless the block they lie in is at hand, the object is no longer than a page, or the
     /// reader comes from the page before: many small steps forward are read as one.
-    fn shelf(&self, object: &PooledObject, at: u64, len: usize) -> &Arc<Shelf> {
+    fn cache(&self, object: &PooledObject, at: u64, len: usize) -> &Arc<BlockCache> {
         let is_small = len <= SMALL_READ && object.object.len > PAGE;
         if !is_small || self.blocks.lock().is_at_hand((object.id, at / self.blocks.block_len)) {
             return &self.blocks;
@@ -118,28 +118,28 @@ impl Pool {
     }
 
     /// The block that `wanted`, the rest of a read, begins in; waits until it is there.
-    fn block(&self, shelf: &Arc<Shelf>, object: &Arc<PooledObject>, wanted: Range<u64>) -> Result<Arc<Vec<u8>>> {
-        let key = (object.id, wanted.start / shelf.block_len);
-        let mut state = shelf.lock();
+    fn block(&self, cache: &Arc<BlockCache>, object: &Arc<PooledObject>, wanted: Range<u64>) -> Result<Arc<Vec<u8>>> {
+        let key = (object.id, wanted.start / cache.block_len);
+        let mut state = cache.lock();
         loop {
-            match shelf.find(&mut state, key) {
+            match cache.find(&mut state, key) {
                 Found::Ready(bytes) => return Ok(bytes),
                 Found::Failed(error) => return Err(error),
                 Found::Coming => {}
                 Found::Nothing => {
-                    let moves_on = shelf.block_len > PAGE && key.1 > 0 && state.is_there((key.0, key.1 - 1));
+                    let moves_on = cache.block_len > PAGE && key.1 > 0 && state.is_there((key.0, key.1 - 1));
                     let end = if moves_on { wanted.end.max(wanted.start + STRETCH) } else { wanted.end };
-                    self.start(&mut state, shelf, object, wanted.start..end.min(object.object.len));
+                    self.start(&mut state, cache, object, wanted.start..end.min(object.object.len));
                 }
             }
-            state = shelf.wait(state, key);
+            state = cache.wait(state, key);
         }
     }
 
     /// Starts a request for `range`, whose first block is not there.
-    fn start(&self, state: &mut State, shelf: &Arc<Shelf>, object: &Arc<PooledObject>, range: Range<u64>) {
-        let id = shelf.begin(state, object.id, range);
-        let (shelf, object) = (shelf.clone(), object.clone());
-        self.background.spawn(async move { stream::run(&shelf, &object, id).await });
+    fn start(&self, state: &mut State, cache: &Arc<BlockCache>, object: &Arc<PooledObject>, range: Range<u64>) {
+        let id = cache.begin(state, object.id, range);
+        let (cache, object) = (cache.clone(), object.clone());
+        self.background.spawn(async move { stream::run(&cache, &object, id).await });
     }
 }

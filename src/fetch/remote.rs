@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::pool::{Pool, PooledObject};
-use super::store::{Object, PatientStore};
+use super::store::{Object, RetryingStore};
 use super::{ByteSource, FileEntry, Files, Source, past_end};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -14,7 +14,7 @@ pub(super) struct RemoteFiles {
     location: String,
     entries: Vec<FileEntry>,
     objects: Vec<Arc<PooledObject>>,
-    left_out: Vec<(String, String)>,
+    skipped: Vec<(String, String)>,
     pool: Arc<Pool>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Listing {
     /// Path below the location, and the object.
     pub(super) files: Vec<(String, Object)>,
     /// Entries that are not read, with the reason.
-    pub(super) left_out: Vec<(String, String)>,
+    pub(super) skipped: Vec<(String, String)>,
 }
 
 impl Listing {
@@ -32,7 +32,7 @@ impl Listing {
     pub(super) fn add(&mut self, path: &str, object: Object) {
         let odd = path.split('/').any(|part| matches!(part, "" | "." | "..")) || path.contains(['\\', '\0']);
         if odd {
-            self.left_out.push((path.to_owned(), "its name is no path below the location".to_owned()));
+            self.skipped.push((path.to_owned(), "its name is no path below the location".to_owned()));
         } else {
             self.files.push((path.to_owned(), object));
         }
@@ -44,19 +44,19 @@ impl RemoteFiles {
     pub(super) fn new(
         location: String,
         mut listing: Listing,
-        store: &Arc<PatientStore>,
+        store: &Arc<RetryingStore>,
         pool: Arc<Pool>,
         first_id: u64,
     ) -> Self {
         listing.files.sort_by(|a, b| a.0.cmp(&b.0));
         listing.files.dedup_by(|a, b| a.0 == b.0);
-        listing.left_out.sort();
+        listing.skipped.sort();
         let entries = listing.files.iter().map(|(path, object)| FileEntry { path: path.clone(), len: object.len });
         let entries = entries.collect();
         let objects = (first_id..)
             .zip(listing.files)
             .map(|(id, (_, object))| Arc::new(PooledObject::new(id, store.clone(), object)));
-        Self { location, entries, objects: objects.collect(), left_out: listing.left_out, pool }
+        Self { location, entries, objects: objects.collect(), skipped: listing.skipped, pool }
     }
 }
 
@@ -69,8 +69,8 @@ impl Files for RemoteFiles {
         &self.entries
     }
 
-    fn left_out(&self) -> &[(String, String)] {
-        &self.left_out
+    fn skipped(&self) -> &[(String, String)] {
+        &self.skipped
     }
 
     fn open(&self, path: &str) -> Result<Source> {

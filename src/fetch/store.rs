@@ -39,7 +39,7 @@ pub(super) trait Store: Send + Sync {
 }
 
 /// A store with its patience: one for all objects of a location.
-pub(super) struct PatientStore {
+pub(super) struct RetryingStore {
     store: Arc<dyn Store>,
     retry: Retry,
     given_up: AtomicU32,
@@ -47,7 +47,7 @@ pub(super) struct PatientStore {
     failure: Arc<OnceLock<Error>>,
 }
 
-impl PatientStore {
+impl RetryingStore {
     /// Reads from `store`; `failure` is told of the first object that could not be had.
     pub(super) fn new(store: Arc<dyn Store>, retry: Retry, failure: Arc<OnceLock<Error>>) -> Self {
         Self { store, retry, given_up: AtomicU32::new(0), outage: OnceLock::new(), failure }
@@ -69,7 +69,7 @@ impl PatientStore {
 
 /// A range that is being read from front to back: one request, or more where it was cut.
 pub(super) struct Reading<'a> {
-    from: &'a PatientStore,
+    from: &'a RetryingStore,
     object: &'a Object,
     /// What has not been taken yet.
     range: Range<u64>,

@@ -3,13 +3,13 @@
 use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
-use crate::compare::book::Book;
 use crate::compare::checkpoint as compare;
+use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
+use crate::judge::apply_policy::apply_policy;
 use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::settle::settle;
 use crate::judge::unit::{CheckpointUnit, Unit};
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
@@ -23,7 +23,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Directory, look: recognise },
     judge: |sides, _, shared| {
         let policy = &shared.request.policy;
-        Ok(check(&sides.baseline, &sides.candidate, policy, shared.book, shared.progress))
+        Ok(check(&sides.baseline, &sides.candidate, policy, shared.measurements, shared.progress))
     },
     measure: Some(measure),
 };
@@ -47,14 +47,14 @@ fn places(inventory: &Inventory) -> Vec<CheckpointPlace> {
 
 /// Measures every checkpoint; what cannot be read is found again, and said, when the parts are judged.
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
-    let Measuring { baseline, candidate, request, book, progress } = *measuring;
+    let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
     let (places, others) = (places(baseline), places(candidate));
     let paired = pair::checkpoints(&places, &others);
     progress.begin("measuring checkpoints", paired.matched.len() as u64);
     for (b, c) in &paired.matched {
         let section = &request.policy.checkpoint;
         if let (Ok(b), Ok(c)) = (open(baseline, b, section), open(candidate, c, section)) {
-            compare::parameters(&pair::parameters(&b, &c, &section.prefixes), book, &|| {});
+            compare::parameters(&pair::parameters(&b, &c, &section.prefixes), measurements, &|| {});
         }
         progress.advance(1);
     }
@@ -66,7 +66,7 @@ pub fn check(
     baseline: &Inventory,
     candidate: &Inventory,
     policy: &Policy,
-    book: &Book,
+    measurements: &Measurements,
     progress: &dyn Progress,
 ) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
@@ -74,12 +74,12 @@ pub fn check(
     let paired = pair::checkpoints(&places, &others);
     let mut used = vec![false; policy.checkpoint.limits.len()];
     for (b, c) in &paired.matched {
-        let judged = unit((baseline, b), (candidate, c), (policy, book), progress, &mut used);
-        let settled = settle(judged.findings, policy);
-        let verdict = verdict_of(&settled.findings);
+        let judged = unit((baseline, b), (candidate, c), (policy, measurements), progress, &mut used);
+        let applied = apply_policy(judged.findings, policy);
+        let verdict = verdict_of(&applied.findings);
         outcome.check.units.push(Unit::Checkpoint(Box::new(CheckpointUnit { verdict, ..judged.unit })));
-        outcome.findings.extend(settled.findings);
-        outcome.waived.extend(settled.waived);
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
     }
     let mut findings: Vec<Finding> = paired
         .missing
@@ -90,11 +90,11 @@ pub fn check(
         let unused = policy.checkpoint.limits.iter().zip(&used).filter(|(_, used)| !**used);
         findings.extend(unused.map(|(rule, _)| Finding::new(&policy_rules::SELECTOR_UNUSED, rule.name())));
     }
-    let settled = settle(findings, policy);
-    let rest = (!settled.findings.is_empty()).then(|| verdict_of(&settled.findings));
+    let applied = apply_policy(findings, policy);
+    let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
     outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(rest));
-    outcome.findings.extend(settled.findings);
-    outcome.waived.extend(settled.waived);
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
     outcome
 }
 
@@ -102,7 +102,7 @@ pub fn check(
 fn unit(
     (baseline, b): (&Inventory, &CheckpointPlace),
     (candidate, c): (&Inventory, &CheckpointPlace),
-    (policy, book): (&Policy, &Book),
+    (policy, measurements): (&Policy, &Measurements),
     progress: &dyn Progress,
     used: &mut [bool],
 ) -> JudgedCheckpoint {
@@ -112,7 +112,7 @@ fn unit(
         (Ok(b), Ok(c)) => {
             let pairs = pair::parameters(&b, &c, &section.prefixes);
             progress.begin("comparing checkpoints", pairs.matched.len() as u64);
-            let comparisons = compare::parameters(&pairs, book, &|| progress.advance(1));
+            let comparisons = compare::parameters(&pairs, measurements, &|| progress.advance(1));
             judge(name, &pairs, &comparisons, Settings { policy: section, profile: policy.profile }, used)
         }
         (b, c) => {

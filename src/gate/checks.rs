@@ -3,7 +3,7 @@
 use super::discover::{Inventory, Recogniser};
 use super::{CheckOutcome, Progress, Request, Shared, Sides, Surroundings};
 use crate::check::each_check;
-use crate::compare::book::Book;
+use crate::compare::measurements::Measurements;
 use crate::error::Result;
 use crate::verdict::CheckId;
 
@@ -27,7 +27,7 @@ pub(super) struct Measuring<'a> {
     /// What is to be judged of it later.
     pub(super) request: &'a Request,
     /// Takes the measurements.
-    pub(super) book: &'a Book,
+    pub(super) measurements: &'a Measurements,
     /// Who is told how far it got.
     pub(super) progress: &'a dyn Progress,
 }

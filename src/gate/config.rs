@@ -3,10 +3,10 @@
 use super::CheckOutcome;
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::{self, Context, Judged};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::artifacts::AMBIGUOUS;
-use crate::judge::settle::settle;
 use crate::judge::unit::ConfigItem;
 use crate::msprobe::config::{self as msprobe, Report};
 use crate::policy::Policy;
@@ -62,7 +62,7 @@ fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], polic
         if let Some(first) = left.first() {
             let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID);
             let finding = finding.with("side", side.as_str()).with("count", left.len()).with("paths", left);
-            let verdict = settled(outcome, vec![finding], policy, "").0;
+            let verdict = applied(outcome, vec![finding], policy, "").0;
             outcome.check.verdict = outcome.check.verdict.max(verdict);
         }
     }
@@ -94,14 +94,14 @@ fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &P
     let reports = msprobe::compare(ours, theirs, &redactor);
     let context = Context { baseline: ours, candidate: theirs, policy: &policy.config, redactor: &redactor };
     let Judged { general, checkers } = config::judge(&context);
-    let (mut verdict, _) = settled(outcome, general, policy, label);
+    let (mut verdict, _) = applied(outcome, general, policy, label);
     if verdict == Verdict::Pass {
         verdict = Verdict::Skipped;
     }
     for (checker, findings) in checkers {
         let report = reports.iter().find(|report| report.checker == checker);
         let (of_checker, count) =
-            findings.map_or((Verdict::Skipped, 0), |findings| settled(outcome, findings, policy, label));
+            findings.map_or((Verdict::Skipped, 0), |findings| applied(outcome, findings, policy, label));
         verdict = verdict.max(of_checker);
         add_item(outcome, checker, report, of_checker, count);
     }
@@ -147,14 +147,14 @@ fn add_item(outcome: &mut CheckOutcome, checker: Checker, report: Option<&Report
 }
 
 /// Settles findings into the outcome; their verdict and how many count.
-fn settled(outcome: &mut CheckOutcome, mut findings: Vec<Finding>, policy: &Policy, label: &str) -> (Verdict, usize) {
+fn applied(outcome: &mut CheckOutcome, mut findings: Vec<Finding>, policy: &Policy, label: &str) -> (Verdict, usize) {
     if !label.is_empty() {
         findings.iter_mut().for_each(|finding| finding.place = format!("{label}: {}", finding.place));
     }
-    let settled = settle(findings, policy);
-    let result = (verdict_of(&settled.findings), settled.findings.len());
-    outcome.findings.extend(settled.findings);
-    outcome.waived.extend(settled.waived);
+    let applied = apply_policy(findings, policy);
+    let result = (verdict_of(&applied.findings), applied.findings.len());
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
     result
 }
 

@@ -75,7 +75,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
         about: vec![],
         seen: vec![],
     };
-    for (path, reason) in files.left_out() {
+    for (path, reason) in files.skipped() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
     }
     let data_folders = dump::data_folders(files.as_ref());

@@ -10,12 +10,12 @@ use super::{CheckOutcome, Shared};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::next_dump::Sizes;
 use crate::error::{Error, Result};
+use crate::judge::apply_policy::apply_policy;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::unit::{JudgedUnit, judge};
 use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::settle::settle;
 use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
@@ -47,12 +47,12 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 
 /// Measures every unit; what cannot be read is found again, and said, when the parts are judged.
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
-    let Measuring { baseline, candidate, request, book, progress } = *measuring;
+    let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
     let (pairs, _) = crate::pair::unit::units(baseline.all(), candidate.all());
     progress.begin("measuring dumps", pairs.len() as u64);
     for pair in &pairs {
-        if let Ok(unit) = read_and_compare(pair, &request.policy, book) {
-            unit.table(&request.matching, book, &Dropped)?;
+        if let Ok(unit) = read_and_compare(pair, &request.policy, measurements) {
+            unit.table(&request.matching, measurements, &Dropped)?;
         }
         progress.advance(1);
     }
@@ -84,9 +84,9 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     if !outcome.check.units.is_empty() {
         findings.extend(unused_limits(policy, &limits_used));
     }
-    let settled = settle(findings, policy);
-    outcome.findings.extend(settled.findings);
-    outcome.waived.extend(settled.waived);
+    let applied = apply_policy(findings, policy);
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
     let units = outcome.check.units.iter().map(|unit| unit.verdict());
     let findings = (!outcome.findings.is_empty()).then(|| verdict_of(&outcome.findings));
     outcome.check.verdict = Verdict::of_all(units.chain(findings));
@@ -114,9 +114,9 @@ fn step(
     shared: &Shared<'_>,
     outcome: &mut CheckOutcome,
 ) -> Result<Vec<Vec<bool>>> {
-    let Shared { request, book, sink, .. } = *shared;
+    let Shared { request, measurements, sink, .. } = *shared;
     let policy = &request.policy;
-    let mut units = Units::new(policy, book);
+    let mut units = Units::new(policy, measurements);
     let collectives =
         units.collective_errors(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
     let mut context = Context { collectives, earlier_steps: 0.0 };
@@ -132,8 +132,10 @@ fn step(
             }
         };
         context.earlier_steps = earlier.get(&pair.candidate.rank).map_or(0.0, |earlier| earlier.largest_error);
-        let (table, judgement) =
-            rayon::join(|| unit.table(&request.matching, book, sink), || judge_unit(unit, &context, policy, sink));
+        let (table, judgement) = rayon::join(
+            || unit.table(&request.matching, measurements, sink),
+            || judge_unit(unit, &context, policy, sink),
+        );
         table?;
         let judgement = judgement?;
         if is_first && judgement.unit.culprit.is_none() {
@@ -197,12 +199,12 @@ fn unreadable(pair: &UnitPair<'_>, errors: &[(Side, Error)], policy: &Policy, ou
             .with("reason", error.message())
             .with("help", error.help().unwrap_or_default())
     };
-    let settled = settle(errors.iter().map(finding).collect(), policy);
+    let applied = apply_policy(errors.iter().map(finding).collect(), policy);
     let mut unit = DumpUnit::unread(pair.candidate.step, pair.candidate.rank);
-    unit.verdict = verdict_of(&settled.findings);
+    unit.verdict = verdict_of(&applied.findings);
     outcome.check.units.push(Unit::Dump(Box::new(unit)));
-    outcome.findings.extend(settled.findings);
-    outcome.waived.extend(settled.waived);
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
 }
 
 /// Says of every unit that only inherits where its error came from, and remembers what later steps have to know.

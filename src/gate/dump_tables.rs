@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
-use crate::compare::book::{Book, PairName};
 use crate::compare::dump::UnitComparison;
+use crate::compare::measurements::{Measurements, PairName};
 use crate::compare::tensor::PairStats;
 use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
 use crate::msprobe::table::Rows;
@@ -32,12 +32,12 @@ pub fn table<'a>(
     dumps: &Dumps<'a>,
     matching: &'a Matching,
     known: &'a HashMap<(Place, Place), &PairStats>,
-    book: &Book,
+    measurements: &Measurements,
 ) -> Option<Rows<'a>> {
     let candidate = dumps.folders.candidate;
     let pair = Pair { candidate: dumps.candidate, baseline: dumps.baseline, format: candidate.format, matching };
     let pairs = dump::pairs(&pair);
-    if (book.sample().is_some() || book.by_checksum()) && !pairs.is_empty() {
+    if (measurements.sample().is_some() || measurements.by_checksum()) && !pairs.is_empty() {
         return None;
     }
     let known = move |places: &(Place, Place)| known.get(places).and_then(|stats| Measured::of_stats(stats));
@@ -45,7 +45,7 @@ pub fn table<'a>(
         .into_par_iter()
         .with_max_len(1)
         .filter(|places| known(places).is_none())
-        .map(|places| (places, measure(dumps, places.0, places.1, book)))
+        .map(|places| (places, measure(dumps, places.0, places.1, measurements)))
         .collect();
     let lookup = move |candidate, baseline| {
         let places = (candidate, baseline);
@@ -67,7 +67,7 @@ pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairSta
     operations.collect()
 }
 
-fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, book: &Book) -> Measured {
+fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, measurements: &Measurements) -> Measured {
     let files = (file(dumps.baseline, baseline), file(dumps.candidate, candidate));
     let (Some(left), Some(right)) = files else { return Measured::Unreadable };
     let UnitPair { baseline: left_folder, candidate: right_folder } = dumps.folders;
@@ -75,7 +75,7 @@ fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, book: &Book) ->
     let op = dumps.candidate.operations.get(candidate.operation).map(|operation| operation.name.as_str());
     let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
     let open = |folder: &DumpFolder, name: &str| tensor_file::open(folder.open_tensor(name).ok()?).ok();
-    let measured = book.ask_again(&pair, || match (open(right_folder, right), open(left_folder, left)) {
+    let measured = measurements.ask_again(&pair, || match (open(right_folder, right), open(left_folder, left)) {
         (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
         _ => Measured::Unreadable,
     });

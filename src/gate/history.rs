@@ -13,11 +13,11 @@ use crate::gate::discover::Inventory;
 use crate::history::record::{Baseline, Case, Culprit, Facts, Found, LAYOUT, Measure, Record};
 use crate::history::summary::Summary;
 use crate::history::trend::finding;
+use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::watched_names;
 use crate::judge::finding::verdict_of;
 use crate::judge::number::Number;
 use crate::judge::outcome::LimitDirection;
-use crate::judge::settle::settle;
 use crate::judge::unit::{Check, ConfigItem, Unit};
 use crate::policy::Policy;
 use crate::policy::history::Suite;
@@ -115,7 +115,7 @@ pub fn record(judged: &Judged, policy: &Policy, moment: &Moment<'_>) -> Record {
 
 /// Puts what the history says into the result. What its trends warn of counts as every finding does.
 pub fn remember(result: &mut GateResult, summary: Summary, policy: &Policy) {
-    let told = settle(summary.trends.iter().flat_map(finding::of).collect(), policy);
+    let told = apply_policy(summary.trends.iter().flat_map(finding::of).collect(), policy);
     if !told.findings.is_empty() {
         result.verdict = result.verdict.max(verdict_of(&told.findings));
     }

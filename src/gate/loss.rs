@@ -6,10 +6,10 @@ use super::{CheckOutcome, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, Fetcher, Trust};
 use crate::gate::{Quiet, side};
+use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::verdict_of;
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, Settings};
-use crate::judge::settle::settle;
 use crate::judge::unit::Unit;
 use crate::pair::curve::pair_curves;
 use crate::policy::Policy;
@@ -82,7 +82,7 @@ pub fn judge(
     let pairing = pair_curves(baseline, candidate);
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (curves, general) = loss::judge(&pairing, settings);
-    let general = settle(general, policy);
+    let general = apply_policy(general, policy);
     let mut verdicts = vec![];
     if !general.findings.is_empty() {
         verdicts.push(verdict_of(&general.findings));
@@ -90,11 +90,11 @@ pub fn judge(
     outcome.findings = general.findings;
     outcome.waived = general.waived;
     for mut curve in curves {
-        let settled = settle(curve.findings, policy);
-        curve.unit.verdict = if curve.counts { verdict_of(&settled.findings) } else { Verdict::Skipped };
+        let applied = apply_policy(curve.findings, policy);
+        curve.unit.verdict = if curve.counts { verdict_of(&applied.findings) } else { Verdict::Skipped };
         verdicts.push(curve.unit.verdict);
-        outcome.findings.extend(settled.findings);
-        outcome.waived.extend(settled.waived);
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
         outcome.check.units.push(Unit::Curve(Box::new(curve.unit)));
     }
     outcome.check.verdict = match Verdict::of_all(verdicts) {

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::checks::{self, Measuring};
 use super::discover::Inventory;
 use super::{Progress, Request, Surroundings, side};
-use crate::compare::book::{Book, Plan, Selection};
+use crate::compare::measurements::{Measurements, Plan, Selection};
 use crate::compare::sample::Sample;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Fetcher, Trust};
@@ -95,12 +95,12 @@ pub fn measure(
         ops: selection.ops.as_ref().map(|ops| ops.glob().glob().to_owned()),
     };
     let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
-    let book = Book::part(selection, Plan::new(part, parts, files));
-    let measuring = Measuring { baseline, candidate, request, book: &book, progress };
+    let measurements = Measurements::part(selection, Plan::new(part, parts, files));
+    let measuring = Measuring { baseline, candidate, request, measurements: &measurements, progress };
     let measures = request.checks.iter().filter_map(|check| checks::of(*check)?.measure);
     measures.into_iter().try_for_each(|measure| measure(&measuring))?;
     write_line(out, &header)?;
-    book.into_noted().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
+    measurements.into_noted().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
 }
 
 fn preset(policy: &Policy) -> Option<String> {
@@ -172,8 +172,9 @@ impl Parts {
         }
         let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));
         let ops = self.header.ops.as_deref().and_then(|ops| Some(Glob::new(ops).ok()?.compile_matcher()));
-        let book = Book::joined(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
-        let outcome = super::run_by(request, from, &book, progress)?;
+        let measurements =
+            Measurements::joined(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
+        let outcome = super::run_by(request, from, &measurements, progress)?;
         let result = &outcome.result;
         let sides = [(&self.header.baseline, &result.baseline), (&self.header.candidate, &result.candidate)];
         if let Some((_, judged)) = sides.into_iter().find(|(measured, judged)| measured.digest != judged.digest) {

@@ -74,7 +74,7 @@ pub mod rules {
     ];
 }
 
-/// One judged checkpoint; its verdict follows from the findings once the policy has settled them.
+/// One judged checkpoint; its verdict follows from the findings once the policy has applied them.
 #[derive(Debug)]
 pub struct JudgedCheckpoint {
     /// The unit, without a verdict.
@@ -108,7 +108,7 @@ pub fn judge(
                     &format!("{candidate:?}"),
                 );
             }
-            ParameterOutcome::LeftOut => not_compared += 1,
+            ParameterOutcome::PartialCoverage => not_compared += 1,
             ParameterOutcome::Unread(side, reason) => {
                 not_compared += 1;
                 let finding = Finding::new(&rules::UNREAD, comparison.name).with("side", side.as_str());
@@ -192,7 +192,7 @@ impl Judge<'_> {
         let same_kind = both_float && baseline.is_complex() == candidate.is_complex();
         let severity =
             if same_kind && self.settings.profile != Profile::BitExact { Severity::Warn } else { Severity::Fail };
-        let finding = Finding::new(&rules::DTYPE_DIFFERS, parameter).weighing(severity);
+        let finding = Finding::new(&rules::DTYPE_DIFFERS, parameter).with_severity(severity);
         self.say(finding.with("baseline", baseline.to_string()).with("candidate", candidate.to_string()));
     }
 
@@ -225,7 +225,7 @@ impl Judge<'_> {
         } else if error > band.noise {
             let strict = self.settings.profile == Profile::Strict;
             let severity = if strict { Severity::Fail } else { Severity::Warn };
-            Some(Finding::new(&rules::DRIFTS, parameter).weighing(severity).with("limit", band.noise))
+            Some(Finding::new(&rules::DRIFTS, parameter).with_severity(severity).with("limit", band.noise))
         } else {
             None
         };

@@ -114,7 +114,7 @@ impl Finding {
 
     /// Weighs it differently from its rule's default.
     #[must_use]
-    pub fn weighing(mut self, severity: Severity) -> Self {
+    pub fn with_severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
     }

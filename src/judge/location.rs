@@ -74,7 +74,7 @@ pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: 
     if !origin.is_proved {
         let finding = Finding::new(&UNPROVED, location).with("what", origin.what.as_str());
         let severity = if profile == Profile::Release { Severity::Incomplete } else { Severity::Info };
-        findings.push(finding.weighing(severity));
+        findings.push(finding.with_severity(severity));
     }
     findings
 }

@@ -1,22 +1,22 @@
 //! Judging training curves.
 //!
-//! In this order, as each step decides whether the next makes sense: were both curves there ([`honest`]), do the
+//! In this order, as each step decides whether the next makes sense: were both curves there ([`completeness`]), do the
 //! learning rates agree, do both runs start from the same weights ([`mode`]), how far do the losses lie apart
 //! ([`level`]), and the metrics beside them ([`beside`]). A published rule ([`preset`]) may decide in place of
-//! `level`; it never replaces `honest`, because a rule that skips what is missing would pass a curve nobody saw.
+//! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
 
-pub mod beside;
 pub mod code;
+pub mod completeness;
 pub mod curve_limits;
-pub mod honest;
-pub mod ledger;
+pub mod downsample;
 pub mod level;
 pub mod limits;
 pub mod mode;
 pub mod noise;
 pub mod preset;
+pub mod rule_results;
+pub mod secondary_metrics;
 pub mod sources;
-pub mod thin;
 
 use std::collections::BTreeSet;
 
@@ -29,12 +29,12 @@ use crate::policy::loss::{LossPolicy, MetricPolicy};
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
 pub use code::RULES;
+use completeness::Surroundings;
 use curve_limits::CurveLimits;
-use honest::Beside;
-use ledger::Ledger;
 use level::LevelContext;
 use mode::ResolvedMode;
 use noise::{MetricNoise, NoiseBand};
+use rule_results::RuleResults;
 
 /// What curves are judged by.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub struct Settings<'a> {
     pub noise: Option<&'a NoiseBand>,
 }
 
-/// One judged curve; its verdict follows from the findings once the policy has settled them.
+/// One judged curve; its verdict follows from the findings once the policy has applied them.
 #[derive(Debug)]
 pub struct JudgedCurve {
     /// The unit, without a verdict.
@@ -95,7 +95,8 @@ impl<'r, 'a> Run<'r, 'a> {
         let first = lead.and_then(|(_, measures)| measures.as_ref()?.first);
         let schedules_differ = pairs.iter().any(|(pair, _)| {
             pair.role == Role::LearningRate
-                && beside::schedule_difference(&pair.points).is_some_and(|at| at.value > beside::SCHEDULE)
+                && secondary_metrics::schedule_difference(&pair.points)
+                    .is_some_and(|at| at.value > secondary_metrics::SCHEDULE)
         });
         Self { mode: ResolvedMode::resolve(settings.policy.mode, first), pairs, schedules_differ, settings }
     }
@@ -107,21 +108,21 @@ impl<'r, 'a> Run<'r, 'a> {
     fn judge_pair(&self, pair: &CurvePair<'a>, measures: Option<&CurveMeasures>) -> JudgedCurve {
         let noise = self.settings.noise.and_then(|band| band.metrics.get(&pair.metric));
         let limits = CurveLimits::resolve(self.mode.weights, self.settings.policy, noise);
-        let mut ledger = Ledger::new(place(pair), self.settings.profile);
+        let mut results = RuleResults::new(place(pair), self.settings.profile);
         let own = self.settings.policy.metrics.get(&pair.metric);
         let counts = self.counts(pair, own);
         if counts {
-            sources::notes(pair, &mut ledger);
-            self.judge_role(pair, measures, &limits, noise, &mut ledger);
+            sources::notes(pair, &mut results);
+            self.judge_role(pair, measures, &limits, noise, &mut results);
         }
         if let (Some(own), Some(measures), true) = (own, measures, counts) {
-            beside::declared(pair, own, measures, &self.settings.policy.hardware, &mut ledger);
+            secondary_metrics::declared(pair, own, measures, &self.settings.policy.hardware, &mut results);
         }
         if !counts {
-            beside::shown_only(measures, &mut ledger);
+            secondary_metrics::shown_only(measures, &mut results);
         }
-        let unit = self.unit(pair, measures, &limits, noise, &mut ledger);
-        JudgedCurve { unit, findings: ledger.findings, counts }
+        let unit = self.unit(pair, measures, &limits, noise, &mut results);
+        JudgedCurve { unit, findings: results.findings, counts }
     }
 
     /// Whether a metric is judged: by its role, or because the policy names limits for it.
@@ -141,19 +142,23 @@ impl<'r, 'a> Run<'r, 'a> {
         measures: Option<&CurveMeasures>,
         limits: &CurveLimits,
         noise: Option<&MetricNoise>,
-        ledger: &mut Ledger,
+        results: &mut RuleResults,
     ) {
         if !pair.role.is_performance() {
             let needed = self.settings.policy.coverage.get();
-            honest::judge(pair, &Beside { gradients: self.gradients(), lead: self.lead(pair), needed }, ledger);
+            completeness::judge(
+                pair,
+                &Surroundings { gradients: self.gradients(), lead: self.lead(pair), needed },
+                results,
+            );
         }
         let Some(measures) = measures else { return };
         match pair.role {
-            Role::Loss => self.judge_loss(pair, measures, limits, noise, ledger),
-            Role::EvalLoss => level::judge_eval(measures, limits, ledger),
-            Role::AuxiliaryLoss | Role::GradNorm => level::judge_noisy(pair.role, measures, limits, ledger),
-            Role::LearningRate => beside::schedule(pair, ledger),
-            Role::EvalScore | Role::Reward => beside::score(pair.role, measures, ledger),
+            Role::Loss => self.judge_loss(pair, measures, limits, noise, results),
+            Role::EvalLoss => level::judge_eval(measures, limits, results),
+            Role::AuxiliaryLoss | Role::GradNorm => level::judge_noisy(pair.role, measures, limits, results),
+            Role::LearningRate => secondary_metrics::schedule(pair, results),
+            Role::EvalScore | Role::Reward => secondary_metrics::score(pair.role, measures, results),
             Role::Time | Role::Throughput | Role::Memory | Role::Other => {}
         }
     }
@@ -164,22 +169,22 @@ impl<'r, 'a> Run<'r, 'a> {
         measures: &CurveMeasures,
         limits: &CurveLimits,
         noise: Option<&MetricNoise>,
-        ledger: &mut Ledger,
+        results: &mut RuleResults,
     ) {
         let context = LevelContext { mode: self.mode, limits, profile: self.settings.profile };
         if self.schedules_differ {
-            ledger.say(&code::NOT_JUDGED, |finding| finding);
-            return ledger.show_only(|ledger| level::judge(measures, &context, ledger));
+            results.say(&code::NOT_JUDGED, |finding| finding);
+            return results.show_only(|results| level::judge(measures, &context, results));
         }
         if self.settings.noise.is_some() && noise.is_none() {
-            ledger.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
+            results.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
         }
         match self.settings.policy.preset {
             Some(preset) => {
-                ledger.preset(preset, preset::apply(preset, pair));
-                ledger.beside(|ledger| level::judge(measures, &context, ledger));
+                results.preset(preset, preset::apply(preset, pair));
+                results.beside(|results| level::judge(measures, &context, results));
             }
-            None => level::judge(measures, &context, ledger),
+            None => level::judge(measures, &context, results),
         }
     }
 
@@ -200,7 +205,7 @@ impl<'r, 'a> Run<'r, 'a> {
         measures: Option<&CurveMeasures>,
         limits: &CurveLimits,
         noise: Option<&MetricNoise>,
-        ledger: &mut Ledger,
+        results: &mut RuleResults,
     ) -> CurveUnit {
         let has_mode = matches!(pair.role, Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm);
         let is_loss = pair.role == Role::Loss;
@@ -222,9 +227,9 @@ impl<'r, 'a> Run<'r, 'a> {
             paired: pair.points.len() as u64,
             paired_by: pair.points.by.as_str().to_owned(),
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
-            non_finite_steps: honest::one_sided_non_finite(&pair.points).take(honest::LISTED).collect(),
-            rules: std::mem::take(&mut ledger.rules),
-            series: thin::thin(pair, noise),
+            non_finite_steps: completeness::one_sided_non_finite(&pair.points).take(completeness::LISTED).collect(),
+            rules: std::mem::take(&mut results.rules),
+            series: downsample::downsample(pair, noise),
         }
     }
 }
@@ -233,7 +238,7 @@ impl<'r, 'a> Run<'r, 'a> {
 /// finite any more.
 fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limits: &CurveLimits) -> Option<u64> {
     let departure = measures.and_then(|measures| measures.first_lasting_departure(limits.band()));
-    departure.into_iter().chain(honest::lasting_failure(&pair.points)).min()
+    departure.into_iter().chain(completeness::lasting_failure(&pair.points)).min()
 }
 
 /// How the differences of a pair are measured.

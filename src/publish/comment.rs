@@ -208,14 +208,14 @@ pub(super) fn begins_with(body: &str, marker: &str) -> bool {
 
 /// What is to be done so that one comment says `body`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settlement {
+pub struct Plan {
     /// The first step.
     pub step: Step,
     /// Comments too many.
     pub remove: Vec<u64>,
 }
 
-/// The first step of a settlement.
+/// What is to be done about the comment that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It says so already, or is not wanted.
@@ -249,8 +249,8 @@ impl Occasion {
     }
 }
 
-/// Settles the comments that [`own`] found with what this run wants to say.
-pub fn settle(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Settlement {
+/// Plans what becomes of the comments that [`own`] found, given what this run wants to say.
+pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Plan {
     let step = match own.first() {
         _ if mode == CommentMode::Never => Step::Nothing,
         None if !occasion.creates(mode) => Step::Nothing,
@@ -261,7 +261,7 @@ pub fn settle(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion
     };
     let remove =
         if mode == CommentMode::Never { vec![] } else { own.iter().skip(1).map(|comment| comment.id).collect() };
-    Settlement { step, remove }
+    Plan { step, remove }
 }
 
 /// Whether a comment says just this; forges change line ends and take off the last ones.
@@ -326,8 +326,8 @@ mod tests {
             (vec![], &now, OnFailure, Verdict::Incomplete, Step::Create, vec![]),
             (one(&now), &passed, OnFailure, Verdict::Pass, Step::Update(3), vec![]),
         ] {
-            let settled = settle(&own, body, mode, Occasion::Judged(verdict));
-            assert_eq!(settled, Settlement { step, remove }, "{mode:?} {own:?}");
+            let planned = plan(&own, body, mode, Occasion::Judged(verdict));
+            assert_eq!(planned, Plan { step, remove }, "{mode:?} {own:?}");
         }
     }
 
@@ -338,11 +338,11 @@ mod tests {
         use CommentMode::{Always, Never, OnChange, OnFailure};
         for mode in [Always, OnChange, OnFailure] {
             for (occasion, first) in [(Occasion::Refused, Step::Create), (Occasion::UpdateOnly, Step::Nothing)] {
-                assert_eq!(settle(&green, &unfinished, mode, occasion).step, Step::Update(3), "{mode:?} {occasion:?}");
-                assert_eq!(settle(&[], &unfinished, mode, occasion).step, first, "{mode:?} {occasion:?}");
+                assert_eq!(plan(&green, &unfinished, mode, occasion).step, Step::Update(3), "{mode:?} {occasion:?}");
+                assert_eq!(plan(&[], &unfinished, mode, occasion).step, first, "{mode:?} {occasion:?}");
             }
         }
-        assert_eq!(settle(&green, &unfinished, Never, Occasion::Refused).step, Step::Nothing);
+        assert_eq!(plan(&green, &unfinished, Never, Occasion::Refused).step, Step::Nothing);
     }
 
     #[test]

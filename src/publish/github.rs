@@ -14,7 +14,7 @@ use super::client::Failure;
 use super::dialect::{Forge, each, text_of_contents, tree};
 use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
 use super::status::{Annotation, Conclusion, Report, State};
-use super::tracker::{Become, Tracker};
+use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
 
 /// Characters of a status's description; a longer one is refused.
@@ -311,11 +311,11 @@ impl Tracker for GitHub {
         Call::json("open the issue", Method::Post, format!("{}/issues", self.root), body)
     }
 
-    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call {
+    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call {
         let mut change = json!({ "body": body });
         match state {
-            Some(Become::Open) => change["state"] = "open".into(),
-            Some(Become::Closed) => {
+            Some(StateChange::Open) => change["state"] = "open".into(),
+            Some(StateChange::Closed) => {
                 change["state"] = "closed".into();
                 change["state_reason"] = "completed".into();
             }

@@ -13,7 +13,7 @@ use super::dialect::{Forge, each};
 use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
 use super::limit;
 use super::status::{Conclusion, Report};
-use super::tracker::{Become, Tracker};
+use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
 
 /// Characters of a status's description and address.
@@ -221,11 +221,11 @@ impl Tracker for GitLab {
         Call::json("open the issue", Method::Post, format!("{}/issues", self.root), body)
     }
 
-    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call {
+    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call {
         let mut change = json!({ "description": body });
         match state {
-            Some(Become::Open) => change["state_event"] = "reopen".into(),
-            Some(Become::Closed) => change["state_event"] = "close".into(),
+            Some(StateChange::Open) => change["state_event"] = "reopen".into(),
+            Some(StateChange::Closed) => change["state_event"] = "close".into(),
             None => {}
         }
         Call::json("update the issue", Method::Put, format!("{}/issues/{number}", self.root), change)

@@ -8,7 +8,7 @@ mod flow;
 
 use super::comment::{begins_with, digest};
 use super::forge::Issue;
-use super::tracker::Become;
+use super::tracker::StateChange;
 use crate::policy::publish::Key;
 use crate::report::GateResult;
 
@@ -111,11 +111,11 @@ pub enum Change {
 
 impl Change {
     /// What becomes of the issue.
-    pub fn becomes(self) -> Option<Become> {
+    pub fn state_change(self) -> Option<StateChange> {
         match self {
             Self::Other => None,
-            Self::Again => Some(Become::Open),
-            Self::Green => Some(Become::Closed),
+            Self::Again => Some(StateChange::Open),
+            Self::Green => Some(StateChange::Closed),
         }
     }
 
@@ -129,7 +129,7 @@ impl Change {
 }
 
 /// What follows from the issue there is and what it is to show.
-pub fn settle(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
+pub fn next_step(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
     let is_red = standing == Standing::Red;
     let Some(issue) = own else { return if is_red { Step::Open } else { Step::Nothing } };
     let shown = Stamp::read(&issue.body);
@@ -171,7 +171,7 @@ mod tests {
             (Some(at(false)), &red, Held, Step::Nothing),
             (Some(at(false)), &red, Red, Step::Update(4, Some(Change::Again))),
         ] {
-            assert_eq!(settle(own.as_ref(), now, standing), step, "{own:?} {now:?}");
+            assert_eq!(next_step(own.as_ref(), now, standing), step, "{own:?} {now:?}");
         }
     }
 

@@ -45,22 +45,22 @@ impl Session {
         }
     }
 
-    fn settle(&mut self) {
+    fn end_watch(&mut self) {
         self.open = false;
         if let Some(watch) = self.watch.take() {
-            watch.settle();
+            watch.end();
         }
     }
 
     /// Publishes the result.
     pub fn finish(&mut self, story: &Story<'_>) -> Result<()> {
-        self.settle();
+        self.end_watch();
         self.runtime.block_on(self.desk.finish(story))
     }
 
     /// Says that the run ended without a verdict, or that its result is refused: beside the commit, and in the comment.
     pub fn give_up(&mut self, why: &Why) {
-        self.settle();
+        self.end_watch();
         self.runtime.block_on(self.desk.give_up(why));
     }
 

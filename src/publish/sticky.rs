@@ -1,9 +1,9 @@
-//! The flow of the comment: look, settle, write, and look again for a run that wrote at the same time.
+//! The flow of the comment: look, plan, write, and look again for a run that wrote at the same time.
 
 use super::answer::{Answer, Read};
 use super::call::Call;
 use super::client::Failure;
-use super::comment::{self, Occasion, Settlement, Shown, Step, Text, compose, settle};
+use super::comment::{self, Occasion, Plan, Shown, Step, Text, compose};
 use super::desk::{Desk, Story};
 use super::forge::{Comment, Pull};
 use super::limit;
@@ -30,15 +30,15 @@ impl Desk {
         };
         let occasion = Occasion::Judged(story.result.verdict);
         let mut body = compose(&self.text(story, &[]))?;
-        let mut settlement = settle(&own, &body, mode, occasion);
+        let mut plan = comment::plan(&own, &body, mode, occasion);
         // Pictures are stored only for a comment that will be written.
-        if settlement.step != Step::Nothing {
+        if plan.step != Step::Nothing {
             let known = own.first().map_or("", |comment| comment.body.as_str());
             let pictures = self.pictures(story, known).await?;
             body = compose(&self.text(story, &pictures))?;
-            settlement = settle(&own, &body, mode, occasion);
+            plan = comment::plan(&own, &body, mode, occasion);
         }
-        Ok(self.carry_out((pull.number, &me), &body, settlement).await)
+        Ok(self.carry_out((pull.number, &me), &body, plan).await)
     }
 
     pub(super) fn text<'a>(&'a self, story: &Story<'a>, pictures: &'a [Shown]) -> Text<'a> {
@@ -61,13 +61,13 @@ impl Desk {
     pub(super) async fn say(&self, pull: &Pull, body: &str, occasion: Occasion) -> Result<(), Failure> {
         let me = self.me().await?;
         let own = self.own_comments(pull.number, &me).await?;
-        let settlement = settle(&own, body, self.job.settings.comment, occasion);
-        self.carry_out((pull.number, &me), body, settlement).await
+        let plan = comment::plan(&own, body, self.job.settings.comment, occasion);
+        self.carry_out((pull.number, &me), body, plan).await
     }
 
-    async fn carry_out(&self, place: (u64, &str), body: &str, settlement: Settlement) -> Result<(), Failure> {
+    async fn carry_out(&self, place: (u64, &str), body: &str, plan: Plan) -> Result<(), Failure> {
         let (number, _) = place;
-        match settlement.step {
+        match plan.step {
             Step::Nothing => {}
             Step::Create => return self.create(place, body).await,
             Step::Update(id) => match self.update(number, id, body).await {
@@ -76,7 +76,7 @@ impl Desk {
                 updated => updated?,
             },
         }
-        self.remove(number, &settlement.remove).await
+        self.remove(number, &plan.remove).await
     }
 
     /// Replaces a comment's text; the answer has to show it.

@@ -6,7 +6,7 @@ use super::forge::Issue;
 
 /// What becomes of an issue's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Become {
+pub enum StateChange {
     /// Opened again.
     Open,
     /// Closed.
@@ -28,7 +28,7 @@ pub trait Tracker {
     fn create_issue(&self, title: &str, body: &str) -> Call;
 
     /// Replaces an issue's text, and opens or closes it in the same request.
-    fn update_issue(&self, number: u64, body: &str, state: Option<Become>) -> Call;
+    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call;
 
     /// Sets the gate's label, where creating left it out; `None` where it never does.
     fn label_issue(&self, number: u64) -> Option<Call>;

@@ -29,14 +29,14 @@ const LAST_WORDS: Duration = Duration::from_secs(7);
 /// Waits for a signal while a run is judged.
 #[derive(Debug)]
 pub(super) struct Watch {
-    settled: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
 }
 
 impl Watch {
     /// Starts to wait. On a signal, the check run `check` of `job` is completed, and `end` is called.
     pub(super) fn start(job: Job, token: SecretString, check: Option<u64>, end: End) -> Self {
-        let settled = Arc::new(AtomicBool::new(false));
-        let shared = Arc::clone(&settled);
+        let ended = Arc::new(AtomicBool::new(false));
+        let shared = Arc::clone(&ended);
         std::thread::spawn(move || {
             let Ok(runtime) = desk::runtime() else { return };
             let Ok(mut desk) = runtime.block_on(async { Desk::new(job, Some(&token)) }) else { return };
@@ -51,13 +51,13 @@ impl Watch {
             }
             end(code);
         });
-        Self { settled }
+        Self { ended }
     }
 
     /// Says that the run has its end: from now on a signal leaves check and comment to it. Where a signal came before, this
     /// waits for the end of the process: two threads must not say two things.
-    pub(super) fn settle(&self) {
-        if self.settled.swap(true, Ordering::SeqCst) {
+    pub(super) fn end(&self) {
+        if self.ended.swap(true, Ordering::SeqCst) {
             std::thread::sleep(LAST_WORDS + GRACE);
         }
     }

@@ -1,6 +1,6 @@
 //! What people read of likely causes: `templates/messages/<language>/diagnoses.yaml`.
 //!
-//! A diagnosis carries codes and facts; titles, signs and advice are minijinja texts over those facts, as findings have
+//! A diagnosis carries codes and facts; titles, evidence and advice are minijinja texts over those facts, as findings have
 //! them. A code that this version does not know (a result of a later version) is shown as it stands in the result.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::judge::register;
 pub(super) struct Texts {
     titles: BTreeMap<String, String>,
     sureness: BTreeMap<String, String>,
-    signs: BTreeMap<String, String>,
+    evidence: BTreeMap<String, String>,
     advice: BTreeMap<String, String>,
 }
 
@@ -73,31 +73,29 @@ pub fn text(diagnosis: &Diagnosis, writer: &Writer) -> Result<CauseText> {
         Some(template) => writer.statement(&statement.code, template, &statement.facts),
         None => Ok(writer.name(&statement.code)),
     };
-    let sign = |sign: &Statement| match as_finding(sign) {
+    let evidence = |statement: &Statement| match as_finding(statement) {
+        _ if statement.code.is_empty() => Ok(writer.prose(&statement.text)),
         Some(finding) => finding_text(&finding, writer),
-        None => told(&texts.signs, sign),
+        None => told(&texts.evidence, statement),
     };
     let title = texts.titles.get(&diagnosis.cause).cloned().unwrap_or_else(|| writer.name(&diagnosis.cause));
-    let evidence: Result<Vec<String>> = match diagnosis.signs.as_slice() {
-        [] => Ok(diagnosis.evidence.iter().map(|text| writer.prose(text)).collect()),
-        signs => signs.iter().map(sign).collect(),
-    };
-    let advice = match diagnosis.action.as_ref().filter(|action| texts.advice.contains_key(&action.code)) {
-        Some(action) => told(&texts.advice, action)?,
-        None => writer.prose(&diagnosis.advice),
+    let evidence: Result<Vec<String>> = diagnosis.evidence.iter().map(evidence).collect();
+    let advice = match &diagnosis.advice {
+        known if texts.advice.contains_key(&known.code) => told(&texts.advice, known)?,
+        other => writer.prose(&other.text),
     };
     let sureness = texts.sureness.get(diagnosis.sureness.as_str()).cloned().unwrap_or_default();
     Ok(CauseText { title, sureness, evidence: evidence?, advice })
 }
 
-/// The finding that a sign repeats, where it does.
-fn as_finding(sign: &Statement) -> Option<Finding> {
-    let text = |name: &str| match sign.facts.get(name) {
+/// The finding that a statement repeats, where it does.
+fn as_finding(statement: &Statement) -> Option<Finding> {
+    let text = |name: &str| match statement.facts.get(name) {
         Some(Fact::Text(text)) => Some(text.as_str()),
         _ => None,
     };
     let (rule, place) = (register::find(text("finding_code")?)?, text("finding_place")?);
-    Some(Finding { facts: sign.facts.clone(), ..Finding::new(rule, place) })
+    Some(Finding { facts: statement.facts.clone(), ..Finding::new(rule, place) })
 }
 
 /// A finding's sentence, after its place where it does not name that.
@@ -142,13 +140,13 @@ pub(super) fn row(diagnosis: &Diagnosis, writer: &Writer) -> Result<DiagnosisRow
     })
 }
 
-/// Writes `evidence` and `advice` of every diagnosis in `language`, as plain text.
+/// Writes the texts of evidence and advice of every diagnosis in `language`, as plain text.
 pub fn fill(diagnoses: &mut [Diagnosis], language: Language) -> Result<()> {
     let writer = Writer::new(language, Target::Plain);
     for diagnosis in diagnoses {
         let text = text(diagnosis, &writer)?;
-        diagnosis.evidence = text.evidence;
-        diagnosis.advice = text.advice;
+        diagnosis.evidence.iter_mut().zip(text.evidence).for_each(|(statement, text)| statement.text = text);
+        diagnosis.advice.text = text.advice;
     }
     Ok(())
 }
@@ -190,9 +188,9 @@ mod tests {
         assert_eq!(english.titles.keys().collect::<Vec<_>>(), causes);
         assert_eq!(english.titles.keys().collect::<Vec<_>>(), chinese.titles.keys().collect::<Vec<_>>());
         assert_eq!(english.sureness.keys().collect::<Vec<_>>(), chinese.sureness.keys().collect::<Vec<_>>());
-        assert_eq!(english.signs.keys().collect::<Vec<_>>(), chinese.signs.keys().collect::<Vec<_>>());
+        assert_eq!(english.evidence.keys().collect::<Vec<_>>(), chinese.evidence.keys().collect::<Vec<_>>());
         assert_eq!(english.advice.keys().collect::<Vec<_>>(), chinese.advice.keys().collect::<Vec<_>>());
-        for code in english.signs.keys().chain(english.advice.keys()) {
+        for code in english.evidence.keys().chain(english.advice.keys()) {
             assert!(quoted.contains(code), "`{code}` is said nowhere");
         }
         for cause in causes {
@@ -207,7 +205,7 @@ mod tests {
         let english = Texts::of(Language::En);
         for part in text.split("Statement::new(\"").skip(1) {
             let code = part.split('"').next().unwrap_or_default();
-            assert!(english.signs.contains_key(code) || english.advice.contains_key(code), "`{code}` has no text");
+            assert!(english.evidence.contains_key(code) || english.advice.contains_key(code), "`{code}` has no text");
         }
     }
 }

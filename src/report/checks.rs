@@ -26,7 +26,7 @@ pub(super) struct Presentation {
     pub(super) picture: Option<Picture>,
     /// What the page's scripts draw of its units.
     pub(super) embedded: Option<Embedded>,
-    /// Whether a diagnosis at the place of a finding is about that finding, whatever its signs name.
+    /// Whether a diagnosis at the place of a finding is about that finding, whatever its evidence name.
     pub(super) is_diagnosed_by_place: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn details(check: CheckId) -> Details {
     find(check).map_or(Details::Nothing, |shown| shown.details)
 }
 
-/// Whether a diagnosis at the place of a finding of `check` is about that finding, whatever its signs name.
+/// Whether a diagnosis at the place of a finding of `check` is about that finding, whatever its evidence name.
 pub(super) fn is_diagnosed_by_place(check: CheckId) -> bool {
     find(check).is_some_and(|shown| shown.is_diagnosed_by_place)
 }

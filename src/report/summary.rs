@@ -76,10 +76,10 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     let writer = Writer::new(options.language, Target::Markdown);
     let view = View::new(result, &writer)?;
     let mut room: Vec<(&str, usize)> = ROOM.to_vec();
-    let mut left_out: Vec<&str> = Vec::new();
+    let mut omitted: Vec<&str> = Vec::new();
     let mut cuts = CUTS.iter();
     loop {
-        let text = once(result, &view, &writer, options, (&room, &left_out))?;
+        let text = once(result, &view, &writer, options, (&room, &omitted))?;
         if fits(&text, options.limit) {
             return Ok(text);
         }
@@ -87,8 +87,8 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
             return Ok(cut(&text, options.limit));
         };
         room.iter_mut().filter(|(name, _)| name == section).for_each(|(_, shown)| *shown = *rows);
-        if !left_out.contains(section) {
-            left_out.push(section);
+        if !omitted.contains(section) {
+            omitted.push(section);
         }
     }
 }
@@ -98,10 +98,10 @@ fn once(
     view: &View,
     writer: &Writer,
     options: &Options<'_>,
-    (room, left_out): (&[(&str, usize)], &[&str]),
+    (room, omitted): (&[(&str, usize)], &[&str]),
 ) -> Result<String> {
     let names: Result<Vec<Value>> =
-        left_out.iter().map(|section| writer.word(&format!("section_{section}")).map(safe)).collect();
+        omitted.iter().map(|section| writer.word(&format!("section_{section}")).map(safe)).collect();
     let linked = options.pictures.iter().filter(|picture| is_link(&picture.url));
     let pictures: Vec<Value> =
         linked.map(|picture| context! { name => picture.name, url => safe(picture.url.clone()) }).collect();

@@ -177,7 +177,7 @@ impl Builder<'_> {
         let names = |cause: &Diagnosis, finding: &Finding| {
             let told = Some(&Fact::Text(finding.code.clone()));
             checks::is_diagnosed_by_place(finding.check)
-                || cause.signs.iter().any(|sign| sign.facts.get("finding_code") == told)
+                || cause.evidence.iter().any(|evidence| evidence.facts.get("finding_code") == told)
         };
         let about = |finding: &Finding| {
             self.result.diagnoses.iter().any(|cause| cause.place == finding.place && names(cause, finding))
@@ -306,10 +306,10 @@ pub(super) fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
 /// The culprit's next step, or that of the worst finding that has one.
 fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
     let of_culprit = culprit.map(|view| &view.help).filter(|help| help.as_str() != Some(""));
-    let weighing = || findings.iter().filter(|row| row.severity >= Severity::Warn && row.help.as_str() != Some(""));
-    let worst = weighing().map(|row| row.severity).max();
+    let counts = || findings.iter().filter(|row| row.severity >= Severity::Warn && row.help.as_str() != Some(""));
+    let worst = counts().map(|row| row.severity).max();
     of_culprit
-        .or_else(|| weighing().find(|row| Some(row.severity) == worst).map(|row| &row.help))
+        .or_else(|| counts().find(|row| Some(row.severity) == worst).map(|row| &row.help))
         .cloned()
         .unwrap_or_else(|| safe(String::new()))
 }

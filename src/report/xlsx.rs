@@ -37,16 +37,16 @@ pub fn is_shared(table: &Table) -> bool {
 /// One workbook with a sheet per table.
 fn workbook(tables: &[&Table]) -> Result<Vec<u8>> {
     let write = || -> Result<Vec<u8>, XlsxError> {
-        let mut book = Workbook::new();
+        let mut measurements = Workbook::new();
         // Workbooks carry a date of creation; the earliest one a spreadsheet knows stands for none.
         let created = ExcelDateTime::from_ymd(1980, 1, 1)?;
-        book.set_properties(&DocProperties::new().set_creation_datetime(&created));
+        measurements.set_properties(&DocProperties::new().set_creation_datetime(&created));
         for table in tables {
             for (name, rows) in parts(table) {
-                fill(book.add_worksheet().set_name(name)?, &table.columns, rows)?;
+                fill(measurements.add_worksheet().set_name(name)?, &table.columns, rows)?;
             }
         }
-        book.save_to_buffer()
+        measurements.save_to_buffer()
     };
     write().map_err(|error| Error::new(ErrorKind::Internal, "workbook", error))
 }

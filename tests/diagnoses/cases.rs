@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{advice, case, causes, fixtures, signs};
+use crate::{advice, case, causes, evidence, fixtures};
 
 /// Causes by kind of fault, as the documentation lists them: rows of a table headed `kind`.
 fn causes_by_kind() -> BTreeMap<String, Vec<String>> {
@@ -78,19 +78,19 @@ fn the_case_study_gets_advice_that_leads_to_its_fixes() {
 fn equal_values_lead_from_a_zero_gradient_to_its_forward_call_and_across_a_gap() {
     let dumped = case("dumps/glm_stats_mix_zero_getitem_grad");
     assert!(
-        signs(&dumped).contains(&"forward-of") && signs(&dumped).contains(&"same-value-next"),
+        evidence(&dumped).contains(&"forward-of") && evidence(&dumped).contains(&"same-value-next"),
         "{:?}",
-        signs(&dumped)
+        evidence(&dumped)
     );
-    let sign = |result: &precision_gate::report::GateResult, code: &str| {
-        let sign = result.diagnoses[0].signs.iter().find(|sign| sign.code == code).cloned().expect(code);
-        serde_json::to_value(sign.facts).expect("JSON")
+    let evidence_of = |result: &precision_gate::report::GateResult, code: &str| {
+        let evidence = result.diagnoses[0].evidence.iter().find(|evidence| evidence.code == code).cloned().expect(code);
+        serde_json::to_value(evidence.facts).expect("JSON")
     };
-    let forward = sign(&dumped, "forward-of");
+    let forward = evidence_of(&dumped, "forward-of");
     assert_eq!(forward["forward"], "Tensor.__getitem__.0.forward");
     assert!(forward["place"].as_str().is_some_and(|place| place.ends_with("h = h[order]")), "{forward}");
-    assert_eq!(sign(&dumped, "same-value-next")["next"], "Tensor.permute.0.backward");
-    let gap = sign(&case("dumps/glm_stats_mix_zero_grad_undumped_op"), "lost-in-gap");
+    assert_eq!(evidence_of(&dumped, "same-value-next")["next"], "Tensor.permute.0.backward");
+    let gap = evidence_of(&case("dumps/glm_stats_mix_zero_grad_undumped_op"), "lost-in-gap");
     assert_eq!(gap["before"], "Functional.layer_norm.0.backward");
     assert_eq!(gap["after"], "Tensor.permute.0.backward");
     let places = gap["places"].as_array().expect("two places");
@@ -100,9 +100,9 @@ fn equal_values_lead_from_a_zero_gradient_to_its_forward_call_and_across_a_gap()
 
 #[test]
 fn the_formula_that_fits_is_named() {
-    assert!(signs(&case("dumps/gpt_bf16_stats_attention_scale")).contains(&"formula-factor-twice"));
-    assert!(signs(&case("dumps/gpt_bf16_tensor_layernorm_eps")).contains(&"formula-epsilon"));
-    assert!(signs(&case("dumps/tp2_bf16_tensor_rank1_bad_tile")).contains(&"error-confined"));
+    assert!(evidence(&case("dumps/gpt_bf16_stats_attention_scale")).contains(&"formula-factor-twice"));
+    assert!(evidence(&case("dumps/gpt_bf16_tensor_layernorm_eps")).contains(&"formula-epsilon"));
+    assert!(evidence(&case("dumps/tp2_bf16_tensor_rank1_bad_tile")).contains(&"error-confined"));
 }
 
 /// Pairs of real curves, where they lie beside the checkout: nothing is wrong with the benign ones.

@@ -55,13 +55,13 @@ fn causes(result: &GateResult) -> Vec<&str> {
     result.diagnoses.iter().map(|diagnosis| diagnosis.cause.as_str()).collect()
 }
 
-/// Codes of the signs of a result's first diagnosis.
-fn signs(result: &GateResult) -> Vec<&str> {
+/// Codes of the evidence of a result's first diagnosis.
+fn evidence(result: &GateResult) -> Vec<&str> {
     let first = result.diagnoses.first();
-    first.into_iter().flat_map(|diagnosis| &diagnosis.signs).map(|sign| sign.code.as_str()).collect()
+    first.into_iter().flat_map(|diagnosis| &diagnosis.evidence).map(|evidence| evidence.code.as_str()).collect()
 }
 
 /// The code of the first diagnosis' advice.
 fn advice(result: &GateResult) -> &str {
-    result.diagnoses.first().and_then(|diagnosis| diagnosis.action.as_ref()).map_or("", |action| action.code.as_str())
+    result.diagnoses.first().map_or("", |diagnosis| diagnosis.advice.code.as_str())
 }

@@ -1,4 +1,4 @@
-//! Dumps, curves and configuration tell one story: each cause once, the likeliest first, with signs from everywhere.
+//! Dumps, curves and configuration tell one story: each cause once, the likeliest first, with evidence from everywhere.
 
 use std::fs;
 
@@ -24,14 +24,16 @@ fn joined(dump: &str, curve: &str, packs: &str) -> GateResult {
 }
 
 #[test]
-fn seeds_in_the_packs_and_noise_in_the_curve_are_signs_of_the_dropout_in_the_dump() {
+fn seeds_in_the_packs_and_noise_in_the_curve_speak_for_the_dropout_in_the_dump() {
     let result = joined("glm_stats_mix_dropout", "aligned_noisy_dropout", "random-seed-differs");
     assert_eq!(causes(&result), ["randomness"]);
     let codes: Vec<String> = result.diagnoses[0]
-        .signs
+        .evidence
         .iter()
-        .filter(|sign| sign.code == "finding")
-        .map(|sign| serde_json::to_value(&sign.facts["finding_code"]).expect("JSON").as_str().expect("text").to_owned())
+        .filter(|evidence| evidence.code == "finding")
+        .map(|evidence| {
+            serde_json::to_value(&evidence.facts["finding_code"]).expect("JSON").as_str().expect("text").to_owned()
+        })
         .collect();
     assert!(codes.contains(&"seed-differs".to_owned()) && codes.contains(&"curve-randomness".to_owned()), "{codes:?}");
 }
@@ -73,8 +75,8 @@ fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
     for (language, word) in [(Language::En, "index_select"), (Language::Zh, "高级索引")] {
         texts::fill(&mut result.diagnoses, language).expect("texts");
         let diagnosis = &result.diagnoses[0];
-        assert!(diagnosis.advice.contains(word), "{}", diagnosis.advice);
-        assert_eq!(diagnosis.evidence.len(), diagnosis.signs.len());
+        assert!(diagnosis.advice.text.contains(word), "{}", diagnosis.advice.text);
+        assert!(diagnosis.evidence.iter().all(|evidence| !evidence.text.is_empty()), "{:?}", diagnosis.evidence);
     }
     let text = serde_json::to_string(&result.diagnoses).expect("JSON");
     let back: Vec<precision_gate::diagnose::Diagnosis> = serde_json::from_str(&text).expect("JSON");

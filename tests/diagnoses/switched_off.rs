@@ -1,7 +1,7 @@
 //! Each cause appears on its evidence and goes when that is taken away, the rest of the difference staying.
 
 use crate::made::{Op, Pair, Stat, op, stat};
-use crate::{advice, case, causes, signs};
+use crate::{advice, case, causes, evidence};
 
 /// Both sides of one process.
 fn pair(baseline: &[Op], candidate: &[Op]) -> Pair {
@@ -83,7 +83,7 @@ fn a_gap_tells_of_an_index_only_where_values_merely_move() {
     pair.edit("gpu", "Tensor.permute.0.backward", |record| record.replace("0.03939962014555931", "0.05"));
     let result = pair.result();
     assert_eq!((causes(&result)[0], advice(&result)), ("zero-gradient", "zero-gradient-undumped"));
-    assert!(!signs(&result).contains(&"only-moved"));
+    assert!(!evidence(&result).contains(&"only-moved"));
 }
 
 fn ranks(collective: [&Stat; 2], local: [&Stat; 2]) -> Pair {
@@ -219,9 +219,9 @@ fn a_formula_goes_where_it_does_not_fit() {
     };
     let healthy = stat(2.4, -1.9, 0.17, 16.0);
     let twice = pair(&call(&healthy), &call(&healthy.clone().times(0.25))).result();
-    assert_eq!((causes(&twice)[0], signs(&twice)[1]), ("other-algorithm", "formula-factor-twice"));
+    assert_eq!((causes(&twice)[0], evidence(&twice)[1]), ("other-algorithm", "formula-factor-twice"));
     let uneven = pair(&call(&healthy), &call(&stat(0.6, -0.9, 0.05, 9.0))).result();
-    assert!(!signs(&uneven).iter().any(|sign| sign.starts_with("formula")), "{:?}", signs(&uneven));
+    assert!(!evidence(&uneven).iter().any(|evidence| evidence.starts_with("formula")), "{:?}", evidence(&uneven));
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn a_bias_left_out_is_found_by_its_mean() {
     };
     let with = call(stat(2.4, -1.9, 0.6, 6.0));
     let result = pair(&with, &call(stat(1.7, -2.6, 0.1, 5.1))).result();
-    assert_eq!((causes(&result)[0], signs(&result)[1]), ("other-algorithm", "formula-bias-left-out"));
+    assert_eq!((causes(&result)[0], evidence(&result)[1]), ("other-algorithm", "formula-bias-left-out"));
     let result = pair(&with, &call(stat(1.7, -2.6, 0.3, 5.1))).result();
-    assert!(!signs(&result).contains(&"formula-bias-left-out"));
+    assert!(!evidence(&result).contains(&"formula-bias-left-out"));
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Files for Changed {
         &self.entries
     }
 
-    fn left_out(&self) -> &[(String, String)] {
+    fn skipped(&self) -> &[(String, String)] {
         &[]
     }
 

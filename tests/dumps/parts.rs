@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use precision_gate::compare::book::Selection;
+use precision_gate::compare::measurements::Selection;
 use precision_gate::compare::sample::Sample;
 use precision_gate::error::{ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
@@ -99,8 +99,8 @@ fn checksums_in_parts_are_those_of_one_run() {
     assert_eq!(bytes(&whole), bytes(&merged(&request, 2, select)));
 }
 
-fn gate_book(selection: Selection) -> precision_gate::compare::book::Book {
-    precision_gate::compare::book::Book::new(selection)
+fn gate_book(selection: Selection) -> precision_gate::compare::measurements::Measurements {
+    precision_gate::compare::measurements::Measurements::new(selection)
 }
 
 #[test]

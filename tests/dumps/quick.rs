@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use globset::Glob;
-use precision_gate::compare::book::{Book, Selection};
+use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::compare::sample::Sample;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::finding::Fact;
@@ -26,8 +26,9 @@ fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
         policy: Policy::parse("case.yml", policy, &codes).expect("a sound policy"),
         matching: Matching::default(),
     };
-    let mut outcome = super::support::by_itself(|from| gate::run_by(&request, from, &Book::new(selection), &Quiet))
-        .expect("both sides are there");
+    let mut outcome =
+        super::support::by_itself(|from| gate::run_by(&request, from, &Measurements::new(selection), &Quiet))
+            .expect("both sides are there");
     for language in Language::ALL {
         writer::fill(&mut outcome.result.findings, language).expect("a message for every finding");
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use precision_gate::compare::book::Book;
+use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::Result;
 use precision_gate::fetch::{self, Fetcher};
 use precision_gate::gate::discover::{self, Inventory};
@@ -35,7 +35,7 @@ pub(crate) fn tables(baseline: &Path, candidate: &Path, matching: &Matching) -> 
     let table = |folders: &unit::UnitPair<'_>| {
         let (baseline, candidate) = (folders.baseline.read().ok()?, folders.candidate.read().ok()?);
         let dumps = Dumps { folders: *folders, baseline: &baseline, candidate: &candidate };
-        dump_tables::table(&dumps, matching, &HashMap::new(), &Book::default()).map(Table::from)
+        dump_tables::table(&dumps, matching, &HashMap::new(), &Measurements::default()).map(Table::from)
     };
     pairs.iter().filter_map(table).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use precision_gate::compare::book::Book;
+use precision_gate::compare::measurements::Measurements;
 use precision_gate::fetch::Fetcher;
 use precision_gate::gate::history::{Moment, record};
 use precision_gate::gate::{Quiet, Request, Surroundings, run_by};
@@ -29,7 +29,7 @@ fn of(folder: &Path) -> Option<Record> {
     };
     let fetcher = Fetcher::default();
     let surroundings = Surroundings::new(&fetcher, &Dropped);
-    let judged = run_by(&request, &surroundings, &Book::default(), &Quiet).expect("both sides are there");
+    let judged = run_by(&request, &surroundings, &Measurements::default(), &Quiet).expect("both sides are there");
     let suite = Suite::default();
     let time = "2026-11-21T02:00:00Z".parse().expect("a time");
     Some(record(&judged, &request.policy, &Moment { suite: &suite, time, run: "", manifest: None, versions: &[] }))

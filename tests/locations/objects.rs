@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use precision_gate::compare::book::Book;
+use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::ErrorKind;
 use precision_gate::fetch::{Fetcher, read_all};
 use precision_gate::gate::{self, Quiet, Request, Surroundings};
@@ -47,7 +47,9 @@ pub(crate) fn judge(baseline: &str, candidate: &str, fetcher: &Fetcher) -> GateR
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    gate::run_by(&request, &Surroundings::new(fetcher, &Dropped), &Book::default(), &Quiet).expect("judged").result
+    gate::run_by(&request, &Surroundings::new(fetcher, &Dropped), &Measurements::default(), &Quiet)
+        .expect("judged")
+        .result
 }
 
 #[test]

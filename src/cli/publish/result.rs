@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use precision_gate::compare::book::Book;
+use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::recheck::{self, Against, Rechecked};
@@ -278,7 +278,7 @@ fn judged(args: &PublishArgs, folder: &Path, given: Given, notes: &mut Vec<Note>
     };
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
         let from = gate::Surroundings { training: args.training, ..*from };
-        gate::run_by(request, &from, &Book::default(), progress)
+        gate::run_by(request, &from, &Measurements::default(), progress)
     };
     let source = Some(source).filter(|source| !source.commit.is_empty());
     let complete = |judged: &mut Judged, _: &gate::Surroundings<'_>| judged.result.source = source;

@@ -12,12 +12,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if let Some(suspect) = context.suspect().filter(|suspect| suspect.is(&["checksum-differs"])) {
         let op = suspect.culprit.op.as_str();
         let code = if suspect.error().is_finite() { "checksum-beside-statistics" } else { "checksum-alone" };
-        let sign = Statement::new(code).with("op", op);
-        return Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign));
+        let evidence = Statement::new(code).with("op", op);
+        return Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence));
     }
     let finding = context.findings_of("in-place-argument").next().filter(|_| context.unit.culprit.is_none())?;
     let count = context.findings_of("in-place-argument").count();
-    let sign = Statement::new("checksum-in-place").with("count", count);
-    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(sign);
+    let evidence = Statement::new("checksum-in-place").with("count", count);
+    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(evidence);
     Some(diagnosis.advise(Statement::new("checksum-in-place")))
 }

@@ -16,10 +16,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !suspect.is_made() || suspect.is(&["argument-differs"]) {
         return None;
     }
-    let sign = Statement::new("collective-differs")
+    let evidence = Statement::new("collective-differs")
         .with("op", suspect.culprit.op.as_str())
         .with("ranks", context.peers.len() + 1);
     // With the other ranks' dumps at hand, what they sent is known to agree too.
     let sureness = if context.peers.is_empty() { Sureness::Possible } else { Sureness::Certain };
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).sign(sign))
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
 }

@@ -10,9 +10,9 @@ pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is(&["dtype-differs"]))?;
-    let sign = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign);
-    Some(diagnosis.signs(context.findings_of("operations-missing").find_map(missing_cast)))
+    let evidence = Statement::new("first-dtype").with("op", suspect.culprit.op.as_str());
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
+    Some(diagnosis.because_all(context.findings_of("operations-missing").find_map(missing_cast)))
 }
 
 /// A cast that only one side made.

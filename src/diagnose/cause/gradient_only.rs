@@ -27,8 +27,8 @@ const GRADIENTS_APART: f64 = 1e-2;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
-    let sign = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).sign(sign))
+    let evidence = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).because(evidence))
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
@@ -37,7 +37,7 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     if !curves.starts_equal() || step != first || apart < GRADIENTS_APART {
         return None;
     }
-    let sign = Statement::new("loss-equal-gradients-apart").with("step", step).with("value", apart);
-    let diagnosis = Diagnosis::new(&CAUSE, curves.gradients?.metric.as_str(), Sureness::Likely).sign(sign);
+    let evidence = Statement::new("loss-equal-gradients-apart").with("step", step).with("value", apart);
+    let diagnosis = Diagnosis::new(&CAUSE, curves.gradients?.metric.as_str(), Sureness::Likely).because(evidence);
     Some(diagnosis.advise(Statement::new("gradient-only-in-curve")))
 }

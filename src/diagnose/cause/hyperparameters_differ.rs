@@ -2,7 +2,7 @@
 
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::{Diagnosis, Statement, Sureness};
-use super::{Cause, finding_as_sign, from_findings};
+use super::{Cause, finding_as_evidence, from_findings};
 use crate::judge::finding::Finding;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -27,7 +27,7 @@ const UPDATED_OTHERWISE: f64 = 2e-4;
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     if let Some(finding) = curves.finding(&["learning-rate-differs"]) {
         let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
-        return Some(diagnosis.sign(finding_as_sign(finding)).advise(Statement::new("learning-rate-differs")));
+        return Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("learning-rate-differs")));
     }
     let mut steps = differences(curves.loss);
     let (_, first) = steps.next()?;
@@ -36,8 +36,8 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     if first > EQUAL || second < UPDATED_OTHERWISE || !same_gradient {
         return None;
     }
-    let sign = Statement::new("first-update-differs").with("step", step).with("value", second);
-    Some(Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Possible).sign(sign))
+    let evidence = Statement::new("first-update-differs").with("step", step).with("value", second);
+    Some(Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Possible).because(evidence))
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {

@@ -25,8 +25,8 @@ pub(super) const CAUSE: Cause = Cause {
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is(&["input-differs"]) && !is_other_weight(suspect))?;
     let op = suspect.culprit.op.as_str();
-    let sign = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).sign(sign);
+    let evidence = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
     if suspect.is_backward() {
         return Some(
             Diagnosis { sureness: Sureness::Possible, ..diagnosis }.advise(Statement::new("input-of-backward")),
@@ -35,13 +35,13 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let table = record(suspect.value.baseline).and_then(inverse_frequency_base);
     Some(match table {
         Some(base) => diagnosis
-            .sign(Statement::new("inverse-frequencies").with("base", base))
+            .because(Statement::new("inverse-frequencies").with("base", base))
             .advise(Statement::new("inverse-frequencies")),
         None if is_weight(&suspect) => diagnosis.advise(Statement::new("weight-built-otherwise")),
         None if is_in_graph(&suspect) => match before(context, &suspect) {
             Some(before) => {
-                let sign = Statement::new("made-by-undumped").with("before", before).with("op", op);
-                diagnosis.sign(sign).advise(Statement::new("input-of-undumped"))
+                let evidence = Statement::new("made-by-undumped").with("before", before).with("op", op);
+                diagnosis.because(evidence).advise(Statement::new("input-of-undumped"))
             }
             None => diagnosis,
         },

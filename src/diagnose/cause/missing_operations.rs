@@ -26,16 +26,16 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     }
     let sides: BTreeSet<&str> = gaps.iter().filter_map(|finding| text(finding, "side")).collect();
     let sureness = if context.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
-    let mut diagnosis =
-        Diagnosis::new(&CAUSE, first.place.as_str(), sureness).signs(sides.iter().map(|side| missing(side, &gaps)));
+    let mut diagnosis = Diagnosis::new(&CAUSE, first.place.as_str(), sureness)
+        .because_all(sides.iter().map(|side| missing(side, &gaps)));
     if context.unit.culprit.is_none() {
-        diagnosis = diagnosis.sign(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
+        diagnosis = diagnosis.because(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
     let frames: Vec<Frame> = gaps.iter().filter_map(|finding| frame(finding)).collect();
     if let Some(frame) = frames.first() {
         let place = format!("{}:{}", frame.file, frame.line);
-        let sign = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
-        diagnosis = diagnosis.sign(sign);
+        let evidence = Statement::new("gap-called-at").with("place", place).with("function", frame.function.as_str());
+        diagnosis = diagnosis.because(evidence);
     }
     Some(advised(diagnosis, &sides, &gaps, &frames))
 }

@@ -15,11 +15,14 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if !is_tie {
         return None;
     }
-    let received = suspect.culprit.metrics.get("received").map_or(0.0, |number| number.0);
-    let sign = Statement::new("choice-differs").with("op", suspect.culprit.op.as_str()).with("received", received);
+    let input_error = suspect.culprit.metrics.get("received").map_or(0.0, |number| number.0);
+    let evidence =
+        Statement::new("choice-differs").with("op", suspect.culprit.op.as_str()).with("received", input_error);
     let share = suspect.culprit.metrics.get("unequal_share").map(|number| number.0);
     let share = share.map(|share| Statement::new("choices-moved").with("share", share));
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign).signs(share))
+    Some(
+        Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence).because_all(share),
+    )
 }
 
 /// Whether the culprit holds indices along the last axis of an input, and both sides' indices stand for values that

@@ -33,22 +33,22 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let agree = Statement::new(code).with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     if let Some(formula) = formula::fitting(context, &suspect, data.as_deref()) {
         let action = Statement::new("other-formula").with("op", suspect.culprit.op.as_str());
-        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(agree).sign(formula);
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(agree).because(formula);
         return Some(diagnosis.advise(action));
     }
     if let Some(ratio) = cancelling(&suspect) {
-        let sign = Statement::new("variance-cancels").with("ratio", ratio);
-        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign);
+        let evidence = Statement::new("variance-cancels").with("ratio", ratio);
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Likely).because(agree).because(evidence);
         return Some(diagnosis.advise(Statement::new("cancelling-variance")));
     }
-    if let Some(sign) = systematic(context, &suspect, data.as_deref()) {
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(agree).sign(sign));
+    if let Some(evidence) = systematic(context, &suspect, data.as_deref()) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(agree).because(evidence));
     }
     if operands(&suspect).is_some() {
         return None;
     }
     let sureness = if suspect.is(&["output-diverges"]) { Sureness::Likely } else { Sureness::Possible };
-    Some(Diagnosis::new(&CAUSE, place, sureness).sign(agree))
+    Some(Diagnosis::new(&CAUSE, place, sureness).because(agree))
 }
 
 /// Error of one sign, or one that follows the input.

@@ -8,7 +8,7 @@ use super::super::curves::Curves;
 use super::super::value_pair::{ValuePair, record};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
-use super::{Cause, finding_as_sign};
+use super::{Cause, finding_as_evidence};
 use crate::read::dump::Leaf;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -29,8 +29,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let place = suspect.culprit.tensor.as_str();
     let op = suspect.culprit.op.as_str();
     if !suspect.is_made() {
-        let sign = Statement::new("non-finite-input").with("side", side).with("op", op);
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
+        let evidence = Statement::new("non-finite-input").with("side", side).with("op", op);
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
     let of_side = |both: ValuePair<'_>| {
         if side == "candidate" { is_recorded_broken(both.candidate) } else { is_recorded_broken(both.baseline) }
@@ -38,7 +38,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let spreads = suspect.inputs().any(of_side);
     let (code, sureness) =
         if spreads { ("non-finite-spreads", Sureness::Likely) } else { ("overflow-begins", Sureness::Certain) };
-    Some(Diagnosis::new(&CAUSE, place, sureness).sign(Statement::new(code).with("side", side).with("op", op)))
+    Some(Diagnosis::new(&CAUSE, place, sureness).because(Statement::new(code).with("side", side).with("op", op)))
 }
 
 /// Whether the candidate's value holds NaN or infinity, by its data where it was compared, else by its statistics.
@@ -56,6 +56,7 @@ fn is_recorded_broken(leaf: &Leaf) -> bool {
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     let finding = curves.finding(&["curve-hidden-failure", "curve-non-finite"])?;
-    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(finding_as_sign(finding));
+    let diagnosis =
+        Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(finding_as_evidence(finding));
     Some(diagnosis.advise(Statement::new("overflow-in-curve")))
 }

@@ -70,7 +70,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let data = context.data(&suspect.value);
     let masked = data.as_deref().map(|data| data.is_masked_differently(suspect.limit()));
     let op = suspect.culprit.op.as_str();
-    let mut signs = Vec::new();
+    let mut evidence = Vec::new();
     let drawn = if suspect.is_made() { drawing(&suspect) } else { None };
     match (&drawn, masked) {
         // The masks are the same, or what they keep differs: drawing is not what went wrong.
@@ -78,17 +78,17 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         _ => {}
     }
     match &drawn {
-        Some(Draw::Dropout(Some(p))) => signs.push(Statement::new("dropout-draws").with("op", op).with("p", *p)),
-        Some(_) => signs.push(Statement::new("operation-draws").with("op", op)),
+        Some(Draw::Dropout(Some(p))) => evidence.push(Statement::new("dropout-draws").with("op", op).with("p", *p)),
+        Some(_) => evidence.push(Statement::new("operation-draws").with("op", op)),
         None => {}
     }
     if masked == Some(true) {
-        signs.push(Statement::new("masks-differ").with("op", op));
+        evidence.push(Statement::new("masks-differ").with("op", op));
     } else {
-        signs.push(Statement::new("inputs-agree").with("op", op));
+        evidence.push(Statement::new("inputs-agree").with("op", op));
     }
     let sureness = if drawn.is_some() { Sureness::Certain } else { Sureness::Likely };
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).signs(signs);
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because_all(evidence);
     Some(match drawn {
         Some(Draw::Numbers) => diagnosis.advise(Statement::new("randomness-of-draws")),
         _ => diagnosis,

@@ -47,18 +47,19 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let place = suspect.culprit.tensor.as_str();
     let (wide, narrow) = suspect.value.dtypes()?;
     if suspect.is(&["dtype-differs"]) {
-        let sign =
+        let evidence =
             Statement::new("narrower-type").with("baseline", wide.to_string()).with("candidate", narrow.to_string());
         let is_narrower = narrow.is_float() && wide.is_float() && narrow.unit_roundoff() > wide.unit_roundoff();
-        return is_narrower.then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
+        return is_narrower.then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
     if !suspect.is_made() || !suspect.is(&["output-diverges", "other-precision"]) || wide != narrow {
         return None;
     }
     let data = context.data(&suspect.value);
     if let Some(stored) = stored_in(&suspect.value, data.as_deref()) {
-        let sign = Statement::new("stored-narrower").with("type", stored.to_string()).with("error", suspect.error());
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).sign(sign));
+        let evidence =
+            Statement::new("stored-narrower").with("type", stored.to_string()).with("error", suspect.error());
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
     }
     let (types, unit) = operands(&suspect)?;
     let is_confined = data.as_deref().is_some_and(|data| data.confined_error(suspect.limit(), true).is_some());
@@ -72,12 +73,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         _ if unit > 0.0 => Sureness::Likely,
         _ => Sureness::Possible,
     };
-    let sign = Statement::new("error-fits-type")
+    let evidence = Statement::new("error-fits-type")
         .with("op", suspect.culprit.op.as_str())
         .with("error", suspect.error())
         .with("types", types.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>())
         .with("unit", unit);
-    Some(Diagnosis::new(&CAUSE, place, sureness).sign(sign))
+    Some(Diagnosis::new(&CAUSE, place, sureness).because(evidence))
 }
 
 /// The narrower type of a product's operands that the error's size fits, and that type's unit; the unit is 0 where

@@ -22,8 +22,8 @@ const LARGEST: [f64; 3] = [65504.0, 3.389_531_389_251_535_5e38, 3.402_823_466_38
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
     let (side, largest) = saturated(&suspect)?;
-    let sign = Statement::new("saturated").with("side", side).with("largest", largest);
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign);
+    let evidence = Statement::new("saturated").with("side", side).with("largest", largest);
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
     Some(match side {
         "candidate" => diagnosis,
         _ => diagnosis.advise(Statement::new("saturation-of-baseline")),

@@ -8,6 +8,6 @@ pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is(&["shape-differs"]))?;
-    let sign = Statement::new("first-shape").with("op", suspect.culprit.op.as_str());
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).sign(sign))
+    let evidence = Statement::new("first-shape").with("op", suspect.culprit.op.as_str());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence))
 }

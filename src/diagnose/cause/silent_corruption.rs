@@ -9,7 +9,7 @@ use super::super::curves::{Curves, EQUAL, differences};
 use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
-use super::{Cause, finding_as_sign};
+use super::{Cause, finding_as_evidence};
 use crate::compare::dump::Basis;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -42,11 +42,11 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
             .with("places", region.places)
             .with("of", region.of);
         let sureness = if alone.is_some() { Sureness::Certain } else { Sureness::Likely };
-        return Some(Diagnosis::new(&CAUSE, place, sureness).sign(confined).signs(alone));
+        return Some(Diagnosis::new(&CAUSE, place, sureness).because(confined).because_all(alone));
     }
     let by_statistics = suspect.value.measured().is_some_and(|measured| measured.basis == Basis::Statistics);
     let alone = alone.filter(|_| by_statistics && suspect.is(&["output-diverges"]))?;
-    Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(alone))
+    Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
 }
 
 /// Whether every other rank ran the same operation on tensors of the same shape, and agrees.
@@ -58,8 +58,8 @@ fn agrees(peer: &Peer, suspect: &Suspect<'_>) -> bool {
     let shape = suspect.value.records().map(|(record, _)| &record.shape);
     let limit = suspect.limit();
     peer.operation.as_ref().is_some_and(|(baseline, candidate, comparison)| {
-        let mut made = values_of(comparison, baseline, candidate).filter(|both| both.kind == suspect.value.kind);
-        let same = made.find(|both| both.candidate.row == suspect.value.candidate.row);
+        let mut outputs = values_of(comparison, baseline, candidate).filter(|both| both.kind == suspect.value.kind);
+        let same = outputs.find(|both| both.candidate.row == suspect.value.candidate.row);
         same.is_some_and(|both| {
             both.records().map(|(record, _)| &record.shape) == shape
                 && both.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limit)
@@ -86,8 +86,8 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     if calm < CALM || jump < JUMP || jump < OUTSTANDING * after {
         return None;
     }
-    let sign = Statement::new("single-step-strays").with("step", step).with("value", jump).with("calm", calm);
-    let sign = sign.with("after", after);
-    let diagnosis = Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Likely).sign(sign);
-    Some(diagnosis.sign(finding_as_sign(finding)).advise(Statement::new("silent-corruption-in-curve")))
+    let evidence = Statement::new("single-step-strays").with("step", step).with("value", jump).with("calm", calm);
+    let evidence = evidence.with("after", after);
+    let diagnosis = Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Likely).because(evidence);
+    Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("silent-corruption-in-curve")))
 }

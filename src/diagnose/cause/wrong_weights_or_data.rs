@@ -4,7 +4,7 @@ use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
 use super::super::value_pair::record;
 use super::super::{Diagnosis, Statement, Sureness};
-use super::{Cause, finding_as_sign, from_findings};
+use super::{Cause, finding_as_evidence, from_findings};
 use crate::judge::finding::Finding;
 use crate::read::dump::TensorKind;
 
@@ -30,11 +30,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
     let place = suspect.culprit.tensor.as_str();
     if suspect.is(&["integer-differs"]) {
-        let sign = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
-        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign));
+        let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
-    let sign = Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
-    is_other_weight(&suspect).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).sign(sign))
+    let evidence =
+        Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
+    is_other_weight(&suspect).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence))
 }
 
 /// A weight of other numbers, not of other digits.
@@ -55,12 +56,13 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
         return None;
     }
     if let Some(finding) = curves.finding(&["curve-data-order"]) {
-        let onset = curves.finding(&["curve-abrupt-onset"]).map(finding_as_sign);
-        let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).sign(finding_as_sign(finding));
-        return Some(diagnosis.signs(onset).advise(Statement::new("data-order")));
+        let onset = curves.finding(&["curve-abrupt-onset"]).map(finding_as_evidence);
+        let diagnosis =
+            Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Likely).because(finding_as_evidence(finding));
+        return Some(diagnosis.because_all(onset).advise(Statement::new("data-order")));
     }
     let finding = curves.finding(&["curve-step-1"])?;
-    Some(Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Possible).sign(finding_as_sign(finding)))
+    Some(Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Possible).because(finding_as_evidence(finding)))
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {

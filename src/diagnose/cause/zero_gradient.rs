@@ -38,7 +38,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let side = zero_side(&suspect)?;
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain)
-        .sign(Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str()));
+        .because(Statement::new("zeros-on-one-side").with("side", side).with("op", suspect.culprit.op.as_str()));
     Some(if suspect.is_made() { dumped(diagnosis, context, &suspect) } else { in_a_gap(diagnosis, context, &suspect) })
 }
 
@@ -62,13 +62,13 @@ fn is_zero(leaf: &Leaf) -> Option<bool> {
 fn dumped(mut diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) -> Diagnosis {
     let input = suspect.inputs().filter_map(|both| is_zero(both.candidate)).any(|zero| !zero);
     if input {
-        diagnosis = diagnosis.sign(Statement::new("gradient-arrives").with("op", suspect.culprit.op.as_str()));
+        diagnosis = diagnosis.because(Statement::new("gradient-arrives").with("op", suspect.culprit.op.as_str()));
     }
-    diagnosis = diagnosis.signs(forward_sign(context.input.candidate, &suspect.name));
+    diagnosis = diagnosis.because_all(forward_sign(context.input.candidate, &suspect.name));
     let trace = Trace::of_baseline(context.input);
     let next = record(suspect.value.baseline).and_then(|record| trace.used_after(record, suspect.order));
     if let Some(next) = next {
-        diagnosis = diagnosis.sign(Statement::new("same-value-next").with("next", next.operation.name.as_str()));
+        diagnosis = diagnosis.because(Statement::new("same-value-next").with("next", next.operation.name.as_str()));
     }
     let api = suspect.api().to_owned();
     if PICKS.contains(&api.as_str()) {
@@ -113,10 +113,10 @@ fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) 
         .with("before", before.name.as_str())
         .with("after", suspect.culprit.op.as_str())
         .with("places", gap_places(dump, &suspect.name, &OpName::parse(&before.name)));
-    let diagnosis = diagnosis.sign(statement);
+    let diagnosis = diagnosis.because(statement);
     match moved {
         Some(_) => {
-            diagnosis.sign(Statement::new("only-moved")).advise(Statement::new("zero-gradient-of-undumped-index"))
+            diagnosis.because(Statement::new("only-moved")).advise(Statement::new("zero-gradient-of-undumped-index"))
         }
         None => diagnosis.advise(Statement::new("zero-gradient-undumped")),
     }
@@ -137,10 +137,10 @@ fn last_intact(context: &Context<'_>, order: usize) -> Option<usize> {
     let before = context.input.comparison.operations.iter().enumerate().take(order);
     let is_intact = |(order, comparison): (usize, &_)| {
         let (baseline, candidate) = operations_of(context.input, comparison)?;
-        let mut made = values_of(comparison, baseline, candidate).filter(|both| both.kind == TensorKind::Output);
+        let mut outputs = values_of(comparison, baseline, candidate).filter(|both| both.kind == TensorKind::Output);
         let is_backward = candidate.name.contains("backward");
         let is_tensor = |leaf: &Leaf| matches!(leaf.value, Value::Tensor(_));
-        (is_backward && made.any(|both| is_tensor(both.candidate) && is_zero(both.candidate) == Some(false)))
+        (is_backward && outputs.any(|both| is_tensor(both.candidate) && is_zero(both.candidate) == Some(false)))
             .then_some(order)
     };
     before.filter_map(is_intact).next_back()

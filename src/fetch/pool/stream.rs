@@ -4,31 +4,31 @@
 use tokio::time::{Instant, timeout_at};
 
 use super::PooledObject;
-use super::shelf::{Shelf, Turn};
+use super::block_cache::{BlockCache, Turn};
 
-/// Drives stream `id` of `shelf` until it is through, fails, or is given up.
-pub(super) async fn run(shelf: &Shelf, object: &PooledObject, id: u64) {
+/// Drives stream `id` of `cache` until it is through, fails, or is given up.
+pub(super) async fn run(cache: &BlockCache, object: &PooledObject, id: u64) {
     let len = object.object.len;
-    let mut reading = object.store.read(&object.object, shelf.bytes_of(id, len));
-    let (mut last_used, mut patience) = (0, Instant::now() + shelf.silence);
+    let mut reading = object.store.read(&object.object, cache.bytes_of(id, len));
+    let (mut last_used, mut patience) = (0, Instant::now() + cache.silence);
     loop {
-        // Before the look at the shelf: what changes after it wakes us.
-        let changed = shelf.room.notified();
-        match shelf.turn(id, len) {
+        // Before the look at the cache: what changes after it wakes us.
+        let changed = cache.room.notified();
+        match cache.turn(id, len) {
             Turn::Fill(key, mut bytes, len) => {
                 let outcome = reading.take(len, &mut bytes).await;
-                if !shelf.put(id, key, bytes, outcome) {
+                if !cache.put(id, key, bytes, outcome) {
                     return;
                 }
-                patience = Instant::now() + shelf.silence;
+                patience = Instant::now() + cache.silence;
             }
             Turn::Wait(used) => {
                 if used != last_used {
-                    (last_used, patience) = (used, Instant::now() + shelf.silence);
+                    (last_used, patience) = (used, Instant::now() + cache.silence);
                 }
                 if timeout_at(patience, changed).await.is_err() {
-                    shelf.give_up(id, used);
-                    patience = Instant::now() + shelf.silence;
+                    cache.give_up(id, used);
+                    patience = Instant::now() + cache.silence;
                 }
             }
             Turn::Stop => return,

@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 
 use super::super::retry::{Failure, Retry};
 use super::super::runtime::Background;
-use super::super::store::{Object, PatientStore, Pieces, Store};
+use super::super::store::{Object, Pieces, RetryingStore, Store};
 use super::{Pool, PooledObject, SMALLEST_BLOCK};
 
 /// Objects whose bytes tell their place; remembers what it was asked for, and what it sent.
@@ -62,9 +62,9 @@ impl Store for Counting {
 fn pool(store: &Arc<Counting>, memory: u64, silence: u64, count: u64, len: u64) -> (Arc<Pool>, Vec<Arc<PooledObject>>) {
     let background = Background::start().expect("threads");
     let retry = Retry { tries: 3, first_wait: Duration::from_millis(1), longest_wait: Duration::from_millis(2) };
-    let patient = Arc::new(PatientStore::new(store.clone(), retry, Arc::new(OnceLock::new())));
+    let retrying = Arc::new(RetryingStore::new(store.clone(), retry, Arc::new(OnceLock::new())));
     let object = |id: u64| Object { key: id.to_string(), len, etag: None };
-    let objects = (0..count).map(|id| Arc::new(PooledObject::new(id, patient.clone(), object(id)))).collect();
+    let objects = (0..count).map(|id| Arc::new(PooledObject::new(id, retrying.clone(), object(id)))).collect();
     (Pool::new(background, memory, Duration::from_millis(silence)), objects)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::lock::{Lock, Pin};
 use super::manifest::{Approval, Manifest, Recorded};
 use super::{FOLDER, facts, verify};
-use crate::compare::book::Book;
+use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Digest, Environment, Fetcher};
 use crate::gate::baseline_name::LOCK;
@@ -183,7 +183,7 @@ pub fn old_against_new(
         matching: Matching::default(),
     };
     let surroundings = Surroundings { manifest: Some(old), ..Surroundings::new(fetcher, &Dropped) };
-    let result = match run_by(&request, &surroundings, &Book::default(), progress) {
+    let result = match run_by(&request, &surroundings, &Measurements::default(), progress) {
         Ok(outcome) => outcome.result,
         Err(error) => return (Verdict::Incomplete, vec![format!("the old one cannot be compared with: {error}")]),
     };

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::compare::book::Book;
 use crate::compare::dump::{self as compare, UnitComparison};
+use crate::compare::measurements::Measurements;
 use crate::diagnose::{self, Context, Diagnosis, Peer, TensorCache};
 use crate::error::{self, Error};
 use crate::gate::Progress;
@@ -33,7 +33,7 @@ pub(in crate::gate) struct Compared<'a> {
 /// The units of a step.
 pub(super) struct Units<'a> {
     policy: &'a Policy,
-    book: &'a Book,
+    measurements: &'a Measurements,
     /// Those whose records could be read, in order.
     readable: Vec<(usize, &'a UnitPair<'a>)>,
     /// Comparisons for which data was read or left out, which is counted.
@@ -43,8 +43,8 @@ pub(super) struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    pub(super) fn new(policy: &'a Policy, book: &'a Book) -> Self {
-        Self { policy, book, readable: Vec::new(), measured: HashMap::new(), last: None }
+    pub(super) fn new(policy: &'a Policy, measurements: &'a Measurements) -> Self {
+        Self { policy, measurements, readable: Vec::new(), measured: HashMap::new(), last: None }
     }
 
     /// Compares every unit, and gives the largest error that enters each collective on any rank of the step.
@@ -91,7 +91,7 @@ impl<'a> Units<'a> {
             let (baseline, candidate) = read(pair)?;
             return Ok(Compared { pair, baseline, candidate, comparison: known.clone() });
         }
-        let unit = read_and_compare(pair, self.policy, self.book)?;
+        let unit = read_and_compare(pair, self.policy, self.measurements)?;
         if unit.comparison.has_data() {
             self.measured.insert(place, unit.comparison.clone());
         }
@@ -114,10 +114,15 @@ impl Compared<'_> {
     }
 
     /// Gives msprobe's table, from the tensors that were compared for the verdict already where it pairs alike.
-    pub(in crate::gate) fn table(&self, matching: &Matching, book: &Book, sink: &dyn Sink) -> error::Result<()> {
+    pub(in crate::gate) fn table(
+        &self,
+        matching: &Matching,
+        measurements: &Measurements,
+        sink: &dyn Sink,
+    ) -> error::Result<()> {
         let known = dump_tables::measured(&self.comparison);
         let dumps = Dumps { folders: *self.pair, baseline: &self.baseline, candidate: &self.candidate };
-        dump_tables::table(&dumps, matching, &known, book).map_or(Ok(()), |table| sink.table(table))
+        dump_tables::table(&dumps, matching, &known, measurements).map_or(Ok(()), |table| sink.table(table))
     }
 
     /// The unit for those who judge it.
@@ -165,14 +170,14 @@ impl Compared<'_> {
 pub(in crate::gate) fn read_and_compare<'a>(
     pair: &'a UnitPair<'a>,
     policy: &Policy,
-    book: &Book,
+    measurements: &Measurements,
 ) -> Result<Compared<'a>, Errors> {
     let (baseline, candidate) = read(pair)?;
     let pairs = crate::pair::dump::operations(&baseline, &candidate);
     let preset = policy.dump.preset;
     let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
     let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
-    let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, book, tolerance };
+    let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, measurements, tolerance };
     let comparison = Arc::new(compare::unit(&baseline, &candidate, &pairs, &folders));
     Ok(Compared { pair, baseline, candidate, comparison })
 }

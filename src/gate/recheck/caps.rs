@@ -16,7 +16,7 @@ const DIAGNOSES: usize = 1_000;
 /// Rules of a unit: a checkpoint shows its twenty worst, a curve has no more kinds.
 const RULES: usize = 64;
 /// Steps that are listed by number.
-const LISTED: usize = crate::judge::loss::honest::LISTED;
+const LISTED: usize = crate::judge::loss::completeness::LISTED;
 /// Numbers of a culprit.
 const METRICS: usize = 64;
 /// Frames of a call stack: Python's own limit.

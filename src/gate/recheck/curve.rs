@@ -9,7 +9,7 @@ use super::{series, weight};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::{FORWARD_NOISE, Weights};
-use crate::judge::loss::{code, honest};
+use crate::judge::loss::{code, completeness};
 use crate::judge::number::Number;
 use crate::judge::outcome::{Note, RuleOutcome};
 use crate::judge::rule::Rule;
@@ -93,7 +93,7 @@ impl Curve<'_> {
     fn rule(&self, outcome: &RuleOutcome) -> Checked {
         let at = format!("{}, rule {}", self.at, shown(&outcome.rule));
         let follows = match outcome.rule.as_str() {
-            honest::COVERAGE => self.coverage(outcome, &at)?,
+            completeness::COVERAGE => self.coverage(outcome, &at)?,
             "non_finite" => self.count(outcome, &at, &code::NON_FINITE)?,
             "hidden_failure" => self.count(outcome, &at, &code::HIDDEN_FAILURE)?,
             name => match name.strip_prefix("preset:") {
@@ -256,7 +256,7 @@ impl Curve<'_> {
         let finite = series::has_finite(&self.unit.series);
         let mut due = vec![];
         if !self.role().is_performance() {
-            due.extend([honest::COVERAGE, "non_finite"]);
+            due.extend([completeness::COVERAGE, "non_finite"]);
         }
         let own: &[&str] = match self.role() {
             Role::Loss => &ALWAYS,

@@ -49,8 +49,8 @@ fn unread(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
 fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     let none = says(findings, &[&rules::NOTHING_COMPARED]);
     demand((unit.compared == 0) == none, at, || format!("compared {} values, which its findings deny", unit.compared))?;
-    let left_out = [&rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
-    demand(unit.not_compared == 0 || says(findings, &left_out), at, || {
+    let skipped = [&rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
+    demand(unit.not_compared == 0 || says(findings, &skipped), at, || {
         format!("did not compare {} values, and no finding says why", unit.not_compared)
     })?;
     let alone = [&rules::OPERATIONS_MISSING, &rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];

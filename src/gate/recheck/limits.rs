@@ -1,10 +1,10 @@
 //! The limits that the target's policy gives a rule of a curve.
 
-use crate::judge::loss::beside::{SCHEDULE, SCORE};
 use crate::judge::loss::curve_limits::CurveLimits;
 use crate::judge::loss::level::{ABRUPT, APART};
 use crate::judge::loss::limits::{Limits, allowed_outside};
 use crate::judge::loss::mode::Weights;
+use crate::judge::loss::secondary_metrics::{SCHEDULE, SCORE};
 use crate::judge::unit::CurveUnit;
 use crate::policy::loss::LossPolicy;
 use crate::policy::loss::limit::Band;

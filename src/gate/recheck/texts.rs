@@ -19,8 +19,8 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
             return Err(Error::new(ErrorKind::Usage, name, "diagnoses: names a cause that does not exist")
                 .with_help("publish the `result.json` as this version of precision-gate wrote it"));
         }
-        diagnosis.evidence.clear();
-        diagnosis.advice.clear();
+        diagnosis.evidence.iter_mut().for_each(|statement| statement.text.clear());
+        diagnosis.advice.text.clear();
     }
     writer::fill(&mut result.findings, language).map_err(|error| refused(&error))?;
     for waived in &mut result.waived {

@@ -9,7 +9,7 @@ use crate::judge::loss::code;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::Rule;
-use crate::judge::{checkpoint, config, left_out, location};
+use crate::judge::{checkpoint, config, location, partial_coverage};
 use crate::policy::Policy;
 use crate::read::metric::{Role, role};
 use crate::verdict::{Profile, Severity, Verdict};
@@ -41,7 +41,7 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], policy: &Policy) -
         () if is(&dump::INPUT_DIFFERS) => of_input(finding, policy),
         () if is(&dump::CHECKSUM_DIFFERS) => of_checksum(finding),
         () if is(&checkpoint::rules::DTYPE_DIFFERS) => of_dtypes(finding, policy),
-        () if is(&left_out::CHECKSUMMED) && number(finding, "unequal").is_some_and(|unequal| unequal > 0.0) => {
+        () if is(&partial_coverage::CHECKSUMMED) && number(finding, "unequal").is_some_and(|unequal| unequal > 0.0) => {
             Severity::Warn
         }
         () if is(&location::UNPROVED) && policy.profile == Profile::Release => Severity::Incomplete,

@@ -35,7 +35,7 @@ fn step(trend: &Trend, change: &Change) -> Finding {
         .with("runs", change.runs)
         .with("good", short(&change.last_before.commit))
         .with("bad", short(&change.first_after.commit));
-    if matters(trend, change) { finding } else { finding.weighing(Severity::Info) }
+    if matters(trend, change) { finding } else { finding.with_severity(Severity::Info) }
 }
 
 /// Whether a step deserves a warning; where there is no limit, nobody knows which way is worse.

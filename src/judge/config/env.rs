@@ -144,7 +144,7 @@ fn required(context: &Context<'_>) -> Vec<Finding> {
 
 fn broken_requirement(context: &Context<'_>, rule: &RequiredValue, side: Side, value: Option<&str>) -> Finding {
     Finding::new(&ENV_REQUIRED_VALUE, &rule.name)
-        .weighing(rule.severity.unwrap_or(ENV_REQUIRED_VALUE.severity))
+        .with_severity(rule.severity.unwrap_or(ENV_REQUIRED_VALUE.severity))
         .with("side", side.as_str())
         .with("required", context.redactor.setting(&rule.name, &rule.value))
         .with("value", shown(context, &rule.name, value))

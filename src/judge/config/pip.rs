@@ -153,7 +153,7 @@ impl Judge<'_> {
         if !fulfilled {
             let text = |version: Option<&str>| version.unwrap_or("absent").to_owned();
             let finding = Finding::new(&PIP_RULE_BROKEN, name)
-                .weighing(rule.severity.unwrap_or(PIP_RULE_BROKEN.severity))
+                .with_severity(rule.severity.unwrap_or(PIP_RULE_BROKEN.severity))
                 .with("rule", format!("{}: {}", rule.package.as_str(), rule.require))
                 .with("baseline", text(a))
                 .with("candidate", text(b));

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::item::{Item, ValueKey, hash_of, is_received, item};
+use super::item::{Item, ValueKey, hash_of, is_input, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::rules;
 use super::suspicion::{self, Suspicion, culprit};
@@ -20,7 +20,7 @@ use crate::verdict::Severity;
 #[derive(Clone, Debug)]
 pub struct OperationFlow {
     /// The largest error among what the operation was computed from.
-    pub received: f64,
+    pub input_error: f64,
     /// The band of its outputs.
     pub band: Band,
     /// One entry per leaf comparison.
@@ -97,28 +97,28 @@ impl<'a> Walk<'a> {
         );
         let (Some(baseline), Some(candidate)) = operations else {
             self.pass_over(operations.0.or(operations.1));
-            return OperationFlow { received: 0.0, band: band(None), leaves: Vec::new() };
+            return OperationFlow { input_error: 0.0, band: band(None), leaves: Vec::new() };
         };
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
         let name = OpName::parse(&candidate.name);
-        let mut received = self.received_from_context(&name, &candidate.name);
+        let mut inputs = self.upstream_of_context(&name, &candidate.name);
         let mut own: Option<Dtype> = None;
         for item in &items {
             own = looser(own, item.dtype());
         }
         let mut leaves: Vec<Option<LeafFlow>> = vec![None; items.len()];
-        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| is_received(item.kind)) {
+        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| is_input(item.kind)) {
             let origin = self.origin(item);
-            *flow = Some(self.judge_received(item, origin, &items, &candidate.name));
-            received.add(self.arrived(item, origin));
+            *flow = Some(self.judge_input(item, origin, &items, &candidate.name));
+            inputs.add(self.arrived(item, origin));
         }
-        let loosest = looser(own, received.loosest);
-        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_received(item.kind)) {
-            *flow = Some(self.judge_made(item, &received, loosest, &items, &candidate.name));
+        let loosest = looser(own, inputs.loosest);
+        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
+            *flow = Some(self.judge_output(item, &inputs, loosest, &items, &candidate.name));
         }
         self.remember(&name, &candidate.name, &items, loosest);
         let leaves = leaves.into_iter().flatten().collect();
-        OperationFlow { received: received.error, band: band(loosest), leaves }
+        OperationFlow { input_error: inputs.error, band: band(loosest), leaves }
     }
 
     /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
@@ -134,23 +134,23 @@ impl<'a> Walk<'a> {
     }
 
     /// Errors that reach an operation by other ways than its inputs.
-    fn received_from_context(&self, name: &OpName, full_name: &str) -> Upstream {
-        let mut received = Upstream::NOTHING;
+    fn upstream_of_context(&self, name: &OpName, full_name: &str) -> Upstream {
+        let mut inputs = Upstream::NOTHING;
         if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
             let forward = self.forward.get(&hash_of(&(&name.base, name.call))).copied();
-            received.add(forward.unwrap_or(Upstream::NOTHING));
+            inputs.add(forward.unwrap_or(Upstream::NOTHING));
         }
         if let Some(path) = module_path(&name.base) {
             let direction = match name.direction {
                 Some(Direction::ParametersGradient) => Some(Direction::Backward),
                 direction => direction,
             };
-            received.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Upstream::NOTHING));
+            inputs.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Upstream::NOTHING));
         }
         if let Some(error) = self.context.collectives.get(full_name) {
-            received.add(Upstream { error: *error, identical: *error == 0.0, loosest: None });
+            inputs.add(Upstream { error: *error, identical: *error == 0.0, loosest: None });
         }
-        received
+        inputs
     }
 
     /// The value's earlier appearance, if it had one.
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An input is suspected when nothing before it explains what it shows.
-    fn judge_received(&self, item: &Item<'_>, origin: Option<Upstream>, items: &[Item<'_>], op: &str) -> LeafFlow {
+    fn judge_input(&self, item: &Item<'_>, origin: Option<Upstream>, items: &[Item<'_>], op: &str) -> LeafFlow {
         let direction = OpName::parse(op).direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
         flow.suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
             None
         } else if let Some(exact) = measured.exact {
-            suspicion::of_received(exact, measured, before, limits, items, op)
+            suspicion::of_input(exact, measured, before, limits, items, op)
         } else if (before.identical && self.is_leaf(item, measured, direction)) || measured.error > limit {
             let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
             culprit(&rules::INPUT_DIFFERS, severity)
@@ -231,10 +231,10 @@ impl<'a> Walk<'a> {
     }
 
     /// An output is suspected when it shows more than noise and what the operation received.
-    fn judge_made(
+    fn judge_output(
         &self,
         item: &Item<'_>,
-        received: &Upstream,
+        inputs: &Upstream,
         loosest: Option<Dtype>,
         items: &[Item<'_>],
         op: &str,
@@ -242,14 +242,14 @@ impl<'a> Walk<'a> {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let name = OpName::parse(op);
         let (limits, negligible) = self.limits(op, name.direction, item, loosest);
-        let mut received = *received;
+        let mut inputs = *inputs;
         if item.kind == TensorKind::Value {
-            received.add(self.before);
+            inputs.add(self.before);
         }
         if let Some(origin) = self.origin(item).filter(|origin| explains(origin, measured)) {
-            received.add(origin);
+            inputs.add(origin);
         }
-        let inherited = AMPLIFICATION * received.error;
+        let inherited = AMPLIFICATION * inputs.error;
         let allowance = reduction_allowance(item, items, &name, limits);
         let limit = limits.noise + inherited + allowance;
         let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
             return flow;
         }
         flow.suspicion = match measured.exact {
-            Some(exact) => suspicion::of_made(exact, measured, &received, limits, items),
+            Some(exact) => suspicion::of_output(exact, measured, &inputs, limits, items),
             None if measured.error > limits.wrong + inherited + allowance => {
                 culprit(&rules::OUTPUT_DIVERGES, Severity::Fail)
             }
@@ -269,21 +269,21 @@ impl<'a> Walk<'a> {
 
     fn remember(&mut self, name: &OpName, full_name: &str, items: &[Item<'_>], loosest: Option<Dtype>) {
         let mut all = Upstream::NOTHING;
-        let mut made = Upstream::NOTHING;
+        let mut outputs = Upstream::NOTHING;
         for item in items {
             let Some(measured) = item.measured() else { continue };
             if measured.exact == Some(ExactDifference::RequiresGrad) && measured.error == 0.0 {
                 continue;
             }
-            let loosest = if is_received(item.kind) { item.dtype() } else { looser(item.dtype(), loosest) };
+            let loosest = if is_input(item.kind) { item.dtype() } else { looser(item.dtype(), loosest) };
             let seen = Upstream { error: size(measured, measured.error), identical: measured.identical, loosest };
             all.add(seen);
-            if !is_received(item.kind) {
-                made.add(seen);
+            if !is_input(item.kind) {
+                outputs.add(seen);
                 self.training |= item.records().iter().flatten().any(|record| record.requires_grad == Some(true));
             }
             for key in item.keys() {
-                let origin = if is_received(item.kind) { self.values.get(&key).copied() } else { None };
+                let origin = if is_input(item.kind) { self.values.get(&key).copied() } else { None };
                 let entry = self.values.entry(key).or_insert(seen);
                 *entry = seen;
                 entry.add(origin.unwrap_or(Upstream::NOTHING));
@@ -293,10 +293,10 @@ impl<'a> Walk<'a> {
             self.forward.insert(hash_of(&(&name.base, name.call)), all);
         }
         if !suspicion::is_in_place_artefact(items, full_name) {
-            self.before.add(Upstream { loosest: made.loosest, ..all });
+            self.before.add(Upstream { loosest: outputs.loosest, ..all });
         }
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
-        let inside = if name.direction == Some(Direction::Backward) { all } else { made };
+        let inside = if name.direction == Some(Direction::Backward) { all } else { outputs };
         self.remember_inside(name, full_name, inside);
     }
 

@@ -76,6 +76,6 @@ pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: &'a Operation, 
 }
 
 /// Whether a value is something the operation was given.
-pub(super) fn is_received(kind: TensorKind) -> bool {
+pub(super) fn is_input(kind: TensorKind) -> bool {
     matches!(kind, TensorKind::Input | TensorKind::Parameter)
 }

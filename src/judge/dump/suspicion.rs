@@ -1,6 +1,6 @@
 //! What an exact difference leads to: the rule it breaks, or the earlier difference that explains it.
 
-use super::item::{Item, is_received};
+use super::item::{Item, is_input};
 use super::limits::{AMPLIFICATION, Band};
 use super::rules;
 use super::upstream::Upstream;
@@ -26,8 +26,8 @@ pub(super) fn culprit(rule: &'static Rule, severity: Severity) -> Option<Suspici
     Some(Suspicion { rule, severity, is_culprit: true })
 }
 
-/// What an exact difference of a received value leads to.
-pub(super) fn of_received(
+/// What an exact difference of an input leads to.
+pub(super) fn of_input(
     exact: ExactDifference,
     measured: &Measurement,
     before: Upstream,
@@ -67,52 +67,52 @@ pub(super) fn of_received(
     }
 }
 
-/// What an exact difference of a made value leads to.
-pub(super) fn of_made(
+/// What an exact difference of an output leads to.
+pub(super) fn of_output(
     exact: ExactDifference,
     measured: &Measurement,
-    received: &Upstream,
+    inputs: &Upstream,
     limits: Band,
     items: &[Item<'_>],
 ) -> Option<Suspicion> {
-    let received_exact = |wanted: &[ExactDifference]| {
+    let input_differs_by = |wanted: &[ExactDifference]| {
         items
             .iter()
-            .filter(|item| is_received(item.kind))
+            .filter(|item| is_input(item.kind))
             .filter_map(|item| item.measured()?.exact)
             .any(|exact| wanted.contains(&exact))
     };
     use ExactDifference::{Argument, Checksum, Dtype, Integer, Kind, NonFinite, RequiresGrad, Shape};
     match exact {
-        Checksum if !received.identical => None,
+        Checksum if !inputs.identical => None,
         Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
-        Integer if received.error > limits.noise => None,
-        Integer if is_tie_sized(measured) && ties(received, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
+        Integer if inputs.error > limits.noise => None,
+        Integer if is_tie_sized(measured) && ties(inputs, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
         Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
-        NonFinite if received.error.is_infinite() => None,
+        NonFinite if inputs.error.is_infinite() => None,
         NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
-        Dtype if received_exact(&[Dtype, Argument, Kind]) => None,
+        Dtype if input_differs_by(&[Dtype, Argument, Kind]) => None,
         Dtype => culprit(&rules::DTYPE_DIFFERS, Severity::Fail),
-        Shape if received_exact(&[Shape, Argument, Integer, Kind]) || received.error.is_infinite() => None,
+        Shape if input_differs_by(&[Shape, Argument, Integer, Kind]) || inputs.error.is_infinite() => None,
         Shape => culprit(&rules::SHAPE_DIFFERS, Severity::Fail),
-        RequiresGrad if received_exact(&[RequiresGrad]) => None,
+        RequiresGrad if input_differs_by(&[RequiresGrad]) => None,
         RequiresGrad => culprit(&rules::REQUIRES_GRAD_DIFFERS, Severity::Fail),
-        Argument | Kind if received.error > limits.noise => None,
+        Argument | Kind if inputs.error > limits.noise => None,
         Argument | Kind => culprit(&rules::ARGUMENT_DIFFERS, Severity::Fail),
     }
 }
 
 /// Whether an integer result may differ because its inputs tie: they carry noise, or the values it selects (beside
 /// the indices) agree.
-fn ties(received: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
+fn ties(inputs: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
     let selected = || {
-        let mut values = items.iter().filter(|item| !is_received(item.kind) && item.dtype().is_some()).peekable();
+        let mut values = items.iter().filter(|item| !is_input(item.kind) && item.dtype().is_some()).peekable();
         values.peek().is_some()
             && values.all(|item| {
                 item.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limits.noise)
             })
     };
-    received.error > 0.0 || selected()
+    inputs.error > 0.0 || selected()
 }
 
 /// Ties are rare: where more than half of the places differ, something else chose them.

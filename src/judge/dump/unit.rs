@@ -6,10 +6,10 @@ use super::rules;
 use super::shown::summary;
 use super::suspicion::Suspicion;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
+use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
 use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
-use crate::judge::settle::{Weighed, settle, shown, weigh};
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
 use crate::policy::Policy;
 use crate::policy::dump::TensorPreset;
@@ -44,7 +44,7 @@ pub struct UnitInput<'a> {
 pub struct JudgedUnit {
     /// The unit.
     pub unit: DumpUnit,
-    /// What it says, settled.
+    /// What it says, after the policy.
     pub findings: Vec<Finding>,
     /// What waivers cover.
     pub waived: Vec<WaivedFinding>,
@@ -81,16 +81,16 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     if policy.profile == Profile::BitExact {
         findings.extend(view.bit_exact_finding());
     }
-    let settled = settle(findings, policy);
+    let applied = apply_policy(findings, policy);
     let named = |place: Option<usize>| suspects.get(place?).map(|suspect| view.culprit(suspect));
     (unit.culprit, unit.runner_up) = (named(culprit), named(runner_up));
-    unit.verdict = verdict_of(&settled.findings);
+    unit.verdict = verdict_of(&applied.findings);
     unit.profile = view.profile();
     unit.rules = policy.dump.preset.and_then(|preset| view.preset_outcome(preset)).into_iter().collect();
     JudgedUnit {
         unit,
-        findings: settled.findings,
-        waived: settled.waived,
+        findings: applied.findings,
+        waived: applied.waived,
         largest_error: view.largest_error(),
         limits_used,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
@@ -120,7 +120,7 @@ fn own_severity(suspicion: Suspicion, policy: &Policy) -> Severity {
 
 /// A value under suspicion.
 struct Suspect<'a> {
-    weighed: Weighed<'a>,
+    decision: Decision<'a>,
     /// Whether it may be the culprit, whatever a preset says of its numbers.
     stands: bool,
     severity: Severity,
@@ -130,7 +130,7 @@ struct Suspect<'a> {
     comparison: &'a LeafComparison,
     flow: &'a LeafFlow,
     suspicion: Suspicion,
-    received: f64,
+    input_error: f64,
 }
 
 struct View<'a> {
@@ -160,10 +160,10 @@ impl<'a> View<'a> {
                 let suspicion = leaf_flow.suspicion?;
                 let value = operation.leaves.get(leaf.pair.candidate?)?;
                 let severity = own_severity(suspicion, policy);
-                let weighed = weigh(suspicion.rule.code, &value.row, severity, policy);
+                let decision = decide(suspicion.rule.code, &value.row, severity, policy);
                 Some(Suspect {
-                    weighed,
-                    stands: weighed.counts() || policy.dump.preset.is_some(),
+                    decision,
+                    stands: decision.counts() || policy.dump.preset.is_some(),
                     severity,
                     order,
                     operation,
@@ -171,7 +171,7 @@ impl<'a> View<'a> {
                     comparison: leaf,
                     flow: leaf_flow,
                     suspicion,
-                    received: flow.received,
+                    input_error: flow.input_error,
                 })
             })
         })
@@ -182,11 +182,11 @@ impl<'a> View<'a> {
         let total = suspects.len();
         let finding = |suspect: &Suspect<'_>| {
             let mut finding = Finding::new(suspect.suspicion.rule, &suspect.leaf.row)
-                .weighing(suspect.severity)
+                .with_severity(suspect.severity)
                 .with("unit", self.place())
                 .with("op", suspect.operation.name.as_str())
                 .with("limit", suspect.flow.limit)
-                .with("received", suspect.received)
+                .with("received", suspect.input_error)
                 .with("suspects", total);
             if let Some(measured) = &suspect.comparison.measured {
                 finding = finding.with("error", measured.error);
@@ -196,9 +196,9 @@ impl<'a> View<'a> {
             }
             finding
         };
-        let weighed: Vec<Weighed<'_>> = suspects.iter().map(|suspect| suspect.weighed).collect();
+        let decisions: Vec<Decision<'_>> = suspects.iter().map(|suspect| suspect.decision).collect();
         let named: Vec<usize> = named.iter().flatten().copied().collect();
-        let shown = shown(&weighed, MOST_FINDINGS, &named);
+        let shown = shown(&decisions, MOST_FINDINGS, &named);
         shown.into_iter().filter_map(|place| suspects.get(place)).map(finding).collect()
     }
 
@@ -396,7 +396,7 @@ impl<'a> View<'a> {
     fn culprit(&self, suspect: &Suspect<'_>) -> Culprit {
         let mut metrics = std::collections::BTreeMap::new();
         metrics.insert("limit".to_owned(), Number(suspect.flow.limit));
-        metrics.insert("received".to_owned(), Number(suspect.received));
+        metrics.insert("received".to_owned(), Number(suspect.input_error));
         if let Some(measured) = &suspect.comparison.measured {
             metrics.insert("error".to_owned(), Number(measured.error));
             metrics.extend(measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), Number(*value))));
@@ -435,11 +435,11 @@ impl<'a> View<'a> {
             .operations()
             .filter_map(|(order, comparison, flow)| {
                 let operation = self.candidate_operation(comparison)?;
-                let made = |leaf: &&LeafComparison| {
+                let is_output = |leaf: &&LeafComparison| {
                     let kind = leaf.pair.candidate.and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
                     kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
                 };
-                let errors = comparison.leaves.iter().filter(made).filter_map(|leaf| leaf.measured.as_ref());
+                let errors = comparison.leaves.iter().filter(is_output).filter_map(|leaf| leaf.measured.as_ref());
                 let error = errors.map(|measured| measured.error).fold(0.0, f64::max);
                 Some(ProfilePoint {
                     order: order as u64,
@@ -459,9 +459,9 @@ impl<'a> View<'a> {
 
 /// Those of many findings that are shown.
 fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
-    let weighed: Vec<Weighed<'_>> =
-        findings.iter().map(|one| weigh(&one.code, &one.place, one.severity, policy)).collect();
-    let shown = shown(&weighed, MOST_FINDINGS, &[]);
+    let decisions: Vec<Decision<'_>> =
+        findings.iter().map(|one| decide(&one.code, &one.place, one.severity, policy)).collect();
+    let shown = shown(&decisions, MOST_FINDINGS, &[]);
     let mut places = shown.into_iter().peekable();
     let numbered = findings.into_iter().enumerate();
     numbered.filter_map(|(place, finding)| places.next_if_eq(&place).map(|_| finding)).collect()

@@ -2,9 +2,9 @@
 
 use super::code;
 use super::curve_limits::CurveLimits;
-use super::ledger::{Ledger, Measured};
 use super::limits::{Limits, allowed_outside};
 use super::mode::{ResolvedMode, Weights};
+use super::rule_results::{Measured, RuleResults};
 use crate::compare::curve::{CurveMeasures, relative};
 use crate::judge::outcome::Note;
 use crate::judge::rule::Rule;
@@ -39,12 +39,12 @@ pub struct LevelContext<'a> {
 }
 
 /// Judges a training loss.
-pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledger) {
+pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     if context.profile == Profile::BitExact {
-        bit_exact(measures, ledger);
+        bit_exact(measures, results);
     }
-    mode(context, ledger);
-    floor(measures, ledger);
+    mode(context, results);
+    floor(measures, results);
     let random = is_random(measures, context);
     let at_worst = if random { Verdict::Warn } else { Verdict::Fail };
     let limits = context.limits;
@@ -58,27 +58,27 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut 
         at_worst,
     };
     if let Some(first) = measures.first {
-        ledger.measure(rule("step_1_rel", &code::STEP_1, first.value, limits.step_1, Some(first.step), Verdict::Fail));
+        results.measure(rule("step_1_rel", &code::STEP_1, first.value, limits.step_1, Some(first.step), Verdict::Fail));
     }
     if let Some(head) = measures.head {
-        ledger.measure(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
+        results.measure(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
     }
-    ledger.measure(rule("mean_rel", &code::MEAN, measures.mean_rel, limits.mean, None, at_worst));
+    results.measure(rule("mean_rel", &code::MEAN, measures.mean_rel, limits.mean, None, at_worst));
     // Randomness leaves a mean of few steps uncertain; within that uncertainty the tail tells nothing.
     let uncertain = measures.tail.abs() <= 2.0 * measures.tail_error
         && limits.tail.fail.is_some_and(|limit| measures.tail.abs() <= RANDOM_FACTOR * limit);
     let at_worst_tail = if random && uncertain { Verdict::Warn } else { Verdict::Fail };
-    ledger.measure(rule("tail_signed_rel", &code::TAIL, measures.tail, limits.tail, None, at_worst_tail));
-    spread(measures, limits.spread, at_worst, ledger);
-    peak(measures, context, ledger);
-    spikes(measures, ledger);
-    onset(measures, context, ledger);
-    together(measures, context, random, ledger);
+    results.measure(rule("tail_signed_rel", &code::TAIL, measures.tail, limits.tail, None, at_worst_tail));
+    spread(measures, limits.spread, at_worst, results);
+    peak(measures, context, results);
+    spikes(measures, results);
+    onset(measures, context, results);
+    together(measures, context, random, results);
 }
 
 /// The bit-exact profile: nothing may differ, floor or not.
-fn bit_exact(measures: &CurveMeasures, ledger: &mut Ledger) {
-    ledger.measure(Measured {
+fn bit_exact(measures: &CurveMeasures, results: &mut RuleResults) {
+    results.measure(Measured {
         rule: "bit_exact",
         code: &code::DIFFERENCE,
         value: measures.mean_abs,
@@ -89,28 +89,29 @@ fn bit_exact(measures: &CurveMeasures, ledger: &mut Ledger) {
     });
 }
 
-fn mode(context: &LevelContext<'_>, ledger: &mut Ledger) {
+fn mode(context: &LevelContext<'_>, results: &mut RuleResults) {
     let mode = &context.mode;
     let value = mode.first.map_or(f64::NAN, |first| first.value);
     if mode.is_loose_unasked() {
-        ledger.say(&code::FIRST_STEP, |finding| finding.with("value", value).with("limit", super::mode::FORWARD_NOISE));
+        results
+            .say(&code::FIRST_STEP, |finding| finding.with("value", value).with("limit", super::mode::FORWARD_NOISE));
     } else if mode.is_too_loose() {
-        ledger.say(&code::MODE_TOO_LOOSE, |finding| finding.with("value", value));
+        results.say(&code::MODE_TOO_LOOSE, |finding| finding.with("value", value));
     }
 }
 
 /// A floor that reaches a tenth of the loss itself leaves nothing to judge.
-fn floor(measures: &CurveMeasures, ledger: &mut Ledger) {
+fn floor(measures: &CurveMeasures, results: &mut RuleResults) {
     if measures.median > 0.0 && measures.floor * 10.0 > measures.median {
-        ledger.say(&code::FLOOR, |finding| finding.with("floor", measures.floor).with("median", measures.median));
+        results.say(&code::FLOOR, |finding| finding.with("floor", measures.floor).with("median", measures.median));
     }
 }
 
-fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut Ledger) {
+fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, results: &mut RuleResults) {
     let n = measures.rel.len();
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
     let (outside, allowed) = (measures.steps_above(band) as f64, allowed_outside(n) as f64);
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "spread",
         code: &code::SPREAD,
         note: measures.is_smoothed().then(|| Note::new(Note::SMOOTHED)),
@@ -122,7 +123,7 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
     if measures.is_smoothed() {
         #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
         let (outliers, allowed) = (measures.outliers_above(band) as f64, (n / 20) as f64);
-        ledger.measure(Measured {
+        results.measure(Measured {
             rule: "outliers",
             code: &code::SPREAD,
             value: outliers,
@@ -135,10 +136,10 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, ledger: &mut L
 }
 
 /// With the same weights no step strays far by itself, not even once; own weights spike in good health.
-fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledger) {
+fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let Some(peak) = measures.max else { return };
     let warn = Some(context.limits.spread).filter(|_| context.mode.weights == Weights::Same);
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "max_rel",
         code: &code::PEAK,
         value: peak.value,
@@ -150,10 +151,10 @@ fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledge
 }
 
 /// With the same weights differences grow; one that is there at once is a change of what is trained.
-fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledger) {
+fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let band = context.limits.head.warn.filter(|_| context.mode.weights == Weights::Same);
     let Some(onset) = band.and_then(|band| measures.onset(band)) else { return };
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "abrupt_onset",
         code: &code::ONSET,
         value: onset.value,
@@ -165,10 +166,10 @@ fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, ledger: &mut Ledg
 }
 
 /// Isolated spikes happen; twice as many of them, and more than a few, are a sign.
-fn spikes(measures: &CurveMeasures, ledger: &mut Ledger) {
+fn spikes(measures: &CurveMeasures, results: &mut RuleResults) {
     let (baseline, candidate) = measures.spikes;
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "spikes",
         code: &code::SPIKES,
         value: candidate as f64,
@@ -197,12 +198,12 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
         && mean.is_some_and(|limit| measures.mean_rel <= RANDOM_FACTOR * limit)
 }
 
-fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, ledger: &mut Ledger) {
+fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, results: &mut RuleResults) {
     let Some(together) = measures.change_correlation else { return };
     let apart = together < APART
         && measures.rel.len() >= ORDER_FROM
         && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "change_apart",
         code: &code::ORDER,
         value: 1.0 - together,
@@ -213,15 +214,15 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
     });
     let judged_loosely = context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
     if random && judged_loosely {
-        ledger.say(&code::RANDOMNESS, |finding| {
+        results.say(&code::RANDOMNESS, |finding| {
             finding.with("together", together).with("majority", measures.majority).with("value", measures.mean_rel)
         });
     }
 }
 
 /// Judges a loss on held-out data: few points, so level and end only.
-pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut Ledger) {
-    ledger.measure(Measured {
+pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, results: &mut RuleResults) {
+    results.measure(Measured {
         rule: "mean_rel",
         code: &code::MEAN,
         value: measures.mean_rel,
@@ -232,7 +233,7 @@ pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut L
     });
     let last = measures.rel.last().copied().zip(measures.steps.get(measures.rel.len().saturating_sub(1)));
     if let Some((value, step)) = last {
-        ledger.measure(Measured {
+        results.measure(Measured {
             rule: "last_rel",
             code: &code::TAIL,
             value,
@@ -245,12 +246,12 @@ pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut L
 }
 
 /// Judges a gradient norm or an auxiliary loss: by the mean, with room for their noise.
-pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, ledger: &mut Ledger) {
+pub fn judge_noisy(role: Role, measures: &CurveMeasures, limits: &CurveLimits, results: &mut RuleResults) {
     let (rule, code) = match role {
         Role::GradNorm => ("grad_norm_mean_rel", &code::GRAD_NORM),
         _ => ("mean_rel", &code::MEAN),
     };
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule,
         code,
         value: measures.mean_rel,

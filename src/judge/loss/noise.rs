@@ -13,7 +13,7 @@ use super::limits::Limits;
 use crate::compare::curve::CurveMeasures;
 use crate::judge::number::Number;
 
-/// Never judge by less than this: two honest platforms differ by it in one forward and backward pass.
+/// Never judge by less than this: two sound platforms differ by it in one forward and backward pass.
 const LEAST: f64 = 2e-5;
 /// Comparisons of three repeats, from which on the smaller factors hold.
 const ENOUGH: u32 = 3;

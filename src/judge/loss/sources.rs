@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::code;
-use super::ledger::Ledger;
+use super::rule_results::RuleResults;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts;
 use crate::pair::curve::align::PairedBy;
@@ -14,17 +14,17 @@ use crate::read::metric::Role;
 use crate::verdict::{CheckId, Severity, Side};
 
 /// Notes about a pair's files and steps.
-pub fn notes(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
     // Said once per run, with the metric that a report shows first.
     if pair.role != Role::Loss {
         return;
     }
     if pair.points.by == PairedBy::Position {
-        ledger.say(&code::BY_POSITION, |finding| finding);
+        results.say(&code::BY_POSITION, |finding| finding);
     }
     for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
         if source.series.repeated > 0 {
-            ledger.say(&code::REPEATED, |finding| {
+            results.say(&code::REPEATED, |finding| {
                 finding
                     .with("count", source.series.repeated)
                     .with("side", side.as_str())
@@ -33,10 +33,10 @@ pub fn notes(pair: &CurvePair<'_>, ledger: &mut Ledger) {
         }
         for note in &source.notes {
             match note {
-                Note::Truncated => ledger.say(&code::TRUNCATED, |finding| {
+                Note::Truncated => results.say(&code::TRUNCATED, |finding| {
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
                 }),
-                Note::SkippedLines(count) => ledger.say(&code::SKIPPED_LINES, |finding| {
+                Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())
                 }),
             }
@@ -46,7 +46,7 @@ pub fn notes(pair: &CurvePair<'_>, ledger: &mut Ledger) {
         let others: Vec<String> =
             pair.duplicates.iter().filter(|(of, _)| *of == side).map(|(_, path)| path.clone()).collect();
         if !others.is_empty() {
-            ledger.say(&code::DUPLICATE, |finding| {
+            results.say(&code::DUPLICATE, |finding| {
                 finding.with("side", side.as_str()).with("path", used.path.as_str()).with("others", others)
             });
         }
@@ -86,7 +86,7 @@ fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Opt
             }
             Some(
                 Finding::new(&code::ONE_SIDED, metric)
-                    .weighing(severity)
+                    .with_severity(severity)
                     .with("side", side.as_str())
                     .with("path", path.as_str()),
             )

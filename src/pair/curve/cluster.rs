@@ -51,7 +51,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// What stands beside a history of window means holds window means too.
-    fn settle(&mut self) {
+    fn mark_windows(&mut self) {
         if self.0.iter().any(|source| source.logged == Logged::Windows) {
             self.0.iter_mut().for_each(|source| source.logged = Logged::Windows);
         }
@@ -68,7 +68,7 @@ pub(super) fn by_metric(files: &[CurveFile]) -> BTreeMap<String, Vec<Cluster<'_>
             None => of_metric.push(Cluster(vec![source])),
         }
     }
-    clusters.values_mut().flatten().for_each(Cluster::settle);
+    clusters.values_mut().flatten().for_each(Cluster::mark_windows);
     clusters
 }
 

@@ -1,15 +1,15 @@
-//! The flow of the issue: look, settle, write, and look again for a run that wrote at the same time.
+//! The flow of the issue: look, decide, write, and look again for a run that wrote at the same time.
 
 use minijinja::context;
 
-use super::{Change, Stamp, Standing, Step, marker, own, settle};
+use super::{Change, Stamp, Standing, Step, marker, next_step, own};
 use crate::error::{Error, ErrorKind, Result};
 use crate::publish::answer::{Answer, Read};
 use crate::publish::client::Failure;
 use crate::publish::comment::{self, begins_with, below, footer, is_same_text};
 use crate::publish::desk::{Desk, Story};
 use crate::publish::forge::Issue;
-use crate::publish::tracker::{Become, Tracker};
+use crate::publish::tracker::{StateChange, Tracker};
 use crate::report::escape::Target;
 use crate::report::writer::Writer;
 
@@ -50,7 +50,7 @@ impl Desk {
         };
         let before = own.first().and_then(|issue| Stamp::read(&issue.body));
         let now = Stamp::of(story.result, before.as_ref().filter(|_| own.first().is_some_and(|issue| issue.open)));
-        let step = settle(own.first(), &now, Standing::of(story.result));
+        let step = next_step(own.first(), &now, Standing::of(story.result));
         let change = if let Step::Update(_, change) = step { change } else { None };
         let words = self.words(story, &now, change)?;
         Ok(self.carry(tracker, (&me, &own), step, &words).await)
@@ -69,7 +69,7 @@ impl Desk {
             Step::Update(number, change) => {
                 let known = own.first().is_some_and(|issue| is_same_text(&issue.body, &words.body));
                 if change.is_some() || !known {
-                    let state = change.and_then(Change::becomes);
+                    let state = change.and_then(Change::state_change);
                     self.rewrite(tracker, number, &words.body, state).await?;
                 }
                 // After the state: what the issue shows decides whether there is a change to tell of.
@@ -102,7 +102,7 @@ impl Desk {
     /// Closes issues too many.
     async fn close(&self, tracker: &dyn Tracker, others: &[Issue], words: &Words) -> Result<(), Failure> {
         for other in others.iter().filter(|issue| issue.open) {
-            self.rewrite(tracker, other.number, &words.body, Some(Become::Closed)).await?;
+            self.rewrite(tracker, other.number, &words.body, Some(StateChange::Closed)).await?;
         }
         Ok(())
     }
@@ -113,11 +113,11 @@ impl Desk {
         tracker: &dyn Tracker,
         number: u64,
         body: &str,
-        state: Option<Become>,
+        state: Option<StateChange>,
     ) -> Result<(), Failure> {
         let shows = |answer: &Answer| {
             let issue = shown(tracker, answer, body)?;
-            let is_so = state.is_none_or(|state| issue.open == (state == Become::Open));
+            let is_so = state.is_none_or(|state| issue.open == (state == StateChange::Open));
             if issue.number == number && is_so {
                 Ok(())
             } else {

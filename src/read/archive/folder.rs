@@ -28,7 +28,7 @@ pub struct Folder {
     archive: Packed,
     entries: Vec<FileEntry>,
     places: BTreeMap<String, Place>,
-    left_out: Vec<(String, String)>,
+    skipped: Vec<(String, String)>,
 }
 
 /// The archive itself.
@@ -173,9 +173,9 @@ fn folder(location: &str, archive: Packed, places: BTreeMap<String, Place>, refu
         Place::Deflated(_, len) => *len,
     };
     let entries = places.iter().map(|(path, place)| FileEntry { path: path.clone(), len: len(place) }).collect();
-    let mut left_out: Vec<_> = refused.into_iter().map(|refused| (refused.name, refused.reason.to_owned())).collect();
-    left_out.sort();
-    Folder { location: location.to_owned(), archive, entries, places, left_out }
+    let mut skipped: Vec<_> = refused.into_iter().map(|refused| (refused.name, refused.reason.to_owned())).collect();
+    skipped.sort();
+    Folder { location: location.to_owned(), archive, entries, places, skipped }
 }
 
 impl Files for Folder {
@@ -187,8 +187,8 @@ impl Files for Folder {
         &self.entries
     }
 
-    fn left_out(&self) -> &[(String, String)] {
-        &self.left_out
+    fn skipped(&self) -> &[(String, String)] {
+        &self.skipped
     }
 
     fn open(&self, path: &str) -> Result<Source> {

@@ -4,7 +4,7 @@
 
 use super::finding::Finding;
 use super::rule::{Rule, artifacts};
-use crate::compare::book::Book;
+use crate::compare::measurements::Measurements;
 use crate::compare::sample::unseen_share;
 use crate::verdict::{CheckId, Severity};
 
@@ -25,35 +25,37 @@ pub const STOPPED: Rule = rule("data-stopped");
 /// All of them.
 pub const RULES: &[&Rule] = &[&SAMPLED, &CHECKSUMMED, &NARROWED, &STOPPED];
 
-/// What is to be said of `check`, of what `book` counted since it was last asked.
-pub fn findings(check: CheckId, book: &Book) -> Vec<Finding> {
-    let left_out = book.left_out();
+/// What is to be said of `check`, of what `measurements` counted since it was last asked.
+pub fn findings(check: CheckId, measurements: &Measurements) -> Vec<Finding> {
+    let partial_coverage = measurements.partial_coverage();
     let mut findings = Vec::new();
-    if let Some(sample) = book.sample().filter(|_| left_out.elements < left_out.of_elements) {
+    if let Some(sample) = measurements.sample().filter(|_| partial_coverage.elements < partial_coverage.of_elements) {
         let finding = Finding::new(&SAMPLED, check.as_str())
             .with("ratio", sample.ratio())
             .with("seed", sample.seed())
-            .with("elements", left_out.elements)
-            .with("of", left_out.of_elements)
-            .with("unseen", unseen_share(left_out.runs));
+            .with("elements", partial_coverage.elements)
+            .with("of", partial_coverage.of_elements)
+            .with("unseen", unseen_share(partial_coverage.runs));
         findings.push(finding);
     }
-    if book.by_checksum() && check == CheckId::Dump && left_out.measured > 0 {
-        let severity = if left_out.unequal > 0 { Severity::Warn } else { CHECKSUMMED.severity };
-        let finding = Finding::new(&CHECKSUMMED, check.as_str()).weighing(severity);
-        findings.push(finding.with("count", left_out.measured).with("unequal", left_out.unequal));
+    if measurements.by_checksum() && check == CheckId::Dump && partial_coverage.measured > 0 {
+        let severity = if partial_coverage.unequal > 0 { Severity::Warn } else { CHECKSUMMED.severity };
+        let finding = Finding::new(&CHECKSUMMED, check.as_str()).with_severity(severity);
+        findings.push(finding.with("count", partial_coverage.measured).with("unequal", partial_coverage.unequal));
     }
-    if let Some(ops) = book.ops().filter(|_| left_out.by_operation > 0) {
+    if let Some(ops) = measurements.ops().filter(|_| partial_coverage.by_operation > 0) {
         findings.push(
             Finding::new(&NARROWED, check.as_str())
                 .with("ops", ops)
-                .with("count", left_out.by_operation)
-                .with("measured", left_out.measured),
+                .with("count", partial_coverage.by_operation)
+                .with("measured", partial_coverage.measured),
         );
     }
-    if left_out.by_time > 0 {
+    if partial_coverage.by_time > 0 {
         findings.push(
-            Finding::new(&STOPPED, check.as_str()).with("count", left_out.by_time).with("measured", left_out.measured),
+            Finding::new(&STOPPED, check.as_str())
+                .with("count", partial_coverage.by_time)
+                .with("measured", partial_coverage.measured),
         );
     }
     findings.into_iter().map(|finding| finding.of_check(check)).collect()

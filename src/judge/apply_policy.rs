@@ -1,7 +1,7 @@
-//! Settling: what the policy makes of raw findings.
+//! The policy applied to raw findings.
 //!
-//! Severities the policy overrides are set, and findings that a valid waiver covers are taken out. Judges settle a
-//! unit's findings before they derive its verdict.
+//! Severities the policy overrides are set, and findings that a valid waiver covers are taken out. Judges apply it
+//! to a unit's findings before they derive its verdict.
 
 use super::finding::{Finding, WaivedFinding};
 use super::rule::policy as rules;
@@ -11,7 +11,7 @@ use crate::verdict::{Profile, Severity};
 
 /// Findings after the policy.
 #[derive(Debug, Default)]
-pub struct Settled {
+pub struct AppliedPolicy {
     /// What counts.
     pub findings: Vec<Finding>,
     /// What a waiver covers.
@@ -20,14 +20,14 @@ pub struct Settled {
 
 /// What the policy makes of one finding.
 #[derive(Clone, Copy, Debug)]
-pub struct Weighed<'a> {
+pub struct Decision<'a> {
     /// How much it weighs.
     pub severity: Severity,
     /// The waiver that covers it; one of information is never covered.
     pub waiver: Option<&'a Waiver>,
 }
 
-impl Weighed<'_> {
+impl Decision<'_> {
     /// Whether it counts: it is neither covered by a waiver nor mere information.
     pub fn counts(&self) -> bool {
         self.waiver.is_none() && self.severity > Severity::Info
@@ -35,24 +35,24 @@ impl Weighed<'_> {
 }
 
 /// What `policy` makes of a finding of `code` at `place` that weighs `severity` by itself.
-pub fn weigh<'a>(code: &str, place: &str, severity: Severity, policy: &'a Policy) -> Weighed<'a> {
+pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Policy) -> Decision<'a> {
     let mut severity = policy.severity.get(code).copied().unwrap_or(severity);
     if policy.profile == Profile::Release && severity == Severity::Warn {
         severity = Severity::Fail;
     }
     let covers = |waiver: &&Waiver| !waiver.is_expired(policy.today) && waiver.covers(code, place);
     let waiver = policy.waivers.iter().find(covers).filter(|_| severity > Severity::Info);
-    Weighed { severity, waiver }
+    Decision { severity, waiver }
 }
 
 /// The places in a list of those that are shown of it, in order: the worst `most` that no waiver covers, the first `most`
 /// that one covers, and whatever is to be `kept`. Nothing that a waiver covers takes the place of what counts.
-pub fn shown(weighed: &[Weighed<'_>], most: usize, kept: &[usize]) -> Vec<usize> {
+pub fn shown(decision: &[Decision<'_>], most: usize, kept: &[usize]) -> Vec<usize> {
     let places = |is_waived: bool| {
-        let fits = move |place: &usize| weighed.get(*place).is_some_and(|one| one.waiver.is_some() == is_waived);
-        (0..weighed.len()).filter(fits)
+        let fits = move |place: &usize| decision.get(*place).is_some_and(|one| one.waiver.is_some() == is_waived);
+        (0..decision.len()).filter(fits)
     };
-    let severity = |place: &usize| std::cmp::Reverse(weighed.get(*place).map(|one| one.severity));
+    let severity = |place: &usize| std::cmp::Reverse(decision.get(*place).map(|one| one.severity));
     let mut shown: Vec<usize> = places(false).collect();
     shown.sort_by_key(severity);
     shown.truncate(most);
@@ -64,23 +64,23 @@ pub fn shown(weighed: &[Weighed<'_>], most: usize, kept: &[usize]) -> Vec<usize>
 }
 
 /// Applies severities, waivers and profile of `policy`.
-pub fn settle(findings: Vec<Finding>, policy: &Policy) -> Settled {
-    let mut settled = Settled::default();
+pub fn apply_policy(findings: Vec<Finding>, policy: &Policy) -> AppliedPolicy {
+    let mut applied = AppliedPolicy::default();
     for mut finding in findings {
-        let weighed = weigh(&finding.code, &finding.place, finding.severity, policy);
-        finding.severity = weighed.severity;
-        match weighed.waiver {
-            Some(waiver) => settled.waived.push(WaivedFinding {
+        let decision = decide(&finding.code, &finding.place, finding.severity, policy);
+        finding.severity = decision.severity;
+        match decision.waiver {
+            Some(waiver) => applied.waived.push(WaivedFinding {
                 waiver: waiver.name(),
                 finding,
                 reason: waiver.reason.clone(),
                 owner: waiver.owner.clone(),
                 expires: waiver.expires.to_string(),
             }),
-            None => settled.findings.push(finding),
+            None => applied.findings.push(finding),
         }
     }
-    settled
+    applied
 }
 
 /// What is to be said of the waivers themselves: expired ones fail, unused ones are reported.

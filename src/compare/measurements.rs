@@ -1,8 +1,8 @@
 //! Which pairs of tensors are measured, and where their numbers come from: from here, or from the parts of a run that
 //! was spread over several machines.
 //!
-//! Every place that needs the numbers of two tensors asks the book. It measures, leaves the pair out, or knows the
-//! answer already. A book that was filled by all parts of a run gives every answer that measuring would give, so what
+//! Every place that needs the numbers of two tensors asks the measurements. It measures, leaves the pair out, or knows the
+//! answer already. A measurements that was filled by all parts of a run gives every answer that measuring would give, so what
 //! is judged from it is the same to the byte.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ pub struct Selection {
 
 /// What a selection left out, for the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct PartialCoverage {
     /// Pairs of tensors that were measured.
     pub measured: u64,
     /// Pairs that were not: another operation was wanted.
@@ -67,7 +67,7 @@ pub struct LeftOut {
 
 /// Answers about pairs of tensors.
 #[derive(Default)]
-pub struct Book {
+pub struct Measurements {
     selection: Selection,
     pages: Pages,
     counts: Counts,
@@ -95,7 +95,7 @@ struct Counts {
     unequal: AtomicU64,
 }
 
-impl Book {
+impl Measurements {
     /// Measures here what `selection` wants.
     pub fn new(selection: Selection) -> Self {
         Self { selection, ..Self::default() }
@@ -182,9 +182,9 @@ impl Book {
     }
 
     /// What was counted since this was last asked.
-    pub fn left_out(&self) -> LeftOut {
+    pub fn partial_coverage(&self) -> PartialCoverage {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
-        LeftOut {
+        PartialCoverage {
             measured: take(&self.counts.measured),
             by_operation: take(&self.counts.by_operation),
             by_time: take(&self.counts.by_time),
@@ -284,25 +284,25 @@ mod tests {
         let files = || vec![("a.pt".to_owned(), 10), ("b.pt".to_owned(), 10)];
         let mut noted = BTreeMap::new();
         for part in 1..=2 {
-            let book = Book::part(Selection::default(), Plan::new(part, 2, files()));
+            let measurements = Measurements::part(Selection::default(), Plan::new(part, 2, files()));
             for (name, value) in [("a.pt", 1.5), ("b.pt", -0.0)] {
-                book.ask(&pair(name, 0), || value);
+                measurements.ask(&pair(name, 0), || value);
             }
-            noted.extend(book.into_noted());
+            noted.extend(measurements.into_noted());
         }
-        let book = Book::joined(Selection::default(), noted);
-        let known = |name| book.ask(&pair(name, 0), || f64::NAN).map(f64::to_bits);
+        let measurements = Measurements::joined(Selection::default(), noted);
+        let known = |name| measurements.ask(&pair(name, 0), || f64::NAN).map(f64::to_bits);
         assert_eq!((known("a.pt"), known("b.pt")), (Some(1.5f64.to_bits()), Some((-0.0f64).to_bits())));
-        assert_eq!((known("c.pt"), book.left_out().by_time), (None, 1));
+        assert_eq!((known("c.pt"), measurements.partial_coverage().by_time), (None, 1));
     }
 
     #[test]
     fn time_and_operations_leave_pairs_out() {
         let ops = globset::Glob::new("Torch.mul.*").expect("a pattern").compile_matcher();
-        let book = Book::new(Selection { ops: Some(ops), ..Selection::default() });
-        assert_eq!(book.ask(&pair("a.pt", 0), || 1), None);
-        let book = Book::new(Selection { stop: Some(Box::new(|| true)), ..Selection::default() });
-        assert_eq!(book.ask(&pair("a.pt", 0), || 1), None);
-        assert_eq!(book.left_out(), LeftOut { by_time: 1, ..LeftOut::default() });
+        let measurements = Measurements::new(Selection { ops: Some(ops), ..Selection::default() });
+        assert_eq!(measurements.ask(&pair("a.pt", 0), || 1), None);
+        let measurements = Measurements::new(Selection { stop: Some(Box::new(|| true)), ..Selection::default() });
+        assert_eq!(measurements.ask(&pair("a.pt", 0), || 1), None);
+        assert_eq!(measurements.partial_coverage(), PartialCoverage { by_time: 1, ..PartialCoverage::default() });
     }
 }

@@ -35,7 +35,7 @@ const FEWEST: usize = 4;
 pub(super) type Key = (u64, u64);
 
 /// Blocks of one length.
-pub(super) struct Shelf {
+pub(super) struct BlockCache {
     /// Length of a block in bytes; the last one of an object may be shorter.
     pub(super) block_len: u64,
     /// How long a stream waits for somebody to read from it.
@@ -105,7 +105,7 @@ pub(super) enum Turn {
     Stop,
 }
 
-impl Shelf {
+impl BlockCache {
     /// Room for `limit` blocks.
     pub(super) fn new(block_len: u64, limit: u64, silence: Duration) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).max(FEWEST);

@@ -1,4 +1,4 @@
-//! The ledger of one curve: rules as applied, and what is said.
+//! Results of one curve: rules as applied, and findings.
 
 use super::code;
 use super::limits::Limits;
@@ -41,7 +41,7 @@ pub struct Measured {
 
 /// Collects rules and findings.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct RuleResults {
     place: String,
     strict: bool,
     weight: Weight,
@@ -51,8 +51,8 @@ pub struct Ledger {
     pub findings: Vec<Finding>,
 }
 
-impl Ledger {
-    /// An empty ledger of the curve that findings call `place`.
+impl RuleResults {
+    /// No results yet of the curve that findings call `place`.
     pub fn new(place: String, profile: Profile) -> Self {
         let strict = matches!(profile, Profile::Strict | Profile::BitExact);
         Self { place, strict, weight: Weight::Counts, rules: Vec::new(), findings: Vec::new() }
@@ -70,15 +70,15 @@ impl Ledger {
 
     /// Applies what `rules` adds without letting it count: a published rule decides.
     pub fn beside(&mut self, rules: impl FnOnce(&mut Self)) {
-        self.weighing(Weight::Beside, rules);
+        self.with_weight(Weight::Beside, rules);
     }
 
     /// Applies what `rules` adds without any verdict.
     pub fn show_only(&mut self, rules: impl FnOnce(&mut Self)) {
-        self.weighing(Weight::ShownOnly, rules);
+        self.with_weight(Weight::ShownOnly, rules);
     }
 
-    fn weighing(&mut self, weight: Weight, rules: impl FnOnce(&mut Self)) {
+    fn with_weight(&mut self, weight: Weight, rules: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.weight, weight);
         let findings = self.findings.len();
         rules(self);
@@ -109,7 +109,7 @@ impl Ledger {
         };
         self.say(measured.code, |finding| {
             finding
-                .weighing(severity)
+                .with_severity(severity)
                 .with("value", measured.value)
                 .with("limit", limit.unwrap_or_default())
                 .with("step", step_text(measured.step))

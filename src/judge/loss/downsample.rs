@@ -27,7 +27,7 @@ struct Point {
 }
 
 /// The curve as a result carries it: paired steps, and those only one side has.
-pub fn thin(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
+pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSeries {
     let coverage = &pair.points.coverage;
     let whole = coverage.candidate_only == 0 && coverage.missing.is_empty();
     let small = pair.baseline.series.steps.len() + pair.candidate.series.steps.len() < WITH_UNPAIRED;

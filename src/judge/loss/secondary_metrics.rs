@@ -1,9 +1,9 @@
 //! Metrics beside the loss: learning rate, scores, rewards, speed, memory, and whatever the policy names.
 
 use super::code;
-use super::ledger::{Ledger, Measured};
 use super::level::worsening;
 use super::limits::Limits;
+use super::rule_results::{Measured, RuleResults};
 use crate::compare::curve::{At, CurveMeasures};
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
@@ -31,9 +31,9 @@ pub fn schedule_difference(points: &Aligned<'_>) -> Option<At> {
 }
 
 /// Judges the learning rate: schedules agree, or the loss cannot be judged.
-pub fn schedule(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+pub fn schedule(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let Some(largest) = schedule_difference(&pair.points) else { return };
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "learning_rate",
         code: &code::LEARNING_RATE,
         value: largest.value,
@@ -45,10 +45,10 @@ pub fn schedule(pair: &CurvePair<'_>, ledger: &mut Ledger) {
 }
 
 /// Judges a score or reward: how much worse its mean is. Better is fine.
-pub fn score(role: Role, measures: &CurveMeasures, ledger: &mut Ledger) {
+pub fn score(role: Role, measures: &CurveMeasures, results: &mut RuleResults) {
     let (difference, _) = measures.mean_difference;
     let worse = if role.more_is_better() == Some(false) { difference } else { -difference };
-    ledger.measure(Measured {
+    results.measure(Measured {
         rule: "worse_mean",
         code: &code::WORSE,
         value: worse.max(0.0) / measures.median.max(1.0),
@@ -65,10 +65,10 @@ pub fn declared(
     own: &MetricPolicy,
     measures: &CurveMeasures,
     hardware: &Hardware,
-    ledger: &mut Ledger,
+    results: &mut RuleResults,
 ) {
     if pair.role.is_performance() && !hardware.is_equal() {
-        return ledger.say(&code::HARDWARE, |finding| {
+        return results.say(&code::HARDWARE, |finding| {
             finding
                 .with("metric", pair.metric.as_str())
                 .with("baseline", hardware.baseline.as_str())
@@ -79,7 +79,7 @@ pub fn declared(
     let mut measure = |rule, code, value, band: Option<Band>| {
         if band.is_some() {
             let limits = Limits::NONE.overridden(band);
-            ledger.measure(Measured { rule, code, value, limits, step: None, note: None, at_worst: Verdict::Fail });
+            results.measure(Measured { rule, code, value, limits, step: None, note: None, at_worst: Verdict::Fail });
         }
     };
     measure("declared_mean_rel", &code::MEAN, measures.mean_rel, own.mean);
@@ -105,12 +105,12 @@ fn steady(pair: &CurvePair<'_>) -> (f64, f64) {
 }
 
 /// Shows how far the mean of a metric moved that nobody judges.
-pub fn shown_only(measures: Option<&CurveMeasures>, ledger: &mut Ledger) {
+pub fn shown_only(measures: Option<&CurveMeasures>, results: &mut RuleResults) {
     let Some(measures) = measures else { return };
     let (difference, baseline) = measures.mean_difference;
     let value = if baseline.abs() > 0.0 { difference / baseline.abs() } else { 0.0 };
-    ledger.show_only(|ledger| {
-        ledger.measure(Measured {
+    results.show_only(|results| {
+        results.measure(Measured {
             rule: "mean_change",
             code: &code::DIFFERENCE,
             value,

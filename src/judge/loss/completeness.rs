@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::code;
-use super::ledger::Ledger;
+use super::rule_results::RuleResults;
 use crate::judge::outcome::{Note, RuleOutcome};
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
@@ -25,7 +25,7 @@ const CONSTANT_FROM: usize = 10;
 
 /// What stands beside a curve in its run.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<'r, 'a> {
+pub struct Surroundings<'r, 'a> {
     /// The gradient norm, in which a hidden failure shows.
     pub gradients: Option<&'r CurvePair<'a>>,
     /// The loss, where the curve is another one.
@@ -35,12 +35,12 @@ pub struct Beside<'r, 'a> {
 }
 
 /// Applies all rules of this file.
-pub fn judge(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) {
-    coverage(pair, beside, ledger);
-    non_finite(pair, ledger);
+pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
+    coverage(pair, around, results);
+    non_finite(pair, results);
     if pair.role == Role::Loss {
-        hidden_failure(pair, beside.gradients, ledger);
-        constant(pair, ledger);
+        hidden_failure(pair, around.gradients, results);
+        constant(pair, results);
     }
 }
 
@@ -49,12 +49,12 @@ fn gap(role: Role, share: f64) -> Severity {
     if matches!(role, Role::Loss | Role::EvalLoss) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
 }
 
-fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) {
-    let (coverage, needed) = (&pair.points.coverage, beside.needed);
+fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
+    let (coverage, needed) = (&pair.points.coverage, around.needed);
     let share = coverage.share();
     let holds = share >= needed && coverage.both > 0;
     // Steps that the loss lacks as well are told once, with the loss.
-    let told = beside.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
+    let told = around.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
     let severity = if told { Severity::Info } else { gap(pair.role, share) };
     let verdict = match () {
         () if holds => Verdict::Pass,
@@ -62,11 +62,11 @@ fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) 
         () => severity.verdict(),
     };
     let covered = Note::new(Note::STEPS_COVERED).with("both", coverage.both).with("baseline", coverage.baseline);
-    ledger.note(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
+    results.note(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
     if !holds && !told {
-        ledger.say(&code::COVERAGE, |finding| {
+        results.say(&code::COVERAGE, |finding| {
             finding
-                .weighing(severity)
+                .with_severity(severity)
                 .with("both", coverage.both)
                 .with("baseline", coverage.baseline)
                 .with("share", share)
@@ -76,7 +76,7 @@ fn coverage(pair: &CurvePair<'_>, beside: &Beside<'_, '_>, ledger: &mut Ledger) 
     }
     // One step in twenty, as for the other direction.
     if pair.role == Role::Loss && coverage.both > 0 && coverage.candidate_only * 20 > coverage.both {
-        ledger.say(&code::BASELINE_SHORTER, |finding| {
+        results.say(&code::BASELINE_SHORTER, |finding| {
             finding.with("extra", coverage.candidate_only).with("both", coverage.both)
         });
     }
@@ -101,7 +101,7 @@ pub fn lasting_failure(points: &Aligned<'_>) -> Option<u64> {
     if broken == 0 { None } else { points.steps.get(points.len() - broken) }
 }
 
-fn non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let points = &pair.points;
     let of_candidate: Vec<u64> =
         points.iter().filter(|(_, b, c)| b.is_finite() && !c.is_finite()).map(|(step, ..)| step).collect();
@@ -110,16 +110,16 @@ fn non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
     let verdict = if first.is_none() { Verdict::Pass } else { severity.verdict() };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = of_candidate.len() as f64;
-    ledger.note(
+    results.note(
         RuleOutcome::new("non_finite", Some(count), (None, Some(0.0)), verdict)
             .noting(Note::at_step(Note::FROM_STEP, first)),
     );
     if let Some(first) = first {
-        ledger.say(&code::NON_FINITE, |finding| {
-            finding.weighing(severity).with("count", of_candidate.len()).with("step", first.to_string())
+        results.say(&code::NON_FINITE, |finding| {
+            finding.with_severity(severity).with("count", of_candidate.len()).with("step", first.to_string())
         });
     }
-    baseline_non_finite(pair, ledger);
+    baseline_non_finite(pair, results);
 }
 
 /// A gradient norm may overflow at a step that loss scaling then skips; a loss may not.
@@ -130,18 +130,18 @@ fn severity_of(pair: &CurvePair<'_>, count: usize) -> Severity {
 }
 
 /// What the baseline cannot say, nobody can judge: beyond one step in twenty it is no baseline.
-fn baseline_non_finite(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let steps: Vec<u64> = pair.points.iter().filter(|(_, b, _)| !b.is_finite()).map(|(step, ..)| step).collect();
     let Some(first) = steps.first() else { return };
     let severity = if steps.len() * 20 > pair.points.len() { Severity::Incomplete } else { Severity::Warn };
-    ledger.say(&code::NON_FINITE_BASELINE, |finding| {
-        finding.weighing(severity).with("count", steps.len()).with("step", first.to_string())
+    results.say(&code::NON_FINITE_BASELINE, |finding| {
+        finding.with_severity(severity).with("count", steps.len()).with("step", first.to_string())
     });
 }
 
 /// Trainers filter NaN out of the logged loss and write 0.0, or the last good value again; the gradient norm gives
 /// it away.
-fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledger: &mut Ledger) {
+fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, results: &mut RuleResults) {
     let bad = |of: fn(&(u64, f64, f64)) -> f64| -> BTreeSet<u64> {
         let all = gradients.map(|gradients| &gradients.points).into_iter().flat_map(Aligned::iter);
         all.filter(|point| !of(point).is_finite() || of(point) == 0.0).map(|(step, ..)| step).collect()
@@ -160,14 +160,18 @@ fn hidden_failure(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, ledge
     let unknown = (first.is_none() && gradients.is_none()).then(|| Note::new(Note::NO_GRADIENT_NORM));
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
     let count = gradients.map(|_| steps.len() as f64);
-    ledger.note(
+    results.note(
         RuleOutcome::new("hidden_failure", count, (None, Some(0.0)), verdict)
             .noting(Note::at_step(Note::FROM_STEP, first))
             .noting(unknown),
     );
     if let Some(first) = first {
-        ledger.say(&code::HIDDEN_FAILURE, |finding| {
-            finding.weighing(severity).with("count", steps.len()).with("step", first.to_string()).with("side", side)
+        results.say(&code::HIDDEN_FAILURE, |finding| {
+            finding
+                .with_severity(severity)
+                .with("count", steps.len())
+                .with("step", first.to_string())
+                .with("side", side)
         });
     }
 }
@@ -188,7 +192,7 @@ fn frozen(steps: &Steps, values: &[f64], bad: &BTreeSet<u64>) -> BTreeSet<u64> {
     found
 }
 
-fn constant(pair: &CurvePair<'_>, ledger: &mut Ledger) {
+fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let still = |values: &[f64]| {
         values.len() >= CONSTANT_FROM
             && values.first().is_some_and(|first| values.iter().all(|value| value.to_bits() == first.to_bits()))
@@ -199,5 +203,5 @@ fn constant(pair: &CurvePair<'_>, ledger: &mut Ledger) {
         (false, true) => "candidate",
         (false, false) => return,
     };
-    ledger.say(&code::CONSTANT, |finding| finding.with("side", side));
+    results.say(&code::CONSTANT, |finding| finding.with("side", side));
 }
