@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::finding::Fact;
 use cause::Cause;
 
-pub use context::{Context, Peer};
+pub use context::{Context, Peer, PeerOperation};
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
 

@@ -10,7 +10,7 @@ use crate::judge::finding::Finding;
 use crate::judge::unit::{Culprit, DumpUnit};
 use crate::pair::unit::UnitPair;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Operation, TensorKind, Value};
+use crate::read::dump::{Dump, Operation, Operations, TensorKind, Value};
 use crate::read::json::Json;
 
 /// A judged unit with its dumps.
@@ -35,7 +35,27 @@ pub struct Context<'a> {
 pub struct Peer {
     /// The culprit's operation there: the baseline's, the candidate's, and how they compare. None where that rank has no
     /// such pair.
-    pub operation: Option<(Operation, Operation, OperationComparison)>,
+    pub operation: Option<PeerOperation>,
+}
+
+/// An operation of another rank, without the dumps it is of.
+#[derive(Clone, Debug)]
+pub struct PeerOperation {
+    /// The baseline's operation, alone.
+    pub baseline: Operations,
+    /// The candidate's operation, alone.
+    pub candidate: Operations,
+    /// How they compare.
+    pub comparison: OperationComparison,
+}
+
+impl Peer {
+    /// The values of its operation on both sides.
+    pub(super) fn values(&self) -> Option<impl Iterator<Item = ValuePair<'_>>> {
+        let operation = self.operation.as_ref()?;
+        let (baseline, candidate) = (operation.baseline.get(0)?, operation.candidate.get(0)?);
+        Some(values_of(&operation.comparison, baseline, candidate))
+    }
 }
 
 /// The culprit with its operation.
@@ -45,8 +65,8 @@ pub(super) struct Suspect<'a> {
     /// Position of the operation in the comparison.
     pub(super) order: usize,
     pub(super) name: OpName,
-    pub(super) baseline: &'a Operation,
-    pub(super) candidate: &'a Operation,
+    pub(super) baseline: Operation<'a>,
+    pub(super) candidate: Operation<'a>,
     pub(super) comparison: &'a OperationComparison,
     /// The value that differs first.
     pub(super) value: ValuePair<'a>,
@@ -59,8 +79,8 @@ impl<'a> Context<'a> {
         let order = usize::try_from(culprit.order).ok()?;
         let comparison = self.input.comparison.operations.get(order)?;
         let (baseline, candidate) = operations_of(self.input, comparison)?;
-        let value = values_of(comparison, baseline, candidate).find(|both| both.candidate.row == culprit.tensor)?;
-        let name = OpName::parse(&candidate.name);
+        let value = values_of(comparison, baseline, candidate).find(|both| both.candidate.row == *culprit.tensor)?;
+        let name = OpName::parse(candidate.name);
         Some(Suspect { culprit, order, name, baseline, candidate, comparison, value })
     }
 
@@ -79,9 +99,9 @@ impl<'a> Context<'a> {
 pub(super) fn operations_of<'a>(
     input: &UnitInput<'a>,
     comparison: &OperationComparison,
-) -> Option<(&'a Operation, &'a Operation)> {
+) -> Option<(Operation<'a>, Operation<'a>)> {
     let of = |dump: &'a Dump, index: Option<usize>| index.and_then(|index| dump.operations.get(index));
-    of(input.baseline, comparison.pair.baseline).zip(of(input.candidate, comparison.pair.candidate))
+    of(input.baseline, comparison.pair.baseline()).zip(of(input.candidate, comparison.pair.candidate()))
 }
 
 /// Number of elements of a shape; shapes are as recorded, and may be nonsense.
@@ -138,8 +158,8 @@ impl<'a> Suspect<'a> {
             position.map(|position| format!("{}.input.{position}", self.candidate.name)),
         ];
         let plain = |row: &String| {
-            self.candidate.leaves.iter().find_map(|leaf| match &leaf.value {
-                Value::Plain { value, .. } if leaf.row == *row => Some(value.as_ref()),
+            self.candidate.leaves.iter().find_map(|leaf| match leaf.value {
+                Value::Plain { value, .. } if leaf.row == **row => Some(value),
                 _ => None,
             })
         };
@@ -148,10 +168,9 @@ impl<'a> Suspect<'a> {
 
     /// The numbers among the call's plain arguments, with the keyword or position they stand at.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (&'a str, f64)> {
-        let name = self.candidate.name.len();
-        self.candidate.leaves.iter().filter_map(move |leaf| match &leaf.value {
+        self.candidate.leaves.iter().filter_map(|leaf| match leaf.value {
             Value::Plain { value, .. } if leaf.kind == TensorKind::Input => {
-                let place = leaf.row.get(name..)?.trim_start_matches(".input.");
+                let place = leaf.row.below_operation().trim_start_matches(".input.");
                 Some((place, value.as_f64()?))
             }
             _ => None,

@@ -5,7 +5,7 @@
 
 use super::Statement;
 use super::context::{Context, Suspect, elements_of};
-use super::value_pair::{ValuePair, record};
+use super::value_pair::ValuePair;
 use super::values::Data;
 use crate::read::dump::{Statistic, TensorKind, TensorRecord};
 use crate::read::json::Json;
@@ -63,12 +63,12 @@ fn factor_of_data(data: &Data) -> Option<f64> {
 /// The factor that largest and smallest value, and norm, agree on.
 fn factor_of_statistics(suspect: &Suspect<'_>, tolerance: f64) -> Option<f64> {
     let (baseline, candidate) = suspect.value.records()?;
-    let ratio = |get: fn(&TensorRecord) -> &Statistic| {
-        let (b, c) = (get(baseline).as_f64()?, get(candidate).as_f64()?);
+    let ratio = |baseline: Statistic<'_>, candidate: Statistic<'_>| {
+        let (b, c) = (baseline.as_f64()?, candidate.as_f64()?);
         (b.abs() > 0.0).then(|| c / b)
     };
-    let norm = ratio(|record| &record.norm)?;
-    let others = [ratio(|record| &record.max)?, ratio(|record| &record.min)?];
+    let norm = ratio(baseline.norm, candidate.norm)?;
+    let others = [ratio(baseline.max, candidate.max)?, ratio(baseline.min, candidate.min)?];
     (norm.is_finite() && others.iter().all(|other| (other / norm - 1.0).abs() <= tolerance)).then_some(norm)
 }
 
@@ -80,24 +80,24 @@ fn without_bias(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data
     let bias = suspect.inputs().find(|both| is_bias(both, &suspect.value))?;
     let side = match data {
         Some(data) => bias_of_data(data, &context.data(&bias)?.baseline, suspect)?,
-        None => bias_of_statistics(suspect, record(bias.baseline)?)?,
+        None => bias_of_statistics(suspect, &bias.baseline.record()?)?,
     };
-    Some(Statement::new("formula-bias-left-out").with("side", side).with("argument", bias.candidate.row.as_str()))
+    Some(Statement::new("formula-bias-left-out").with("side", side).with("argument", bias.candidate.row.to_string()))
 }
 
 /// A vector as long as the output has channels, beside a matrix or kernel that is no vector.
 fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
-    let (Some(bias), Some(output)) = (record(both.baseline), record(output.baseline)) else { return false };
-    let place = both.baseline.row.rsplit('.').next().unwrap_or_default();
+    let (Some(bias), Some(output)) = (both.baseline.record(), output.baseline.record()) else { return false };
+    let place = both.baseline.row.last_part();
     // The third argument of a linear or convolution, the first of a sum of matrices.
     let is_named = matches!(place, "bias" | "2" | "0");
-    let [len] = bias.shape.as_ref() else { return false };
+    let [len] = bias.shape else { return false };
     is_named && *len > 1 && (output.shape.last() == Some(len) || output.shape.get(1) == Some(len))
 }
 
 /// The side that left the bias out, as their difference is the bias in every row.
 fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'static str> {
-    let shape = &record(suspect.value.baseline)?.shape;
+    let shape = suspect.value.baseline.record()?.shape;
     let along_last = shape.last().copied() == Some(bias.len() as u64);
     // Channels of a convolution stand on the second axis.
     let inner = if along_last { 1 } else { elements_of(shape.get(2..)?) };
@@ -115,10 +115,10 @@ fn bias_of_data(data: &Data, bias: &[f64], suspect: &Suspect<'_>) -> Option<&'st
 }
 
 /// The same from the means: leaving out a bias moves the mean by its mean.
-fn bias_of_statistics(suspect: &Suspect<'_>, bias: &TensorRecord) -> Option<&'static str> {
+fn bias_of_statistics(suspect: &Suspect<'_>, bias: &TensorRecord<'_>) -> Option<&'static str> {
     let (baseline, candidate) = suspect.value.records()?;
     let (b, c, bias) = (baseline.mean.as_f64()?, candidate.mean.as_f64()?, bias.mean.as_f64()?);
-    let rms = suspect.value.measured()?.rms?;
+    let rms = suspect.value.details().rms?;
     if bias.abs() <= 10.0 * suspect.limit() * rms {
         return None;
     }
@@ -145,8 +145,8 @@ fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
     }
     let (baseline, candidate) = suspect.value.records()?;
     let ratio = candidate.norm.as_f64()? / baseline.norm.as_f64()?;
-    let input = suspect.inputs().find(|both| both.kind == TensorKind::Input).and_then(|both| record(both.baseline))?;
-    let variance = variance(input, api.contains("rms"))?;
+    let input = suspect.inputs().find(|both| both.kind == TensorKind::Input).and_then(|both| both.baseline.record())?;
+    let variance = variance(&input, api.contains("rms"))?;
     let asked = suspect.argument("eps", Some(4)).and_then(Json::as_f64).unwrap_or(1e-5);
     let fits = (variance + asked) / (ratio * ratio) - variance;
     let rounded = 10_f64.powf(fits.log10().round());
@@ -159,8 +159,8 @@ fn other_epsilon(suspect: &Suspect<'_>) -> Option<Statement> {
 
 /// Variance of a tensor from its statistics (mean square for a root-mean-square norm); `None` where cancellation would
 /// eat it.
-fn variance(record: &TensorRecord, of_square: bool) -> Option<f64> {
-    let elements = super::values::count_of(usize::try_from(elements_of(&record.shape)).ok()?);
+fn variance(record: &TensorRecord<'_>, of_square: bool) -> Option<f64> {
+    let elements = super::values::count_of(usize::try_from(record.elements()).ok()?);
     let norm = record.norm.as_f64()?;
     let square = norm * norm / elements;
     let mean = record.mean.as_f64()?;

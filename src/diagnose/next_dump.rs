@@ -14,7 +14,7 @@ use crate::dtype::Dtype;
 use crate::judge::finding::Fact;
 use crate::judge::unit::{self, Check, Culprit, CurveUnit};
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, TensorKind, Value};
+use crate::read::dump::{Dump, Leaf, TensorKind};
 use crate::verdict::Verdict;
 
 /// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
@@ -65,8 +65,8 @@ impl Sizes {
     pub fn of<'a>(culprit: &'a Culprit, diagnoses: impl IntoIterator<Item = &'a Diagnosis>, candidate: &Dump) -> Self {
         let named = gaps(diagnoses).chain([culprit.op.as_str()]).flat_map(with_forward);
         let mut sizes: HashMap<String, u64> = named.map(|op| (op, 0)).collect();
-        for operation in &candidate.operations {
-            if let Some(size) = sizes.get_mut(&operation.name) {
+        for operation in candidate.operations.iter() {
+            if let Some(size) = sizes.get_mut(operation.name) {
                 *size = operation.leaves.iter().filter_map(bytes_of).fold(0, u64::saturating_add);
             }
         }
@@ -173,10 +173,10 @@ fn data_of<'a>(checks: &'a [Check], culprit: &Culprit) -> Option<&'a str> {
     units.find(|unit| unit.step == culprit.step && unit.rank == culprit.rank).map(|unit| unit.data.as_str())
 }
 
-fn bytes_of(leaf: &Leaf) -> Option<u64> {
-    let Value::Tensor(record) = &leaf.value else { return None };
+fn bytes_of(leaf: Leaf<'_>) -> Option<u64> {
+    let record = leaf.record()?;
     let elements = record.shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len))?;
-    elements.checked_mul(Dtype::parse(&record.dtype)?.size() as u64)
+    elements.checked_mul(Dtype::parse(record.dtype)?.size() as u64)
 }
 
 /// The step at which a diagnosis places the fault, else that at which the loss leaves its band or breaks. Trainers count

@@ -8,17 +8,14 @@ use std::collections::HashMap;
 use crate::judge::dump::unit::UnitInput;
 use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
-use super::context::elements_of;
-use super::value_pair::record;
-
 /// Elements, and the bits of the largest and the smallest value.
 type Fingerprint = (u64, u64, u64);
 
 /// A tensor's fingerprint; `None` for constants and where no statistics were recorded.
-fn fingerprint(record: &TensorRecord) -> Option<Fingerprint> {
-    let bits = |value: &Statistic| value.as_f64().map(f64::to_bits);
-    let (max, min) = (bits(&record.max)?, bits(&record.min)?);
-    (max != min).then(|| (elements_of(&record.shape), max, min))
+fn fingerprint(record: &TensorRecord<'_>) -> Option<Fingerprint> {
+    let bits = |value: Statistic<'_>| value.as_f64().map(f64::to_bits);
+    let (max, min) = (bits(record.max)?, bits(record.min)?);
+    (max != min).then(|| (record.elements(), max, min))
 }
 
 /// One appearance of a value.
@@ -26,8 +23,8 @@ fn fingerprint(record: &TensorRecord) -> Option<Fingerprint> {
 pub(super) struct Appearance<'a> {
     /// Position of the operation in the comparison.
     pub(super) order: usize,
-    pub(super) operation: &'a Operation,
-    pub(super) leaf: &'a Leaf,
+    pub(super) operation: Operation<'a>,
+    pub(super) leaf: Leaf<'a>,
 }
 
 /// Where values appear in one dump, in the order of the comparison.
@@ -38,7 +35,7 @@ pub(super) struct Trace<'a> {
 impl<'a> Trace<'a> {
     /// The values of the baseline.
     pub(super) fn of_baseline(input: &UnitInput<'a>) -> Self {
-        let indices = input.comparison.operations.iter().map(|comparison| comparison.pair.baseline);
+        let indices = input.comparison.operations.iter().map(|comparison| comparison.pair.baseline());
         Self::new(input.baseline, indices)
     }
 
@@ -46,8 +43,8 @@ impl<'a> Trace<'a> {
         let mut appearances: HashMap<Fingerprint, Vec<Appearance<'a>>> = HashMap::new();
         for (order, index) in indices.enumerate() {
             let Some(operation) = index.and_then(|index| dump.operations.get(index)) else { continue };
-            for leaf in &operation.leaves {
-                if let Some(key) = record(leaf).and_then(fingerprint) {
+            for leaf in operation.leaves.iter() {
+                if let Some(key) = leaf.record().as_ref().and_then(fingerprint) {
                     appearances.entry(key).or_default().push(Appearance { order, operation, leaf });
                 }
             }
@@ -55,12 +52,12 @@ impl<'a> Trace<'a> {
         Self { appearances }
     }
 
-    fn appearances(&self, record: &TensorRecord) -> &[Appearance<'a>] {
+    fn appearances(&self, record: &TensorRecord<'_>) -> &[Appearance<'a>] {
         fingerprint(record).and_then(|key| self.appearances.get(&key)).map_or(&[], Vec::as_slice)
     }
 
     /// The last operation before `order` that made this value; of a module and its last call, the call.
-    pub(super) fn made_before(&self, record: &TensorRecord, order: usize) -> Option<Appearance<'a>> {
+    pub(super) fn made_before(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
         let is_output = |appearance: &&Appearance<'a>| {
             appearance.order < order && matches!(appearance.leaf.kind, TensorKind::Output)
         };
@@ -73,7 +70,7 @@ impl<'a> Trace<'a> {
     }
 
     /// The first operation after `order` that was given this value.
-    pub(super) fn used_after(&self, record: &TensorRecord, order: usize) -> Option<Appearance<'a>> {
+    pub(super) fn used_after(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
         let used = |appearance: &&Appearance<'a>| {
             appearance.order > order && matches!(appearance.leaf.kind, TensorKind::Input)
         };

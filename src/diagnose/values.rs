@@ -34,16 +34,16 @@ impl TensorCache {
     /// The data of a value, where both sides saved it in one shape and it can be read.
     pub(super) fn data(&self, folders: UnitPair<'_>, both: &ValuePair<'_>) -> Option<Rc<Data>> {
         let (left, right) = both.records()?;
-        let names = [left.data_name.as_deref()?, right.data_name.as_deref()?];
+        let names = [both.baseline.data_name()?, both.candidate.data_name()?];
         let read = || {
             let (baseline, candidate) =
-                rayon::join(|| elements(folders.baseline, names[0]), || elements(folders.candidate, names[1]));
+                rayon::join(|| elements(folders.baseline, &names[0]), || elements(folders.candidate, &names[1]));
             let (baseline, candidate) = (baseline?, candidate?);
             let width = left.shape.last().copied().and_then(|width| usize::try_from(width).ok()).unwrap_or(1).max(1);
             let is_paired = left.shape == right.shape && baseline.len() == candidate.len();
             is_paired.then(|| Rc::new(Data::new(baseline, candidate, width)))
         };
-        self.0.borrow_mut().entry(names.map(str::to_owned)).or_insert_with(read).clone()
+        self.0.borrow_mut().entry(names.clone()).or_insert_with(read).clone()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::compare::tensor::PairStats;
 use crate::msprobe::dump::{self, Matching, Measured, Pair, Place};
 use crate::msprobe::table::Rows;
 use crate::pair::unit::UnitPair;
-use crate::read::dump::{Dump, DumpFolder, DumpFormat, Value};
+use crate::read::dump::{Dump, DumpFolder, DumpFormat};
 use crate::read::tensor_file;
 
 /// Two dumps that were read.
@@ -59,9 +59,9 @@ pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairSta
     let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place { operation: operation?, leaf: leaf? });
     let operations = comparison.operations.iter().flat_map(|operation| {
         operation.leaves.iter().filter_map(move |leaf| {
-            let candidate = place(operation.pair.candidate, leaf.pair.candidate)?;
-            let baseline = place(operation.pair.baseline, leaf.pair.baseline)?;
-            Some(((candidate, baseline), leaf.stats.as_deref()?))
+            let candidate = place(operation.pair.candidate(), leaf.pair.candidate())?;
+            let baseline = place(operation.pair.baseline(), leaf.pair.baseline())?;
+            Some(((candidate, baseline), leaf.stats()?))
         })
     });
     operations.collect()
@@ -71,22 +71,19 @@ fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, measurements: &
     let files = (file(dumps.baseline, baseline), file(dumps.candidate, candidate));
     let (Some(left), Some(right)) = files else { return Measured::Unreadable };
     let UnitPair { baseline: left_folder, candidate: right_folder } = dumps.folders;
-    let paths = (left_folder.data_path(left), right_folder.data_path(right));
-    let op = dumps.candidate.operations.get(candidate.operation).map(|operation| operation.name.as_str());
+    let paths = (left_folder.data_path(&left), right_folder.data_path(&right));
+    let op = dumps.candidate.operations.get(candidate.operation).map(|operation| operation.name);
     let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
     let open = |folder: &DumpFolder, name: &str| tensor_file::open(folder.open_tensor(name).ok()?).ok();
-    let measured = measurements.ask_again(&pair, || match (open(right_folder, right), open(left_folder, left)) {
+    let measured = measurements.ask_again(&pair, || match (open(right_folder, &right), open(left_folder, &left)) {
         (Some(candidate), Some(baseline)) => Measured::of(&candidate, &baseline).unwrap_or(Measured::Unreadable),
         _ => Measured::Unreadable,
     });
     measured.unwrap_or(Measured::Unreadable)
 }
 
-fn file(dump: &Dump, place: Place) -> Option<&str> {
-    match &place.of(dump)?.value {
-        Value::Tensor(record) => record.data_name.as_deref(),
-        _ => None,
-    }
+fn file(dump: &Dump, place: Place) -> Option<String> {
+    place.of(dump)?.data_name()
 }
 
 /// `compare_result_step0_rank1`, `debug_compare_result_step0`, `compare_result_graph_step0_rank1`.

@@ -17,7 +17,7 @@ pub use pairing::Matching;
 
 use crate::msprobe::python;
 use crate::msprobe::table::{Cell, Rows};
-use crate::read::dump::{Dump, DumpFormat, Leaf, Value};
+use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
 use crate::read::json::Json;
 use cells::Half;
 use verdict::{Facts, Numbers};
@@ -44,7 +44,7 @@ pub struct Place {
 
 impl Place {
     /// The value in its dump.
-    pub fn of(self, dump: &Dump) -> Option<&Leaf> {
+    pub fn of(self, dump: &Dump) -> Option<Leaf<'_>> {
         dump.operations.get(self.operation)?.leaves.get(self.leaf)
     }
 }
@@ -90,8 +90,7 @@ pub fn mode(candidate: &Dump, baseline: &Dump) -> Result<Mode, &'static str> {
 }
 
 fn has_checksums(dump: &Dump) -> bool {
-    let mut leaves = dump.operations.iter().flat_map(|operation| &operation.leaves);
-    leaves.any(|leaf| matches!(&leaf.value, Value::Tensor(record) if record.checksum.is_some()))
+    dump.operations.leaves().filter_map(Leaf::record).any(|record| record.checksum.is_some())
 }
 
 /// The pairs of tensors whose files [`table`] asks about, in row order.
@@ -99,7 +98,8 @@ pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
     if mode(pair.candidate, pair.baseline) != Ok(Mode::Tensor) {
         return Vec::new();
     }
-    let saved = |dump: &Dump, place: Place| matches!(place.of(dump).map(|leaf| &leaf.value), Some(Value::Tensor(record)) if record.data_name.is_some());
+    let is_saved = |record: TensorRecord<'_>| record.extension.is_some();
+    let saved = |dump: &Dump, place: Place| place.of(dump).and_then(Leaf::record).is_some_and(is_saved);
     let rows = match pair.format {
         DumpFormat::Ptdbg => ptdbg::pair(pair),
         _ => pairing::pair(pair),
@@ -295,7 +295,7 @@ impl Line {
 /// The stack of an operation, in its first row only.
 fn stack_cell(dump: &Dump, place: Place, first: bool) -> Cell {
     let operation = dump.operations.get(place.operation).filter(|_| first);
-    let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(&operation.name));
+    let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
     frames.map_or_else(
         || Cell::from("N/A"),
         |frames| {

@@ -11,35 +11,42 @@ mod alike;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU32;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, Value};
 
-/// One line of the pairing: an operation of either side, or of both.
+/// Indices of an operation among those of its dump, or of a value among those of its operation, on either side or both.
+///
+/// One is kept per recorded value, so it has 8 bytes; a dump of 2^32 operations does not fit in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OperationPair {
-    /// Index into the baseline's operations.
-    pub baseline: Option<usize>,
-    /// Index into the candidate's operations.
-    pub candidate: Option<usize>,
-}
+pub struct IndexPair([Option<NonZeroU32>; 2]);
 
-/// Indices of a paired value in the leaves of its two operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeafPair {
-    /// Index into the baseline operation's leaves.
-    pub baseline: Option<usize>,
-    /// Index into the candidate operation's leaves.
-    pub candidate: Option<usize>,
+impl IndexPair {
+    /// The pair of an index on each side.
+    pub fn new(baseline: Option<usize>, candidate: Option<usize>) -> Self {
+        let kept = |index: usize| u32::try_from(index).ok()?.checked_add(1).and_then(NonZeroU32::new);
+        Self([baseline, candidate].map(|index| index.and_then(kept)))
+    }
+
+    /// The baseline's index; `None` where only the candidate has one.
+    pub fn baseline(self) -> Option<usize> {
+        self.0[0].map(|index| index.get() as usize - 1)
+    }
+
+    /// The candidate's index; `None` where only the baseline has one.
+    pub fn candidate(self) -> Option<usize> {
+        self.0[1].map(|index| index.get() as usize - 1)
+    }
 }
 
 /// Pairs the operations of two dumps.
 ///
 /// Every operation of both sides stands in the result exactly once, in the candidate's execution order; what
 /// only the baseline has stands where it would have run.
-pub fn operations(baseline: &Dump, candidate: &Dump) -> Vec<OperationPair> {
+pub fn operations(baseline: &Dump, candidate: &Dump) -> Vec<IndexPair> {
     let (left, right) = (Side::new(baseline), Side::new(candidate));
     let mut partner = if left.same_calls(&right) { left.by_name(&right) } else { aligned(&left, &right) };
     follow_forward(&left, &right, &mut partner);
@@ -47,25 +54,25 @@ pub fn operations(baseline: &Dump, candidate: &Dump) -> Vec<OperationPair> {
 }
 
 /// Pairs the values of two operations by their place in the call.
-pub fn leaves(baseline: &Operation, candidate: &Operation) -> Vec<LeafPair> {
+pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>) -> Vec<IndexPair> {
     let mut of_baseline: HashMap<String, usize> =
-        baseline.leaves.iter().enumerate().map(|(index, leaf)| (place(baseline, leaf), index)).collect();
-    let mut pairs: Vec<LeafPair> = candidate
+        baseline.leaves.iter().enumerate().map(|(index, leaf)| (place(leaf), index)).collect();
+    let mut pairs: Vec<IndexPair> = candidate
         .leaves
         .iter()
         .enumerate()
-        .map(|(index, leaf)| LeafPair { baseline: of_baseline.remove(&place(candidate, leaf)), candidate: Some(index) })
+        .map(|(index, leaf)| IndexPair::new(of_baseline.remove(&place(leaf)), Some(index)))
         .collect();
     let mut left: Vec<usize> = of_baseline.into_values().collect();
     left.sort_unstable();
-    pairs.extend(left.into_iter().map(|index| LeafPair { baseline: Some(index), candidate: None }));
+    pairs.extend(left.into_iter().map(|index| IndexPair::new(Some(index), None)));
     pairs
 }
 
 /// A row's place inside its operation: `input.0`. A saved keyword argument is called `kwargs` in its file name and
 /// `input` elsewhere; both are the same place.
-fn place(operation: &Operation, leaf: &Leaf) -> String {
-    let inner = leaf.row.strip_prefix(operation.name.as_str()).unwrap_or(&leaf.row).trim_start_matches(['.', '_']);
+fn place(leaf: Leaf<'_>) -> String {
+    let inner = leaf.row.below_operation().trim_start_matches(['.', '_']);
     match inner.strip_prefix("kwargs.") {
         Some(rest) => format!("input.{rest}"),
         None => inner.to_owned(),
@@ -78,16 +85,15 @@ fn place(operation: &Operation, leaf: &Leaf) -> String {
 fn execution_order(dump: &Dump, names: &[OpName]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..dump.operations.len()).collect();
     if dump.level == "debug" {
-        order.sort_by_key(|index| {
-            dump.operations.get(*index).is_some_and(|operation| is_saved_gradient(&operation.name))
-        });
+        let is_late = |index: usize| dump.operations.get(index).is_some_and(|one| is_saved_gradient(one.name));
+        order.sort_by_key(|index| is_late(*index));
         return order;
     }
     let mut last_backward: HashMap<String, usize> = HashMap::new();
     for (index, (operation, name)) in dump.operations.iter().zip(names).enumerate() {
         if name.direction == Some(Direction::Backward) {
             last_backward.insert(name.base.clone(), index);
-            if let Some(parent) = dump.parents.get(&operation.name) {
+            if let Some(parent) = dump.parents.get(operation.name) {
                 last_backward.insert(OpName::parse(parent).base, index);
             }
         }
@@ -119,17 +125,17 @@ type Partners = HashMap<usize, usize>;
 
 impl<'a> Side<'a> {
     fn new(dump: &'a Dump) -> Self {
-        let names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(&operation.name)).collect();
+        let names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(operation.name)).collect();
         let order = execution_order(dump, &names);
         Self { dump, names, order }
     }
 
-    fn operation(&self, index: usize) -> Option<&'a Operation> {
+    fn operation(&self, index: usize) -> Option<Operation<'a>> {
         self.dump.operations.get(index)
     }
 
     fn index_by_name(&self) -> HashMap<&'a str, usize> {
-        self.dump.operations.iter().enumerate().map(|(index, operation)| (operation.name.as_str(), index)).collect()
+        self.dump.operations.iter().enumerate().map(|(index, operation)| (operation.name, index)).collect()
     }
 
     fn index_by_parts(&self) -> HashMap<Parts<'_>, usize> {
@@ -148,14 +154,17 @@ impl<'a> Side<'a> {
             self.key(partner, detail) == candidate.key(index, detail)
         };
         names.len() == candidate.dump.operations.len()
-            && candidate.dump.operations.iter().enumerate().all(|(index, operation)| {
-                names.get(operation.name.as_str()).is_some_and(|partner| same_origin(index, *partner))
-            })
+            && candidate
+                .dump
+                .operations
+                .iter()
+                .enumerate()
+                .all(|(index, operation)| names.get(operation.name).is_some_and(|partner| same_origin(index, *partner)))
     }
 
     fn by_name(&self, candidate: &Side<'_>) -> Partners {
         let names = self.index_by_name();
-        let partner = |(index, operation): (usize, &Operation)| Some((index, *names.get(operation.name.as_str())?));
+        let partner = |(index, operation): (usize, Operation<'_>)| Some((index, *names.get(operation.name)?));
         candidate.dump.operations.iter().enumerate().filter_map(partner).collect()
     }
 
@@ -179,8 +188,8 @@ impl<'a> Side<'a> {
             operation.leaves.iter().for_each(|leaf| hash_leaf(leaf, detail, &mut hash));
         }
         if detail.origin {
-            self.dump.parents.get(&operation.name).hash(&mut hash);
-            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(&operation.name));
+            self.dump.parents.get(operation.name).hash(&mut hash);
+            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(operation.name));
             stack.into_iter().flat_map(|stack| stack.iter()).for_each(|frame| code_of(frame).hash(&mut hash));
         }
         hash.finish()
@@ -208,11 +217,11 @@ impl Detail {
     }
 }
 
-fn hash_leaf(leaf: &Leaf, detail: Detail, hash: &mut DefaultHasher) {
+fn hash_leaf(leaf: Leaf<'_>, detail: Detail, hash: &mut DefaultHasher) {
     leaf.kind.hash(hash);
     match &leaf.value {
         Value::Null => 0.hash(hash),
-        Value::Tensor(tensor) => (1, &tensor.dtype, &tensor.shape).hash(hash),
+        Value::Tensor(tensor) => (1, tensor.dtype, tensor.shape).hash(hash),
         Value::Plain { type_name, value } => {
             (2, type_name).hash(hash);
             if detail.values {
@@ -240,11 +249,11 @@ fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
         align(baseline, candidate, &left, &right, &ALONE, &mut partners);
     }
     pair_leftover_names(baseline, candidate, &mut partners);
-    settle_alike(baseline, candidate, partners)
+    move_gaps(baseline, candidate, partners)
 }
 
 /// Where like calls stand at the edge of a gap, recorded values say which one is missing; from the side that has more.
-fn settle_alike(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
+fn move_gaps(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
     alike::slide(&candidate.alike(), &baseline.dump.operations, &mut partners);
     let mut reverse: Partners = partners.into_iter().map(|(candidate, baseline)| (baseline, candidate)).collect();
     alike::slide(&baseline.alike(), &candidate.dump.operations, &mut reverse);
@@ -311,7 +320,7 @@ fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut
     let names = baseline.index_by_name();
     for index in candidate.sequence() {
         let Some(operation) = candidate.operation(index).filter(|_| !partners.contains_key(&index)) else { continue };
-        let Some(other) = names.get(operation.name.as_str()).filter(|other| !taken.contains(other)) else { continue };
+        let Some(other) = names.get(operation.name).filter(|other| !taken.contains(other)) else { continue };
         if baseline.key(*other, Detail::SHAPES.with_origin()) == candidate.key(index, Detail::SHAPES.with_origin()) {
             partners.insert(index, *other);
         }
@@ -346,7 +355,7 @@ fn follow_forward(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Part
     }
 }
 
-fn in_execution_order(baseline: &Side<'_>, candidate: &Side<'_>, partners: &Partners) -> Vec<OperationPair> {
+fn in_execution_order(baseline: &Side<'_>, candidate: &Side<'_>, partners: &Partners) -> Vec<IndexPair> {
     let paired: std::collections::HashSet<usize> = partners.values().copied().collect();
     let mut waiting = baseline.order.iter().copied().peekable();
     let position: HashMap<usize, usize> = baseline.order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
@@ -358,14 +367,14 @@ fn in_execution_order(baseline: &Side<'_>, candidate: &Side<'_>, partners: &Part
         if let Some(at) = partner.and_then(|partner| position.get(&partner)).filter(|at| **at >= reached) {
             while let Some(missed) = waiting.next_if(|other| position.get(other).is_some_and(|other| other < at)) {
                 if !paired.contains(&missed) {
-                    pairs.push(OperationPair { baseline: Some(missed), candidate: None });
+                    pairs.push(IndexPair::new(Some(missed), None));
                 }
             }
             reached = *at;
         }
-        pairs.push(OperationPair { baseline: partner, candidate: Some(index) });
+        pairs.push(IndexPair::new(partner, Some(index)));
     }
     let rest = waiting.filter(|index| !paired.contains(index));
-    pairs.extend(rest.map(|index| OperationPair { baseline: Some(index), candidate: None }));
+    pairs.extend(rest.map(|index| IndexPair::new(Some(index), None)));
     pairs
 }

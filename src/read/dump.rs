@@ -3,23 +3,25 @@
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
 //! (`dump-compare.md` sections 1 and 2.1) and ptdbg_ascend's line-JSON `.pkl` (section 2.2).
 
+mod builder;
 mod compact;
 mod find;
 mod mindspore;
 mod msprobe;
 pub mod name;
 mod ptdbg;
+mod records;
 mod stack;
 
-pub use compact::{ByName, Statistic};
+pub use compact::ByName;
 pub use find::{data_folders, is_part, recognise};
+pub use records::{Leaf, Leaves, Operation, Operations, Row, Statistic, TensorRecord, Value};
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::json::Json;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
@@ -61,72 +63,13 @@ pub struct Dump {
     /// `pytorch`, `mindspore`, `mindtorch`.
     pub framework: String,
     /// Operations in execution order.
-    pub operations: Vec<Operation>,
+    pub operations: Operations,
     /// Call stack per operation, innermost frame first; absent where nothing lies beside the records.
     pub stacks: Option<ByName<Arc<Vec<String>>>>,
     /// The operation or module an operation ran in.
     pub parents: ByName<Arc<str>>,
     /// What was not understood, for the table of artifacts.
     pub notes: Vec<String>,
-}
-
-/// One call of an operation or module.
-#[derive(Clone, Debug)]
-pub struct Operation {
-    /// Name as dumped.
-    pub name: String,
-    /// Its values, in msprobe's row order: inputs, parameters, outputs, parameter gradients.
-    pub leaves: Vec<Leaf>,
-}
-
-/// One value of an operation.
-#[derive(Clone, Debug)]
-pub struct Leaf {
-    /// Row name as msprobe prints it: `Functional.linear.0.forward.input.0`.
-    pub row: String,
-    /// What it is to the operation.
-    pub kind: TensorKind,
-    /// The value.
-    pub value: Value,
-}
-
-/// What a leaf holds.
-#[derive(Clone, Debug)]
-pub enum Value {
-    /// `null`
-    Null,
-    /// A tensor.
-    Tensor(Box<TensorRecord>),
-    /// Anything else, with the type it is recorded under: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
-    Plain {
-        /// The recorded type.
-        type_name: Arc<str>,
-        /// The recorded value.
-        value: Box<Json>,
-    },
-}
-
-/// What a dump says of a tensor.
-#[derive(Clone, Debug)]
-pub struct TensorRecord {
-    /// Element type as written: `torch.float32`, `BFloat16`.
-    pub dtype: Arc<str>,
-    /// Shape.
-    pub shape: Arc<[u64]>,
-    /// Largest value, as written (a number, a boolean, null).
-    pub max: Statistic,
-    /// Smallest value.
-    pub min: Statistic,
-    /// Mean.
-    pub mean: Statistic,
-    /// 2-norm.
-    pub norm: Statistic,
-    /// Whether it requires a gradient; not written by every producer.
-    pub requires_grad: Option<bool>,
-    /// Checksum (`md5` key: CRC-32, or `0x…` for xor).
-    pub checksum: Option<Box<str>>,
-    /// Its file below the data folder, where it was saved.
-    pub data_name: Option<Box<str>>,
 }
 
 /// What a tensor is to its operation.

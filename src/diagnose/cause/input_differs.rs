@@ -3,8 +3,7 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
-use super::super::context::{Context, Suspect, elements_of, operations_of};
-use super::super::value_pair::record;
+use super::super::context::{Context, Suspect, operations_of};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::{is_other_weight, is_weight};
@@ -32,7 +31,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
             Diagnosis { sureness: Sureness::Possible, ..diagnosis }.advise(Statement::new("input-of-backward")),
         );
     }
-    let table = record(suspect.value.baseline).and_then(inverse_frequency_base);
+    let table = suspect.value.baseline.record().and_then(|record| inverse_frequency_base(&record));
     Some(match table {
         Some(base) => diagnosis
             .because(Statement::new("inverse-frequencies").with("base", base))
@@ -51,22 +50,22 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// Whether the input is part of the graph: an operation that was not dumped made it.
 fn is_in_graph(suspect: &Suspect<'_>) -> bool {
-    record(suspect.value.candidate).is_some_and(|record| record.requires_grad == Some(true))
+    suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true))
 }
 
 /// The call before the culprit's, after which the one that was not dumped ran.
 fn before(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
     let comparison = context.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
     let (_, candidate) = operations_of(context.input, comparison)?;
-    Some(candidate.name.clone())
+    Some(candidate.name.to_owned())
 }
 
 /// The base of a table of inverse frequencies, where a tensor is one: values of `base^(−2i/d)` for `i < d/2`.
-fn inverse_frequency_base(record: &TensorRecord) -> Option<f64> {
+fn inverse_frequency_base(record: &TensorRecord<'_>) -> Option<f64> {
     /// Bases in use: 10 000 and its multiples for long contexts.
     const BASES: std::ops::RangeInclusive<f64> = 1e3..=1e8;
     let (max, min) = (record.max.as_f64()?, record.min.as_f64()?);
-    let elements = elements_of(&record.shape);
+    let elements = record.elements();
     let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && elements <= 4096;
     #[allow(clippy::cast_precision_loss, reason = "at most 4096")]
     let dimension = 2.0 * elements.min(4096) as f64;
@@ -85,27 +84,27 @@ mod tests {
     use super::*;
     use crate::read::dump::Statistic;
 
-    fn table(max: f64, min: f64, shape: Vec<u64>) -> TensorRecord {
+    fn table(max: f64, min: f64, shape: &[u64]) -> TensorRecord<'_> {
         TensorRecord {
-            dtype: "torch.float32".into(),
-            shape: shape.into(),
+            dtype: "torch.float32",
+            shape,
             max: Statistic::Float(max),
             min: Statistic::Float(min),
             mean: Statistic::Null,
             norm: Statistic::Null,
             requires_grad: Some(false),
             checksum: None,
-            data_name: None,
+            extension: None,
         }
     }
 
     #[test]
     fn a_table_of_inverse_frequencies_is_known_by_its_range() {
         let min = |base: f64, dimension: f64| base.powf(-(dimension - 2.0) / dimension);
-        assert_eq!(inverse_frequency_base(&table(1.0, min(1e4, 128.0), vec![64])), Some(1e4));
-        assert_eq!(inverse_frequency_base(&table(1.0, min(5e5, 64.0), vec![1, 32, 1])), Some(5e5));
-        assert_eq!(inverse_frequency_base(&table(1.0, 0.0, vec![64])), None, "a mask");
-        assert_eq!(inverse_frequency_base(&table(0.7, 0.001, vec![64])), None);
-        assert_eq!(inverse_frequency_base(&table(1.0, 0.001, vec![8, 8])), None);
+        assert_eq!(inverse_frequency_base(&table(1.0, min(1e4, 128.0), &[64])), Some(1e4));
+        assert_eq!(inverse_frequency_base(&table(1.0, min(5e5, 64.0), &[1, 32, 1])), Some(5e5));
+        assert_eq!(inverse_frequency_base(&table(1.0, 0.0, &[64])), None, "a mask");
+        assert_eq!(inverse_frequency_base(&table(0.7, 0.001, &[64])), None);
+        assert_eq!(inverse_frequency_base(&table(1.0, 0.001, &[8, 8])), None);
     }
 }

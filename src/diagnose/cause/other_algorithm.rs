@@ -7,7 +7,6 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::formula;
-use super::super::value_pair::record;
 use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
@@ -67,11 +66,11 @@ fn cancelling(suspect: &Suspect<'_>) -> Option<f64> {
     let api = suspect.api().to_ascii_lowercase();
     let is_variance = api.contains("norm") || matches!(api.as_str(), "var" | "std" | "var_mean" | "std_mean");
     let input = suspect.inputs().find(|both| both.kind == TensorKind::Input).filter(|_| is_variance)?;
-    let record = record(input.baseline)?;
+    let record = input.baseline.record()?;
     let (max, min, mean) = (record.max.as_f64()?, record.min.as_f64()?, record.mean.as_f64()?);
     // A range spans about four deviations.
     let ratio = mean.abs() / ((max - min) / 4.0);
-    let dtype = crate::dtype::Dtype::parse(&record.dtype)?;
+    let dtype = crate::dtype::Dtype::parse(record.dtype)?;
     let lost = ratio * ratio * dtype.unit_roundoff();
     (ratio.is_finite() && lost > band(Some(dtype)).noise).then_some(ratio)
 }

@@ -5,7 +5,7 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
-use super::super::value_pair::{ValuePair, record};
+use super::super::value_pair::ValuePair;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
 use super::{Cause, finding_as_evidence};
@@ -43,14 +43,14 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 /// Whether the candidate's value holds NaN or infinity, by its data where it was compared, else by its statistics.
 fn candidate_is_broken(suspect: &Suspect<'_>) -> bool {
-    match suspect.value.comparison.stats.as_deref() {
+    match suspect.value.comparison.stats() {
         Some(stats) => stats.nan_candidate + stats.inf_candidate > 0,
         None => is_recorded_broken(suspect.value.candidate),
     }
 }
 
-fn is_recorded_broken(leaf: &Leaf) -> bool {
-    let Some(record) = record(leaf) else { return false };
+fn is_recorded_broken(leaf: Leaf<'_>) -> bool {
+    let Some(record) = leaf.record() else { return false };
     [&record.max, &record.min].into_iter().any(|value| value.as_f64().is_some_and(|value| !value.is_finite()))
 }
 

@@ -125,9 +125,9 @@ fn stored_in(both: &ValuePair<'_>, data: Option<&Data>) -> Option<Dtype> {
     }
     let (baseline, candidate) = both.records()?;
     let ends = |record: &TensorRecord| -> Vec<f64> {
-        [&record.max, &record.min].into_iter().filter_map(Statistic::as_f64).collect()
+        [record.max, record.min].into_iter().filter_map(Statistic::as_f64).collect()
     };
-    narrower(wide, &ends(baseline), &ends(candidate))
+    narrower(wide, &ends(&baseline), &ends(&candidate))
 }
 
 /// The type narrower than `wide` that holds every number of the candidate exactly, and not those of the baseline.

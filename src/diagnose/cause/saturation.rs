@@ -33,16 +33,16 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 /// The side that saturates, and at which number.
 pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
     let (baseline, candidate) = suspect.value.records()?;
-    if let Some(stats) = suspect.value.comparison.stats.as_deref() {
+    if let Some(stats) = suspect.value.comparison.stats() {
         if stats.saturated_candidate > 0 {
-            return Some(("candidate", largest(candidate)?));
+            return Some(("candidate", largest(&candidate)?));
         }
         if stats.saturated_baseline > 0 {
-            return Some(("baseline", largest(baseline)?));
+            return Some(("baseline", largest(&baseline)?));
         }
     }
-    let stuck = |stays: &TensorRecord, other: &TensorRecord| {
-        [(&stays.max, &other.max), (&stays.min, &other.min)].into_iter().find_map(|(stays, other)| {
+    let stuck = |stays: TensorRecord<'_>, other: TensorRecord<'_>| {
+        [(stays.max, other.max), (stays.min, other.min)].into_iter().find_map(|(stays, other)| {
             let (stays, other) = (stays.as_f64()?, other.as_f64()?);
             let largest = LARGEST.into_iter().find(|largest| is(stays.abs(), *largest))?;
             (other.is_infinite() && (other > 0.0) == (stays > 0.0)).then_some(largest)
@@ -53,9 +53,9 @@ pub(super) fn saturated(suspect: &Suspect<'_>) -> Option<(&'static str, f64)> {
 }
 
 /// The largest number of a tensor's own type.
-fn largest(record: &TensorRecord) -> Option<f64> {
+fn largest(record: &TensorRecord<'_>) -> Option<f64> {
     let [fp16, bf16, fp32] = LARGEST;
-    match Dtype::parse(&record.dtype)? {
+    match Dtype::parse(record.dtype)? {
         Dtype::F16 => Some(fp16),
         Dtype::BF16 => Some(bf16),
         Dtype::F32 => Some(fp32),

@@ -6,7 +6,6 @@
 
 use super::super::context::{Context, Peer, Suspect};
 use super::super::curves::{Curves, EQUAL, differences};
-use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_evidence};
@@ -55,13 +54,13 @@ fn is_alone(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
 }
 
 fn agrees(peer: &Peer, suspect: &Suspect<'_>) -> bool {
-    let shape = suspect.value.records().map(|(record, _)| &record.shape);
+    let shape = suspect.value.records().map(|(record, _)| record.shape);
     let limit = suspect.limit();
-    peer.operation.as_ref().is_some_and(|(baseline, candidate, comparison)| {
-        let mut outputs = values_of(comparison, baseline, candidate).filter(|both| both.kind == suspect.value.kind);
+    peer.values().is_some_and(|values| {
+        let mut outputs = values.filter(|both| both.kind == suspect.value.kind);
         let same = outputs.find(|both| both.candidate.row == suspect.value.candidate.row);
         same.is_some_and(|both| {
-            both.records().map(|(record, _)| &record.shape) == shape
+            both.records().map(|(record, _)| record.shape) == shape
                 && both.measured().is_some_and(|measured| measured.exact.is_none() && measured.error <= limit)
         })
     })

@@ -2,7 +2,6 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
-use super::super::value_pair::record;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, finding_as_evidence, from_findings};
 use crate::judge::finding::Finding;
@@ -45,8 +44,8 @@ pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
 
 /// A module's parameter, or an argument after the first that is trained.
 pub(super) fn is_weight(suspect: &Suspect<'_>) -> bool {
-    let trained = record(suspect.value.candidate).is_some_and(|record| record.requires_grad == Some(true));
-    let row = suspect.value.candidate.row.as_str();
+    let trained = suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true));
+    let row = suspect.value.candidate.row.to_string();
     let is_first = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with("_input");
     suspect.value.kind == TensorKind::Parameter || trained && !is_first
 }

@@ -7,11 +7,11 @@
 
 use super::super::context::{Context, Suspect, operations_of};
 use super::super::trace::Trace;
-use super::super::value_pair::{record, values_of};
+use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Dump, Leaf, TensorKind, Value};
+use crate::read::dump::{Dump, Leaf, TensorKind};
 use crate::read::frame::innermost_own;
 
 pub(super) const CAUSE: Cause = Cause {
@@ -52,8 +52,8 @@ fn zero_side(suspect: &Suspect<'_>) -> Option<&'static str> {
 }
 
 /// Whether a tensor is all zero; `None` where its statistics do not say.
-fn is_zero(leaf: &Leaf) -> Option<bool> {
-    let record = record(leaf)?;
+fn is_zero(leaf: Leaf<'_>) -> Option<bool> {
+    let record = leaf.record()?;
     let (max, min) = (record.max.as_f64()?, record.min.as_f64()?);
     Some(max.abs() <= 0.0 && min.abs() <= 0.0)
 }
@@ -66,9 +66,9 @@ fn dumped(mut diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>
     }
     diagnosis = diagnosis.because_all(forward_sign(context.input.candidate, &suspect.name));
     let trace = Trace::of_baseline(context.input);
-    let next = record(suspect.value.baseline).and_then(|record| trace.used_after(record, suspect.order));
+    let next = suspect.value.baseline.record().and_then(|record| trace.used_after(&record, suspect.order));
     if let Some(next) = next {
-        diagnosis = diagnosis.because(Statement::new("same-value-next").with("next", next.operation.name.as_str()));
+        diagnosis = diagnosis.because(Statement::new("same-value-next").with("next", next.operation.name));
     }
     let api = suspect.api().to_owned();
     if PICKS.contains(&api.as_str()) {
@@ -85,9 +85,9 @@ fn forward_sign(dump: &Dump, name: &OpName) -> Option<Statement> {
         format!("{}.forward.{call}", name.base),
         format!("{}_{call}_forward", name.base),
     ];
-    let forward = dump.operations.iter().find(|operation| names.contains(&operation.name))?;
-    let statement = Statement::new("forward-of").with("forward", forward.name.as_str());
-    Some(match frame_of(dump, &forward.name) {
+    let forward = dump.operations.iter().find(|operation| names.iter().any(|name| name == operation.name))?;
+    let statement = Statement::new("forward-of").with("forward", forward.name);
+    Some(match frame_of(dump, forward.name) {
         Some(frame) => statement.with("place", frame),
         None => statement,
     })
@@ -102,7 +102,7 @@ fn frame_of(dump: &Dump, forward: &str) -> Option<String> {
 /// The operation was not dumped: the gap, and the lines of code on either side of it.
 fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) -> Diagnosis {
     let trace = Trace::of_baseline(context.input);
-    let moved = record(suspect.value.baseline).and_then(|record| trace.made_before(record, suspect.order));
+    let moved = suspect.value.baseline.record().and_then(|record| trace.made_before(&record, suspect.order));
     let last = moved.map(|appearance| appearance.order).or_else(|| last_intact(context, suspect.order));
     let comparison = last.and_then(|order| context.input.comparison.operations.get(order));
     let Some((_, before)) = comparison.and_then(|comparison| operations_of(context.input, comparison)) else {
@@ -110,9 +110,9 @@ fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) 
     };
     let dump = context.input.candidate;
     let statement = Statement::new("lost-in-gap")
-        .with("before", before.name.as_str())
+        .with("before", before.name)
         .with("after", suspect.culprit.op.as_str())
-        .with("places", gap_places(dump, &suspect.name, &OpName::parse(&before.name)));
+        .with("places", gap_places(dump, &suspect.name, &OpName::parse(before.name)));
     let diagnosis = diagnosis.because(statement);
     match moved {
         Some(_) => {
@@ -139,7 +139,7 @@ fn last_intact(context: &Context<'_>, order: usize) -> Option<usize> {
         let (baseline, candidate) = operations_of(context.input, comparison)?;
         let mut outputs = values_of(comparison, baseline, candidate).filter(|both| both.kind == TensorKind::Output);
         let is_backward = candidate.name.contains("backward");
-        let is_tensor = |leaf: &Leaf| matches!(leaf.value, Value::Tensor(_));
+        let is_tensor = |leaf: Leaf<'_>| leaf.record().is_some();
         (is_backward && outputs.any(|both| is_tensor(both.candidate) && is_zero(both.candidate) == Some(false)))
             .then_some(order)
     };

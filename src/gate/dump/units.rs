@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compare::dump::{self as compare, UnitComparison};
 use crate::compare::measurements::Measurements;
-use crate::diagnose::{self, Context, Diagnosis, Peer, TensorCache};
+use crate::diagnose::{self, Context, Diagnosis, Peer, PeerOperation, TensorCache};
 use crate::error::{self, Error};
 use crate::gate::Progress;
 use crate::gate::dump_tables::{self, Dumps};
@@ -146,9 +146,12 @@ impl Compared<'_> {
     /// The operation `op` of both sides, for another rank's culprit.
     fn peer(&self, op: &str) -> Peer {
         let found = self.comparison.operations.iter().find_map(|comparison| {
-            let candidate = self.candidate.operations.get(comparison.pair.candidate?)?;
-            let baseline = self.baseline.operations.get(comparison.pair.baseline?)?;
-            (candidate.name == op).then(|| (baseline.clone(), candidate.clone(), comparison.clone()))
+            let (baseline, candidate) = (comparison.pair.baseline()?, comparison.pair.candidate()?);
+            (self.candidate.operations.get(candidate)?.name == op).then(|| PeerOperation {
+                baseline: self.baseline.operations.only(baseline),
+                candidate: self.candidate.operations.only(candidate),
+                comparison: comparison.clone(),
+            })
         });
         Peer { operation: found }
     }
@@ -156,11 +159,11 @@ impl Compared<'_> {
     /// Raises the largest error known to enter each collective.
     fn add_collective_errors(&self, errors: &mut HashMap<String, f64>) {
         for comparison in &self.comparison.operations {
-            let operation = comparison.pair.candidate.and_then(|index| self.candidate.operations.get(index));
+            let operation = comparison.pair.candidate().and_then(|index| self.candidate.operations.get(index));
             let Some(operation) = operation.filter(|operation| operation.name.starts_with("Distributed.")) else {
                 continue;
             };
-            let entering = errors.entry(operation.name.clone()).or_default();
+            let entering = errors.entry(operation.name.to_owned()).or_default();
             *entering = compare::input_error(operation, comparison).max(*entering);
         }
     }

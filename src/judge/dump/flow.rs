@@ -13,7 +13,7 @@ use crate::dtype::Dtype;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Operation, TensorKind, Value};
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
 use crate::verdict::Severity;
 
 /// What an operation received and what follows from it.
@@ -24,7 +24,7 @@ pub struct OperationFlow {
     /// The band of its outputs.
     pub band: Band,
     /// One entry per leaf comparison.
-    pub leaves: Vec<LeafFlow>,
+    pub leaves: Box<[LeafFlow]>,
 }
 
 /// What is thought of one value.
@@ -35,7 +35,7 @@ pub struct LeafFlow {
     /// Whether it lies beyond noise, or differs in an exact property.
     pub differs: bool,
     /// Why it is suspected of being where an error starts.
-    pub suspicion: Option<Suspicion>,
+    pub suspicion: Option<Box<Suspicion>>,
 }
 
 /// What a unit knows from outside: other ranks and earlier steps.
@@ -92,16 +92,16 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn operation(&mut self, comparison: &OperationComparison) -> OperationFlow {
         let operations = (
-            comparison.pair.baseline.and_then(|index| self.baseline.operations.get(index)),
-            comparison.pair.candidate.and_then(|index| self.candidate.operations.get(index)),
+            comparison.pair.baseline().and_then(|index| self.baseline.operations.get(index)),
+            comparison.pair.candidate().and_then(|index| self.candidate.operations.get(index)),
         );
         let (Some(baseline), Some(candidate)) = operations else {
             self.pass_over(operations.0.or(operations.1));
-            return OperationFlow { input_error: 0.0, band: band(None), leaves: Vec::new() };
+            return OperationFlow { input_error: 0.0, band: band(None), leaves: Box::default() };
         };
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
-        let name = OpName::parse(&candidate.name);
-        let mut inputs = self.upstream_of_context(&name, &candidate.name);
+        let name = OpName::parse(candidate.name);
+        let mut inputs = self.upstream_of_context(&name, candidate.name);
         let mut own: Option<Dtype> = None;
         for item in &items {
             own = looser(own, item.dtype());
@@ -109,27 +109,25 @@ impl<'a> Walk<'a> {
         let mut leaves: Vec<Option<LeafFlow>> = vec![None; items.len()];
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| is_input(item.kind)) {
             let origin = self.origin(item);
-            *flow = Some(self.judge_input(item, origin, &items, &candidate.name));
+            *flow = Some(self.judge_input(item, origin, &items, candidate.name));
             inputs.add(self.arrived(item, origin));
         }
         let loosest = looser(own, inputs.loosest);
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
-            *flow = Some(self.judge_output(item, &inputs, loosest, &items, &candidate.name));
+            *flow = Some(self.judge_output(item, &inputs, loosest, &items, candidate.name));
         }
-        self.remember(&name, &candidate.name, &items, loosest);
+        self.remember(&name, candidate.name, &items, loosest);
         let leaves = leaves.into_iter().flatten().collect();
         OperationFlow { input_error: inputs.error, band: band(loosest), leaves }
     }
 
     /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
     /// difference, and its types may have added their noise.
-    fn pass_over(&mut self, operation: Option<&Operation>) {
+    fn pass_over(&mut self, operation: Option<Operation<'_>>) {
         self.before.identical = false;
-        for leaf in operation.into_iter().flat_map(|operation| &operation.leaves) {
-            if let Value::Tensor(record) = &leaf.value {
-                let dtype = Dtype::parse(&record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
-                self.before.loosest = looser(self.before.loosest, dtype);
-            }
+        for record in operation.into_iter().flat_map(|operation| operation.leaves.iter()).filter_map(Leaf::record) {
+            let dtype = Dtype::parse(record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
+            self.before.loosest = looser(self.before.loosest, dtype);
         }
     }
 
@@ -181,16 +179,17 @@ impl<'a> Walk<'a> {
         if measured.identical || negligible {
             return flow;
         }
-        flow.suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
+        let suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
             None
         } else if let Some(exact) = measured.exact {
-            suspicion::of_input(exact, measured, before, limits, items, op)
+            suspicion::of_input(exact, item, before, limits, items, op)
         } else if (before.identical && self.is_leaf(item, measured, direction)) || measured.error > limit {
             let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
             culprit(&rules::INPUT_DIFFERS, severity)
         } else {
             None
         };
+        flow.suspicion = suspicion.map(Box::new);
         flow
     }
 
@@ -209,10 +208,9 @@ impl<'a> Walk<'a> {
         }
         limits.noise = rule.noise.map_or(limits.noise, Tolerance::get);
         limits.wrong = rule.wrong.map_or(limits.wrong, Tolerance::get).max(limits.noise);
-        let negligible = item
-            .measured()
-            .zip(rule.absolute)
-            .is_some_and(|(measured, absolute)| measured.exact.is_none() && measured.absolute <= absolute.get());
+        let has_size = item.measured().is_some_and(|measured| measured.exact.is_none());
+        let absolute = rule.absolute.filter(|_| has_size).zip(item.details());
+        let negligible = absolute.is_some_and(|(limit, details)| details.absolute <= limit.get());
         (limits, negligible)
     }
 
@@ -256,14 +254,15 @@ impl<'a> Walk<'a> {
         if measured.identical || negligible {
             return flow;
         }
-        flow.suspicion = match measured.exact {
-            Some(exact) => suspicion::of_output(exact, measured, &inputs, limits, items),
+        let suspicion = match measured.exact {
+            Some(exact) => suspicion::of_output(exact, item, &inputs, limits, items),
             None if measured.error > limits.wrong + inherited + allowance => {
                 culprit(&rules::OUTPUT_DIVERGES, Severity::Fail)
             }
             None if measured.error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
             None => None,
         };
+        flow.suspicion = suspicion.map(Box::new);
         flow
     }
 
@@ -356,12 +355,12 @@ fn explains(origin: &Upstream, measured: &Measurement) -> bool {
 /// rounding of each, adding up as a random walk. In units of the tensor's own scale.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 fn reduction_allowance(item: &Item<'_>, items: &[Item<'_>], name: &OpName, limits: Band) -> f64 {
-    let Some(own) = item.measured() else { return 0.0 };
     let is_sum = matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient))
         || matches!(name.base.rsplit('.').next(), Some("sum" | "mean"));
-    let Some(own_rms) = own.rms.filter(|_| is_sum) else { return 0.0 };
+    let Some(own) = Some(item).filter(|_| is_sum).and_then(Item::details) else { return 0.0 };
+    let Some(own_rms) = own.rms else { return 0.0 };
     let terms = items.iter().filter(|item| item.kind == TensorKind::Input).filter_map(|item| {
-        let input = item.measured()?;
+        let input = item.details()?;
         let ratio = input.elements as f64 / own.elements as f64;
         let absolute = input.rms? * ratio.sqrt() * limits.noise / 8.0;
         (ratio > 1.0).then_some(absolute)

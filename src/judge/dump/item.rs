@@ -3,9 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::limits::looser;
-use crate::compare::dump::{LeafComparison, Measurement};
+use crate::compare::dump::{Details, LeafComparison, Measurement};
 use crate::dtype::Dtype;
-use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord, Value};
+use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
 /// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
 /// value. A cast, a view or a transpose that was not dumped keeps these.
@@ -15,16 +15,18 @@ pub(super) type ValueKey = u64;
 pub(super) struct Item<'a> {
     comparison: &'a LeafComparison,
     pub(super) kind: TensorKind,
-    baseline: Option<&'a Leaf>,
-    candidate: Option<&'a Leaf>,
+    baseline: Option<Leaf<'a>>,
+    candidate: Option<Leaf<'a>>,
 }
 
-impl Item<'_> {
-    pub(super) fn records(&self) -> [Option<&TensorRecord>; 2] {
-        [self.baseline, self.candidate].map(|leaf| match leaf.map(|leaf| &leaf.value) {
-            Some(Value::Tensor(record)) => Some(record.as_ref()),
-            _ => None,
-        })
+impl<'a> Item<'a> {
+    pub(super) fn records(&self) -> [Option<TensorRecord<'a>>; 2] {
+        [self.baseline, self.candidate].map(|leaf| leaf.and_then(Leaf::record))
+    }
+
+    /// Further numbers of the comparison; `None` where one side has no such value.
+    pub(super) fn details(&self) -> Option<Details> {
+        Some(self.comparison.details(self.baseline?, self.candidate?))
     }
 
     pub(super) fn measured(&self) -> Option<&Measurement> {
@@ -32,8 +34,8 @@ impl Item<'_> {
     }
 
     pub(super) fn dtype(&self) -> Option<Dtype> {
-        let float = |record: Option<&TensorRecord>| {
-            record.and_then(|record| Dtype::parse(&record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
+        let float = |record: Option<TensorRecord<'_>>| {
+            record.and_then(|record| Dtype::parse(record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
         };
         let [baseline, candidate] = self.records();
         looser(float(baseline), float(candidate))
@@ -41,23 +43,22 @@ impl Item<'_> {
 
     pub(super) fn keys(&self) -> impl Iterator<Item = ValueKey> {
         let [baseline, candidate] = self.records();
-        [baseline.and_then(|record| key(false, record)), candidate.and_then(|record| key(true, record))]
+        [baseline.and_then(|record| key(false, &record)), candidate.and_then(|record| key(true, &record))]
             .into_iter()
             .flatten()
     }
 }
 
-fn key(is_candidate: bool, record: &TensorRecord) -> Option<ValueKey> {
-    if let Some(checksum) = &record.checksum {
+fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {
+    if let Some(checksum) = record.checksum {
         return Some(hash_of(&(is_candidate, checksum)));
     }
     // A constant (all zeros, an empty mask) is no fingerprint.
     if record.max == record.min || record.max == Statistic::Null {
         return None;
     }
-    let bits = |value: &Statistic| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
-    let elements: u64 = record.shape.iter().product();
-    Some(hash_of(&(is_candidate, elements, bits(&record.max)?, bits(&record.min)?)))
+    let bits = |value: Statistic<'_>| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
+    Some(hash_of(&(is_candidate, record.elements(), bits(record.max)?, bits(record.min)?)))
 }
 
 /// A hash that is the same within one run of the program.
@@ -68,9 +69,9 @@ pub(super) fn hash_of(value: &impl Hash) -> u64 {
 }
 
 /// A compared value with its records, as far as each side has one.
-pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: &'a Operation, candidate: &'a Operation) -> Item<'a> {
-    let of = |operation: &'a Operation, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
-    let (left, right) = (of(baseline, comparison.pair.baseline), of(candidate, comparison.pair.candidate));
+pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: Operation<'a>, candidate: Operation<'a>) -> Item<'a> {
+    let of = |operation: Operation<'a>, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
+    let (left, right) = (of(baseline, comparison.pair.baseline()), of(candidate, comparison.pair.candidate()));
     let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
     Item { comparison, kind, baseline: left, candidate: right }
 }

@@ -20,15 +20,17 @@ fn of_operation(
     comparison: &OperationComparison,
     flow: &OperationFlow,
 ) -> Vec<OperationLine> {
-    let (baseline, candidate) =
-        (operation(input.baseline, comparison.pair.baseline), operation(input.candidate, comparison.pair.candidate));
+    let (baseline, candidate) = (
+        operation(input.baseline, comparison.pair.baseline()),
+        operation(input.candidate, comparison.pair.candidate()),
+    );
     let Some(named) = candidate.or(baseline) else { return Vec::new() };
     let blank = OperationLine {
         step: input.step,
         rank: input.rank,
         order: order as u64,
-        op: named.name.clone(),
-        module: input.candidate.parents.get(&named.name).map(ToString::to_string).unwrap_or_default(),
+        op: named.name.to_owned(),
+        module: input.candidate.parents.get(named.name).map(ToString::to_string).unwrap_or_default(),
         tensor: String::new(),
         kind: TensorKind::Input,
         state: State::Agrees,
@@ -50,15 +52,15 @@ fn of_operation(
     }
 }
 
-fn operation(dump: &Dump, index: Option<usize>) -> Option<&Operation> {
+fn operation(dump: &Dump, index: Option<usize>) -> Option<Operation<'_>> {
     index.and_then(|index| dump.operations.get(index))
 }
 
-fn one_sided(blank: &OperationLine, operation: &Operation, state: State) -> Vec<OperationLine> {
-    let line = |leaf: &Leaf| {
+fn one_sided(blank: &OperationLine, operation: Operation<'_>, state: State) -> Vec<OperationLine> {
+    let line = |leaf: Leaf<'_>| {
         let shown = Some(show(leaf));
         let (baseline, candidate) = if state == State::MissingOnCandidate { (shown, None) } else { (None, shown) };
-        OperationLine { tensor: leaf.row.clone(), kind: leaf.kind, state, baseline, candidate, ..blank.clone() }
+        OperationLine { tensor: leaf.row.to_string(), kind: leaf.kind, state, baseline, candidate, ..blank.clone() }
     };
     operation.leaves.iter().map(line).collect()
 }
@@ -67,14 +69,14 @@ fn paired(
     blank: &OperationLine,
     comparison: &LeafComparison,
     flow: &LeafFlow,
-    baseline: &Operation,
-    candidate: &Operation,
+    baseline: Operation<'_>,
+    candidate: Operation<'_>,
 ) -> OperationLine {
-    let left = comparison.pair.baseline.and_then(|index| baseline.leaves.get(index));
-    let right = comparison.pair.candidate.and_then(|index| candidate.leaves.get(index));
+    let left = comparison.pair.baseline().and_then(|index| baseline.leaves.get(index));
+    let right = comparison.pair.candidate().and_then(|index| candidate.leaves.get(index));
     let named = right.or(left);
     let mut line = OperationLine {
-        tensor: named.map(|leaf| leaf.row.clone()).unwrap_or_default(),
+        tensor: named.map(|leaf| leaf.row.to_string()).unwrap_or_default(),
         kind: named.map_or(TensorKind::Input, |leaf| leaf.kind),
         baseline: left.map(show),
         candidate: right.map(show),
@@ -84,7 +86,9 @@ fn paired(
     if let Some(measured) = &comparison.measured {
         line.error = Some(Number(measured.error));
         line.limit = Some(Number(flow.limit));
-        line.metrics = measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), Number(*value))).collect();
+        let details = left.zip(right).map(|(left, right)| comparison.details(left, right));
+        let metrics = details.into_iter().flat_map(|details| details.metrics);
+        line.metrics = metrics.map(|(name, value)| (name.to_owned(), Number(value))).collect();
         if line.reason.is_empty() && line.state == State::Differs {
             line.reason = basis_name(measured.basis).to_owned();
         }
@@ -95,11 +99,11 @@ fn paired(
 fn state(comparison: &LeafComparison, flow: &LeafFlow) -> (State, String) {
     let Some(measured) = &comparison.measured else {
         let state =
-            if comparison.pair.baseline.is_none() { State::MissingOnBaseline } else { State::MissingOnCandidate };
+            if comparison.pair.baseline().is_none() { State::MissingOnBaseline } else { State::MissingOnCandidate };
         return (state, String::new());
     };
-    if let Some(reason) = &comparison.unreadable {
-        return (State::NotCompared, reason.to_string());
+    if let Some(reason) = comparison.unreadable() {
+        return (State::NotCompared, reason.to_owned());
     }
     let reason = measured.exact.map(exact_name).unwrap_or_default();
     (if flow.differs { State::Differs } else { State::Agrees }, reason.to_owned())

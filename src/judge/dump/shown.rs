@@ -5,11 +5,11 @@ use crate::read::dump::{Leaf, Value};
 use crate::read::json::Json;
 
 /// A value in one short line: `float32 [2, 3] max 1.5 min -2`, or a plain value.
-pub(super) fn summary(leaf: &Leaf) -> String {
+pub(super) fn summary(leaf: Leaf<'_>) -> String {
     let shown = show(leaf);
-    match &leaf.value {
+    match leaf.value {
         Value::Tensor(record) => {
-            let [max, min] = [&record.max, &record.min].map(|value| plain(&value.json()));
+            let [max, min] = [record.max, record.min].map(|value| plain(&value.json()));
             format!("{} {:?} max {max} min {min}", shown.dtype, shown.shape)
         }
         _ => shown.values.join(", "),
@@ -17,20 +17,18 @@ pub(super) fn summary(leaf: &Leaf) -> String {
 }
 
 /// A value as a line of `operations.jsonl` shows it: its type, its shape, and its statistics or its value.
-pub(super) fn show(leaf: &Leaf) -> Shown {
-    match &leaf.value {
-        Value::Null => {
-            Shown { tensor: leaf.row.clone(), dtype: "null".into(), shape: vec![], values: vec!["null".into()] }
-        }
+pub(super) fn show(leaf: Leaf<'_>) -> Shown {
+    let tensor = leaf.row.to_string();
+    match leaf.value {
+        Value::Null => Shown { tensor, dtype: "null".into(), shape: vec![], values: vec!["null".into()] },
         Value::Plain { type_name, value } => {
-            Shown { tensor: leaf.row.clone(), dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
+            Shown { tensor, dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
         }
         Value::Tensor(record) => {
-            let statistics = [&record.max, &record.min, &record.mean, &record.norm];
-            let mut values: Vec<String> = statistics.iter().map(|value| plain(&value.json())).collect();
-            values.extend(record.checksum.as_deref().map(str::to_owned));
+            let mut values: Vec<String> = record.statistics().iter().map(|value| plain(&value.json())).collect();
+            values.extend(record.checksum.map(str::to_owned));
             Shown {
-                tensor: leaf.row.clone(),
+                tensor,
                 dtype: record.dtype.trim_start_matches("torch.").to_owned(),
                 shape: record.shape.to_vec(),
                 values,

@@ -29,12 +29,13 @@ pub(super) fn culprit(rule: &'static Rule, severity: Severity) -> Option<Suspici
 /// What an exact difference of an input leads to.
 pub(super) fn of_input(
     exact: ExactDifference,
-    measured: &Measurement,
+    item: &Item<'_>,
     before: Upstream,
     limits: Band,
     items: &[Item<'_>],
     op: &str,
 ) -> Option<Suspicion> {
+    let measured = item.measured()?;
     let explained = before.error > limits.noise;
     match exact {
         ExactDifference::Checksum if !before.identical => None,
@@ -43,7 +44,7 @@ pub(super) fn of_input(
         }
         ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
         ExactDifference::Integer if explained => None,
-        ExactDifference::Integer if before.error > 0.0 && is_tie_sized(measured) => {
+        ExactDifference::Integer if before.error > 0.0 && is_tie_sized(item) => {
             culprit(&rules::NEAR_TIE, Severity::Warn)
         }
         ExactDifference::Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
@@ -70,11 +71,12 @@ pub(super) fn of_input(
 /// What an exact difference of an output leads to.
 pub(super) fn of_output(
     exact: ExactDifference,
-    measured: &Measurement,
+    item: &Item<'_>,
     inputs: &Upstream,
     limits: Band,
     items: &[Item<'_>],
 ) -> Option<Suspicion> {
+    let measured = item.measured()?;
     let input_differs_by = |wanted: &[ExactDifference]| {
         items
             .iter()
@@ -87,7 +89,7 @@ pub(super) fn of_output(
         Checksum if !inputs.identical => None,
         Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
         Integer if inputs.error > limits.noise => None,
-        Integer if is_tie_sized(measured) && ties(inputs, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
+        Integer if is_tie_sized(item) && ties(inputs, items, limits) => culprit(&rules::NEAR_TIE, Severity::Warn),
         Integer => culprit(&rules::INTEGER_DIFFERS, Severity::Fail),
         NonFinite if inputs.error.is_infinite() => None,
         NonFinite => culprit(&rules::NON_FINITE_DIFFERS, Severity::Fail),
@@ -116,8 +118,9 @@ fn ties(inputs: &Upstream, items: &[Item<'_>], limits: Band) -> bool {
 }
 
 /// Ties are rare: where more than half of the places differ, something else chose them.
-fn is_tie_sized(measured: &Measurement) -> bool {
-    let share = measured.metrics.iter().find(|(name, _)| *name == "unequal_share");
+fn is_tie_sized(item: &Item<'_>) -> bool {
+    let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
+    let share = metrics.iter().find(|(name, _)| *name == "unequal_share");
     share.is_none_or(|(_, share)| *share <= 0.5)
 }
 

@@ -125,8 +125,9 @@ struct Suspect<'a> {
     stands: bool,
     severity: Severity,
     order: usize,
-    operation: &'a Operation,
-    leaf: &'a Leaf,
+    operation: Operation<'a>,
+    leaf: Leaf<'a>,
+    row: String,
     comparison: &'a LeafComparison,
     flow: &'a LeafFlow,
     suspicion: Suspicion,
@@ -148,8 +149,8 @@ impl<'a> View<'a> {
         unit_place(self.input.step, self.input.rank)
     }
 
-    fn candidate_operation(&self, comparison: &OperationComparison) -> Option<&'a Operation> {
-        self.input.candidate.operations.get(comparison.pair.candidate?)
+    fn candidate_operation(&self, comparison: &OperationComparison) -> Option<Operation<'a>> {
+        self.input.candidate.operations.get(comparison.pair.candidate()?)
     }
 
     fn suspects(&self, policy: &'a Policy) -> impl Iterator<Item = Suspect<'a>> {
@@ -157,10 +158,11 @@ impl<'a> View<'a> {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
             leaves.filter_map(move |(leaf, leaf_flow)| {
                 let operation = self.candidate_operation(comparison)?;
-                let suspicion = leaf_flow.suspicion?;
-                let value = operation.leaves.get(leaf.pair.candidate?)?;
+                let suspicion = *leaf_flow.suspicion.as_deref()?;
+                let value = operation.leaves.get(leaf.pair.candidate()?)?;
+                let row = value.row.to_string();
                 let severity = own_severity(suspicion, policy);
-                let decision = decide(suspicion.rule.code, &value.row, severity, policy);
+                let decision = decide(suspicion.rule.code, &row, severity, policy);
                 Some(Suspect {
                     decision,
                     stands: decision.counts() || policy.dump.preset.is_some(),
@@ -168,6 +170,7 @@ impl<'a> View<'a> {
                     order,
                     operation,
                     leaf: value,
+                    row,
                     comparison: leaf,
                     flow: leaf_flow,
                     suspicion,
@@ -181,10 +184,10 @@ impl<'a> View<'a> {
     fn suspect_findings(&self, suspects: &[Suspect<'_>], named: &[Option<usize>]) -> Vec<Finding> {
         let total = suspects.len();
         let finding = |suspect: &Suspect<'_>| {
-            let mut finding = Finding::new(suspect.suspicion.rule, &suspect.leaf.row)
+            let mut finding = Finding::new(suspect.suspicion.rule, &suspect.row)
                 .with_severity(suspect.severity)
                 .with("unit", self.place())
-                .with("op", suspect.operation.name.as_str())
+                .with("op", suspect.operation.name)
                 .with("limit", suspect.flow.limit)
                 .with("received", suspect.input_error)
                 .with("suspects", total);
@@ -203,10 +206,16 @@ impl<'a> View<'a> {
     }
 
     fn summaries(&self, comparison: &LeafComparison, order: usize) -> Option<(String, String)> {
+        self.leaves(comparison, order).map(|(baseline, candidate)| (summary(baseline), summary(candidate)))
+    }
+
+    /// The two values of a comparison, of the operation at `order`.
+    fn leaves(&self, comparison: &LeafComparison, order: usize) -> Option<(Leaf<'a>, Leaf<'a>)> {
         let pair = self.input.comparison.operations.get(order)?.pair;
-        let baseline = self.input.baseline.operations.get(pair.baseline?)?.leaves.get(comparison.pair.baseline?)?;
-        let candidate = self.input.candidate.operations.get(pair.candidate?)?.leaves.get(comparison.pair.candidate?)?;
-        Some((summary(baseline), summary(candidate)))
+        let baseline = self.input.baseline.operations.get(pair.baseline()?)?.leaves.get(comparison.pair.baseline()?)?;
+        let candidate =
+            self.input.candidate.operations.get(pair.candidate()?)?.leaves.get(comparison.pair.candidate()?)?;
+        Some((baseline, candidate))
     }
 
     /// One finding per stretch of operations without a partner.
@@ -231,12 +240,12 @@ impl<'a> View<'a> {
             stretch.clear();
         };
         for comparison in &self.input.comparison.operations {
-            let (missing_on, dump, index) = match (comparison.pair.baseline, comparison.pair.candidate) {
+            let (missing_on, dump, index) = match (comparison.pair.baseline(), comparison.pair.candidate()) {
                 (None, Some(index)) => ("baseline", self.input.candidate, index),
                 (Some(index), None) => ("candidate", self.input.baseline, index),
                 _ => {
                     flush(&mut stretch, &mut stack, side, after);
-                    after = self.candidate_operation(comparison).map_or("", |operation| &operation.name);
+                    after = self.candidate_operation(comparison).map_or("", |operation| operation.name);
                     continue;
                 }
             };
@@ -246,9 +255,9 @@ impl<'a> View<'a> {
             side = missing_on;
             let Some(operation) = dump.operations.get(index) else { continue };
             if stretch.is_empty() {
-                stack = stack_of(dump, &operation.name);
+                stack = stack_of(dump, operation.name);
             }
-            stretch.push(&operation.name);
+            stretch.push(operation.name);
         }
         flush(&mut stretch, &mut stack, side, after);
         findings
@@ -262,28 +271,26 @@ impl<'a> View<'a> {
             .flat_map(|operation| operation.leaves.iter().map(move |leaf| (operation, leaf)))
     }
 
-    fn row(&self, operation: &OperationComparison, leaf: &LeafComparison) -> Option<&'a str> {
+    fn row(&self, operation: &OperationComparison, leaf: &LeafComparison) -> Option<String> {
         let of = |dump: &'a Dump, operation: Option<usize>, leaf: Option<usize>| {
-            Some(dump.operations.get(operation?)?.leaves.get(leaf?)?.row.as_str())
+            Some(dump.operations.get(operation?)?.leaves.get(leaf?)?.row.to_string())
         };
-        of(self.input.candidate, operation.pair.candidate, leaf.pair.candidate)
-            .or_else(|| of(self.input.baseline, operation.pair.baseline, leaf.pair.baseline))
+        of(self.input.candidate, operation.pair.candidate(), leaf.pair.candidate())
+            .or_else(|| of(self.input.baseline, operation.pair.baseline(), leaf.pair.baseline()))
     }
 
     /// Values that are there on one side only, and tensors whose data cannot be read.
     fn unreadable_findings(&self, policy: &Policy) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (operation, leaf) in self.leaf_comparisons() {
-            let row = self.row(operation, leaf).unwrap_or_default();
-            if let Some(reason) = &leaf.unreadable {
+            let row = || self.row(operation, leaf).unwrap_or_default();
+            if let Some(reason) = leaf.unreadable() {
                 findings.push(
-                    Finding::new(&rules::TENSOR_UNREADABLE, row)
-                        .with("unit", self.place())
-                        .with("reason", reason.as_ref()),
+                    Finding::new(&rules::TENSOR_UNREADABLE, row()).with("unit", self.place()).with("reason", reason),
                 );
             } else if leaf.measured.is_none() {
-                let side = if leaf.pair.baseline.is_none() { "baseline" } else { "candidate" };
-                findings.push(Finding::new(&rules::VALUE_MISSING, row).with("unit", self.place()).with("side", side));
+                let side = if leaf.pair.baseline().is_none() { "baseline" } else { "candidate" };
+                findings.push(Finding::new(&rules::VALUE_MISSING, row()).with("unit", self.place()).with("side", side));
             }
         }
         most_telling(findings, policy)
@@ -308,7 +315,7 @@ impl<'a> View<'a> {
             (worst > 0.0).then(|| (self.candidate_operation(comparison), worst))
         };
         let (operation, error) = self.operations().find_map(beyond)?;
-        Some(Finding::new(&rules::ERROR_ACCUMULATES, &operation?.name).with("unit", self.place()).with("error", error))
+        Some(Finding::new(&rules::ERROR_ACCUMULATES, operation?.name).with("unit", self.place()).with("error", error))
     }
 
     fn bit_exact_finding(&self) -> Option<Finding> {
@@ -330,7 +337,7 @@ impl<'a> View<'a> {
         preset: TensorPreset,
     ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, PresetOutcome)> {
         self.leaf_comparisons().filter_map(move |(operation, leaf)| {
-            let outcome = preset::apply(preset, leaf.stats.as_deref()?, leaf.closeness.as_deref())?;
+            let outcome = preset::apply(preset, leaf.stats()?, leaf.closeness())?;
             Some((operation, leaf, outcome))
         })
     }
@@ -342,7 +349,7 @@ impl<'a> View<'a> {
         }
         let unmet = outcomes.filter(|(_, _, outcome)| !outcome.is_met);
         let finding = |(operation, leaf, outcome): (&OperationComparison, &LeafComparison, PresetOutcome)| {
-            let op = self.candidate_operation(operation).map_or("", |operation| &operation.name);
+            let op = self.candidate_operation(operation).map_or("", |operation| operation.name);
             Finding::new(&rules::PRESET_NOT_MET, self.row(operation, leaf).unwrap_or_default())
                 .with("unit", self.place())
                 .with("op", op)
@@ -376,16 +383,16 @@ impl<'a> View<'a> {
         let leaves =
             |dump: &Dump, index: usize| dump.operations.get(index).map_or(0, |operation| operation.leaves.len() as u64);
         for operation in &self.input.comparison.operations {
-            match (operation.pair.baseline, operation.pair.candidate) {
+            match (operation.pair.baseline(), operation.pair.candidate()) {
                 (Some(index), None) => unit.unmatched_baseline += leaves(self.input.baseline, index),
                 (None, Some(index)) => unit.unmatched_candidate += leaves(self.input.candidate, index),
                 _ => {}
             }
             for leaf in &operation.leaves {
-                match (leaf.pair.baseline, leaf.pair.candidate) {
+                match (leaf.pair.baseline(), leaf.pair.candidate()) {
                     (Some(_), None) => unit.unmatched_baseline += 1,
                     (None, Some(_)) => unit.unmatched_candidate += 1,
-                    _ if leaf.unreadable.is_some() || leaf.measured.is_none() => unit.not_compared += 1,
+                    _ if leaf.unreadable().is_some() || leaf.measured.is_none() => unit.not_compared += 1,
                     _ => unit.compared += 1,
                 }
             }
@@ -399,7 +406,7 @@ impl<'a> View<'a> {
         metrics.insert("received".to_owned(), Number(suspect.input_error));
         if let Some(measured) = &suspect.comparison.measured {
             metrics.insert("error".to_owned(), Number(measured.error));
-            metrics.extend(measured.metrics.iter().map(|(name, value)| ((*name).to_owned(), Number(*value))));
+            metrics.extend(self.metrics(suspect));
         }
         let mut culprit = Culprit {
             check: suspect.suspicion.rule.check,
@@ -407,16 +414,23 @@ impl<'a> View<'a> {
             order: suspect.order as u64,
             step: self.input.step,
             rank: self.input.rank,
-            op: suspect.operation.name.clone(),
-            tensor: suspect.leaf.row.clone(),
+            op: suspect.operation.name.to_owned(),
+            tensor: suspect.row.clone(),
             kind: suspect.leaf.kind,
             code: suspect.suspicion.rule.code.to_owned(),
             metrics,
-            stack: stack_of(self.input.candidate, &suspect.operation.name),
+            stack: stack_of(self.input.candidate, suspect.operation.name),
             spread: self.spread(suspect.order),
         };
         culprit.finding = culprit.own_finding();
         culprit
+    }
+
+    /// Metrics of the suspected value by name.
+    fn metrics(&self, suspect: &Suspect<'_>) -> Vec<(String, Number)> {
+        let Some((baseline, candidate)) = self.leaves(suspect.comparison, suspect.order) else { return Vec::new() };
+        let metrics = suspect.comparison.details(baseline, candidate).metrics;
+        metrics.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect()
     }
 
     /// How many values after the culprit differ.
@@ -436,20 +450,21 @@ impl<'a> View<'a> {
             .filter_map(|(order, comparison, flow)| {
                 let operation = self.candidate_operation(comparison)?;
                 let is_output = |leaf: &&LeafComparison| {
-                    let kind = leaf.pair.candidate.and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
+                    let kind =
+                        leaf.pair.candidate().and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
                     kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
                 };
                 let errors = comparison.leaves.iter().filter(is_output).filter_map(|leaf| leaf.measured.as_ref());
                 let error = errors.map(|measured| measured.error).fold(0.0, f64::max);
                 Some(ProfilePoint {
                     order: order as u64,
-                    op: operation.name.clone(),
+                    op: operation.name.to_owned(),
                     error: Number(error),
                     limit: Number(flow.band.noise),
                     suspect: flow
                         .leaves
                         .iter()
-                        .any(|leaf| leaf.suspicion.is_some_and(|suspicion| suspicion.is_culprit)),
+                        .any(|leaf| leaf.suspicion.as_ref().is_some_and(|suspicion| suspicion.is_culprit)),
                 })
             })
             .collect();
@@ -500,11 +515,7 @@ pub fn kind_of_data(dump: &Dump) -> &str {
     if dump.task != "statistics" {
         return &dump.task;
     }
-    let checksum = dump.operations.iter().flat_map(|operation| &operation.leaves).find_map(|leaf| match &leaf.value {
-        crate::read::dump::Value::Tensor(record) => record.checksum.as_deref(),
-        _ => None,
-    });
-    match checksum {
+    match dump.operations.leaves().filter_map(Leaf::record).find_map(|record| record.checksum) {
         Some(checksum) if checksum.starts_with("0x") => "xor",
         Some(_) => "md5",
         None => "statistics",

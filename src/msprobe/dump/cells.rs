@@ -1,9 +1,11 @@
 //! Cells of one side of a row, and how msprobe prints them (`dump-compare.md` sections 3.2, 4.1 and 4.2).
 
+use std::borrow::Cow;
+
 use super::{Mode, hash};
 use crate::msprobe::python;
 use crate::msprobe::table::Cell;
-use crate::read::dump::{Leaf, TensorRecord, Value};
+use crate::read::dump::{Leaf, Row, TensorRecord, Value};
 use crate::read::json::Json;
 
 /// What a cell without a value shows.
@@ -26,13 +28,15 @@ pub(super) struct Half {
 
 impl Half {
     /// The cells of a value.
-    pub(super) fn of(leaf: &Leaf) -> Self {
-        let half = match &leaf.value {
+    pub(super) fn of(leaf: Leaf<'_>) -> Self {
+        let half = match leaf.value {
             Value::Null => Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() },
-            Value::Tensor(record) => Self::of_tensor(record),
-            Value::Plain { type_name, value } => Self::of_plain(&leaf.row, type_name, value),
+            Value::Tensor(record) => {
+                Self { data_name: leaf.data_name().unwrap_or(NO_FILE.into()), ..Self::of_tensor(&record) }
+            }
+            Value::Plain { type_name, value } => Self::of_plain(leaf.row, type_name, value),
         };
-        Self { name: leaf.row.clone(), ..half }
+        Self { name: leaf.row.to_string(), ..half }
     }
 
     /// The cells where there is no value to show.
@@ -48,28 +52,27 @@ impl Half {
         }
     }
 
-    fn of_tensor(record: &TensorRecord) -> Self {
+    fn of_tensor(record: &TensorRecord<'_>) -> Self {
         Self {
             dtype: record.dtype.to_string(),
-            shape: shape_text(&record.shape),
+            shape: shape_text(record.shape),
             requires_grad: match record.requires_grad {
                 Some(true) => "True",
                 Some(false) => "False",
                 None => NOTHING,
             },
             statistics: tensor_statistics(record),
-            hash: record.checksum.as_deref().map_or_else(|| hash::of_text(""), str::to_owned),
-            data_name: record.data_name.as_deref().unwrap_or(NO_FILE).to_owned(),
+            hash: record.checksum.map_or_else(|| hash::of_text(""), str::to_owned),
             ..Self::missing()
         }
     }
 
-    fn of_plain(row: &str, type_name: &str, value: &Json) -> Self {
+    fn of_plain(row: Row<'_>, type_name: &str, value: &Json) -> Self {
         // These keep their value under another key than the one msprobe looks at first.
         let elsewhere = matches!(type_name, "torch.ProcessGroup" | "torch.memory_format");
         let text = python::str(value);
         let scalar = Self { data_name: NO_FILE.into(), shape: "[]".into(), ..Self::missing() };
-        let named_rank = matches!(row.rsplit('.').next(), Some("src" | "dst" | "group_src" | "group_dst"));
+        let named_rank = matches!(row.last_part(), "src" | "dst" | "group_src" | "group_dst");
         match type_name {
             "torch.Size" => Self {
                 dtype: type_name.into(),
@@ -159,16 +162,24 @@ fn statistic(value: &Json) -> Cell {
 }
 
 /// The statistics of a value, as [`Half::of`] has them.
-pub(super) fn statistics_of(leaf: &Leaf) -> [Cell; 4] {
-    match &leaf.value {
-        Value::Tensor(record) => tensor_statistics(record),
+pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell; 4] {
+    match leaf.value {
+        Value::Tensor(record) => tensor_statistics(&record),
         _ => Half::of(leaf).statistics,
     }
 }
 
+/// The element type of a value, as [`Half::of`] has it.
+pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
+    match leaf.value {
+        Value::Tensor(record) => record.dtype.into(),
+        _ => Half::of(leaf).dtype.into(),
+    }
+}
+
 /// msprobe turns the truth values of a tensor's record into text, those of scalars not.
-fn tensor_statistics(record: &TensorRecord) -> [Cell; 4] {
-    [&record.max, &record.min, &record.mean, &record.norm].map(|value| match statistic(&value.json()) {
+fn tensor_statistics(record: &TensorRecord<'_>) -> [Cell; 4] {
+    record.statistics().map(|value| match statistic(&value.json()) {
         truth @ Cell::Bool(_) => Cell::Text(truth.text().into_owned()),
         other => other,
     })

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use super::cells::Half;
+use super::cells;
 use super::{Pair, Place, RowPair};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
@@ -34,13 +34,13 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         by_key(&candidate.keys(debug), &baseline.keys(debug))
     };
     let mapped: HashMap<&str, &str> = matching.rows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
-    let by_name: HashMap<&str, usize> = match mapped.is_empty() {
+    let by_name: HashMap<String, usize> = match mapped.is_empty() {
         true => HashMap::new(),
         false => baseline.names().enumerate().map(|(row, name)| (name, row)).collect(),
     };
     let rows = candidate.rows.iter().zip(candidate.names()).zip(partners);
     rows.map(|((row, name), partner)| {
-        let partner = mapped.get(name).map_or(partner, |to| by_name.get(to).copied());
+        let partner = mapped.get(name.as_str()).map_or(partner, |to| by_name.get(*to).copied());
         let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
         let comparable = |place: &Place| !matching.rows.is_empty() || same_family(pair, row.place, *place);
         RowPair { candidate: row.place, baseline: baseline.filter(comparable) }
@@ -50,8 +50,8 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
 
 /// The dtype gate: equal texts, or both one of the common float types; across frameworks, both of one family.
 fn same_family(pair: &Pair<'_>, candidate: Place, baseline: Place) -> bool {
-    let dtype = |dump: &Dump, place: Place| place.of(dump).map(|leaf| Half::of(leaf).dtype).unwrap_or_default();
-    let (a, b) = (dtype(pair.candidate, candidate), dtype(pair.baseline, baseline));
+    let [a, b] = [candidate.of(pair.candidate), baseline.of(pair.baseline)]
+        .map(|leaf| leaf.map(cells::dtype_of).unwrap_or_default());
     let cross = pair.candidate.framework != pair.baseline.framework;
     a == b
         || (is_common_float(&a) && is_common_float(&b))
@@ -99,7 +99,7 @@ impl<'a> Side<'a> {
     fn new(dump: &'a Dump, debug: bool, modules: Option<&[(String, String)]>) -> Self {
         let mut side = Self { dump, operations: Vec::new(), rows: Vec::new() };
         for (index, operation) in dump.operations.iter().enumerate() {
-            if !debug && !is_compared(&operation.name) {
+            if !debug && !is_compared(operation.name) {
                 continue;
             }
             side.add(index, operation, modules);
@@ -107,25 +107,24 @@ impl<'a> Side<'a> {
         side
     }
 
-    fn add(&mut self, index: usize, operation: &'a Operation, modules: Option<&[(String, String)]>) {
+    fn add(&mut self, index: usize, operation: Operation<'a>, modules: Option<&[(String, String)]>) {
         let op = self.operations.len();
         self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place { operation: index, leaf }, op }));
-        let name = operation.name.as_str();
+        let name = operation.name;
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
     }
 
-    fn names(&self) -> impl Iterator<Item = &'a str> {
+    fn names(&self) -> impl Iterator<Item = String> {
         self.rows.iter().map(|row| self.name(row))
     }
 
-    fn name(&self, row: &Row) -> &'a str {
-        row.place.of(self.dump).map_or("", |leaf| &leaf.row)
+    fn name(&self, row: &Row) -> String {
+        row.place.of(self.dump).map_or_else(String::new, |leaf| leaf.row.to_string())
     }
 
     /// The name without its operation's name.
     fn suffix(&self, row: &Row) -> &'a str {
-        let name = self.name(row);
-        self.operations.get(row.op).and_then(|op| name.strip_prefix(op.name)).unwrap_or(name)
+        row.place.of(self.dump).map_or("", |leaf| leaf.row.below_operation())
     }
 
     /// The key of every row: its name, with the calls of backward operations numbered by order of appearance.
@@ -153,7 +152,7 @@ impl<'a> Side<'a> {
         match (numbered, op) {
             (Some(numbered), _) => key_of(&format!("{numbered}{}", self.suffix(row))),
             (None, Some(op)) if op.renamed != op.name => key_of(&format!("{}{}", op.renamed, self.suffix(row))),
-            _ => key_of(self.name(row)),
+            _ => key_of(&self.name(row)),
         }
     }
 

@@ -8,7 +8,7 @@ use super::{Measured, Mode, Pair, Place, RowPair, pairing};
 use crate::compare::tensor::{MsprobeStats, ScalarPair};
 use crate::msprobe::python;
 use crate::msprobe::table::{Cell, Table};
-use crate::read::dump::{Dump, Operation, Statistic, Value};
+use crate::read::dump::{Dump, Leaf, Operation, Statistic, Value};
 use crate::read::json::Json;
 
 /// What a cell without a number shows.
@@ -34,11 +34,11 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
 }
 
 /// Names of all rows, shapes, and dtypes with the common float types as one: what has to be equal.
-fn operation_key(operation: &Operation, fuzzy: bool) -> String {
-    let stem = if fuzzy { pairing::without_call(&operation.name) } else { operation.name.clone() };
-    let leaf = |leaf: &crate::read::dump::Leaf| {
+fn operation_key(operation: Operation<'_>, fuzzy: bool) -> String {
+    let stem = if fuzzy { pairing::without_call(operation.name) } else { operation.name.to_owned() };
+    let leaf = |leaf: Leaf<'_>| {
         let half = Half::of(leaf);
-        let suffix = leaf.row.strip_prefix(operation.name.as_str()).unwrap_or(&leaf.row);
+        let suffix = leaf.row.below_operation();
         let dtype = if is_half_family(&half.dtype) { "float" } else { &half.dtype };
         format!("\n{suffix}\t{dtype}\t{}", half.shape)
     };
@@ -50,8 +50,8 @@ fn is_half_family(dtype: &str) -> bool {
 }
 
 /// float16 goes with float32 and with bfloat16, these two not with each other.
-fn same_types(candidate: &Operation, baseline: &Operation) -> bool {
-    candidate.leaves.iter().zip(&baseline.leaves).all(|(a, b)| {
+fn same_types(candidate: Operation<'_>, baseline: Operation<'_>) -> bool {
+    candidate.leaves.iter().zip(baseline.leaves.iter()).all(|(a, b)| {
         let (a, b) = (Half::of(a).dtype, Half::of(b).dtype);
         a == b || [a, b].iter().any(|dtype| dtype == "torch.float16")
     })
@@ -80,7 +80,7 @@ pub(super) fn table(
         let matched = baseline.is_some();
         match mode {
             Mode::Tensor => {
-                let result = match (&candidate.value, baseline.map(|leaf| &leaf.value), row.baseline) {
+                let result = match (candidate.value, baseline.map(|leaf| leaf.value), row.baseline) {
                     (Value::Plain { value: a, .. }, Some(Value::Plain { value: b, .. }), _) => Result::of_plain(a, b),
                     (_, Some(_), Some(place)) => Result::of(&measured(row.candidate, place), &npu, &bench),
                     _ => Result::unmatched(),
@@ -127,8 +127,7 @@ fn missing() -> Half {
 }
 
 fn has_norms(dump: &Dump) -> bool {
-    let mut leaves = dump.operations.iter().flat_map(|operation| &operation.leaves);
-    !leaves.any(|leaf| matches!(&leaf.value, Value::Tensor(record) if record.norm == Statistic::Null))
+    !dump.operations.leaves().filter_map(Leaf::record).any(|record| record.norm == Statistic::Null)
 }
 
 /// Cells of real data.
@@ -255,7 +254,7 @@ fn number(cell: &Cell) -> Option<f64> {
 /// The stack as the list of lists that was dumped.
 fn stack_cell(dump: &Dump, operation: usize, first: bool) -> Cell {
     let operation = dump.operations.get(operation).filter(|_| first);
-    let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(&operation.name));
+    let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
     let Some(frames) = frames else { return Cell::from("") };
     let frames = frames.iter().map(|frame| {
         let parts = frame_parts(frame).unwrap_or_else(|| vec![frame]);

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::read::dump::{Operation, TensorRecord, Value};
+use crate::read::dump::{Operation, Operations, TensorRecord, Value};
 
 /// One side's sequence: operation index and key, in order, and the operations themselves.
 pub(super) struct Sequence<'a> {
-    pub(super) operations: &'a [Operation],
+    pub(super) operations: &'a Operations,
     pub(super) indices: Vec<usize>,
     pub(super) keys: Vec<u64>,
 }
@@ -19,7 +19,7 @@ const REACH: usize = 64;
 
 /// Moves the gap among like calls to where the recorded values fit best. `partners` maps this side's indices to the
 /// other side's.
-pub(super) fn slide(side: &Sequence<'_>, other: &[Operation], partners: &mut HashMap<usize, usize>) {
+pub(super) fn slide(side: &Sequence<'_>, other: &Operations, partners: &mut HashMap<usize, usize>) {
     for position in 0..side.indices.len() {
         for forward in [true, false] {
             slide_from(side, other, partners, position, forward);
@@ -29,7 +29,7 @@ pub(super) fn slide(side: &Sequence<'_>, other: &[Operation], partners: &mut Has
 
 fn slide_from(
     side: &Sequence<'_>,
-    other: &[Operation],
+    other: &Operations,
     partners: &mut HashMap<usize, usize>,
     mut position: usize,
     forward: bool,
@@ -64,21 +64,21 @@ fn like_call(side: &Sequence<'_>, position: usize, forward: bool) -> Option<usiz
 /// Mean distance of the recorded extremes of two calls' tensors: 0 where all are equal, 1 where none has to do with
 /// the other.
 #[allow(clippy::cast_precision_loss, reason = "a call has few values")]
-fn distance(a: &Operation, b: &Operation) -> f64 {
-    let tensors = a.leaves.iter().zip(&b.leaves).filter_map(|(a, b)| match (&a.value, &b.value) {
-        (Value::Tensor(a), Value::Tensor(b)) => Some(tensor_distance(a, b)),
+fn distance(a: Operation<'_>, b: Operation<'_>) -> f64 {
+    let tensors = a.leaves.iter().zip(b.leaves.iter()).filter_map(|(a, b)| match (a.value, b.value) {
+        (Value::Tensor(a), Value::Tensor(b)) => Some(tensor_distance(&a, &b)),
         _ => None,
     });
     let (sum, count) = tensors.fold((0.0, 0_u32), |(sum, count), distance| (sum + distance, count + 1));
     if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
-fn tensor_distance(a: &TensorRecord, b: &TensorRecord) -> f64 {
+fn tensor_distance(a: &TensorRecord<'_>, b: &TensorRecord<'_>) -> f64 {
     if let (Some(a), Some(b)) = (&a.checksum, &b.checksum) {
         return f64::from(a != b);
     }
     let extremes =
-        |record: &TensorRecord| [&record.max, &record.min, &record.norm].map(|value| value.as_f64().unwrap_or(0.0));
+        |record: &TensorRecord<'_>| [record.max, record.min, record.norm].map(|value| value.as_f64().unwrap_or(0.0));
     let (a, b) = (extremes(a), extremes(b));
     let scale = a.iter().chain(&b).map(|value| value.abs()).fold(0.0, f64::max);
     let difference = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

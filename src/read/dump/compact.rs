@@ -1,11 +1,9 @@
-//! What keeps a dump of millions of values small: texts and shapes once, statistics as numbers, names as hashes.
+//! Keeping a dump of millions of values small: texts and shapes once, texts one after the other, names as hashes.
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-
-use crate::read::json::Json;
 
 /// Gives equal texts and equal shapes the same memory.
 #[derive(Debug, Default)]
@@ -35,80 +33,91 @@ where
     })
 }
 
-/// A statistic as it was written: nearly always a number, in a third of the room of [`Json`].
-#[derive(Clone, Debug, PartialEq)]
-pub enum Statistic {
-    /// `null`
-    Null,
-    /// `true`, `false`
-    Bool(bool),
-    /// An integer that fits.
-    Int(i64),
-    /// Any other number.
-    Float(f64),
-    /// Anything else.
-    Other(Box<Json>),
+/// Texts one after the other in one piece of memory: a text costs its bytes and 8 more.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Texts {
+    bytes: String,
+    ends: Vec<usize>,
 }
 
-impl From<Json> for Statistic {
-    fn from(value: Json) -> Self {
-        match value {
-            Json::Null => Self::Null,
-            Json::Bool(value) => Self::Bool(value),
-            Json::Int(value) => Self::Int(value),
-            Json::Float(value) => Self::Float(value),
-            other => Self::Other(Box::new(other)),
-        }
-    }
-}
-
-impl Statistic {
-    /// The value as it was written.
-    pub fn json(&self) -> Json {
-        match self {
-            Self::Null => Json::Null,
-            Self::Bool(value) => Json::Bool(*value),
-            Self::Int(value) => Json::Int(*value),
-            Self::Float(value) => Json::Float(*value),
-            Self::Other(value) => value.as_ref().clone(),
-        }
+impl Texts {
+    pub(super) fn push(&mut self, text: &str) {
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
     }
 
-    /// The value of any number (not of a boolean).
-    pub fn as_f64(&self) -> Option<f64> {
-        self.json().as_f64()
+    pub(super) fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        self.bytes.get(start..end)
     }
 
-    /// The truth value of a boolean.
-    pub fn as_bool(&self) -> Option<bool> {
-        self.json().as_bool()
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
     }
 }
 
-/// Something for each of many names, without the names: they stand in the operations, and two of them share a hash of
-/// 64 bits once in a million dumps.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ByName<T>(HashMap<u64, T>);
+/// A value for each of many names, without the names: they stand in the operations, and two of them share a hash of
+/// 64 bits once in a million dumps. A name costs 16 bytes.
+#[derive(Clone, Debug)]
+pub struct ByName<T> {
+    /// Hash of the name and index of its value, by hash.
+    places: Vec<(u64, u32)>,
+    values: Vec<T>,
+}
 
 impl<T> Default for ByName<T> {
     fn default() -> Self {
-        Self(HashMap::new())
+        Self { places: Vec::new(), values: Vec::new() }
     }
 }
 
 impl<T> ByName<T> {
-    /// What `name` has.
+    /// The value of `name`.
     pub fn get(&self, name: &str) -> Option<&T> {
-        self.0.get(&hash_of(name))
+        let place = self.places.binary_search_by_key(&hash_of(name), |(hash, _)| *hash).ok()?;
+        self.values.get(self.places.get(place)?.1 as usize)
     }
 
-    /// Whether no name has anything.
+    /// Whether no name has a value.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.places.is_empty()
+    }
+}
+
+/// A [`ByName`] that is being filled.
+pub(super) struct ByNameBuilder<T>(ByName<T>);
+
+impl<T> Default for ByNameBuilder<T> {
+    fn default() -> Self {
+        Self(ByName::default())
+    }
+}
+
+impl<T> ByNameBuilder<T> {
+    /// Adds a value that names can be given, and tells its index.
+    pub(super) fn value(&mut self, value: T) -> u32 {
+        self.0.values.push(value);
+        u32::try_from(self.0.values.len() - 1).unwrap_or(u32::MAX)
     }
 
-    pub(super) fn insert(&mut self, name: &str, value: T) {
-        self.0.insert(hash_of(name), value);
+    /// Gives `name` the value at `index`; of several, the last counts, as in Python.
+    pub(super) fn name(&mut self, name: &str, index: u32) {
+        self.0.places.push((hash_of(name), index));
+    }
+
+    pub(super) fn finish(mut self) -> ByName<T> {
+        let places = &mut self.0.places;
+        places.reverse();
+        places.sort_by_key(|(hash, _)| *hash);
+        places.dedup_by_key(|(hash, _)| *hash);
+        places.shrink_to_fit();
+        self.0
     }
 }
 

@@ -3,9 +3,12 @@
 //! The `data` object is streamed: one record at a time is a tree in memory. Every record is flattened into leaves
 //! by the rules of section 3.2, which also give each leaf its row name.
 
-use super::compact::{ByName, Shared};
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+
+use super::builder::{Builder, NewTensor};
 use super::mindspore::guess_framework;
-use super::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
+use super::{Dump, TensorKind};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
@@ -22,7 +25,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
             reader.has_data = true;
             parser.object(|name, parser| {
                 let record = parser.value()?;
-                reader.record(name, &record);
+                reader.record(&name, &record);
                 Ok(())
             })
         }
@@ -45,8 +48,9 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
 struct Reader {
     dump: Dump,
     has_data: bool,
-    places: ByName<usize>,
-    shared: Shared,
+    builder: Builder,
+    /// Indices of operations by name.
+    places: HashMap<String, usize>,
 }
 
 impl Reader {
@@ -61,23 +65,20 @@ impl Reader {
     }
 
     /// Adds one operation; a repeated name keeps its first place and takes the last record, as in Python.
-    fn record(&mut self, name: String, record: &Json) {
-        let mut leaves = leaves(&name, record, &mut self.dump.notes, &mut self.shared);
-        leaves.shrink_to_fit();
-        let operation = Operation { leaves, name };
-        let known = self.places.get(&operation.name).and_then(|place| self.dump.operations.get_mut(*place));
-        match known.filter(|known| known.name == operation.name) {
-            Some(known) => *known = operation,
+    fn record(&mut self, name: &str, record: &Json) {
+        match self.places.get(name) {
+            Some(place) => self.builder.begin_again(*place, name),
             None => {
-                self.places.insert(&operation.name, self.dump.operations.len());
-                self.dump.operations.push(operation);
+                self.places.insert(name.to_owned(), self.builder.begin(name));
             }
         }
+        leaves(name, record, &mut self.dump.notes, &mut self.builder);
     }
 
     fn finish(mut self) -> Dump {
+        self.dump.operations = self.builder.finish();
         if self.dump.framework.is_empty() {
-            let names = self.dump.operations.iter().map(|operation| operation.name.as_str());
+            let names = self.dump.operations.iter().map(|operation| operation.name);
             self.dump.framework = guess_framework(names).to_owned();
         }
         self.dump
@@ -85,15 +86,15 @@ impl Reader {
 }
 
 /// Flattens one operation's record.
-fn leaves(name: &str, record: &Json, notes: &mut Vec<String>, shared: &mut Shared) -> Vec<Leaf> {
+fn leaves(name: &str, record: &Json, notes: &mut Vec<String>, builder: &mut Builder) {
     let without_index = name.split('.').any(|part| part == "parameters_grad");
-    let mut walk = Walk { without_index, leaves: vec![], notes, shared };
+    let mut walk = Walk { without_index, row: name.to_owned(), notes, builder };
     let mut parts = name.rsplit('.');
     let (last, before) = (parts.next(), parts.next());
     if last == Some("debug") {
-        walk.item(record, name.to_owned(), TensorKind::Value, 0);
+        walk.item(record, TensorKind::Value, 0);
     } else if last == Some("parameters_grad") || before == Some("parameters_grad") {
-        walk.item(record, name.to_owned(), TensorKind::ParameterGradient, 0);
+        walk.item(record, TensorKind::ParameterGradient, 0);
     } else {
         // msprobe's row order: parameters come before outputs.
         for (key, suffix, kind) in [
@@ -104,48 +105,57 @@ fn leaves(name: &str, record: &Json, notes: &mut Vec<String>, shared: &mut Share
             ("output", "output", TensorKind::Output),
         ] {
             if let Some(items) = record.get(key) {
-                walk.item(items, format!("{name}.{suffix}"), kind, 0);
+                walk.below(suffix, |walk| walk.item(items, kind, 0));
             }
         }
     }
-    walk.leaves
 }
 
 /// A depth-first walk over the items of one operation.
 struct Walk<'a> {
     /// Gradients of parameters come in lists of one whose index is not part of the row name.
     without_index: bool,
-    leaves: Vec<Leaf>,
+    /// Row name of the item that is looked at.
+    row: String,
     notes: &'a mut Vec<String>,
-    shared: &'a mut Shared,
+    builder: &'a mut Builder,
 }
 
 impl Walk<'_> {
-    fn item(&mut self, item: &Json, row: String, kind: TensorKind, depth: usize) {
+    /// Does something with the row name one part longer.
+    fn below(&mut self, part: impl fmt::Display, act: impl FnOnce(&mut Self)) {
+        let len = self.row.len();
+        let _ = write!(self.row, ".{part}");
+        act(self);
+        self.row.truncate(len);
+    }
+
+    fn item(&mut self, item: &Json, kind: TensorKind, depth: usize) {
         if depth > MAX_DEPTH {
-            return self.notes.push(format!("{row}: nested deeper than {MAX_DEPTH} levels"));
+            return self.notes.push(format!("{}: nested deeper than {MAX_DEPTH} levels", self.row));
         }
         match item {
-            Json::Null => self.leaves.push(Leaf { row, kind, value: Value::Null }),
+            Json::Null => self.builder.null(&self.row, kind),
             Json::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    let row = if self.without_index { row.clone() } else { format!("{row}.{index}") };
-                    self.item(item, row, kind, depth + 1);
+                    if self.without_index {
+                        self.item(item, kind, depth + 1);
+                    } else {
+                        self.below(index, |walk| walk.item(item, kind, depth + 1));
+                    }
                 }
             }
             Json::Object(entries) => {
                 if item.get("class_type").and_then(Json::as_str).is_some_and(|class| class.ends_with(".P2POp")) {
-                    let leaf = match item.get("tensor") {
-                        Some(tensor @ Json::Object(_)) => self.leaf(tensor, row, kind),
-                        _ => Leaf { row, kind, value: Value::Null },
-                    };
-                    self.leaves.push(leaf);
+                    match item.get("tensor") {
+                        Some(tensor @ Json::Object(_)) => self.leaf(tensor, kind),
+                        _ => self.builder.null(&self.row, kind),
+                    }
                 } else if matches!(item.get("type"), Some(Json::Text(_))) {
-                    let leaf = self.leaf(item, row, kind);
-                    self.leaves.push(leaf);
+                    self.leaf(item, kind);
                 } else {
                     for (key, item) in entries {
-                        self.item(item, format!("{row}.{key}"), kind, depth + 1);
+                        self.below(key, |walk| walk.item(item, kind, depth + 1));
                     }
                 }
             }
@@ -154,37 +164,33 @@ impl Walk<'_> {
         }
     }
 
-    fn leaf(&mut self, item: &Json, mut row: String, kind: TensorKind) -> Leaf {
-        row.shrink_to_fit();
+    fn leaf(&mut self, item: &Json, kind: TensorKind) {
         let type_name = text(item, "type").unwrap_or_default();
         let Some(dtype) = text(item, "dtype").filter(|dtype| !dtype.is_empty()) else {
-            let value = Box::new(plain_value(type_name, item));
-            return Leaf { row, kind, value: Value::Plain { value, type_name: self.shared.text(type_name) } };
+            return self.builder.plain(&self.row, kind, type_name, plain_value(type_name, item));
         };
-        let shape = item.get("shape").and_then(Json::as_array).and_then(extents);
-        let Some(shape) = shape else {
-            self.notes.push(format!("{row}: its shape is not a list of sizes"));
-            let value = Value::Plain { type_name: self.shared.text(type_name), value: Box::new(Json::Null) };
-            return Leaf { row, kind, value };
+        let Some(shape) = item.get("shape").and_then(Json::as_array).and_then(extents) else {
+            self.notes.push(format!("{}: its shape is not a list of sizes", self.row));
+            return self.builder.plain(&self.row, kind, type_name, Json::Null);
         };
-        let statistic = |key| item.get(key).cloned().unwrap_or(Json::Null).into();
         let data_name = text(item, "data_name").filter(|name| !name.is_empty());
-        let row = match data_name.map(|name| name.rsplit_once('.').map_or(name, |(stem, _)| stem)) {
-            Some(stem) => stem.to_owned(),
-            None => row,
+        let (row, extension) = match data_name {
+            Some(name) => {
+                let (stem, extension) =
+                    name.rfind('.').and_then(|dot| name.split_at_checked(dot)).unwrap_or((name, ""));
+                (stem, Some(extension))
+            }
+            None => (self.row.as_str(), None),
         };
-        let record = TensorRecord {
-            dtype: self.shared.text(dtype),
-            shape: self.shared.shape(&shape),
-            max: statistic("Max"),
-            min: statistic("Min"),
-            mean: statistic("Mean"),
-            norm: statistic("Norm"),
+        let tensor = NewTensor {
+            dtype,
+            shape: &shape,
+            statistics: ["Max", "Min", "Mean", "Norm"].map(|key| item.get(key).unwrap_or(&Json::Null)),
             requires_grad: item.get("requires_grad").and_then(Json::as_bool),
-            checksum: text(item, "md5").filter(|checksum| !checksum.is_empty()).map(Into::into),
-            data_name: data_name.map(Into::into),
+            checksum: text(item, "md5"),
+            extension,
         };
-        Leaf { row, kind, value: Value::Tensor(Box::new(record)) }
+        self.builder.tensor(row, kind, &tensor);
     }
 }
 
@@ -215,7 +221,7 @@ mod tests {
     fn rows(data: &str) -> Vec<String> {
         let text = format!(r#"{{"task": "statistics", "level": "L1", "data": {data}}}"#);
         let dump = read(&Memory::new("dump.json", text.into_bytes())).expect("valid");
-        dump.operations.into_iter().flat_map(|operation| operation.leaves).map(|leaf| leaf.row).collect()
+        dump.operations.leaves().map(|leaf| leaf.row.to_string()).collect()
     }
 
     const TENSOR: &str =

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use super::compact::{ByName, Shared};
+use super::builder::{Builder, NewTensor};
+use super::compact::ByNameBuilder;
 use super::msprobe::extents;
-use super::{Dump, Leaf, Operation, TensorKind, TensorRecord, Value};
+use super::{Dump, TensorKind};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
@@ -21,7 +22,7 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     }
     let whole = line.len() < head.len() || line.ends_with(b"]");
     match crate::read::json::parse_bytes("", line) {
-        Ok(row) => parse_row(&row, &mut Shared::default()).is_some(),
+        Ok(row) => parse_row(&row).is_some(),
         // A first line that does not end within the head: a long stack, which never comes first.
         Err(_) => !whole && contains_io(line),
     }
@@ -36,25 +37,25 @@ fn contains_io(line: &[u8]) -> bool {
 pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Result<Dump> {
     let mut dump =
         Dump { task: "statistics".into(), level: "L1".into(), framework: "pytorch".into(), ..Dump::default() };
-    let mut stacks = ByName::default();
-    let mut shared = Shared::default();
+    let (mut builder, mut stacks) = (Builder::default(), ByNameBuilder::default());
     let mut parser = Parser::new(source);
     while !parser.at_end()? {
         let line = parser.offset();
         let row = parser.value()?;
-        match parse_row(&row, &mut shared) {
-            Some(Row::Stack(operation, frames)) => stacks.insert(&operation, Arc::new(frames)),
-            Some(Row::Value(mut leaf, operation)) => {
-                if let Value::Tensor(record) = &mut leaf.value {
-                    record.data_name = Some(format!("{}.npy", leaf.row)).filter(|name| saved(name)).map(Into::into);
-                    if record.data_name.is_some() {
-                        "tensor".clone_into(&mut dump.task);
-                    }
+        match parse_row(&row) {
+            Some(Row::Stack(operation, frames)) => {
+                let frames = stacks.value(Arc::new(frames));
+                stacks.name(operation, frames);
+            }
+            Some(Row::Value(value)) => {
+                if builder.current() != value.operation {
+                    builder.begin(value.operation);
                 }
-                match dump.operations.last_mut().filter(|last| last.name == operation) {
-                    Some(last) => last.leaves.push(leaf),
-                    None => dump.operations.push(Operation { name: operation, leaves: vec![leaf] }),
+                let is_saved = value.is_tensor() && saved(&format!("{}{EXTENSION}", value.row));
+                if is_saved {
+                    "tensor".clone_into(&mut dump.task);
                 }
+                value.add_to(&mut builder, is_saved);
             }
             None if row.as_array().is_some() => dump.notes.push(format!("a row of another form at byte {line}")),
             None => {
@@ -63,30 +64,78 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
             }
         }
     }
-    dump.stacks = Some(stacks).filter(|stacks| !stacks.is_empty());
+    dump.operations = builder.finish();
+    dump.stacks = Some(stacks.finish()).filter(|stacks| !stacks.is_empty());
     Ok(dump)
 }
 
+/// How names of data files end.
+const EXTENSION: &str = ".npy";
+
 /// One line.
-enum Row {
-    Stack(String, Vec<String>),
-    Value(Leaf, String),
+enum Row<'a> {
+    Stack(&'a str, Vec<String>),
+    Value(RowValue<'a>),
 }
 
-fn parse_row(row: &Json, shared: &mut Shared) -> Option<Row> {
+/// The line of a value.
+struct RowValue<'a> {
+    row: &'a str,
+    operation: &'a str,
+    kind: TensorKind,
+    checksum: Option<&'a str>,
+    dtype: &'a str,
+    /// `None` where the value is no tensor.
+    shape: Option<Vec<u64>>,
+    statistics: &'a [Json],
+}
+
+impl RowValue<'_> {
+    fn is_tensor(&self) -> bool {
+        self.shape.is_some()
+    }
+
+    fn add_to(&self, builder: &mut Builder, is_saved: bool) {
+        let statistic = |index: usize| self.statistics.get(index).unwrap_or(&Json::Null);
+        let Some(shape) = &self.shape else {
+            let class = class_of(self.dtype).unwrap_or_default();
+            return builder.plain(self.row, self.kind, class, statistic(0).clone());
+        };
+        let tensor = NewTensor {
+            dtype: self.dtype,
+            shape,
+            statistics: std::array::from_fn(statistic),
+            requires_grad: None,
+            checksum: self.checksum,
+            extension: is_saved.then_some(EXTENSION),
+        };
+        builder.tensor(self.row, self.kind, &tensor);
+    }
+}
+
+fn parse_row(row: &Json) -> Option<Row<'_>> {
     match row.as_array()? {
         [Json::Text(name), Json::Array(frames)] => {
             let operation = name.strip_suffix("stack_info")?;
             let operation = operation.strip_suffix(['.', '_']).unwrap_or(operation);
-            Some(Row::Stack(operation.to_owned(), frames.iter().map(frame).collect()))
+            Some(Row::Stack(operation, frames.iter().map(frame).collect()))
         }
-        [Json::Text(name), _step, checksum, Json::Text(dtype), shape, Json::Array(statistics), ..] => {
-            let (operation, kind) = split_row_name(name)?;
-            let value = value(checksum, dtype, shape, statistics, shared)?;
-            Some(Row::Value(Leaf { row: name.clone(), kind, value }, operation.to_owned()))
+        [Json::Text(row), _step, checksum, Json::Text(dtype), shape, Json::Array(statistics), ..] => {
+            let (operation, kind) = split_row_name(row)?;
+            let shape = match class_of(dtype) {
+                Some(_) => None,
+                None => Some(extents(shape.as_array()?)?),
+            };
+            let checksum = checksum.as_str();
+            Some(Row::Value(RowValue { row, operation, kind, checksum, dtype, shape, statistics }))
         }
         _ => None,
     }
+}
+
+/// `int` of `<class 'int'>`, as the element type of what is no tensor reads.
+fn class_of(dtype: &str) -> Option<&str> {
+    dtype.strip_prefix("<class '")?.strip_suffix("'>")
 }
 
 /// A frame in msprobe's words, `File <path>, line <n>, in <function>, \n <code>`.
@@ -115,29 +164,11 @@ fn split_row_name(name: &str) -> Option<(&str, TensorKind)> {
     WORDS.iter().filter_map(split).max_by_key(|(operation, _)| operation.len())
 }
 
-fn value(checksum: &Json, dtype: &str, shape: &Json, statistics: &[Json], shared: &mut Shared) -> Option<Value> {
-    let statistic = |index: usize| statistics.get(index).cloned().unwrap_or(Json::Null);
-    if let Some(class) = dtype.strip_prefix("<class '").and_then(|rest| rest.strip_suffix("'>")) {
-        return Some(Value::Plain { type_name: shared.text(class), value: Box::new(statistic(0)) });
-    }
-    Some(Value::Tensor(Box::new(TensorRecord {
-        dtype: shared.text(dtype),
-        shape: shared.shape(&extents(shape.as_array()?)?),
-        max: statistic(0).into(),
-        min: statistic(1).into(),
-        mean: statistic(2).into(),
-        norm: statistic(3).into(),
-        requires_grad: None,
-        checksum: checksum.as_str().map(Into::into),
-        data_name: None,
-    })))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fetch::Memory;
-    use crate::read::dump::Statistic;
+    use crate::read::dump::{Leaf, Statistic};
 
     fn records(text: &str) -> Dump {
         read(&Memory::new("dump.pkl", text.as_bytes().to_vec()), |_| false).expect("valid")
@@ -146,10 +177,11 @@ mod tests {
     #[test]
     fn a_row_is_a_value_of_its_operation() {
         let dump = records("[\"Torch.add.0.forward.input.0\",1,[],\"torch.float32\",[2],[1,0,0.5,1]]\n");
-        let [operation] = dump.operations.as_slice() else { panic!("one operation") };
+        assert_eq!(dump.operations.len(), 1);
+        let operation = dump.operations.get(0).expect("one operation");
         assert_eq!(operation.name, "Torch.add.0.forward");
-        let Value::Tensor(record) = &operation.leaves[0].value else { panic!("a tensor") };
-        assert_eq!((&record.max, &record.norm, &record.shape), (&Statistic::Int(1), &Statistic::Int(1), &[2].into()));
+        let record = operation.leaves.get(0).and_then(Leaf::record).expect("a tensor");
+        assert_eq!((record.max, record.norm, record.shape), (Statistic::Int(1), Statistic::Int(1), [2].as_slice()));
     }
 
     #[test]
@@ -172,7 +204,7 @@ mod tests {
             "[\"Torch_a_0_forward_output\", 0, [], \"torch.float32\", [1], [3.0, 1.0, 2.0]]\n",
             "[\"Torch_a_0_forward_stack_info\", [[\"a.py\", \"1\", \"f\", \"g()\"]]]\n",
         ));
-        let Value::Tensor(record) = &dump.operations[0].leaves[0].value else { panic!("a tensor") };
+        let record = dump.operations.leaves().next().and_then(Leaf::record).expect("a tensor");
         assert_eq!(record.norm, Statistic::Null);
         let stacks = dump.stacks.expect("stacks");
         assert_eq!(stacks.get("Torch_a_0_forward").expect("a stack")[0], "File a.py, line 1, in f, \n g()");

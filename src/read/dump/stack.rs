@@ -1,8 +1,9 @@
 //! `stack.json` and `construct.json` (`dump-compare.md` section 1.9).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::compact::{ByName, Shared};
+use super::compact::{ByName, ByNameBuilder};
 use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
@@ -14,23 +15,26 @@ pub(super) type Stacks = ByName<Arc<Vec<String>>>;
 ///
 /// Entries of another shape are skipped: a stack is help, not evidence.
 pub(super) fn stacks(source: &dyn ByteSource) -> Result<Stacks> {
-    let mut stacks = Stacks::default();
+    let mut stacks = ByNameBuilder::default();
     let mut parser = Parser::new(source);
     parser.object(|key, parser| {
         let value = parser.value()?;
         match value.as_array() {
             Some([Json::Array(operations), frames]) => {
-                let frames = Arc::new(texts(frames));
+                let frames = stacks.value(Arc::new(texts(frames)));
                 let names = operations.iter().filter_map(Json::as_str);
-                names.for_each(|name| stacks.insert(name, frames.clone()));
+                names.for_each(|name| stacks.name(name, frames));
             }
-            Some(_) => stacks.insert(&key, Arc::new(texts(&value))),
+            Some(_) => {
+                let frames = stacks.value(Arc::new(texts(&value)));
+                stacks.name(&key, frames);
+            }
             None => {}
         }
         Ok(())
     })?;
     parser.end()?;
-    Ok(stacks)
+    Ok(stacks.finish())
 }
 
 /// The strings of a list; a single string counts as a list of one.
@@ -44,8 +48,7 @@ fn texts(value: &Json) -> Vec<String> {
 
 /// Reads the module tree: operation to parent, or to `[parent, micro step]`; `null` parents are left out.
 pub(super) fn parents(source: &dyn ByteSource) -> Result<ByName<Arc<str>>> {
-    let mut parents = ByName::default();
-    let mut shared = Shared::default();
+    let (mut parents, mut known) = (ByNameBuilder::default(), HashMap::<String, u32>::new());
     let mut parser = Parser::new(source);
     parser.object(|key, parser| {
         let value = parser.value()?;
@@ -54,12 +57,19 @@ pub(super) fn parents(source: &dyn ByteSource) -> Result<ByName<Arc<str>>> {
             other => other.as_str(),
         };
         if let Some(parent) = parent {
-            parents.insert(&key, shared.text(parent));
+            let index = match known.get(parent) {
+                Some(index) => *index,
+                None => {
+                    let index = parents.value(Arc::from(parent));
+                    *known.entry(parent.to_owned()).or_insert(index)
+                }
+            };
+            parents.name(&key, index);
         }
         Ok(())
     })?;
     parser.end()?;
-    Ok(parents)
+    Ok(parents.finish())
 }
 
 #[cfg(test)]
@@ -71,7 +81,12 @@ mod tests {
     fn both_forms_of_stack_give_the_same_map() {
         let new = Memory::new("stack.json", br#"{"0": [["a", "b"], ["inner", "outer"]]}"#.to_vec());
         let old = Memory::new("stack.json", br#"{"a": ["inner", "outer"], "b": ["inner", "outer"]}"#.to_vec());
-        assert_eq!(stacks(&new).expect("new"), stacks(&old).expect("old"));
+        let (new, old) = (stacks(&new).expect("new"), stacks(&old).expect("old"));
+        for name in ["a", "b"] {
+            assert_eq!(new.get(name).map(|frames| frames.join(" ")).as_deref(), Some("inner outer"));
+            assert_eq!(new.get(name), old.get(name));
+        }
+        assert_eq!(new.get("c"), None);
     }
 
     #[test]

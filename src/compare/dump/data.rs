@@ -1,0 +1,114 @@
+//! Comparison of the saved data of two tensors.
+
+use serde::{Deserialize, Serialize};
+
+use super::Folders;
+use super::measurement::{Basis, ExactDifference, Examined};
+use super::recorded::relative;
+use crate::compare::checksum::checksum;
+use crate::compare::closeness::{Closeness, closeness};
+use crate::compare::measurements::PairName;
+use crate::compare::tensor::{self, PairStats};
+use crate::error::Result;
+use crate::read::dump::Leaf;
+
+/// Outcome of reading the data of two tensors.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Found {
+    /// One pass over all elements, or a sample of them.
+    Numbers(Box<PairStats>, Option<Closeness>),
+    /// Whether the checksums of both are the same.
+    Checksums { same: bool },
+}
+
+/// Two tensors of one shape that both sides saved.
+pub(super) struct Saved<'a> {
+    baseline: String,
+    candidate: String,
+    shape: &'a [u64],
+}
+
+pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved<'a>> {
+    let (left, right) = (baseline.record()?, candidate.record()?);
+    let is_saved = left.shape == right.shape && left.extension.is_some() && right.extension.is_some();
+    is_saved.then_some(())?;
+    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape: right.shape })
+}
+
+/// Compares the saved data of two tensors, or says for people why it cannot; `None` where a quick look leaves it out, so
+/// that what was recorded has to do.
+pub(super) fn data(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Option<std::result::Result<Found, String>> {
+    let paths = (folders.baseline.data_path(&saved.baseline), folders.candidate.data_path(&saved.candidate));
+    let pair =
+        PairName { question: "data", op: Some(op), baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
+    let answer = folders.measurements.ask(&pair, || measure(saved, folders).map_err(|error| error.to_string()));
+    let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
+    match &answer {
+        Some(Ok(Found::Numbers(stats, _))) => folders.measurements.count(stats.elements, elements),
+        Some(Ok(Found::Checksums { same })) => {
+            folders.measurements.count(elements, elements);
+            if !same {
+                folders.measurements.count_unequal();
+            }
+        }
+        _ => {}
+    }
+    answer
+}
+
+fn measure(saved: &Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
+    let sources = [folders.baseline.open_tensor(&saved.baseline), folders.candidate.open_tensor(&saved.candidate)];
+    if folders.measurements.sample().is_none() {
+        // Header and elements come with one answer, and both sides' before either is waited for.
+        sources.iter().flatten().for_each(|source| source.expect(0..source.len()));
+    }
+    let [left, right] = sources;
+    let (left, right) = (crate::read::tensor_file::open(left?)?, crate::read::tensor_file::open(right?)?);
+    if folders.measurements.by_checksum() {
+        return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
+    }
+    let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
+    let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
+    Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.measurements.sample())?), counted))
+}
+
+/// What data says, beside the exact properties the records say.
+pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -> Examined {
+    let has_size = stats.sum_sq_diff > 0.0;
+    let exact = match recorded.exact {
+        // Data decides about values; records about everything else.
+        Some(exact @ (ExactDifference::Dtype | ExactDifference::RequiresGrad)) => Some(exact),
+        _ if stats.nonfinite_mismatches > 0 => Some(ExactDifference::NonFinite),
+        _ if stats.unequal > 0 && is_exact => Some(ExactDifference::Integer),
+        _ => None,
+    };
+    let infinite = stats.nonfinite_mismatches > 0 || exact == Some(ExactDifference::Integer);
+    let norm = stats.sum_sq_baseline.sqrt();
+    let error = if has_size { relative(stats.sum_sq_diff.sqrt(), norm) } else { 0.0 };
+    Examined {
+        exact,
+        error: if infinite { f64::INFINITY } else { error },
+        absolute: if infinite { f64::INFINITY } else { stats.max_abs_diff },
+        basis: Basis::Data,
+        identical: stats.unequal == 0 && exact.is_none(),
+        rms: Some(norm / count(stats.elements).sqrt()),
+        elements: stats.elements.max(1),
+        metrics: metrics(stats, error),
+    }
+}
+
+fn metrics(stats: &PairStats, error: f64) -> Vec<(&'static str, f64)> {
+    let norms = (stats.sum_sq_baseline * stats.sum_sq_candidate).sqrt();
+    vec![
+        ("rel_l2", error),
+        ("cosine", if norms > 0.0 { stats.dot / norms } else { f64::NAN }),
+        ("max_abs_err", stats.max_abs_diff),
+        ("mean_difference", stats.sum_diff / count(stats.elements)),
+        ("unequal_share", count(stats.unequal) / count(stats.elements)),
+    ]
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn count(elements: u64) -> f64 {
+    elements.max(1) as f64
+}

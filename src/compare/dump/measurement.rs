@@ -1,0 +1,121 @@
+//! The numbers of one comparison of two values: those that are kept, and those that are worked out again when asked for.
+
+/// Result of comparing two values, as it is kept for every value: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measurement {
+    /// Error relative to scale: 0 where nothing differs, infinite where a difference has no size (an integer, a NaN).
+    pub error: f64,
+    /// The first exact property that differs.
+    pub exact: Option<ExactDifference>,
+    /// Source of the error.
+    pub basis: Basis,
+    /// Whether every bit that was recorded is the same.
+    pub identical: bool,
+}
+
+/// Further numbers of a comparison, which few values are asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Details {
+    /// Largest absolute difference of an element, or of a statistic where there is no data; infinite where a difference
+    /// has no size.
+    pub absolute: f64,
+    /// Root mean square of the baseline, where it is known; the unit of absolute errors.
+    pub rms: Option<f64>,
+    /// Number of elements of the baseline that were compared; 1 for plain values.
+    pub elements: u64,
+    /// Metrics by name, for reports.
+    pub metrics: Vec<(&'static str, f64)>,
+}
+
+/// What an error was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Every element of both tensors.
+    Data,
+    /// Recorded statistics.
+    Statistics,
+    /// Checksums alone.
+    Checksum,
+    /// Plain values.
+    Plain,
+}
+
+/// A property that has to be equal and is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExactDifference {
+    /// Element type.
+    Dtype,
+    /// Shape.
+    Shape,
+    /// A plain argument: number, text, boolean, slice ...
+    Argument,
+    /// An integer or boolean tensor's values.
+    Integer,
+    /// Places or signs of NaN and infinity.
+    NonFinite,
+    /// Whether a gradient is required.
+    RequiresGrad,
+    /// Checksums, where nothing says by how much.
+    Checksum,
+    /// One side holds a value of another kind, or none.
+    Kind,
+}
+
+/// All numbers of one comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Examined {
+    pub(super) exact: Option<ExactDifference>,
+    pub(super) error: f64,
+    pub(super) absolute: f64,
+    pub(super) basis: Basis,
+    pub(super) identical: bool,
+    pub(super) rms: Option<f64>,
+    pub(super) elements: u64,
+    pub(super) metrics: Vec<(&'static str, f64)>,
+}
+
+impl Examined {
+    /// Nothing differs.
+    pub(super) fn equal(basis: Basis) -> Self {
+        Self {
+            exact: None,
+            error: 0.0,
+            absolute: 0.0,
+            basis,
+            identical: true,
+            rms: None,
+            elements: 1,
+            metrics: Vec::new(),
+        }
+    }
+
+    /// A property differs whose difference has no size.
+    pub(super) fn differing(basis: Basis, exact: ExactDifference) -> Self {
+        Self {
+            exact: Some(exact),
+            error: f64::INFINITY,
+            absolute: f64::INFINITY,
+            identical: false,
+            ..Self::equal(basis)
+        }
+    }
+
+    pub(super) fn measurement(&self) -> Measurement {
+        let Self { error, exact, basis, identical, .. } = *self;
+        Measurement { error, exact, basis, identical }
+    }
+
+    pub(super) fn details(self) -> Details {
+        Details { absolute: self.absolute, rms: self.rms, elements: self.elements, metrics: self.metrics }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_every_value_is_small() {
+        assert_eq!(size_of::<Option<Measurement>>(), 16);
+    }
+}

@@ -1,0 +1,191 @@
+//! Comparison of two records, without the data they may name.
+
+use std::cmp::Ordering;
+
+use super::measurement::{Basis, ExactDifference, Examined};
+use crate::dtype::Dtype;
+use crate::read::dump::{Statistic, TensorRecord, Value};
+use crate::read::json::Json;
+
+/// Compares what two records say, without numbers of tensor data; `same` says whether the data has the same checksum,
+/// where that is known.
+pub(super) fn recorded(baseline: Value<'_>, candidate: Value<'_>, same: Option<bool>) -> Examined {
+    match (baseline, candidate) {
+        (Value::Null, Value::Null) => Examined::equal(Basis::Plain),
+        (Value::Tensor(baseline), Value::Tensor(candidate)) => tensors(&baseline, &candidate, same),
+        (Value::Plain { value: baseline, .. }, Value::Plain { value: candidate, .. }) => plain(baseline, candidate),
+        (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Examined::differing(Basis::Plain, ExactDifference::Kind),
+        _ => Examined::differing(Basis::Plain, ExactDifference::Argument),
+    }
+}
+
+fn plain(baseline: &Json, candidate: &Json) -> Examined {
+    if same_plain(baseline, candidate) {
+        Examined::equal(Basis::Plain)
+    } else {
+        Examined::differing(Basis::Plain, ExactDifference::Argument)
+    }
+}
+
+/// Equal values; NaN equals NaN, `1` equals `1.0`, and a device or backend equals its counterpart.
+fn same_plain(baseline: &Json, candidate: &Json) -> bool {
+    match (baseline, candidate) {
+        (Json::Float(a), Json::Float(b)) => a.partial_cmp(b) == Some(Ordering::Equal) || (a.is_nan() && b.is_nan()),
+        (Json::Int(_), Json::Float(_)) | (Json::Float(_), Json::Int(_)) => baseline.as_f64() == candidate.as_f64(),
+        (Json::Text(a), Json::Text(b)) => a == b || neutral_device(a) == neutral_device(b),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_plain(a, b)),
+        _ => baseline == candidate,
+    }
+}
+
+/// A device name without the maker: `cuda:0` and `npu:0` are the same place, `nccl` and `hccl` the same role.
+fn neutral_device(text: &str) -> Option<String> {
+    let (name, index) = text.split_once(':').unwrap_or((text, ""));
+    match name {
+        "cuda" | "npu" => Some(format!("device:{index}")),
+        "nccl" | "hccl" => Some("collectives".to_owned()),
+        _ => None,
+    }
+}
+
+fn tensors(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, same: Option<bool>) -> Examined {
+    let elements = baseline.elements().max(1);
+    let exact = exact_difference(baseline, candidate);
+    let mut measured = match exact {
+        Some(ExactDifference::Shape) => Examined::differing(Basis::Statistics, ExactDifference::Shape),
+        _ => statistics(baseline, candidate, elements, same),
+    };
+    measured.elements = elements;
+    measured.exact = exact.or(measured.exact);
+    measured.identical &= measured.exact.is_none();
+    measured
+}
+
+fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Option<ExactDifference> {
+    if baseline.shape != candidate.shape {
+        return Some(ExactDifference::Shape);
+    }
+    let same_dtype = match (Dtype::parse(baseline.dtype), Dtype::parse(candidate.dtype)) {
+        (Some(a), Some(b)) => a == b,
+        _ => baseline.dtype == candidate.dtype,
+    };
+    if !same_dtype {
+        return Some(ExactDifference::Dtype);
+    }
+    match (baseline.requires_grad, candidate.requires_grad) {
+        (Some(a), Some(b)) if a != b => Some(ExactDifference::RequiresGrad),
+        _ => None,
+    }
+}
+
+/// The four statistics of a record as numbers; `None` where one is null or a boolean.
+#[derive(Clone, Copy, Debug)]
+struct Four {
+    max: Option<f64>,
+    min: Option<f64>,
+    mean: Option<f64>,
+    norm: Option<f64>,
+}
+
+impl Four {
+    fn of(record: &TensorRecord<'_>) -> Self {
+        let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
+        Self { max, min, mean, norm }
+    }
+
+    /// The largest finite magnitude.
+    fn magnitude(&self) -> f64 {
+        [self.max, self.min].into_iter().flatten().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+/// Error of recorded statistics; checksums decide alone where there are none.
+fn statistics(
+    baseline: &TensorRecord<'_>,
+    candidate: &TensorRecord<'_>,
+    elements: u64,
+    same_data: Option<bool>,
+) -> Examined {
+    let same_checksum = match (&baseline.checksum, &candidate.checksum) {
+        _ if same_data.is_some() => same_data,
+        (Some(a), Some(b)) => Some(a == b),
+        _ => None,
+    };
+    let written = |record: &TensorRecord<'_>| record.statistics().map(Statistic::json);
+    let (left, right) = (written(baseline), written(candidate));
+    if left.iter().all(|value| *value == Json::Null) && right.iter().all(|value| *value == Json::Null) {
+        return match same_checksum {
+            Some(false) => Examined::differing(Basis::Checksum, ExactDifference::Checksum),
+            Some(true) => Examined::equal(Basis::Checksum),
+            None => Examined::equal(Basis::Statistics),
+        };
+    }
+    // Statistics of equal data may still differ: each device sums in an order of its own.
+    let equal = same_data == Some(true) || left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
+    let mut measured =
+        if equal { Examined::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
+    let four = Four::of(baseline);
+    measured.rms = rms(&four, elements);
+    if same_checksum == Some(false) {
+        measured.identical = false;
+    }
+    // A checksum of data that was read says no more than that some bit differs; a recorded one is all there is to judge.
+    if same_checksum == Some(false) && same_data.is_none() {
+        measured.exact = measured.exact.or(Some(ExactDifference::Checksum));
+    }
+    measured
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn rms(four: &Four, elements: u64) -> Option<f64> {
+    four.norm
+        .filter(|norm| norm.is_finite())
+        .map_or_else(|| four.max.map(|_| four.magnitude()), |norm| Some(norm.abs() / (elements as f64).sqrt()))
+}
+
+fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elements: u64) -> Examined {
+    let (left, right) = (Four::of(baseline), Four::of(candidate));
+    if is_exact_type(baseline) {
+        return Examined::differing(Basis::Statistics, ExactDifference::Integer);
+    }
+    let pairs = [(left.max, right.max), (left.min, right.min), (left.mean, right.mean), (left.norm, right.norm)];
+    if pairs.iter().any(|pair| non_finite_differs(*pair)) {
+        return Examined::differing(Basis::Statistics, ExactDifference::NonFinite);
+    }
+    let magnitude = left.magnitude();
+    let rms = rms(&left, elements).unwrap_or(magnitude);
+    let scales = [magnitude, magnitude, rms, left.norm.unwrap_or(magnitude).abs()];
+    let names = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
+    let mut measured = Examined { identical: false, ..Examined::equal(Basis::Statistics) };
+    for ((pair, scale), name) in pairs.into_iter().zip(scales).zip(names) {
+        // An older release wrote fewer statistics; what both sides have is compared.
+        let (Some(left), Some(right)) = pair else { continue };
+        if !left.is_finite() {
+            continue;
+        }
+        let difference = (right - left).abs();
+        let error = relative(difference, scale);
+        measured.absolute = measured.absolute.max(difference);
+        measured.metrics.push((name, error));
+        measured.error = measured.error.max(error);
+    }
+    measured
+}
+
+/// Integers and booleans, which no device may change.
+pub(super) fn is_exact_type(record: &TensorRecord<'_>) -> bool {
+    Dtype::parse(record.dtype).is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex())
+}
+
+/// Whether exactly one of two numbers is finite, or both are not and differ.
+fn non_finite_differs(pair: (Option<f64>, Option<f64>)) -> bool {
+    let (Some(left), Some(right)) = pair else { return false };
+    let same =
+        left.is_nan() && right.is_nan() || left.is_infinite() && right.is_infinite() && (left > 0.0) == (right > 0.0);
+    !(same || left.is_finite() && right.is_finite())
+}
+
+/// `difference / scale`; 0 where nothing differs, infinite where the scale is 0.
+pub(crate) fn relative(difference: f64, scale: f64) -> f64 {
+    if difference == 0.0 { 0.0 } else { difference / scale }
+}

@@ -1,0 +1,353 @@
+//! Records of a dump, kept by columns.
+//!
+//! A dump has millions of values of few forms: the same argument of the same layer, once per call. A form (place in the
+//! call, element type, shape ...) is kept once; a value keeps the number of its form and its four statistics, 36 bytes, and
+//! 8 more beside its text where checksums were recorded. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the
+//! columns, made when they are asked for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::TensorKind;
+use super::compact::Texts;
+use crate::read::json::Json;
+
+/// Operations of a dump in execution order, with their values.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    pub(super) names: Texts,
+    /// First value of each operation, and how many it has.
+    pub(super) spans: Vec<(usize, usize)>,
+    pub(super) forms: Vec<Form>,
+    /// The form of each value.
+    pub(super) form_of: Vec<u32>,
+    /// Largest, smallest and mean value and 2-norm of each value, as [`Tag`] says; of a plain value, its place in `others` first.
+    pub(super) words: Vec<[u64; 4]>,
+    /// Checksum of each value, empty where it has none; no entries where no value has one.
+    pub(super) checksums: Texts,
+    /// Plain values, and statistics that are neither numbers nor truth values.
+    pub(super) others: Vec<Json>,
+}
+
+/// Everything of a value that many share.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Form {
+    pub(super) kind: TensorKind,
+    /// The row name: all of it, or what follows the operation's name.
+    pub(super) row: Arc<str>,
+    pub(super) is_below_operation: bool,
+    pub(super) body: Body,
+}
+
+/// The shared part of what a value holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Body {
+    Null,
+    Tensor {
+        dtype: Arc<str>,
+        shape: Arc<[u64]>,
+        statistics: [Tag; 4],
+        requires_grad: Option<bool>,
+        /// What follows the row name in the name of the data's file.
+        extension: Option<Arc<str>>,
+    },
+    Plain {
+        type_name: Arc<str>,
+    },
+}
+
+/// What the word of a statistic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Tag {
+    Null,
+    Bool,
+    Int,
+    Float,
+    /// A place in `others`.
+    Other,
+}
+
+/// One call of an operation or module.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation<'a> {
+    /// Name as dumped.
+    pub name: &'a str,
+    /// Its values, in msprobe's row order: inputs, parameters, outputs, parameter gradients.
+    pub leaves: Leaves<'a>,
+}
+
+/// Values of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaves<'a> {
+    records: &'a Operations,
+    operation: &'a str,
+    start: usize,
+    len: usize,
+}
+
+/// One value of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaf<'a> {
+    /// Row name as msprobe prints it: `Functional.linear.0.forward.input.0`.
+    pub row: Row<'a>,
+    /// What it is to the operation.
+    pub kind: TensorKind,
+    /// The value.
+    pub value: Value<'a>,
+}
+
+/// The name of a row: what stands for the operation, and what follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    operation: &'a str,
+    rest: &'a str,
+}
+
+/// What a leaf holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// A tensor.
+    Tensor(TensorRecord<'a>),
+    /// Anything else, with the type it is recorded under: `int`, `slice`, `torch.Size`, `torch.ProcessGroup` ...
+    Plain {
+        /// The recorded type.
+        type_name: &'a str,
+        /// The recorded value.
+        value: &'a Json,
+    },
+}
+
+/// What a dump says of a tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorRecord<'a> {
+    /// Element type as written: `torch.float32`, `BFloat16`.
+    pub dtype: &'a str,
+    /// Shape.
+    pub shape: &'a [u64],
+    /// Largest value, as written (a number, a boolean, null).
+    pub max: Statistic<'a>,
+    /// Smallest value.
+    pub min: Statistic<'a>,
+    /// Mean.
+    pub mean: Statistic<'a>,
+    /// 2-norm.
+    pub norm: Statistic<'a>,
+    /// Whether it requires a gradient; not written by every producer.
+    pub requires_grad: Option<bool>,
+    /// Checksum (`md5` key: CRC-32, or `0x…` for xor).
+    pub checksum: Option<&'a str>,
+    /// What follows the row name in the name of the file its data was saved to; `None` where it was not saved.
+    pub extension: Option<&'a str>,
+}
+
+/// A statistic as it was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic<'a> {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer that fits.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// Anything else.
+    Other(&'a Json),
+}
+
+impl Operations {
+    /// Number of operations.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The operation at an index of the execution order.
+    pub fn get(&self, index: usize) -> Option<Operation<'_>> {
+        let (name, (start, len)) = (self.names.get(index)?, *self.spans.get(index)?);
+        Some(Operation { name, leaves: Leaves { records: self, operation: name, start, len } })
+    }
+
+    /// All operations in execution order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Operation<'_>> + ExactSizeIterator + Clone {
+        let empty = Leaves { records: self, operation: "", start: 0, len: 0 };
+        (0..self.len()).map(move |index| self.get(index).unwrap_or(Operation { name: "", leaves: empty }))
+    }
+
+    /// Values of all operations, one operation after the other.
+    pub fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
+        self.iter().flat_map(|operation| operation.leaves.iter())
+    }
+
+    /// Gives back memory that was kept for more values.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.names.shrink_to_fit();
+        self.spans.shrink_to_fit();
+        self.forms.shrink_to_fit();
+        self.form_of.shrink_to_fit();
+        self.words.shrink_to_fit();
+        self.checksums.shrink_to_fit();
+        self.others.shrink_to_fit();
+    }
+
+    fn leaf<'a>(&'a self, operation: &'a str, index: usize) -> Option<Leaf<'a>> {
+        let form = self.forms.get(*self.form_of.get(index)? as usize)?;
+        let row = Row { operation: if form.is_below_operation { operation } else { "" }, rest: &form.row };
+        Some(Leaf { row, kind: form.kind, value: self.value(&form.body, index)? })
+    }
+
+    fn value<'a>(&'a self, body: &'a Body, index: usize) -> Option<Value<'a>> {
+        let [max, min, mean, norm] = *self.words.get(index)?;
+        Some(match body {
+            Body::Null => Value::Null,
+            Body::Plain { type_name } => Value::Plain { type_name, value: self.other(max)? },
+            Body::Tensor { dtype, shape, statistics, requires_grad, extension } => {
+                let [of_max, of_min, of_mean, of_norm] = *statistics;
+                Value::Tensor(TensorRecord {
+                    dtype,
+                    shape,
+                    max: self.statistic(of_max, max),
+                    min: self.statistic(of_min, min),
+                    mean: self.statistic(of_mean, mean),
+                    norm: self.statistic(of_norm, norm),
+                    requires_grad: *requires_grad,
+                    checksum: self.checksums.get(index).filter(|checksum| !checksum.is_empty()),
+                    extension: extension.as_deref(),
+                })
+            }
+        })
+    }
+
+    fn statistic(&self, tag: Tag, word: u64) -> Statistic<'_> {
+        match tag {
+            Tag::Null => Statistic::Null,
+            Tag::Bool => Statistic::Bool(word != 0),
+            Tag::Int => Statistic::Int(word.cast_signed()),
+            Tag::Float => Statistic::Float(f64::from_bits(word)),
+            Tag::Other => self.other(word).map_or(Statistic::Null, Statistic::Other),
+        }
+    }
+
+    fn other(&self, place: u64) -> Option<&Json> {
+        self.others.get(usize::try_from(place).ok()?)
+    }
+}
+
+impl<'a> Leaves<'a> {
+    /// Number of values.
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// The value at an index of the row order.
+    pub fn get(self, index: usize) -> Option<Leaf<'a>> {
+        if index < self.len { self.records.leaf(self.operation, self.start + index) } else { None }
+    }
+
+    /// All values in row order.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = Leaf<'a>> + Clone {
+        (0..self.len).filter_map(move |index| self.get(index))
+    }
+}
+
+impl<'a> Row<'a> {
+    /// What follows the operation's name; all of it where the name does not begin with that.
+    pub fn below_operation(&self) -> &'a str {
+        self.rest
+    }
+
+    /// The last part of the name, after its last dot.
+    pub fn last_part(&self) -> &'a str {
+        self.rest.rsplit('.').next().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.operation.bytes().chain(self.rest.bytes())
+    }
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.operation)?;
+        formatter.write_str(self.rest)
+    }
+}
+
+impl PartialEq for Row<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes().eq(other.bytes())
+    }
+}
+
+impl PartialEq<str> for Row<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.bytes().eq(other.bytes())
+    }
+}
+
+impl<'a> Leaf<'a> {
+    /// The record of a tensor; `None` for anything else.
+    pub fn record(self) -> Option<TensorRecord<'a>> {
+        match self.value {
+            Value::Tensor(record) => Some(record),
+            _ => None,
+        }
+    }
+
+    /// Name of the file below the data folder that a tensor was saved to; `None` where it was not.
+    pub fn data_name(self) -> Option<String> {
+        Some(format!("{}{}", self.row, self.record()?.extension?))
+    }
+}
+
+impl<'a> TensorRecord<'a> {
+    /// Largest value, smallest value, mean and 2-norm.
+    pub fn statistics(&self) -> [Statistic<'a>; 4] {
+        [self.max, self.min, self.mean, self.norm]
+    }
+
+    /// Number of elements of the recorded shape, which may be nonsense: no more than [`u64::MAX`].
+    pub fn elements(&self) -> u64 {
+        self.shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
+    }
+}
+
+impl Statistic<'_> {
+    /// The value as it was written.
+    pub fn json(self) -> Json {
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(value) => Json::Bool(value),
+            Self::Int(value) => Json::Int(value),
+            Self::Float(value) => Json::Float(value),
+            Self::Other(value) => value.clone(),
+        }
+    }
+
+    /// The value of any number (not of a boolean).
+    #[allow(clippy::cast_precision_loss, reason = "Python converts the same way")]
+    pub fn as_f64(self) -> Option<f64> {
+        match self {
+            Self::Int(value) => Some(value as f64),
+            Self::Float(value) => Some(value),
+            Self::Other(value) => value.as_f64(),
+            Self::Null | Self::Bool(_) => None,
+        }
+    }
+
+    /// The truth value of a boolean.
+    pub fn as_bool(self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(value) } else { None }
+    }
+}
