@@ -6,7 +6,7 @@
 //!
 //! Two readings of the same elements stand side by side. [`PairStats`] itself is the gate's: complex numbers with both
 //! parts, equality in the stored type, infinities with their sign. [`MsprobeStats`] is what msprobe 26.2.0 measures
-//! (`dump-compare.md` section 4.4): real parts only, everything through `f64`.
+//! (`docs/formats/msprobe-tables.md`, Metrics of tensors): real parts only, everything through `f64`.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};

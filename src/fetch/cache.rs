@@ -36,7 +36,7 @@ pub struct Cache {
 
 /// A download in the making, locked.
 pub(super) struct Partial {
-    /// What it has so far.
+    /// File of the bytes downloaded so far.
     pub(super) path: PathBuf,
     _lock: File,
 }

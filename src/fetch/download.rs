@@ -31,7 +31,7 @@ pub(super) struct Wanted<'a> {
     pub(super) ask: Ask,
     /// Its digest, where it is known beforehand.
     pub(super) digest: Option<Digest>,
-    /// What tells this version of the file from others, where its digest is not known: address and entity tag.
+    /// Address and entity tag, which tell this version of the file from others where its digest is not known.
     pub(super) identity: String,
     /// Whether that identity never stands for other bytes. Where it may, nothing of an earlier run is used.
     pub(super) lasting: bool,
@@ -45,7 +45,7 @@ pub(super) struct Fetched {
     pub(super) proved: Option<Digest>,
 }
 
-/// What downloads need.
+/// Shared means of downloads.
 pub(super) struct Downloads<'a> {
     pub(super) client: &'a Client,
     pub(super) cache: &'a Cache,

@@ -81,7 +81,7 @@ impl Default for Settings {
 
 /// An open location.
 pub struct Opened {
-    /// What lies there.
+    /// Files at the location.
     pub files: Arc<dyn Files>,
     /// Where a forge's artifact came from.
     pub origin: Option<Origin>,
@@ -97,7 +97,7 @@ pub struct Fetcher {
     next_id: AtomicU64,
 }
 
-/// What is there once the network is used.
+/// Clients, opened when the network is first used.
 struct Online {
     background: Background,
     /// Follows no redirect by itself.
@@ -196,7 +196,7 @@ impl Fetcher {
         Ok((Arc::new(Bucket::new(operator, self.online()?.signed.clone(), name, credentials)), at))
     }
 
-    /// What lies at or below a key of a bucket.
+    /// Opens a key of a bucket: the object of that name, or all objects below it.
     fn prefix(&self, location: &Location, shown: String) -> Result<Opened> {
         let (bucket, at) = self.bucket(location)?;
         if at.digest.is_some() {

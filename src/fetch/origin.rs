@@ -2,7 +2,7 @@
 
 use super::digest::Digest;
 
-/// What a location is used for.
+/// Demands on where files come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// As the trusted side: a forge's artifact must come from a successful run of the wanted workflow and branch, in the

@@ -30,7 +30,7 @@ const LARGEST_BLOCK: u64 = 1 << 20;
 const SMALLEST_BLOCK: u64 = 256 << 10;
 /// How many blocks the memory is cut into at least: a few for both sides of sixteen tensors.
 const BLOCKS: u64 = 128;
-/// What one request brings a reader that moves forward and said nothing of how far.
+/// Bytes that one request brings a reader that moves forward and did not say how far.
 const STRETCH: u64 = 64 << 20;
 
 /// An object of a location, ready to be read.
@@ -39,7 +39,7 @@ pub(super) struct PooledObject {
     id: u64,
     /// Where it comes from.
     store: Arc<RetryingStore>,
-    /// What it is.
+    /// Address of the object in its store.
     pub(super) object: Object,
     /// How many have it open.
     pub(super) readers: AtomicUsize,

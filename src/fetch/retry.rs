@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 /// A request that failed, and whether another try may help.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
-    /// What went wrong.
+    /// The error of the attempt.
     pub(super) error: Error,
     /// Whether another try may help.
     pub(super) temporary: bool,

@@ -1,4 +1,4 @@
-//! What every transport that can read ranges looks like to the rest of this stage.
+//! Interface of every transport that can read ranges.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Object {
     pub(super) key: String,
     /// Length in bytes.
     pub(super) len: u64,
-    /// What changes when the object does, where the store tells.
+    /// Entity tag, which changes when the object does; `None` where the store does not tell one.
     pub(super) etag: Option<String>,
 }
 
@@ -71,10 +71,10 @@ impl RetryingStore {
 pub(super) struct Reading<'a> {
     from: &'a RetryingStore,
     object: &'a Object,
-    /// What has not been taken yet.
+    /// Bytes of the object that were not taken yet.
     range: Range<u64>,
     pieces: Option<Pieces<'a>>,
-    /// What arrived beyond what was taken.
+    /// Bytes that arrived beyond those taken.
     rest: Bytes,
 }
 

@@ -64,7 +64,7 @@ impl Clients {
 /// One request.
 #[derive(Clone)]
 pub(super) struct Ask {
-    /// What for.
+    /// Address of the request.
     pub(super) url: Url,
     /// Headers for the first host alone: tokens and what else it needs.
     pub(super) private: HeaderMap,
@@ -169,7 +169,7 @@ fn checked(ask: &Ask, response: Response) -> Result<Response, Failure> {
     Err(failure(&ask.shown(), status, response.headers()))
 }
 
-/// What a status other than success means.
+/// Turns a status other than success into a failure, with the wait that the server asks for.
 pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let exhausted = header("x-ratelimit-remaining") == Some("0");

@@ -131,12 +131,12 @@ impl Archive {
         Ok(Self { source, limits, members: in_order(last), refused, repeated })
     }
 
-    /// What may be read, in archive order.
+    /// Members that may be read, in archive order.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// What is not read, and why.
+    /// Members that are not read, each with its reason.
     pub fn refused(&self) -> &[Refused] {
         &self.refused
     }

@@ -37,7 +37,7 @@ pub enum Parameter {
     Unread(String),
 }
 
-/// What a file has to do with checkpoints.
+/// Part of a checkpoint that a file is.
 #[derive(Debug)]
 pub enum Recognised {
     /// It is one, or a shard of one.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a metric is.
+/// Kind of a metric, which decides how it is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -125,7 +125,7 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(known)
 }
 
-/// What a metric is, from its canonical name.
+/// The kind of a metric, from its canonical name.
 pub fn role(canonical: &str) -> Role {
     let last = canonical.rsplit('/').next().unwrap_or(canonical);
     let held_out = ["eval", "valid", "test", "val_", "val/"].iter().any(|prefix| canonical.starts_with(prefix));

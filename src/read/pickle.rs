@@ -57,7 +57,7 @@ pub(crate) enum Node {
     Persistent(Value),
 }
 
-/// What a pickle holds.
+/// Values of a pickle, and how they refer to each other.
 #[derive(Debug)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,

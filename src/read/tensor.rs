@@ -46,7 +46,7 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// What a name in a file of several values stands for.
+/// Value under a name in a file of several values.
 #[derive(Debug)]
 pub enum Stored {
     /// A tensor.

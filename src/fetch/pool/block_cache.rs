@@ -87,7 +87,7 @@ struct Stream {
     used: u64,
 }
 
-/// What a reader finds.
+/// State of a block, for a reader.
 pub(super) enum Found {
     Ready(Arc<Vec<u8>>),
     Failed(Error),
@@ -95,7 +95,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// What a stream is to do.
+/// Next action of a stream.
 pub(super) enum Turn {
     /// Append so many bytes to the buffer, which becomes this block.
     Fill(Key, Vec<u8>, usize),
@@ -121,8 +121,8 @@ impl BlockCache {
         range.start / self.block_len..range.end.div_ceil(self.block_len)
     }
 
-    /// What there is for a reader of this block. One that a stream comes to only behind more blocks than it has room
-    /// for is not coming: the reader had better ask for it.
+    /// State of a block for a reader. A block is reported missing, so that the reader requests it, where its stream
+    /// reaches it only behind more blocks than it has room for.
     pub(super) fn find(&self, state: &mut State, key: Key) -> Found {
         state.tick += 1;
         let (tick, reach) = (state.tick, (self.limit / state.streams.len().max(1)).max(1));
@@ -195,7 +195,7 @@ impl BlockCache {
         blocks.start * self.block_len..len.min(blocks.end * self.block_len)
     }
 
-    /// What stream `id`, of an object of `len` bytes, is to do next.
+    /// Next action of stream `id`, which reads an object of `len` bytes.
     pub(super) fn turn(&self, id: u64, len: u64) -> Turn {
         let mut state = self.lock();
         let Some(stream) = state.streams.get(&id).cloned() else { return Turn::Stop };

@@ -18,7 +18,7 @@ const NOT_RUN: i32 = 127;
 /// Who writes commits.
 const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
 
-/// What is switched off in every call.
+/// Settings that are switched off in every call.
 const SETTINGS: [&str; 5] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -60,11 +60,11 @@ pub(super) struct Ran {
     pub(super) ok: bool,
     /// Its output.
     pub(super) stdout: Vec<u8>,
-    /// What it complained of, in one line, without passwords in addresses.
+    /// Git's error text in one line, without passwords in addresses.
     pub(super) complaint: String,
 }
 
-/// What a call needs beside its arguments.
+/// Input of a call beside its arguments.
 #[derive(Clone, Copy, Default)]
 pub(super) struct With<'a> {
     /// Standard input.

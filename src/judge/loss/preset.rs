@@ -2,8 +2,8 @@
 //!
 //! Sources: Megatron-LM d98e8a64dd (tests/functional_tests/python_test_utils/common.py), MindSpeed-LLM c77308a14b
 //! and MindSpeed-MM 57069cd55a (tests/st, test_ci_st.py), torchtitan b5bcd76c66 (scripts/loss_compare.py), FlagPerf
-//! 1b5a030398 (training/*/*/README.md), MindSpore Transformers' precision guide, msprobe 8ff00da376
-//! (train_debug_guide.md), verl-project/verl#332 and OpenRLHF/OpenRLHF#605.
+//! 1b5a030398 (the pages of training/), MindSpore Transformers' precision guide, msprobe 8ff00da376 (its guide to
+//! debugging training), verl-project/verl#332 and OpenRLHF/OpenRLHF#605. `docs/loss.md` lists the presets.
 //!
 //! They are applied to the raw values: no absolute floor, no smoothing.
 

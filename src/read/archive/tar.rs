@@ -29,12 +29,12 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     head.get(MAGIC.0..).is_some_and(|rest| rest.starts_with(MAGIC.1))
 }
 
-/// What an archive holds.
+/// Directory of a tar archive.
 #[derive(Default)]
 pub(super) struct Listed {
     /// Members by name, in the archive's order; of a repeated name the last one counts.
     pub(super) members: Vec<(String, Range)>,
-    /// What is left out.
+    /// Members left out, each with its reason.
     pub(super) refused: Vec<Refused>,
 }
 

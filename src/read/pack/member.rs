@@ -5,7 +5,7 @@ use super::Checker;
 /// Name of the member with content digests, which only our own collector writes.
 pub const DIGESTS: &str = "digests.json";
 
-/// What a member's name says it holds.
+/// Content of a member, told from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `env`

@@ -38,7 +38,7 @@ pub struct Parameter {
     pub statistics: Result<Statistics, Malformed>,
 }
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// A key is absent.

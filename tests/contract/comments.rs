@@ -1,0 +1,71 @@
+//! Comments of the sources: the pages that they cite exist, and doc comments name the item that they describe.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::root;
+
+/// Folders with comments of this project.
+const COMMENTED: [&str; 8] = ["src", "tests", "benches", "fuzz", "examples", "templates", "binary", "publish"];
+
+/// Documents that the gate writes, which comments name as well.
+const DOCUMENTS: [&str; 3] = ["summary.md", "signoff.md", "signoff.zh.md"];
+
+/// Marks of comments by the ending of a file.
+const MARKS: [(&str, &str); 6] = [("rs", "//"), ("yaml", "#"), ("yml", "#"), ("toml", "#"), ("py", "#"), ("sh", "#")];
+
+/// Files below a folder, sorted; build folders and fixtures, which others wrote, are left out.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths: BTreeSet<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let left_out = |path: &Path| path.ends_with("target") || path.ends_with("fixtures") || path.ends_with("seeds");
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    paths.into_iter().filter(|path| !left_out(path)).flat_map(below).collect()
+}
+
+/// Comments of a text: number and text of every line from its comment mark on.
+fn comments<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+    let lines = text.lines().enumerate();
+    lines.filter_map(move |(index, line)| {
+        let at = if line.trim_start().starts_with(mark) { line.find(mark) } else { line.find(&format!(" {mark} ")) };
+        Some((index + 1, &line[at?..]))
+    })
+}
+
+/// Pages that a comment names: words that end in `.md`. Addresses of the web and patterns are none.
+fn pages(comment: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-/:*<>{}".contains(c);
+    let words = comment.split(move |c| !is_part(c)).map(|word| word.trim_end_matches(['.', ':', '>']));
+    words.filter(|word| word.ends_with(".md") && !word.contains(['*', ':', '{', '<']))
+}
+
+/// Whether a page stands in the repository, or is a document that the gate writes.
+fn exists(page: &str) -> bool {
+    root().join(page).is_file() || DOCUMENTS.contains(&page)
+}
+
+#[test]
+fn comments_cite_pages_of_this_repository() {
+    let mut wrong = Vec::new();
+    for file in COMMENTED.iter().flat_map(|folder| files_below(&root().join(folder))) {
+        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let Some((_, mark)) = MARKS.iter().find(|(known, _)| *known == ending) else { continue };
+        let text = fs::read_to_string(&file).expect("a text");
+        for (line, comment) in comments(&text, mark) {
+            let missing = pages(comment).filter(|page| !exists(page));
+            wrong.extend(missing.map(|page| format!("{}:{line} cites {page}", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_page_is_found_in_a_comment_only() {
+    let text = "let a = \"gone.md\";\n//! Rules (`docs/gone.md`, Rules), as gone.md.\nf(); // see docs/loss.md\n";
+    let found: Vec<_> =
+        comments(text, "//").flat_map(|(line, comment)| pages(comment).map(move |page| (line, page))).collect();
+    assert_eq!(found, [(2, "docs/gone.md"), (2, "gone.md"), (3, "docs/loss.md")]);
+    assert_eq!(pages("// <https://example.org/a.md>, a.md.j2, docs/*.md").count(), 0);
+    assert!(exists("docs/loss.md") && exists("summary.md") && !exists("docs/gone.md"));
+}
