@@ -38,7 +38,7 @@ use signoff::SignoffArgs;
 #[derive(Debug, Parser)]
 #[command(name = "precision-gate", version, max_term_width = 120, propagate_version = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Noise(NoiseArgs),
     /// Baselines as reviewed things: promote, list, show, verify, diff
     Baseline(baseline::BaselineArgs),
-    /// What earlier runs found: list, show, prune
+    /// Results of earlier runs: list, show, prune
     History(history::HistoryArgs),
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
@@ -142,7 +142,7 @@ pub(crate) struct InitArgs {
     pub(crate) pipelines: pipelines::PipelineArgs,
 }
 
-/// What a schema is of.
+/// Document that a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
     /// precision-gate.yml
@@ -260,7 +260,7 @@ pub(crate) struct SelftestArgs {
     pub(crate) json: bool,
 }
 
-/// What every judging command takes.
+/// Flags of every judging command.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Folder for results [default: precision-gate-out]

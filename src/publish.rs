@@ -56,7 +56,7 @@ use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs, Web
 use crate::report::messages::Language;
 use event::{Environment, variable};
 
-/// What to publish where.
+/// Commit, pull request and forge that a run publishes to.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The forge.
@@ -98,7 +98,7 @@ pub struct Settings {
     pub webhook: Option<WebhookShape>,
     /// When it is told.
     pub webhook_on: WebhookOn,
-    /// What a check says of `warn`.
+    /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
     /// The login that the token writes as, where it cannot be asked for.
     pub author: Option<String>,

@@ -28,7 +28,7 @@ pub(crate) use commands::{HistoryArgs, run};
 /// Commits between two runs that are named; the rest are counted.
 const MOST_COMMITS: usize = 10;
 
-/// What `run` is told of the history.
+/// Flags of `run` about the history.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "History")]
 pub(crate) struct HistoryFlags {

@@ -42,7 +42,7 @@ pub(crate) enum PipelineForge {
     Gitlab,
 }
 
-/// What a pipeline is for.
+/// Purpose of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Nightly,
@@ -56,7 +56,7 @@ struct Pipeline {
     /// Where the forge reads it.
     path: &'static str,
     text: &'static str,
-    /// What is left to do, one line each.
+    /// Steps left to the user, one line each.
     next: &'static [&'static str],
 }
 

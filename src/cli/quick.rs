@@ -64,7 +64,7 @@ pub(crate) struct QuickArgs {
 }
 
 impl QuickArgs {
-    /// What to look at.
+    /// The operations and the amount of data to look at.
     pub(crate) fn selection(&self) -> Result<Selection> {
         let ops = |text: &String| {
             let usage = |error: globset::Error| Error::new(ErrorKind::Usage, "--ops", error.to_string());

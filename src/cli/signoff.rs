@@ -105,7 +105,7 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     attach::attach(&args.attach, &written)
 }
 
-/// What is required: a file of its own goes before the policy's section.
+/// The requirements: a file of their own takes precedence over the policy's section.
 fn required(args: &SignoffArgs, of_policy: SignoffPolicy) -> Result<SignoffPolicy> {
     let Some(path) = &args.require else { return Ok(of_policy) };
     let name = path.display().to_string();

@@ -1,4 +1,4 @@
-//! What is said of publishing: by the flags of a command, and by the job that it runs in.
+//! Settings of publishing, from the flags of a command and from the job that it runs in.
 
 use clap::Args;
 use precision_gate::policy::publish::{
@@ -64,7 +64,7 @@ pub(crate) struct PublishFlags {
     pub(crate) dry_run: bool,
 }
 
-/// What the process is told from outside.
+/// Facts that the process takes from outside.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     /// Environment variables.
@@ -85,7 +85,7 @@ impl Surroundings {
         Self { environment, place }
     }
 
-    /// What the flags say goes before what the job says.
+    /// Applies the flags, which take precedence over the job's variables.
     pub(crate) fn with(mut self, flags: &PublishFlags) -> Self {
         let place = &mut self.place;
         place.forge = flags.forge.or(place.forge);

@@ -1,4 +1,4 @@
-//! What decides about a run, read from where it may come from (`publish::trust` says from where).
+//! Policy, templates and baselines of a run, read from where they may come from (`publish::trust` says from where).
 //!
 //! For a change of the repository's own, files of the checkout decide, and the comment says which of them the change touches.
 //! For a stranger's change everything is read at the tip of the target branch, through the forge's interface.
@@ -31,14 +31,14 @@ use tempfile::NamedTempFile;
 use super::surroundings::{PublishFlags, Surroundings, settings};
 use super::{CommonArgs, baseline, fetching, policy_file};
 
-/// What decides.
+/// Files that decide about a run.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     /// The policy.
     pub(crate) policy: Policy,
     /// Templates of documents.
     pub(crate) templates: Templates,
-    /// What a reader has to know about them.
+    /// Remarks about them for the reader of the report.
     pub(crate) notes: Vec<Note>,
     /// The newest commit of the pull request, where the forge was asked for it.
     pub(crate) head: String,
@@ -61,15 +61,15 @@ enum Ground {
 /// A request with everything that decides about it.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// What to judge; a named baseline has become its location.
+    /// The request; a named baseline has become its location.
     pub(crate) request: Request,
     /// The baseline's manifest, where it was named.
     pub(crate) manifest: Option<Manifest>,
-    /// What is known before the run: it counts as any finding.
+    /// Findings known before the run; each counts as any finding.
     pub(crate) about: Vec<Finding>,
     /// Templates of documents.
     pub(crate) templates: Templates,
-    /// What a reader has to know.
+    /// Remarks for the reader of the report.
     pub(crate) notes: Vec<Note>,
     /// The newest commit of the pull request, where the forge was asked for it.
     pub(crate) head: String,
@@ -252,7 +252,7 @@ impl Trusted {
     /// The request with what decides about it: the named baseline, the noise band.
     ///
     /// # Errors
-    /// What reading gives; `Policy` where a manifest is not the pinned one.
+    /// Where a file cannot be read; `Policy` where a manifest is not the pinned one.
     pub(crate) fn case(mut self, mut request: Request) -> Result<Case> {
         let mut files = Vec::new();
         let noise = std::mem::take(&mut request.policy.loss.noise.0);

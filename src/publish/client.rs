@@ -46,9 +46,9 @@ pub struct Failure {
     pub status: Option<u16>,
     /// The request, as far as messages show it.
     pub request: String,
-    /// What it was for.
+    /// Purpose of the request, as messages say it.
     pub purpose: &'static str,
-    /// What the forge or the connection says.
+    /// Reason that the forge or the connection gives.
     pub message: String,
 }
 
@@ -87,7 +87,7 @@ impl Client {
         matches!(self.transport, Transport::Dry(_))
     }
 
-    /// What a dry run would have sent: method, address and body of each request.
+    /// Method, address and body of each request that a dry run would have sent; empty for other clients.
     pub fn planned(&self) -> String {
         let Transport::Dry(calls) = &self.transport else { return String::new() };
         let calls = calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -41,9 +41,9 @@ pub enum Note {
     },
     /// The result claims one verdict, and what it says comes to another.
     OtherVerdict {
-        /// What it claims.
+        /// The verdict that the result states.
         claimed: Verdict,
-        /// What it comes to.
+        /// The verdict that follows from the result's units and findings.
         found: Verdict,
     },
 }
@@ -59,7 +59,7 @@ pub struct Shown {
     pub url: String,
 }
 
-/// What a comment is made of.
+/// Parts of a comment.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// The result.
@@ -74,7 +74,7 @@ pub struct Text<'a> {
     pub pictures: &'a [Shown],
     /// Whether curves are drawn as text where there is no picture of them.
     pub diagram: bool,
-    /// What the reader has to know.
+    /// Remarks that stand above the report.
     pub notes: &'a [Note],
     /// The commit that was judged; empty where it is not known.
     pub commit: &'a str,
@@ -109,7 +109,7 @@ pub(super) fn below(head: &str, text: &Text<'_>) -> Result<String> {
     Ok(format!("{head}\n{}{foot}", summary::render(text.result, &options)?))
 }
 
-/// What a reader has to know, each as a quoted paragraph with an empty line before it.
+/// Remarks as quoted paragraphs, each with an empty line before it.
 pub fn notes(notes: &[Note], language: Language) -> Result<String> {
     let writer = Writer::new(language, Target::Markdown);
     let mut text = String::new();
@@ -165,7 +165,7 @@ pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<St
     Ok(if parts.is_empty() { String::new() } else { format!("\n<sub>{}</sub>\n", parts.join(" · ")) })
 }
 
-/// What the comment shows, for the next run: the verdict, a digest of the culprit, the pictures.
+/// Hidden line that the next run reads: the verdict, a digest of the culprit, the pictures.
 fn stamp(text: &Text<'_>) -> String {
     let culprit =
         text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
@@ -206,7 +206,7 @@ pub(super) fn begins_with(body: &str, marker: &str) -> bool {
     body.lines().next().is_some_and(|line| line.trim_end() == marker)
 }
 
-/// What is to be done so that one comment says `body`.
+/// Requests after which exactly one comment shows `body`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The first step.
@@ -215,7 +215,7 @@ pub struct Plan {
     pub remove: Vec<u64>,
 }
 
-/// What is to be done about the comment that is kept.
+/// Action on the comment that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It says so already, or is not wanted.

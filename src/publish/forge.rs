@@ -1,4 +1,4 @@
-//! What forges have in common: their kinds, pull requests, comments and issues.
+//! Types that all forges share: their kinds, pull requests, comments and issues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

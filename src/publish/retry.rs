@@ -19,7 +19,7 @@ const UNKNOWN_LIMIT: Duration = Duration::from_secs(60);
 /// Time that may be spent waiting in one run; publishing is given up then, the verdict stands anyway.
 pub const MOST_WAITING: Duration = Duration::from_secs(300);
 
-/// What follows a try.
+/// Action after one try of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It is settled, one way or the other.
@@ -30,7 +30,7 @@ pub enum Next {
     Unclear(Duration),
 }
 
-/// What follows the try number `tries` (1 for the first), given its answer, or none where the connection broke.
+/// The action after try number `tries` (1 for the first), given its answer, or none where the connection broke.
 pub fn after(answer: Option<&Answer>, tries: u32) -> Next {
     if tries > MOST_REPEATS {
         return Next::Settled;

@@ -4,7 +4,7 @@ use super::answer::{Answer, Read};
 use super::call::Call;
 use super::forge::Issue;
 
-/// What becomes of an issue's state.
+/// Change of an issue's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateChange {
     /// Opened again.

@@ -19,7 +19,7 @@ pub enum Origin {
     Unknown,
 }
 
-/// What the origin of a commit means for the files beside it.
+/// Rights of the files beside a commit, from the commit's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Files of the checkout decide; a reviewer is told which of them the change touches.
@@ -29,7 +29,7 @@ pub enum Standing {
 }
 
 impl Origin {
-    /// What follows for the files of the checkout.
+    /// Rights of the files of the checkout.
     pub fn standing(self) -> Standing {
         match self {
             Self::Own => Standing::Own,

@@ -31,7 +31,7 @@ pub enum Why {
     Broken,
 }
 
-/// What is said about it.
+/// Texts about a run that did not finish.
 struct Words {
     title: String,
     text: String,

@@ -23,7 +23,7 @@ pub(crate) struct HistoryArgs {
     command: HistoryCommand,
 }
 
-/// What to do with the history.
+/// Commands on the history.
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
     /// The latest runs, oldest first
@@ -31,7 +31,7 @@ enum HistoryCommand {
         after_help = "Example:\n  precision-gate history list --history branch:precision-history --suite nightly --last 14"
     )]
     List(ListArgs),
-    /// What one run found
+    /// Show the result of one run
     #[command(
         after_help = "Example:\n  precision-gate history show 4f2a9c1 --history s3://ci/precision --suite nightly"
     )]
@@ -89,7 +89,7 @@ struct PruneArgs {
     common: CommonArgs,
 }
 
-/// What every command here takes.
+/// Flags of every command on the history.
 #[derive(Debug, Args)]
 struct CommonArgs {
     /// Where the records are [default: as the policy says]

@@ -212,7 +212,7 @@ fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a policy that is refused says of publishing; a stranger's own says nothing.
+/// The publishing section of a policy that is refused; `None` for a stranger's policy, and where there is none to read.
 pub(crate) fn of_damaged(config: Option<&Path>, place: &Place) -> Option<PublishPolicy> {
     let text = policy_file::text_of(&policy_file::policy_path(config)).ok()?.filter(|_| place.origin == Origin::Own)?;
     PublishPolicy::of_damaged(&text)

@@ -16,7 +16,7 @@ pub struct User {
 
 #[derive(Debug, Deserialize)]
 struct Author {
-    /// What the system itself writes may name nobody.
+    /// 0 for notes of the system itself, which may name nobody.
     id: u64,
 }
 
