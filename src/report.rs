@@ -56,18 +56,18 @@ use crate::verdict::{Profile, Side, Verdict};
 /// Version of `result.json`'s layout.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// What a run gives.
+/// Result of a run, as it goes to documents and history.
 #[derive(Debug)]
 pub struct Judged {
     /// The result, without message texts.
     pub result: GateResult,
     /// Whether a check that the policy requires is there, and no unit of it could be read.
     pub required_unread: bool,
-    /// What the candidate's artifacts tell of its surroundings, for the history.
+    /// Facts about the candidate's surroundings from its artifacts, for the history.
     pub facts: Facts,
 }
 
-/// What a run gives, with what it gave to its sink.
+/// Result of a run together with the lines and tables that its sink took.
 #[derive(Debug)]
 pub struct Outcome {
     /// The result, without message texts.
@@ -104,11 +104,11 @@ pub struct GateResult {
     pub culprit: Option<Culprit>,
     /// The checks, in fixed order.
     pub checks: Vec<Check>,
-    /// What the checks say, worst first.
+    /// Findings of all checks, worst first.
     pub findings: Vec<Finding>,
     /// Likely causes, most likely first.
     pub diagnoses: Vec<Diagnosis>,
-    /// What to collect next, where that would show more.
+    /// The dump to collect next; absent where another dump would show no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_dump: Option<NextDump>,
     /// Findings that a waiver covers.
@@ -116,7 +116,7 @@ pub struct GateResult {
     /// The run in the light of those before it, where a history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Summary>,
-    /// What was found in the two folders.
+    /// Artifacts found in the two folders.
     pub artifacts: Vec<ArtifactRow>,
     /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,7 +147,7 @@ impl Tool {
     }
 }
 
-/// What is judged: a commit of a repository.
+/// The judged commit, its repository and its branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// The commit.
@@ -219,9 +219,9 @@ pub struct ArtifactRow {
     pub side: Side,
     /// Path below that side's folder.
     pub path: String,
-    /// What it was recognised as (`msprobe dump`, `config pack` ...); empty where it was not.
+    /// Name of the format (`msprobe dump`, `config pack` ...); empty where none was recognised.
     pub kind: String,
-    /// What became of it: `read`, `damaged`, `ignored`.
+    /// `read`, `damaged` or `ignored`.
     pub status: String,
     /// Detail or reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]

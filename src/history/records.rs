@@ -17,7 +17,7 @@ pub struct Records<'a> {
 /// The records that lie in a place, not read yet.
 pub struct Listing {
     files: Arc<dyn Files>,
-    /// What the files' paths lack.
+    /// Folder that the files' paths are below.
     folder: String,
     /// By suite, then time.
     entries: Vec<Entry>,

@@ -30,7 +30,7 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// What one run measured.
+/// Value of one run in a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// When the run was judged.

@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 /// Trends that a summary holds, the worst of those that move.
 const MOST_TRENDS: usize = 12;
 
-/// What the history says of a run: `history` in `result.json`.
+/// Summary of the history for one run: `history` in `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The suite.
@@ -32,13 +32,13 @@ pub struct Summary {
     pub failed: u32,
     /// Whether that is often enough: someone has to look.
     pub alert: bool,
-    /// What has failed each of these times.
+    /// Rules that have failed each of these times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
     /// Between which runs it broke; only where the verdict blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Since>,
-    /// What differs between the last green and the first red run.
+    /// Differences between the last green and the first red run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Change>,
     /// The commits between them, the newest first, where a repository with both was at hand.
@@ -101,7 +101,7 @@ impl From<&Record> for Past {
     }
 }
 
-/// What `earlier` records of the suite, oldest first, say of the `current` one.
+/// Summarises the `earlier` records of a suite, oldest first, for the `current` one.
 ///
 /// A case is a rule of a unit, or what stands in its place. Cases that fail in the current run are followed back as long as
 /// one of them has failed in every run; a run that failed for another reason ends the row as a green one does. So one flaky

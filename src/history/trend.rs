@@ -74,7 +74,7 @@ pub struct Trend {
     pub drift: Option<Drift>,
 }
 
-/// What one run measured.
+/// Time and value of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// When.
@@ -110,7 +110,7 @@ pub struct Change {
     pub after: Number,
     /// Runs with a finite value since.
     pub runs: u64,
-    /// What chance explains of it, over all places where it could lie.
+    /// Probability of so large a step by chance, over all places where it could lie.
     pub p: Number,
 }
 
@@ -128,7 +128,7 @@ pub struct Drift {
     pub per_day: Number,
     /// The limit it reaches first; absent where it leads away from the limits, or takes longer than the horizon.
     pub crosses: Option<Crossing>,
-    /// What chance explains of it.
+    /// Probability of such a drift by chance.
     pub p: Number,
 }
 

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::judge::unit::Unit;
 use crate::verdict::CheckId;
 
-/// What is shown of a check beside its row, rules and findings.
+/// Presentation of a check beside its row, rules and findings.
 pub(super) struct Presentation {
     /// The check.
     pub(super) check: CheckId,
@@ -24,7 +24,7 @@ pub(super) struct Presentation {
     pub(super) details: Details,
     /// Its picture.
     pub(super) picture: Option<Picture>,
-    /// What the page's scripts draw of its units.
+    /// Data of its units that the page's scripts draw.
     pub(super) embedded: Option<Embedded>,
     /// Whether a diagnosis at the place of a finding is about that finding, whatever its evidence name.
     pub(super) is_diagnosed_by_place: bool,
@@ -55,7 +55,7 @@ pub(super) struct Picture {
 pub(super) struct Embedded {
     /// Its key.
     pub(super) key: &'static str,
-    /// What it holds of a unit; `None` for units of other checks.
+    /// Data of a unit; `None` for units of other checks.
     pub(super) of: fn(&Unit) -> Option<Json>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a text is written for.
+/// Format that a text is written for, which decides what is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Terminal, JSON, XML: whatever escapes by itself.

@@ -37,7 +37,7 @@ struct Written {
     census: Census,
 }
 
-/// What a run wrote as it came.
+/// Documents that a run wrote while it judged.
 #[derive(Debug)]
 pub struct Finished {
     /// The folder, which holds it as drafts.
@@ -57,7 +57,7 @@ impl Folder {
     /// Writes what is left, and gives the lines back to be read.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Where a file cannot be written.
     pub fn finish(self) -> Result<Finished> {
         let Written { out, census } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
         let place = out.get_ref().file.place();

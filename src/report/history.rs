@@ -35,7 +35,7 @@ pub struct HistoryView {
     pub row: Value,
     /// The last green and the first red run; empty where the verdict does not block.
     pub since: Value,
-    /// What differs between them.
+    /// Differences between them.
     pub changes: Vec<ChangeRow>,
     /// The commits between them.
     pub commits: Vec<Commit>,
@@ -54,17 +54,17 @@ pub struct HistoryView {
 /// One difference.
 #[derive(Debug, Serialize)]
 pub struct ChangeRow {
-    /// What differs, in words.
+    /// The thing that differs, in words.
     pub what: Value,
     /// Which one; empty where there is only one.
     pub name: String,
-    /// What it was; `-` where it was not known.
+    /// Value before; `-` where it was not known.
     pub before: String,
-    /// What it became; `-` where it is not known.
+    /// Value after; `-` where it is not known.
     pub after: String,
 }
 
-/// What the history says, for documents.
+/// The history of a suite, for documents.
 pub(super) fn view(summary: &Summary, writer: &Writer) -> Result<HistoryView> {
     let marks = summary.last.iter().skip(summary.last.len().saturating_sub(MOST_MARKS));
     let commits = summary.commits.clone().unwrap_or_default();

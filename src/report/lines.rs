@@ -21,7 +21,7 @@ const AGREES: &[u8] = br#""state":"agrees""#;
 #[derive(Clone, Debug)]
 pub struct Lines<'a> {
     place: Place<'a>,
-    /// What they are as a whole.
+    /// Counts over all lines.
     pub census: Census,
 }
 
@@ -31,7 +31,7 @@ enum Place<'a> {
     File(PathBuf),
 }
 
-/// What lines are as a whole.
+/// Counts over all lines of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// How many there are.
@@ -81,7 +81,7 @@ impl Lines<'_> {
     /// The lines of the `operations.jsonl` beside a result; none where there is no such file.
     ///
     /// # Errors
-    /// What reading gives; `Corrupt` for a line that is none.
+    /// Where the file cannot be read; `Corrupt` for a line that is not an operation.
     pub fn beside(result: &Path) -> Result<Self> {
         let path = result.with_file_name("operations.jsonl");
         if !path.exists() {
@@ -100,7 +100,7 @@ impl Lines<'_> {
     /// Hands the lines on in order; each answer says which are wanted next.
     ///
     /// # Errors
-    /// What reading and `visit` give; `Corrupt` for a line that is none.
+    /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.
     pub fn each(&self, first: Wanted, mut visit: impl FnMut(&OperationLine) -> Result<Wanted>) -> Result<()> {
         let mut wanted = first;
         match &self.place {

@@ -40,7 +40,7 @@ pub struct RuleRow {
     pub rule: String,
     /// The formula; empty for a rule that this version does not know.
     pub formula: String,
-    /// What was measured, with its unit; empty where nothing was.
+    /// The measured value with its unit; empty where nothing was measured.
     pub value: Value,
     /// The limit that warns, as a bound; empty where there is none.
     pub warn: Value,
@@ -48,7 +48,7 @@ pub struct RuleRow {
     pub fail: Value,
     /// How far from the nearest limit that was not crossed.
     pub margin: Option<Number>,
-    /// What follows.
+    /// Verdict that follows from value and limit.
     pub verdict: Verdict,
     /// The notes in words; empty where there are none.
     pub note: Value,

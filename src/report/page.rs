@@ -1,6 +1,7 @@
 //! `report.html`: one self-contained page for looking closer.
 //!
-//! What a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without scripts.
+//! Everything a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without
+//! scripts.
 //! Curves, divergence profile, module tree and the table of operations are drawn by `page.js` from JSON embedded in
 //! the page. Nothing is loaded from anywhere.
 
@@ -48,7 +49,7 @@ const PLACE_OF_DATA: &str = "<!-- data -->";
 /// Writes the page. Rows go out as their lines are read; what is kept of them is every text once.
 ///
 /// # Errors
-/// What reading and writing give; `Policy` for a template of the user's that does not render.
+/// Errors of reading and writing; `Policy` for a template of the user's that does not render.
 pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
     let writer = Writer::new(options.language, Target::Html);
     let view = View::new(result, &writer)?;
@@ -227,7 +228,8 @@ impl Item<'_> {
     }
 }
 
-/// What a side says, as JSON; an output is often the next operation's input, and says the same. Names and types are
+/// One side of an operation, as JSON; an output is often the next operation's input, and has the same cells. Names and
+/// types are
 /// indexes, values stand there themselves: hardly two of them are alike.
 fn side(side: &Shown, tensor: &str, texts: &mut Texts) -> String {
     let tensor = (side.tensor != tensor).then(|| texts.index(&side.tensor));

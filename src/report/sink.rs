@@ -12,13 +12,13 @@ pub trait Sink: Sync {
     /// Takes one line of `operations.jsonl`.
     ///
     /// # Errors
-    /// What writing gives; the run ends with it.
+    /// Where the line cannot be written; the run ends with it.
     fn line(&self, line: OperationLine) -> Result<()>;
 
     /// Takes one table. Its rows are made as they are asked for.
     ///
     /// # Errors
-    /// What writing gives; the run ends with it.
+    /// Where the table cannot be written; the run ends with it.
     fn table(&self, table: Rows<'_>) -> Result<()>;
 }
 
@@ -51,7 +51,7 @@ impl Sink for Kept {
     }
 }
 
-/// What a panic elsewhere left is as good as ever: every change is whole.
+/// Locks a mutex, also after a panic of another holder: every change of the value behind it is whole.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,7 @@ use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::verdict::Verdict;
 
-/// What a forge takes for a comment, less a margin: GitHub refuses 65 536 characters.
+/// Longest comment in characters that every forge takes, less a margin: GitHub refuses 65 536.
 pub const COMMENT_LIMIT: usize = 65_000;
 
 /// A picture that can be linked.
@@ -54,7 +54,7 @@ const ROOM: [(&str, usize); 10] = [
     ("environment", 1),
 ];
 
-/// What gives way when the text is too long, the least important first.
+/// Parts that are cut when the text is too long, the least important first, each with the number that stays.
 const CUTS: [(&str, usize); 13] = [
     ("artifacts", 10),
     ("artifacts", 0),

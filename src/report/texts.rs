@@ -23,7 +23,7 @@ pub(super) struct CheckTexts {
     pub(super) chinese: &'static str,
 }
 
-/// What documents call a check.
+/// Name of a check and the phrase for how much it compared, in one language.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {

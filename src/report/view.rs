@@ -1,4 +1,4 @@
-//! What templates see: a result, ordered and counted for reading. `docs/templates.md` documents it.
+//! View of a result for templates, ordered and counted for reading. `docs/templates.md` documents it.
 //!
 //! Fields of type [`Value`] are written text of the view's language and target; every other text is as it stands in
 //! the result, and is escaped where a template prints it.
@@ -39,9 +39,9 @@ pub struct View {
     pub runner_up: Option<CulpritView>,
     /// Likely causes, the likeliest first.
     pub diagnoses: Vec<DiagnosisRow>,
-    /// What to collect next, where that would show more.
+    /// The dump to collect next; `None` where another dump would show no more.
     pub next_dump: Option<NextDumpView>,
-    /// What to do next; empty where nothing is to be done, and where a likely cause brings advice of its own.
+    /// Next step for the reader; empty where there is none, and where a likely cause brings advice of its own.
     pub next: Value,
     /// All findings, the worst first.
     pub findings: Vec<FindingRow>,
@@ -82,7 +82,7 @@ pub struct CulpritView {
     pub others: Vec<(String, Number)>,
     /// The innermost frame of the user's code.
     pub frame: Option<Frame>,
-    /// What its finding says.
+    /// Message of its finding.
     pub message: Value,
     /// Its next step.
     pub help: Value,
@@ -106,14 +106,14 @@ pub struct FindingRow {
     pub help: Value,
     /// Whether it is about the culprit that the result names.
     pub is_culprit: bool,
-    /// What each side has, baseline first, where the finding tells a difference of two values.
+    /// Values of both sides, baseline first, where the finding is about two values that differ.
     pub sides: Option<[Value; 2]>,
 }
 
 /// A waived finding.
 #[derive(Debug, Serialize)]
 pub struct WaivedRow {
-    /// What is waived.
+    /// The waived finding.
     pub finding: FindingRow,
     /// Why.
     pub reason: String,
@@ -227,7 +227,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a finding says, with its place or operation before it where the sentence names neither.
+    /// Message of a finding, with its place or operation before it where the sentence names neither.
     fn sentence(&self, finding: &Finding) -> Result<Text> {
         let mut text = self.writer.finding(finding)?;
         let operation = match finding.facts.get("op") {
@@ -314,7 +314,7 @@ fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
         .unwrap_or_else(|| safe(String::new()))
 }
 
-/// What a check compared, in numbers for its phrase.
+/// Counts of a check for its phrase: units, values, steps, values without a partner, checkers.
 fn counts(check: &Check) -> Value {
     let sizes = || check.units.iter().map(|unit| unit.size());
     let values: u64 = sizes().map(|size| size.values).sum();

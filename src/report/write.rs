@@ -30,7 +30,7 @@ pub struct Options<'a> {
 /// rendered again.
 ///
 /// # Errors
-/// What writing gives; `Policy` for a template of the user's that does not render.
+/// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
     writer::fill(&mut result.findings, options.language)?;
     causes::fill(&mut result.diagnoses, options.language)?;

@@ -76,12 +76,12 @@ impl Line {
         }
     }
 
-    /// What the samples lie beside the line, added up.
+    /// Sum of the absolute deviations of the samples from the line.
     pub(super) fn cost(&self, samples: &[Sample]) -> f64 {
         samples.iter().map(|sample| (sample.value - self.at(sample.day)).abs()).sum()
     }
 
-    /// What the line rises within a day, on `day`.
+    /// Slope on `day`, in units of the value per day.
     pub(super) fn per_day(&self, day: f64) -> f64 {
         match self.scale {
             Scale::Linear => self.slope,

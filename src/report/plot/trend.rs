@@ -84,7 +84,7 @@ fn title(area: &Area<'_>, more: usize, words: &Writer) -> Result<()> {
     Ok(())
 }
 
-/// What a panel shows: days since its first run, and values.
+/// Ranges of a panel's axes: days since its first run, and values.
 struct Frame {
     start: Timestamp,
     days: Range<f64>,
