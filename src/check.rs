@@ -56,7 +56,7 @@ macro_rules! identify {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "lowercase")]
         pub enum CheckId {
-            /// What was found in the two folders, before any check.
+            /// Artifacts in the two folders, before any check.
             Artifacts,
             /// The policy itself: waivers and selectors.
             Policy,

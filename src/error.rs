@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What went wrong, coarse enough to choose an exit code and a remedy.
+/// Coarse kind of an error, enough to choose an exit code and a remedy.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -80,7 +80,7 @@ impl Error {
         self
     }
 
-    /// What went wrong, coarsely.
+    /// The coarse kind, which decides the exit code.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

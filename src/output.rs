@@ -101,7 +101,8 @@ impl Output {
     /// Puts every complete document in its place, and gives the folder back.
     ///
     /// # Errors
-    /// What renaming gives; nothing is renamed where something else than a file stands in the place of a document.
+    /// Where a document cannot be renamed; nothing is renamed where something other than a file stands in the place of
+    /// a document.
     pub fn commit(self) -> Result<()> {
         let mut state = self.state();
         state.drafts.sort_by_key(|draft| self.set.rank(draft.name()));
@@ -118,7 +119,7 @@ impl Output {
         Ok(state.held.insert(held).dir.clone())
     }
 
-    /// What a panic elsewhere left is as good as ever: every change is whole.
+    /// Locks the state, also after a panic of another holder: every change of it is whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -35,7 +35,7 @@ pub struct Policy {
     pub baseline: SidePolicy,
     /// The run judged.
     pub candidate: SidePolicy,
-    /// What the baseline has to be.
+    /// Demands on the baseline.
     pub baselines: baseline::BaselinePolicy,
     /// Checks without which the gate may not pass.
     #[serde(deserialize_with = "value::checks_of_run")]
@@ -57,7 +57,7 @@ pub struct Policy {
     pub publish: publish::PublishPolicy,
     /// History of runs.
     pub history: history::HistoryPolicy,
-    /// What a release needs before it can be signed off.
+    /// Requirements of a release before it can be signed off.
     pub signoff: signoff::SignoffPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     pub templates: Option<PathBuf>,

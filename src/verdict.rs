@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::check::CheckId;
 
-/// What is said of a unit, a check or a run, in rising rank.
+/// Verdict on a unit, a check or a run, in rising rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

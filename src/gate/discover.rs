@@ -32,13 +32,13 @@ const HEAD: usize = 64 * 1024;
 /// Why a sound zip archive is not read.
 const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
-/// What lies on one side.
+/// Files of one side, sorted by check.
 pub struct Inventory {
     files: Arc<dyn Files>,
     artifacts: Artifacts,
     /// How much of each check's files the digest covers.
     extents: BTreeMap<CheckId, Extent>,
-    /// What is to be said of the location itself.
+    /// Findings about the location itself.
     pub about: Vec<Finding>,
     seen: Vec<Seen>,
 }
@@ -101,7 +101,7 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
         || path.rsplit_once('/').is_some_and(|(folder, _)| data_folders.contains(folder))
 }
 
-/// What a file turned out to be.
+/// Kind of a file.
 enum Found {
     /// A check's.
     Of(CheckId, Recognised),
@@ -178,7 +178,7 @@ impl Inventory {
         }
     }
 
-    /// What was read of one type of artifact, in the order of the side's files.
+    /// Artifacts of one type, in the order of the side's files.
     pub fn all<T: Any>(&self) -> &[T] {
         self.artifacts.all()
     }

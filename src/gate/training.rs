@@ -1,4 +1,4 @@
-//! What became of the training job: a run that crashed leaves nothing, or half of its artifacts, and neither may pass.
+//! Outcome of the training job: a run that crashed leaves nothing, or half of its artifacts, and neither may pass.
 
 use clap::ValueEnum;
 
@@ -40,7 +40,7 @@ impl Training {
         self != Self::Success
     }
 
-    /// What is to be said of a candidate from such a job; `None` where nothing is.
+    /// The finding about a candidate from such a job; `None` where there is nothing to report.
     ///
     /// `is_recognised` says whether anything in it can be judged.
     pub(super) fn finding(self, candidate: &Inventory, is_recognised: bool) -> Option<Finding> {

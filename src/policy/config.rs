@@ -100,13 +100,13 @@ pub struct PipPolicy {
     pub rules: Vec<PipRule>,
 }
 
-/// What is asked of packages.
+/// Requirement on packages.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PipRule {
     /// Packages it is about, as PyPI normalises names: lower case, `-` for `_` and `.`.
     pub package: Pattern,
-    /// What is asked.
+    /// The requirement.
     pub require: Requirement,
     /// How much a violation weighs.
     #[serde(default)]

@@ -22,7 +22,7 @@ pub struct PublishPolicy {
     pub check: Option<CheckMode>,
     /// How pictures come into the comment.
     pub image: Option<ImageMode>,
-    /// What a check says of a `warn` verdict.
+    /// Conclusion of a check whose verdict is `warn`.
     pub warn: Option<WarnAs>,
     /// Whether a suite that blocks without a pull request (every night) gets an issue, closed when it is green again.
     pub issue: Option<bool>,
@@ -33,8 +33,8 @@ pub struct PublishPolicy {
 }
 
 impl PublishPolicy {
-    /// What a policy file says of publishing, though other parts of it may be wrong: a refused run tells so under the key of
-    /// all others. `None` where that cannot be told.
+    /// The publishing section of a policy file of which other parts may be wrong: a refused run reports so under the
+    /// same key as all others. `None` where the section cannot be read.
     pub fn of_damaged(text: &str) -> Option<Self> {
         let whole: serde_yaml::Value = serde_yaml::from_str(text).ok()?;
         match whole.get("publish") {
@@ -86,7 +86,7 @@ pub enum ImageMode {
     None,
 }
 
-/// What a check says of a `warn` verdict; both let a required check pass.
+/// Conclusion of a check whose verdict is `warn`; both let a required check pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarnAs {
@@ -99,7 +99,7 @@ pub enum WarnAs {
     Failure,
 }
 
-/// What a webhook's messages look like.
+/// Format of a webhook's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookShape {

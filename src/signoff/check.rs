@@ -16,10 +16,10 @@ use crate::verdict::{CheckId, Verdict};
 /// Digits of a commit that name it.
 const LEAST_DIGITS: usize = 7;
 
-/// What is to be signed off.
+/// Sign-off to check.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What is required.
+    /// Requirements of the release.
     pub policy: &'a SignoffPolicy,
     /// The commit, where it is given; all results have to be of the same one otherwise.
     pub commit: Option<&'a str>,
@@ -124,7 +124,7 @@ fn demand_of<'a>(suite: &str, policy: &'a SignoffPolicy) -> Option<&'a SuitePoli
     policy.suites.iter().find(|demand| demand.name.as_str() == suite)
 }
 
-/// What the policy demands of this suite alone.
+/// Refusals by the demands on this suite alone.
 fn demanded(result: &GateResult, demand: &SuitePolicy) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     if result.profile != demand.profile {

@@ -22,7 +22,7 @@ use crate::verdict::{Severity, Side, Verdict};
 /// Findings of the comparison with the old baseline that are kept.
 const MOST: usize = 10;
 
-/// What to take over.
+/// Run to promote, and the facts given with it.
 #[derive(Clone, Debug)]
 pub struct Promotion {
     /// The repository's root, where manifest and lock file lie.
@@ -37,7 +37,7 @@ pub struct Promotion {
     pub reason: String,
     /// Who answers for it.
     pub by: String,
-    /// What is known beside what the run's config pack says; wins over it.
+    /// Facts given by the user, which take precedence over those of the run's config pack.
     pub recorded: Recorded,
     /// How far the case moves by itself.
     pub noise: Option<NoiseBand>,
@@ -45,7 +45,7 @@ pub struct Promotion {
     pub accept_change: bool,
 }
 
-/// What promoting found, and whether it wrote.
+/// Outcome of a promotion.
 #[derive(Clone, Debug)]
 pub struct Promoted {
     /// The new manifest.

@@ -56,7 +56,7 @@ impl Read for Sequential<'_> {
     }
 }
 
-/// What differs between the manifest and the files as they are, one line each.
+/// Differences between the manifest and the files as they are, one line each.
 pub fn differences(manifest: &Manifest, found: &BTreeMap<String, FileFact>) -> Vec<String> {
     let mut lines = Vec::new();
     for (path, fact) in &manifest.files {

@@ -53,16 +53,16 @@ pub struct Sample<'a> {
 pub enum Recognised {
     /// It belongs to the check, and was read.
     Read {
-        /// What the table of artifacts calls it.
+        /// Kind in the table of artifacts.
         kind: &'static str,
-        /// What that table adds; empty for an artifact of its own.
+        /// Remark in the table of artifacts; empty for an artifact of its own.
         note: &'static str,
         /// Puts away what was read of it.
         keep: Keep,
     },
     /// It belongs to the check, and cannot be read.
     Damaged {
-        /// What the table of artifacts calls it.
+        /// Kind in the table of artifacts.
         kind: &'static str,
         /// Why.
         error: Error,

@@ -5,7 +5,7 @@ use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::unit::{Check, ConfigItem};
 use crate::verdict::{CheckId, Checker, Verdict};
 
-/// What msprobe can say of a checker.
+/// Levels that msprobe can give a checker.
 const LEVELS: [&str; 4] = ["pass", "warning", "error", "failed"];
 
 /// Which part of the check a finding belongs to.

@@ -19,7 +19,7 @@ pub(super) enum Due {
     TheseOrNone(Limits),
     /// None looser than these: they depend on how much was measured.
     AtMost(f64),
-    /// What they are was measured, or recorded elsewhere.
+    /// The limits were measured, or recorded elsewhere.
     Unknown,
 }
 

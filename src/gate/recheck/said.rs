@@ -1,4 +1,4 @@
-//! What a result's findings say, by the unit they are about.
+//! Findings of a result, by the unit they are about.
 
 use std::collections::{BTreeSet, HashMap};
 

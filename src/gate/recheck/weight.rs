@@ -122,7 +122,7 @@ fn of_curve(finding: &Finding, rule: &Rule, rules: &[RuleOutcome], strict: bool)
     }
 }
 
-/// What the rule says that the finding repeats.
+/// Severity that follows from the rule outcome that the finding repeats; `None` where no outcome has its value.
 fn of_outcome(finding: &Finding, rule: &Rule, rules: &[RuleOutcome]) -> Option<Severity> {
     let value = number(finding, "value")?;
     let same = |outcome: &&RuleOutcome| {
