@@ -27,7 +27,7 @@ const SEEDS: u64 = 20;
 const SIZES: [f64; 9] = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1];
 const KINDS: [&str; 5] = ["scale", "bias", "drift", "spike", "delay"];
 
-/// What judges: the gate's defaults, mode inferred or declared, or a published rule in its place.
+/// Rules that judge: the gate's defaults, mode inferred or declared, or a published rule in their place.
 #[derive(Clone, Copy)]
 struct Judge {
     name: &'static str,

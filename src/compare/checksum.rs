@@ -12,7 +12,7 @@ use crate::read::tensor::TensorData;
 /// comparison, in parallel; the checksum is that of one pass.
 ///
 /// # Errors
-/// What reading gives.
+/// Where the tensor cannot be read.
 pub(super) fn checksum(tensor: &TensorData) -> Result<u32> {
     let elements = tensor.elements();
     tensor.expect();

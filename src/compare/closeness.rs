@@ -16,7 +16,7 @@ pub struct ElementTolerance {
     pub absolute: f64,
 }
 
-/// What counting found. Equal infinities are close, NaN never is, as in `torch.testing.assert_close`.
+/// Counts of close elements. Equal infinities are close, NaN never is, as in `torch.testing.assert_close`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Closeness {
     /// Elements of each side.

@@ -99,7 +99,7 @@ real!(f64, u64, false);
 
 /// A stored element that becomes a [`Real`] in the kernel.
 pub(crate) trait Stored: Copy {
-    /// What it becomes.
+    /// Type of the numbers that the elements become.
     type Real: Real;
 
     /// These, where they are numbers as they lie.
@@ -209,7 +209,8 @@ const SUM_LANES: usize = 8;
 /// Lanes of the relative errors where registers are narrower than the widest: fewer of them for one group.
 const NARROWER_LANES: usize = 8;
 
-/// What a run of pairs contributes, kept apart by lane: counts and relative errors in the elements' own width, sums
+/// Counts, largest relative errors and sums of a run of pairs, kept apart by lane: counts and relative errors in the
+/// elements' own width, sums
 /// in 64 bits. Counts and errors are the same whatever lane they are in, so that a machine may use some lanes only.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]

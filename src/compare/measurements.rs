@@ -19,7 +19,7 @@ use super::sample::{RUN, Sample};
 /// Two tensors, by where they lie.
 #[derive(Clone, Copy, Debug)]
 pub struct PairName<'a> {
-    /// What is asked of them: one kind of answer each.
+    /// Kind of the measurement: `data`, `parameter` or `cells`; the same two tensors may be measured for several.
     pub question: &'static str,
     /// The operation of the candidate, where they belong to one.
     pub op: Option<&'a str>,
@@ -46,7 +46,7 @@ pub struct Selection {
     pub stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// What a selection left out, for the result.
+/// Counts of a selection, for the result: measured and left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartialCoverage {
     /// Pairs of tensors that were measured.
@@ -181,7 +181,7 @@ impl Measurements {
         self.counts.unequal.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted since this was last asked.
+    /// The counts since the last call; resets them to 0.
     pub fn partial_coverage(&self) -> PartialCoverage {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         PartialCoverage {
@@ -195,7 +195,7 @@ impl Measurements {
         }
     }
 
-    /// What a part has noted, by pair.
+    /// The measurements that a part has recorded, by pair; empty for other kinds of run.
     pub fn into_noted(self) -> BTreeMap<String, Value> {
         match self.pages {
             Pages::Part { noted, .. } => noted.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -213,7 +213,8 @@ fn key(pair: &PairName<'_>) -> String {
     [pair.question, pair.baseline, pair.candidate, pair.member].join("\t")
 }
 
-/// What belongs to one part of a run: of all the candidate's bytes, laid end to end in the order of its files (rank,
+/// Assignment of tensors to one part of a run: of all the candidate's bytes, laid end to end in the order of its files
+/// (rank,
 /// step, operation), those from `part − 1` to `part` of `parts` equal stretches. A tensor belongs where it begins.
 #[derive(Clone, Debug)]
 pub struct Plan {

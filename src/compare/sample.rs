@@ -27,7 +27,7 @@ impl Sample {
         self.ratio
     }
 
-    /// What the random choice starts from.
+    /// Seed of the random choice.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -44,7 +44,7 @@ const CONVERTED_STRIP: usize = 512;
 const NARROW: usize = 16;
 const WIDE: usize = 8;
 
-/// What two tensors of equal element count have to do with each other.
+/// Sums, counts and largest differences of two tensors of equal element count.
 ///
 /// Sums are taken in `f64` over the places that are finite on both sides; complex numbers count with both parts.
 /// Differences are candidate minus baseline. An empty pair has zero sums.
@@ -89,11 +89,12 @@ pub struct PairStats {
     pub saturated_candidate: u64,
     /// Unequal places, exactly: 64-bit integers as integers, imaginary parts too. −0 equals 0, NaN equals NaN.
     pub unequal: u64,
-    /// What msprobe measures.
+    /// Numbers that msprobe measures.
     pub msprobe: MsprobeStats,
 }
 
-/// What msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite count as
+/// Numbers that msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite
+/// count as
 /// (0, 0).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MsprobeStats {
@@ -161,7 +162,7 @@ fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Resu
     })
 }
 
-/// What a piece of a comparison looks at, in order.
+/// Ranges of elements that a piece of a comparison looks at, in order.
 enum Ranges {
     /// One range.
     Whole(Option<(u64, u64)>),
@@ -275,7 +276,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What `work` makes of each index, in order of index. Indexes are handed out one after the other, whichever worker is
+/// Results of `work` for each index, in order of index. Indexes are handed out one after the other, whichever worker is
 /// free: a file is read from front to back by all of them together.
 pub(super) fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);

@@ -13,7 +13,7 @@ pub(super) const PIECE: usize = 1 << 14;
 /// numbers give their real parts.
 ///
 /// # Errors
-/// What reading gives.
+/// Where the tensor cannot be read.
 pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
     let count = usize::try_from(tensor.elements().min(most)).unwrap_or(usize::MAX);
     let (mut values, mut bytes) = (vec![0.0; count], Vec::new());

@@ -54,7 +54,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What is said of two packs.
+/// Findings about two packs.
 #[derive(Debug, Default)]
 pub struct Judged {
     /// Findings about the packs as such.

@@ -44,7 +44,7 @@ macro_rules! units {
             $($(#[$about])+ $kind(Box<$unit>),)+
         }
 
-        /// What all kinds have in common.
+        /// Facts that all kinds of units share.
         impl Deref for Unit {
             type Target = dyn AnyUnit;
 
@@ -103,7 +103,7 @@ pub struct ConfigItem {
     pub name: String,
     /// The gate's verdict.
     pub verdict: Verdict,
-    /// What msprobe 26.2.0 says of the same packs; `failed` where it writes no level.
+    /// Level that msprobe 26.2.0 gives the same packs; `failed` where it writes none.
     pub msprobe: Option<String>,
     /// The kind of exception msprobe ends with, if it does.
     pub msprobe_error: Option<String>,
@@ -118,7 +118,7 @@ pub struct DumpUnit {
     pub step: u64,
     /// The rank; null for `proc*` folders.
     pub rank: Option<u64>,
-    /// What was compared: `tensor`, `statistics`, `md5`, `xor`.
+    /// Kind of data that was compared: `tensor`, `statistics`, `md5`, `xor`.
     pub data: String,
     /// The unit's verdict.
     pub verdict: Verdict,
@@ -198,7 +198,7 @@ pub struct Culprit {
     pub op: String,
     /// The row name of the tensor or value that differs first.
     pub tensor: String,
-    /// What it is to the operation.
+    /// Role in the operation.
     pub kind: TensorKind,
     /// The finding's code.
     pub code: String,

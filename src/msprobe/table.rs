@@ -64,7 +64,8 @@ fn may_become_formula(text: &str) -> bool {
     text.starts_with(['\t', '\r', '\n']) || (is_formula_like(&shown) && !is_harmless(&shown))
 }
 
-/// What a program may drop before it looks at a cell: white space and what is not seen. More than that is dropped here, since
+/// Characters that a program may drop before it looks at a cell: white space and invisible ones. More than that is
+/// dropped here, since
 /// a guard too many does no harm; letters, digits and the signs of a keyboard are not.
 fn is_dropped(character: char) -> bool {
     !character.is_alphanumeric() && !character.is_ascii_graphic() && !"＝＋－％＠".contains(character)

@@ -21,7 +21,7 @@ use source::Source;
 pub struct CurvePair<'a> {
     /// Canonical name of the metric.
     pub metric: String,
-    /// What it is.
+    /// Role of the metric.
     pub role: Role,
     /// Where several runs lie beside each other: the folder of this one.
     pub run: String,
@@ -51,7 +51,7 @@ pub enum Unpaired {
     OneSided {
         /// The metric.
         metric: String,
-        /// What it is.
+        /// Role of the metric.
         role: Role,
         /// The side that has it.
         side: Side,

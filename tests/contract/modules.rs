@@ -13,9 +13,9 @@ type Names = Vec<String>;
 pub(crate) struct Modules {
     /// The file of every module; an inline module is in its parent's file.
     files: BTreeMap<Names, PathBuf>,
-    /// What the modules name: the module, and the path.
+    /// Paths that the modules name: the module, and the path.
     mentions: Vec<(Names, Names)>,
-    /// What each module imports, and so hands on: the name there, and what it stands for.
+    /// Names that each module imports, and so hands on: the name there, and the path it stands for.
     handed_on: BTreeMap<Names, Names>,
 }
 

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{Documents, documents, ended, names, numbers, put, reference, run};
 
-/// What a folder holds after a kill.
+/// State of a folder after a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Old,

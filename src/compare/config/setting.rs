@@ -20,7 +20,7 @@ pub enum Sameness {
 /// Words of both devices that mean the same.
 const EQUIVALENT: [&[&str]; 2] = [&["nccl", "hccl"], &["cuda", "npu", "gpu"]];
 
-/// What counts as equal.
+/// Equality of settings: by number within a tolerance, and by groups of words.
 #[derive(Debug)]
 pub struct Meaning {
     relative: f64,

@@ -12,7 +12,7 @@ pub struct Version {
     release: Vec<u64>,
     /// Where the release stands among its pre- and post-releases.
     stage: Stage,
-    /// What stands after `+`.
+    /// Local label, after `+`; empty where there is none.
     local: String,
 }
 

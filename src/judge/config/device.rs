@@ -9,7 +9,7 @@ use crate::judge::finding::Finding;
 use crate::policy::config::Device;
 use crate::read::pack::Pack;
 
-/// What a pack shows of its device.
+/// Device of a pack, from its signs.
 pub(super) struct Shown {
     /// The device that most signs speak for; none where they are even.
     pub(super) device: Option<Device>,

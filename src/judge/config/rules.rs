@@ -64,7 +64,7 @@ rules! {
     INF_NAN_MODE = "determinism-inf-nan-mode", Info;
     /// The cuBLAS workspace is not fixed.
     CUBLAS_WORKSPACE = "determinism-cublas-workspace", Info;
-    /// What a pack cannot show: cuDNN flags and deterministic algorithms.
+    /// A pack does not hold cuDNN flags and deterministic algorithms.
     NOT_IN_PACK = "determinism-not-in-pack", Info;
 
     /// A key package has another version.
@@ -143,6 +143,6 @@ rules! {
     SEED_DIFFERS = "seed-differs", Warn;
     /// No call that sets a seed was recorded.
     SEED_NOT_SEEN = "seed-call-not-seen", Warn;
-    /// What fixes a run's randomness, and what of it a pack cannot show.
+    /// `seed_all` fixes a run's randomness, of which a pack shows only a part.
     SEED_ALL = "determinism-seed-all", Info;
 }

@@ -1,4 +1,4 @@
-//! What documents have to know of a unit, whatever its kind.
+//! Facts of a unit that documents need, whatever its kind.
 
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
@@ -13,10 +13,10 @@ pub trait AnyUnit {
     /// Gives it another verdict.
     fn set_verdict(&mut self, verdict: Verdict);
 
-    /// What people call it: a step and rank, a metric with its run, a checkpoint.
+    /// Name for people: a step and rank, a metric with its run, a checkpoint.
     fn name(&self) -> String;
 
-    /// What findings call it.
+    /// Name in findings.
     fn place(&self) -> String {
         self.name()
     }

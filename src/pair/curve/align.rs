@@ -10,7 +10,7 @@ use super::source::Source;
 use crate::read::curve::Logged;
 use crate::read::curve::series::{Series, Steps};
 
-/// What paired the values.
+/// Key that values were paired by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairedBy {
     /// The step number.
@@ -37,7 +37,7 @@ impl PairedBy {
 /// Two files that log the same steps, as most do, lend their values: curves of ten million points are not copied.
 #[derive(Clone, Debug)]
 pub struct Aligned<'a> {
-    /// What paired them.
+    /// Key that they were paired by.
     pub by: PairedBy,
     /// Steps; the last step of a window.
     pub steps: Steps,

@@ -50,7 +50,8 @@ impl<'a> Cluster<'a> {
         self.0.iter().all(|member| agree(member, source))
     }
 
-    /// What stands beside a history of window means holds window means too.
+    /// Marks all sources as window means where one is: a source beside a history of window means holds window means
+    /// too.
     fn mark_windows(&mut self) {
         if self.0.iter().any(|source| source.logged == Logged::Windows) {
             self.0.iter_mut().for_each(|source| source.logged = Logged::Windows);

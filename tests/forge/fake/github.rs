@@ -11,7 +11,7 @@ use super::{Asked, Brain, Fake, Reply};
 use crate::contract::Contract;
 use tracker::Issue;
 
-/// What a token may do.
+/// Permissions of a token.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     /// Who it is; a workflow's own token may not ask.

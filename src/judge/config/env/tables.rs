@@ -6,7 +6,7 @@ use crate::policy::config::Device;
 pub(super) struct Pair {
     pub(super) npu: &'static str,
     pub(super) gpu: Option<&'static str>,
-    /// What an unset variable means, without its spelling.
+    /// Meaning of an unset variable, without its spelling.
     pub(super) default: &'static str,
     pub(super) kind: Kind,
 }
@@ -46,7 +46,7 @@ pub(super) struct Watched {
     pub(super) name: &'static str,
     /// The platform that alone reads it.
     pub(super) device: Option<Device>,
-    /// What an unset variable means, where that is documented.
+    /// Meaning of an unset variable; `None` where it is not documented.
     pub(super) default: Option<&'static str>,
 }
 
