@@ -36,7 +36,7 @@ use mode::ResolvedMode;
 use noise::{MetricNoise, NoiseBand};
 use rule_results::RuleResults;
 
-/// What curves are judged by.
+/// Policy, profile and noise that curves are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// The section of the policy.
@@ -52,7 +52,7 @@ pub struct Settings<'a> {
 pub struct JudgedCurve {
     /// The unit, without a verdict.
     pub unit: CurveUnit,
-    /// What is said of it.
+    /// Findings about it.
     pub findings: Vec<Finding>,
     /// Whether the metric counts at all; a metric that is only shown is `skipped`.
     pub counts: bool,
@@ -69,7 +69,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedC
     (judged, sources::unpaired(&pairing.unpaired, &settings.policy.metrics))
 }
 
-/// What two repeats of one case do, for the metrics that are judged by their level.
+/// Differences of two repeats of one case, for the metrics that are judged by their level.
 pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, CurveMeasures)> {
     let judged =
         |pair: &&CurvePair<'_>| matches!(pair.role, Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss);

@@ -23,7 +23,7 @@ const FROZEN: usize = 3;
 /// A curve of this length that never changes is worth a word.
 const CONSTANT_FROM: usize = 10;
 
-/// What stands beside a curve in its run.
+/// Other curves of the same run, and the coverage it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'r, 'a> {
     /// The gradient norm, in which a hidden failure shows.
@@ -129,7 +129,7 @@ fn severity_of(pair: &CurvePair<'_>, count: usize) -> Severity {
     if pair.role == Role::GradNorm && recovered && rare { Severity::Warn } else { Severity::Fail }
 }
 
-/// What the baseline cannot say, nobody can judge: beyond one step in twenty it is no baseline.
+/// Steps without a finite value in the baseline cannot be judged: beyond one step in twenty it is no baseline.
 fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let steps: Vec<u64> = pair.points.iter().filter(|(_, b, _)| !b.is_finite()).map(|(step, ..)| step).collect();
     let Some(first) = steps.first() else { return };

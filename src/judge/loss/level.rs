@@ -27,7 +27,7 @@ pub const ABRUPT: f64 = 20.0;
 /// Shorter curves do not show whether two runs move together.
 const ORDER_FROM: usize = 50;
 
-/// What a loss is judged by.
+/// Mode, limits and profile that a loss is judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelContext<'a> {
     /// Same weights or own.

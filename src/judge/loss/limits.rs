@@ -22,7 +22,7 @@ impl Limits {
     /// No limit: shown only.
     pub const NONE: Self = Self { warn: None, fail: None };
 
-    /// What the policy says, over this.
+    /// Replaces the limits by those of the policy, where it has any.
     #[must_use]
     pub fn overridden(self, band: Option<Band>) -> Self {
         let Some(band) = band else { return self };

@@ -28,7 +28,7 @@ pub struct NoiseBand {
     pub precision_gate_noise: u32,
     /// The repeats it was recorded from.
     pub runs: Vec<String>,
-    /// What each metric does, by canonical name.
+    /// Largest differences of each metric between repeats, by canonical name.
     pub metrics: BTreeMap<String, MetricNoise>,
 }
 

@@ -11,12 +11,12 @@ use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
 use crate::policy::loss::preset::Preset;
 
-/// What a published rule says of a pair.
+/// Result of a published rule on a pair of curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PresetOutcome {
     /// Whether it holds; `None` where the curve has nothing it applies to.
     pub pass: Option<bool>,
-    /// What was measured.
+    /// The measured value, in the rule's own unit.
     pub value: f64,
     /// The limit.
     pub limit: f64,
@@ -24,7 +24,7 @@ pub struct PresetOutcome {
     pub step: Option<u64>,
 }
 
-/// What a rule looks at.
+/// Values that a published rule is applied to.
 struct View<'a> {
     /// Pairs that are finite on both sides.
     finite: Vec<(u64, f64, f64)>,
