@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// Print a JSON Schema: of the policy file, of result.json, of a line of operations.jsonl, or of signoff.json
     #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
     Schema {
-        /// Of what
+        /// The document whose schema is printed
         #[arg(value_enum)]
         of: SchemaOf,
     },
@@ -120,7 +120,7 @@ pub(crate) struct NextDumpArgs {
     /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "config.json")]
     pub(crate) output: PathBuf,
-    /// Where msprobe is to write the dump
+    /// Folder that msprobe writes the dump into
     #[arg(long, value_name = "DIR", default_value = "./next_dump")]
     pub(crate) dump_path: String,
 }
@@ -168,7 +168,7 @@ pub(crate) struct ReportArgs {
     pub(crate) documents: DocumentArgs,
 }
 
-/// How documents are written.
+/// Flags about the written documents.
 #[derive(Debug, Args)]
 pub(crate) struct DocumentArgs {
     /// Language of reports
@@ -301,7 +301,7 @@ impl Colour {
     }
 }
 
-/// When to colour.
+/// Colours of the terminal output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     /// On a terminal

@@ -16,7 +16,7 @@ pub enum ErrorKind {
     Policy,
     /// A path or an object is not there.
     NotFound,
-    /// It is there, and may not be read or written.
+    /// A path or object that may not be read or written.
     Denied,
     /// The outside world failed; another try may help.
     Unavailable,

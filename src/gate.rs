@@ -105,7 +105,7 @@ pub struct Shared<'a> {
     pub measurements: &'a Measurements,
     /// Where lines and tables go.
     pub sink: &'a dyn Sink,
-    /// Who is told how far it got.
+    /// Receiver of progress.
     pub progress: &'a dyn Progress,
 }
 

@@ -29,7 +29,7 @@ use crate::verdict::{CheckId, Profile, Severity};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Policy {
-    /// How severe the gate is.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
     /// The trusted run.
     pub baseline: SidePolicy,

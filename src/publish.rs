@@ -86,11 +86,11 @@ pub struct Job {
 pub struct Settings {
     /// Tells the comments and checks of several gates in one repository apart.
     pub key: Key,
-    /// When the comment is written.
+    /// Occasions on which the comment is written.
     pub comment: CommentMode,
-    /// How the verdict stands beside the commit.
+    /// Form of the verdict beside the commit.
     pub check: CheckMode,
-    /// How pictures come into the comment.
+    /// Way of pictures into the comment.
     pub image: ImageMode,
     /// Whether a red suite without a pull request has an issue.
     pub issue: bool,

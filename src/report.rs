@@ -85,11 +85,11 @@ pub struct Outcome {
 pub struct GateResult {
     /// Version of this layout.
     pub schema_version: u32,
-    /// Who wrote it.
+    /// Program that wrote it.
     pub tool: Tool,
     /// Today's date, an input of the run (`YYYY-MM-DD`).
     pub today: String,
-    /// How severe the gate was.
+    /// Profile that the gate ran under.
     pub profile: Profile,
     /// The verdict.
     pub verdict: Verdict,
@@ -194,9 +194,9 @@ pub struct Verified {
     pub every_byte: bool,
     /// Who took the baseline over.
     pub approved_by: String,
-    /// When (`YYYY-MM-DD`).
+    /// Date (`YYYY-MM-DD`).
     pub approved_on: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Commit of the training code; empty where it was not recorded, as the next two.
     #[serde(default, skip_serializing_if = "String::is_empty")]

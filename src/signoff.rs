@@ -30,7 +30,7 @@ pub const SCHEMA_VERSION: u32 = 2;
 pub struct Signoff {
     /// Version of this layout.
     pub schema_version: u32,
-    /// Who wrote it.
+    /// Program that wrote it.
     pub tool: Tool,
     /// The day of the sign-off (`YYYY-MM-DD`), an input.
     pub today: String,
@@ -38,7 +38,7 @@ pub struct Signoff {
     pub source: Source,
     /// Demands on every suite.
     pub demands: Demands,
-    /// Who approved.
+    /// People who approved.
     pub approvals: Vec<Approval>,
     /// The suites, required ones first in the policy's order.
     pub suites: Vec<Suite>,
@@ -58,7 +58,7 @@ pub struct Demands {
 pub struct Approval {
     /// Who.
     pub by: String,
-    /// When (`YYYY-MM-DD`).
+    /// Date (`YYYY-MM-DD`).
     pub on: String,
 }
 

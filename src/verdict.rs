@@ -70,7 +70,7 @@ impl Severity {
     }
 }
 
-/// How severe the gate is as a whole.
+/// Profile, which sets how severe the gate is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {

@@ -61,10 +61,10 @@ struct PromoteArgs {
     /// The baseline's name
     #[arg(long)]
     name: String,
-    /// Why this run becomes the baseline; reviewers decide by it
+    /// Reason why this run becomes the baseline; reviewers decide by it
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who answers for it [default: the person behind the job, or the user]
+    /// Person who answers for it [default: the person behind the job, or the user]
     #[arg(long, value_name = "WHO")]
     approved_by: Option<String>,
     /// Branch to pin it for, or a pattern of branches

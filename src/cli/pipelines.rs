@@ -12,7 +12,7 @@ use precision_gate::publish::forge::ForgeKind;
 use super::show;
 use super::surroundings::Surroundings;
 
-/// Which pipelines.
+/// Flags that choose the pipelines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pipelines")]
 pub(crate) struct PipelineArgs {
@@ -53,7 +53,7 @@ enum Use {
 struct Pipeline {
     forge: PipelineForge,
     purpose: Use,
-    /// Where the forge reads it.
+    /// Path at which the forge reads it.
     path: &'static str,
     text: &'static str,
     /// Steps left to the user, one line each.

@@ -33,7 +33,7 @@ pub(crate) struct RunArgs {
     /// The run to judge: a folder, file or location
     #[arg(long)]
     pub(crate) candidate: Option<String>,
-    /// How severe the gate is [default: as the policy says]
+    /// Severity of the gate [default: as the policy says]
     #[arg(long, value_enum)]
     pub(crate) profile: Option<Profile>,
     /// Repeats of the baseline, or the band recorded from them; may be given several times

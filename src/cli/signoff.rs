@@ -35,7 +35,7 @@ pub(crate) struct SignoffArgs {
     /// The commit that is released [default: as the policy says, else the one that all results are of]
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
-    /// Who approved; may be given several times
+    /// Person who approved; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) approved_by: Vec<String>,
     /// Languages of the documents

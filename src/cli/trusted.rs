@@ -47,14 +47,14 @@ pub(crate) struct Trusted {
     checkout: Checkout,
 }
 
-/// Where files that decide are read.
+/// Place that files that decide are read from.
 #[derive(Debug)]
 enum Ground {
     /// The checkout.
     Checkout,
     /// The target branch's tip.
     Target(Box<Target>),
-    /// Nowhere: the job has no token of the repository that the change goes to.
+    /// No place: the job has no token of the repository that the change goes to.
     Unread,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn trusted(
     Ok(trusted)
 }
 
-/// Where files that decide are read, and the pull request's newest commit where the forge was asked.
+/// Place that files that decide are read from, and the pull request's newest commit where the forge was asked.
 fn ground(flags: &PublishFlags, surroundings: &Surroundings) -> Result<(Ground, String)> {
     let place = &surroundings.place;
     if taken(place.origin.standing(), Input::Policy) == Taken::Checkout {
@@ -214,7 +214,7 @@ impl Trusted {
             .with_help("a policy counts for forks once it is on the target branch")
     }
 
-    /// Says which files that decide the change touches, where the forge tells.
+    /// Adds a remark about the deciding files that the change touches, where the forge tells.
     fn note_changes(&mut self, common: &CommonArgs, flags: &PublishFlags, surroundings: &Surroundings) {
         let place = &surroundings.place;
         if place.target_branch.is_empty() || flags.dry_run {

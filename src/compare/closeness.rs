@@ -1,4 +1,4 @@
-//! How many elements lie within a tolerance, for rules that count elements; read only where such a rule is asked for.
+//! Count of the elements within a tolerance, for rules that count elements; read only where such a rule is asked for.
 
 use pulp::Arch;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Which pairs of tensors are measured, and where their numbers come from: from here, or from the parts of a run that
+//! Selection of the pairs of tensors to measure, and source of their numbers: measured here, or from the parts of a run
+//! that
 //! was spread over several machines.
 //!
 //! Every place that needs the numbers of two tensors asks the measurements. It measures, leaves the pair out, or knows the
@@ -240,7 +241,7 @@ impl Plan {
         self.part_of(pair) == self.part
     }
 
-    /// From 1. A file that was not listed goes by its name.
+    /// Number of the part that the pair belongs to, from 1. A file that was not listed goes by its name.
     fn part_of(&self, pair: &PairName<'_>) -> u64 {
         let parts = u128::from(self.parts.max(1));
         let part = match self.before.get(pair.candidate) {

@@ -362,7 +362,7 @@ struct Room<'a> {
     wide: &'a mut [Vec<f64>; 4],
 }
 
-/// How a pair of element types is compared.
+/// Comparison of a pair of element types.
 trait Scheme {
     fn new() -> Self;
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail);
@@ -543,7 +543,7 @@ impl PairStats {
         self.max_abs_diff = self.max_abs_diff.max(other.max_abs_diff);
     }
 
-    /// This chunk and the one after it.
+    /// Joins this chunk with the one after it.
     fn followed_by(mut self, next: &Self) -> Self {
         self.add_sums(next);
         self.elements += next.elements;

@@ -23,7 +23,7 @@ pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
     Ok(values)
 }
 
-/// As many elements as `values` has room for, from `start` on; `bytes` is what is read into.
+/// Reads as many elements as `values` has room for, from `start` on; `bytes` is what is read into.
 pub(super) fn read(arch: Arch, tensor: &TensorData, start: u64, bytes: &mut Vec<u8>, values: &mut [f64]) -> Result<()> {
     bytes.resize(values.len() * tensor.dtype.size(), 0);
     tensor.read_block(start, bytes)?;

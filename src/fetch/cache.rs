@@ -47,7 +47,7 @@ impl Cache {
         Self { root, limit }
     }
 
-    /// Where temporary files may lie.
+    /// Folder for temporary files.
     pub(super) fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }

@@ -25,7 +25,7 @@ const CHECKSUM: HeaderName = HeaderName::from_static("x-checksum-sha256");
 
 /// A file to download.
 pub(super) struct Wanted<'a> {
-    /// How messages and progress call it.
+    /// Name in messages and progress.
     pub(super) name: &'a str,
     /// The request; redirects are followed anew at every try, as signed addresses expire.
     pub(super) ask: Ask,
@@ -179,7 +179,7 @@ impl Writer {
     }
 }
 
-/// Where a partial answer starts (`bytes 100-199/200`).
+/// Offset at which a partial answer starts (`bytes 100-199/200`).
 fn starts_at(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     range.split_once('-')?.0.parse().ok()

@@ -33,7 +33,7 @@ const OWN_MEMORY: u64 = 112 << 20;
 /// Least memory that blocks get, whatever the limit says.
 const LEAST_MEMORY: u64 = 32 << 20;
 
-/// How a run may fetch.
+/// Settings of a run's fetching.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Variables for credentials and addresses, as `main` found them.
@@ -44,9 +44,9 @@ pub struct Settings {
     pub max_disk: u64,
     /// The cache of downloads.
     pub cache: CacheSettings,
-    /// How often and how patiently requests are repeated.
+    /// Number and spacing of repeated requests.
     pub retry: Retry,
-    /// How long the network may be silent.
+    /// Longest silence of the network.
     pub patience: Patience,
     /// Addresses of hosts that no name service knows.
     pub resolve: Vec<(String, SocketAddr)>,
@@ -83,7 +83,7 @@ impl Default for Settings {
 pub struct Opened {
     /// Files at the location.
     pub files: Arc<dyn Files>,
-    /// Where a forge's artifact came from.
+    /// Origin of a forge's artifact; `None` for other locations.
     pub origin: Option<Origin>,
 }
 
@@ -220,7 +220,7 @@ impl Fetcher {
         &self.settings.repository
     }
 
-    /// How often and how patiently requests are repeated.
+    /// Number and spacing of repeated requests.
     pub(super) fn retry(&self) -> &Retry {
         &self.settings.retry
     }

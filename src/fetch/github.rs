@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Runs that are walked back for an artifact.
 const RUNS: &str = "20";
-/// Where the token comes from.
+/// Variables that may hold the token, the first set one first.
 pub(super) const TOKENS: &[&str] = &["GITHUB_TOKEN", "GH_TOKEN", "PRECISION_GATE_TOKEN"];
 /// Advice where something is denied or not found.
 pub(super) const HELP: &str = "set GITHUB_TOKEN to a token that may read it (in a workflow: `permissions: actions: read`, \

@@ -10,7 +10,7 @@ use reqwest::Url;
 use super::digest::Digest;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Where an artifact lies.
+/// Location of an artifact.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// A path on this machine.
@@ -176,7 +176,7 @@ pub fn without_secrets(url: &Url) -> String {
 /// A parsed address whose query is taken apart.
 struct Parts {
     url: Url,
-    /// How messages call it.
+    /// Name in messages.
     shown: String,
     asked: Vec<(String, String)>,
     digest: Option<Digest>,

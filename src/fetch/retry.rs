@@ -17,7 +17,7 @@ pub(super) struct Failure {
     pub(super) error: Error,
     /// Whether another try may help.
     pub(super) temporary: bool,
-    /// How long the server asks to wait.
+    /// Wait that the server asks for.
     pub(super) wait: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ impl Failure {
     }
 }
 
-/// How often and how patiently a request is repeated.
+/// Number and spacing of a request's repeats.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
     /// Tries in all, at least one.

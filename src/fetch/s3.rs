@@ -21,7 +21,7 @@ pub(super) const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCES
 
 /// Keys of one user.
 pub(super) struct Keys {
-    /// Who asks.
+    /// Access key.
     pub(super) access: SecretString,
     /// Proves it.
     pub(super) secret: SecretString,

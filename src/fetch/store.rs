@@ -17,7 +17,7 @@ const OUTAGE: u32 = 3;
 /// An object as it was when it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Object {
-    /// How the store calls it.
+    /// Key in the store.
     pub(super) key: String,
     /// Length in bytes.
     pub(super) len: u64,
@@ -30,7 +30,7 @@ pub(super) type Pieces<'a> = BoxStream<'a, Result<Bytes, Failure>>;
 
 /// Something that gives ranges of objects.
 pub(super) trait Store: Send + Sync {
-    /// How messages call an object.
+    /// Name of an object in messages.
     fn name(&self, object: &Object) -> String;
 
     /// The bytes of `range`, by one request that goes out when the first piece is asked for. While no piece is asked
@@ -58,7 +58,8 @@ impl RetryingStore {
         Reading { from: self, object, range, pieces: None, rest: Bytes::new() }
     }
 
-    /// When object after object cannot be had, the service is out, and waiting for each would take hours.
+    /// Counts an object that could not be had. After enough of them the service counts as out: waiting for each would
+    /// take hours.
     fn note(&self, error: &Error) {
         let _first = self.failure.set(error.clone());
         if self.given_up.fetch_add(1, Ordering::Relaxed) + 1 >= OUTAGE {

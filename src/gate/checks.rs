@@ -28,7 +28,7 @@ pub(super) struct Measuring<'a> {
     pub(super) request: &'a Request,
     /// Takes the measurements.
     pub(super) measurements: &'a Measurements,
-    /// Who is told how far it got.
+    /// Receiver of progress.
     pub(super) progress: &'a dyn Progress,
 }
 

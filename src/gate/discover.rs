@@ -62,7 +62,7 @@ enum Outcome {
 pub struct Search<'a> {
     /// Those of all checks, in the order of the table.
     pub recognisers: &'a [Recogniser],
-    /// How the user's own log lines look, which no content tells.
+    /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
 }
 

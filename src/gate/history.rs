@@ -39,7 +39,7 @@ const MOST_CHARS: usize = 300;
 pub struct Moment<'a> {
     /// The suite.
     pub suite: &'a Suite,
-    /// When it is judged.
+    /// Time at which it is judged.
     pub time: Timestamp,
     /// The job's page.
     pub run: &'a str,

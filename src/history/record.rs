@@ -36,7 +36,7 @@ pub struct Record {
     pub schema_version: u32,
     /// The suite.
     pub suite: Suite,
-    /// When the run was judged, to the millisecond.
+    /// Time at which the run was judged, to the millisecond.
     pub time: Timestamp,
     /// The commit judged; empty where it is not known.
     pub commit: String,
@@ -46,7 +46,7 @@ pub struct Record {
     pub run: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// How severe the gate was.
+    /// Profile that the gate ran under.
     pub profile: Profile,
     /// Version of the gate.
     pub tool: String,
@@ -228,7 +228,7 @@ impl Record {
 pub struct Entry {
     /// The suite.
     pub suite: Suite,
-    /// When the run was judged.
+    /// Time at which the run was judged.
     pub time: Timestamp,
     /// The path, from the place's root.
     pub path: String,

@@ -19,7 +19,7 @@ pub struct Listing {
     files: Arc<dyn Files>,
     /// Folder that the files' paths are below.
     folder: String,
-    /// By suite, then time.
+    /// Entries, sorted by suite, then time.
     entries: Vec<Entry>,
 }
 

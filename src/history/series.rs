@@ -33,7 +33,7 @@ pub struct Series {
 /// Value of one run in a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// When the run was judged.
+    /// Time at which the run was judged.
     pub time: Timestamp,
     /// The commit judged; empty where it is not known.
     pub commit: String,

@@ -55,7 +55,7 @@ pub struct Summary {
 /// A run, as far as a summary names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Past {
-    /// When it was judged.
+    /// Time at which it was judged.
     #[schemars(with = "String")]
     pub time: Timestamp,
     /// The commit; empty where it is not known.
@@ -79,7 +79,7 @@ pub struct Since {
 /// Commits of a range, as far as they are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Commits {
-    /// How many there are.
+    /// Total number.
     pub total: u64,
     /// The newest of them.
     pub list: Vec<Commit>,

@@ -77,7 +77,7 @@ pub struct Trend {
 /// Time and value of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// When.
+    /// Time.
     #[schemars(with = "String")]
     pub time: Timestamp,
     /// The value.
@@ -89,7 +89,7 @@ pub struct Measured {
 /// A run in a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
-    /// When it was judged.
+    /// Time at which it was judged.
     #[schemars(with = "String")]
     pub time: Timestamp,
     /// The commit judged; empty where it is not known.

@@ -136,7 +136,7 @@ pub fn judge(
 pub struct Settings<'a> {
     /// The section of the policy.
     pub policy: &'a CheckpointPolicy,
-    /// How severe the gate is as a whole.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
 }
 

@@ -165,7 +165,7 @@ pub struct WaivedFinding {
     pub finding: Finding,
     /// Why it is waived.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub owner: String,
     /// Until when (`YYYY-MM-DD`).
     pub expires: String,

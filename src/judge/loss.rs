@@ -41,9 +41,9 @@ use rule_results::RuleResults;
 pub struct Settings<'a> {
     /// The section of the policy.
     pub policy: &'a LossPolicy,
-    /// How severe the gate is as a whole.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
-    /// How far the case moves by itself, where that was recorded.
+    /// Largest differences between repeats of the case; `None` where none were recorded.
     pub noise: Option<&'a NoiseBand>,
 }
 

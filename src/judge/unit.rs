@@ -124,9 +124,9 @@ pub struct DumpUnit {
     pub verdict: Verdict,
     /// Tensors and values compared.
     pub compared: u64,
-    /// Of the candidate, without a partner.
+    /// Parameters of the candidate without a partner.
     pub unmatched_candidate: u64,
-    /// Of the baseline, without a partner.
+    /// Parameters of the baseline without a partner.
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,
@@ -306,9 +306,9 @@ pub struct CheckpointUnit {
     pub verdict: Verdict,
     /// Parameters compared.
     pub compared: u64,
-    /// Of the candidate, without a partner.
+    /// Parameters of the candidate without a partner.
     pub unmatched_candidate: u64,
-    /// Of the baseline, without a partner.
+    /// Parameters of the baseline without a partner.
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,

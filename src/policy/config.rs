@@ -87,7 +87,7 @@ pub struct RequiredValue {
     /// `INF_NAN_` names on NPU sides.
     #[serde(default)]
     pub device: Option<Device>,
-    /// How much a violation weighs.
+    /// Severity of a violation.
     #[serde(default)]
     pub severity: Option<Severity>,
 }
@@ -108,7 +108,7 @@ pub struct PipRule {
     pub package: Pattern,
     /// The requirement.
     pub require: Requirement,
-    /// How much a violation weighs.
+    /// Severity of a violation.
     #[serde(default)]
     pub severity: Option<Severity>,
 }

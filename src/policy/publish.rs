@@ -16,11 +16,11 @@ use serde::Deserialize;
 pub struct PublishPolicy {
     /// Tells the comments and checks of several gates in one repository apart.
     pub key: Option<Key>,
-    /// When the comment is written.
+    /// Occasions on which the comment is written.
     pub comment: Option<CommentMode>,
-    /// How the verdict stands beside the commit.
+    /// Form of the verdict beside the commit.
     pub check: Option<CheckMode>,
-    /// How pictures come into the comment.
+    /// Way of pictures into the comment.
     pub image: Option<ImageMode>,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: Option<WarnAs>,
@@ -59,7 +59,7 @@ pub enum CommentMode {
     Never,
 }
 
-/// How the verdict stands beside the commit.
+/// Form of the verdict beside the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckMode {
@@ -71,7 +71,7 @@ pub enum CheckMode {
     None,
 }
 
-/// How pictures come into the comment.
+/// Way of pictures into the comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageMode {

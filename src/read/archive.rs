@@ -86,7 +86,7 @@ impl Member {
 pub struct Refused {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// Reason.
     pub reason: &'static str,
 }
 

@@ -34,7 +34,7 @@ enum Place<'a> {
 /// Counts over all lines of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// How many there are.
+    /// Total number.
     pub total: usize,
     /// How many do not agree.
     pub telling: usize,

@@ -115,9 +115,9 @@ pub struct FindingRow {
 pub struct WaivedRow {
     /// The waived finding.
     pub finding: FindingRow,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub owner: String,
     /// Until when.
     pub expires: String,

@@ -23,7 +23,7 @@ pub struct Request<'a> {
     pub policy: &'a SignoffPolicy,
     /// The commit, where it is given; all results have to be of the same one otherwise.
     pub commit: Option<&'a str>,
-    /// Who approved.
+    /// People who approved.
     pub approved_by: &'a [String],
     /// The day of the sign-off.
     pub today: Date,

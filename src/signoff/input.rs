@@ -44,7 +44,7 @@ pub struct Loaded {
 pub struct Unread {
     /// The suite.
     pub suite: String,
-    /// Why.
+    /// Reason.
     pub error: Error,
 }
 

@@ -37,7 +37,7 @@ fn comments<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = (usize, &'
 fn pages(comment: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-/:*<>{}".contains(c);
     let words = comment.split(move |c| !is_part(c)).map(|word| word.trim_end_matches(['.', ':', '>']));
-    words.filter(|word| word.ends_with(".md") && !word.contains(['*', ':', '{', '<']))
+    words.filter(|word| word.len() > ".md".len() && word.ends_with(".md") && !word.contains(['*', ':', '{', '<']))
 }
 
 /// Whether a page stands in the repository, or is a document that the gate writes.

@@ -46,7 +46,7 @@ enum HistoryCommand {
 /// `history list`
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// How many runs of each suite
+    /// Number of runs of each suite
     #[arg(long, value_name = "N", default_value_t = 30)]
     last: usize,
     /// Print the records themselves, as a JSON array
@@ -92,7 +92,7 @@ struct PruneArgs {
 /// Flags of every command on the history.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// Where the records are [default: as the policy says]
+    /// Location of the records [default: as the policy says]
     #[arg(long, value_name = "LOCATION")]
     history: Option<String>,
     /// The suite [default: all]

@@ -242,7 +242,7 @@ fn short(commit: &str) -> String {
     commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
 
-/// Which files that decide differ between the two ends of the pull request.
+/// Files that decide and differ between the two ends of the pull request.
 fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: Option<&Pull>) -> Vec<Note> {
     let path = policy_file::policy_path(args.common.config.as_deref());
     let asked = pull.filter(|pull| !pull.base.is_empty() && path.is_relative()).zip(publishing.session());

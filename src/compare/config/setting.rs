@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::read::json::Json;
 
-/// How two values stand to each other.
+/// Relation of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sameness {
     /// Equal: numbers as numbers, `true` as `True`, lists item by item.

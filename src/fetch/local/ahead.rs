@@ -46,7 +46,7 @@ impl ReadAhead {
     }
 }
 
-/// How many bytes at `offset` the page cache gave without waiting.
+/// Number of bytes at `offset` that the page cache gave without waiting.
 #[cfg(target_os = "linux")]
 fn cached(file: &File, buffer: &mut [u8], offset: u64) -> usize {
     use rustix::io::{ReadWriteFlags, preadv2};

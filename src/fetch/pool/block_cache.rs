@@ -1,4 +1,4 @@
-//! Where blocks lie between the network and their readers, and who may have room for the next one.
+//! Blocks between the network and their readers, and the room that each stream has for the next one.
 //!
 //! # Why nobody waits for ever
 //!
@@ -26,19 +26,19 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, Result};
 
-/// How far a stream goes ahead of its readers: more than a fast link holds on its way.
+/// Bytes that a stream goes ahead of its readers: more than a fast link holds on its way.
 const AHEAD: u64 = 32 << 20;
 /// Places there are at least.
 const FEWEST: usize = 4;
 
-/// Which block of which object.
+/// Object and block: number of each.
 pub(super) type Key = (u64, u64);
 
 /// Blocks of one length.
 pub(super) struct BlockCache {
     /// Length of a block in bytes; the last one of an object may be shorter.
     pub(super) block_len: u64,
-    /// How long a stream waits for somebody to read from it.
+    /// Longest wait of a stream for a reader.
     pub(super) silence: Duration,
     /// Told of everything that may let a stream go on.
     pub(super) room: Notify,
@@ -52,7 +52,7 @@ pub(super) struct BlockCache {
 pub(super) struct State {
     slots: BTreeMap<Key, Slot>,
     streams: BTreeMap<u64, Stream>,
-    /// How many readers wait for a block.
+    /// Number of readers that wait for a block.
     waiting: BTreeMap<Key, usize>,
     /// Buffers whose blocks are gone.
     free: Vec<Vec<u8>>,
@@ -67,7 +67,7 @@ enum Slot {
 
 struct Ready {
     bytes: Arc<Vec<u8>>,
-    /// When it was last used.
+    /// Tick of its last use.
     used: u64,
     /// Bytes that somebody will want and has not read.
     unread: u64,
@@ -83,7 +83,7 @@ struct Stream {
     next: u64,
     /// The one behind its last.
     end: u64,
-    /// When it was last read from.
+    /// Tick of the last read from it.
     used: u64,
 }
 
@@ -282,7 +282,7 @@ impl BlockCache {
 }
 
 impl State {
-    /// How many blocks there are or are being filled.
+    /// Number of blocks that are there or being filled.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.slots.len()

@@ -13,9 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Characters of git's own words in a message.
 const LONGEST: usize = 300;
-/// How a wrapper and the loader end for a program that is there in name only: no such command, no such library.
+/// Exit code of a wrapper and the loader for a program that is there in name only: no such command, no such library.
 const NOT_RUN: i32 = 127;
-/// Who writes commits.
+/// Author of commits.
 const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
 
 /// Settings that are switched off in every call.
@@ -54,7 +54,7 @@ pub(super) struct Git {
     root: PathBuf,
 }
 
-/// How a call ended.
+/// Result of a call.
 pub(super) struct Ran {
     /// Whether with exit code 0.
     pub(super) ok: bool,

@@ -28,7 +28,7 @@ pub struct Manifest {
     pub files: BTreeMap<String, FileFact>,
     /// Origin of the run.
     pub recorded: Recorded,
-    /// How far the case moves by itself.
+    /// Largest differences between repeats of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBand>,
     /// Who took it over.
@@ -71,9 +71,9 @@ pub struct Recorded {
 pub struct Approval {
     /// The person.
     pub by: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// When (`YYYY-MM-DD`).
+    /// Date (`YYYY-MM-DD`).
     pub date: String,
     /// Digest of the manifest before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,13 +33,13 @@ pub struct Promotion {
     pub location: String,
     /// The branch it is pinned for, or a pattern of branches.
     pub branch: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub by: String,
     /// Facts given by the user, which take precedence over those of the run's config pack.
     pub recorded: Recorded,
-    /// How far the case moves by itself.
+    /// Largest differences between repeats of the case.
     pub noise: Option<NoiseBand>,
     /// Take it over although it differs from the old one by more than the recorded band.
     pub accept_change: bool,

@@ -45,7 +45,7 @@ pub struct Sample<'a> {
     pub source: &'a Source,
     /// The first of its bytes.
     pub head: &'a [u8],
-    /// How the user's own log lines look, which no content tells.
+    /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
 }
 
@@ -64,7 +64,7 @@ pub enum Recognised {
     Damaged {
         /// Kind in the table of artifacts.
         kind: &'static str,
-        /// Why.
+        /// Reason.
         error: Error,
     },
     /// It looks like one of the check's, and is something else.

@@ -34,7 +34,7 @@ pub struct LevelContext<'a> {
     pub mode: ResolvedMode,
     /// The limits.
     pub limits: &'a CurveLimits,
-    /// How severe the gate is as a whole.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
 }
 
