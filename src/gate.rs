@@ -54,7 +54,7 @@ pub struct Request {
     pub checks: Vec<CheckId>,
     /// Policy that decides the verdict.
     pub policy: Policy,
-    /// How rows of msprobe's compare tables find their partners when names differ.
+    /// Matching of rows in msprobe's compare tables whose names differ.
     pub matching: Matching,
 }
 
@@ -101,9 +101,9 @@ impl CheckOutcome {
 pub struct Shared<'a> {
     /// Runs to judge, and how.
     pub request: &'a Request,
-    /// Which tensors are measured.
+    /// Selection of the tensors to measure, and their measurements.
     pub measurements: &'a Measurements,
-    /// Where lines and tables go.
+    /// Receiver of lines and tables.
     pub sink: &'a dyn Sink,
     /// Receiver of progress.
     pub progress: &'a dyn Progress,
@@ -136,7 +136,7 @@ pub struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Those of a run of which nothing else is known: no manifest, no findings, no word of the training job.
+    /// Surroundings without a manifest, findings or an outcome of the training job.
     pub fn new(fetcher: &'a Fetcher, sink: &'a dyn Sink) -> Self {
         Self { fetcher, manifest: None, sink, about: &[], training: None }
     }

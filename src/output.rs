@@ -1,4 +1,4 @@
-//! Where every file is written that the program makes for a run: reports, tables, noise bands, packs, manifests, records.
+//! Writes every file that the program makes for a run: reports, tables, noise bands, packs, manifests, records.
 //!
 //! A folder is opened once, component by component, and everything below goes through its handle (`openat` and its
 //! relatives). `rustix` serves that: it is a dependency already, while `cap-std` follows links that stay inside of its
@@ -188,7 +188,7 @@ pub fn make_folder(path: &Path) -> Result<()> {
     Dir::make_for_file(path).map(drop)
 }
 
-/// How a file is opened that must be no link.
+/// Flag that opens a file only where it is no link.
 pub fn no_link() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }

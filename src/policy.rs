@@ -77,7 +77,7 @@ pub struct Policy {
 pub struct SidePolicy {
     /// A short name for people: `A100`.
     pub label: String,
-    /// Where to read it, when the command line does not say.
+    /// Location, where the command line gives none.
     pub location: String,
 }
 

@@ -75,13 +75,13 @@ pub struct Job {
     pub run: String,
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
-    /// How.
+    /// Settings of publishing.
     pub settings: Settings,
     /// Spreads the repeats of jobs that failed together.
     pub seed: u64,
 }
 
-/// How to publish.
+/// Settings of publishing.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Tells the comments and checks of several gates in one repository apart.
@@ -96,7 +96,7 @@ pub struct Settings {
     pub issue: bool,
     /// The chat or system that is told.
     pub webhook: Option<WebhookShape>,
-    /// When it is told.
+    /// Occasions on which it gets a message.
     pub webhook_on: WebhookOn,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,

@@ -29,14 +29,14 @@ pub use recognise::{Artifacts, Evidence, Keep, Recognised, Recogniser, Sample};
 /// Bytes of a file that are looked at to recognise it.
 const HEAD: usize = 64 * 1024;
 
-/// Why a sound zip archive is not read.
+/// Reason why a sound zip archive is not read.
 const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
 /// Files of one side, sorted by check.
 pub struct Inventory {
     files: Arc<dyn Files>,
     artifacts: Artifacts,
-    /// How much of each check's files the digest covers.
+    /// Extent of each check's files that the digest covers.
     extents: BTreeMap<CheckId, Extent>,
     /// Findings about the location itself.
     pub about: Vec<Finding>,
@@ -57,10 +57,10 @@ enum Outcome {
     Ignored(String),
 }
 
-/// How a side is looked through.
+/// Search of a side.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
-    /// Those of all checks, in the order of the table.
+    /// Recognisers of all checks, in the order of the table.
     pub recognisers: &'a [Recogniser],
     /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
@@ -222,7 +222,7 @@ impl Inventory {
         self.files.location()
     }
 
-    /// How many files were looked at.
+    /// Number of files that were looked at.
     pub fn files(&self) -> usize {
         self.files.list().len()
     }

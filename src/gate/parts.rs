@@ -139,12 +139,12 @@ impl Parts {
         Ok(Self { header, noted: parts.into_iter().flat_map(|part| part.noted).collect() })
     }
 
-    /// Where the baseline was read from.
+    /// Location that the baseline was read from.
     pub fn baseline(&self) -> &str {
         &self.header.baseline.location
     }
 
-    /// Where the candidate was read from.
+    /// Location that the candidate was read from.
     pub fn candidate(&self) -> &str {
         &self.header.candidate.location
     }

@@ -20,7 +20,7 @@ use synthetic::{Defect, Noise, Run};
 
 /// Steps of a made run.
 const STEPS: u64 = 200;
-/// One seed for all: a self-test says the same every time.
+/// Seed of all cases: a self-test gives the same result every time.
 const SEED: u64 = 20_261_121;
 
 /// Result of the self-test.

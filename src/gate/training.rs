@@ -6,7 +6,7 @@ use super::discover::Inventory;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 
-/// How the job that makes the candidate ended, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
+/// Outcome of the job that makes the candidate, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Training {
     /// It ended well

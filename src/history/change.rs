@@ -11,7 +11,7 @@ use crate::verdict::CheckId;
 
 /// Limits that are listed: a new preset changes every one.
 const MOST_LIMITS: usize = 20;
-/// Of a digest: `sha256:` and enough to tell two apart.
+/// Characters of a digest that are shown: `sha256:` and enough to tell two apart.
 const SHOWN_DIGEST: usize = 19;
 
 /// One difference.
@@ -19,7 +19,7 @@ const SHOWN_DIGEST: usize = 19;
 pub struct Change {
     /// Kind of the thing that differs.
     pub kind: ChangeKind,
-    /// Which one: a package, a variable, a rule; empty where there is only one.
+    /// Name of the package, variable or rule; empty where there is only one of the kind.
     pub name: String,
     /// Value before; empty where it was not known.
     pub before: String,

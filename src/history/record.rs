@@ -59,7 +59,7 @@ pub struct Record {
     pub facts: Facts,
     /// Digest of the policy file's text; empty where there is none.
     pub policy: String,
-    /// Where the numbers first part.
+    /// First wrong operation; absent where none was found.
     pub culprit: Option<Culprit>,
     /// Rules that block; empty where none does.
     pub failing: Vec<Case>,
@@ -153,14 +153,14 @@ impl Measure {
     }
 }
 
-/// How often a finding's code stands in a result.
+/// Number of findings of one code in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The check that says it.
     pub check: CheckId,
     /// Its largest weight.
     pub severity: Severity,
-    /// How often.
+    /// Number of findings.
     pub count: u64,
 }
 

@@ -28,7 +28,7 @@ pub struct Listing {
 pub struct Reading {
     /// The sound ones, in the order of their entries.
     pub records: Vec<Record>,
-    /// Why the others could not be read.
+    /// Errors of the records that could not be read.
     pub damaged: Vec<Error>,
 }
 

@@ -26,7 +26,7 @@ pub struct Series {
     pub warn: Option<f64>,
     /// The latest run's limit beyond which it fails.
     pub fail: Option<f64>,
-    /// One per run in which the rule was measured, by time, then commit. A run without a value leaves no point.
+    /// Points of the runs in which the rule was measured, by time, then commit. A run without a value leaves no point.
     pub points: Vec<Point>,
 }
 

@@ -22,13 +22,14 @@ const MOST_TRENDS: usize = 12;
 pub struct Summary {
     /// The suite.
     pub suite: Suite,
-    /// Where the records lie, without anything secret.
+    /// Location of the records, without anything secret.
     pub location: String,
     /// The runs looked at, oldest first; the last is this one.
     pub last: Vec<Past>,
-    /// How often in a row a case has to fail before it is an alert.
+    /// Number of runs in a row in which a case has to fail before it is an alert.
     pub alert_after: NonZeroU32,
-    /// How often in a row the same case has failed by now, this run included; 0 where the verdict does not block.
+    /// Number of runs in a row in which the same case has failed, this one included; 0 where the verdict does not
+    /// block.
     pub failed: u32,
     /// Whether that is often enough: someone has to look.
     pub alert: bool,
@@ -44,7 +45,7 @@ pub struct Summary {
     /// The commits between them, the newest first, where a repository with both was at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<Commits>,
-    /// Where the values of rules go that move, the worst first.
+    /// Trends of the rules whose values move, the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trends: Vec<Trend>,
     /// Records that could not be read, with the reason.

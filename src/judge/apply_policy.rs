@@ -21,7 +21,7 @@ pub struct AppliedPolicy {
 /// Decision of the policy on one finding.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
-    /// How much it weighs.
+    /// Severity by the policy.
     pub severity: Severity,
     /// The waiver that covers it; one of information is never covered.
     pub waiver: Option<&'a Waiver>,

@@ -10,7 +10,7 @@ use crate::verdict::{Profile, Severity, Side};
 pub const MISSING: Rule = rule("location-missing", Severity::Incomplete);
 /// The files at a location are not those that were demanded: another digest, a run of a fork.
 pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete);
-/// Which run, job, release or package a forge's artifact came from.
+/// The run, job, release or package that a forge's artifact came from.
 pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
 /// The forge deletes the baseline soon.
 pub const EXPIRING: Rule = rule("baseline-expiring", Severity::Warn);

@@ -44,7 +44,7 @@ pub struct OperationLine {
     pub kind: TensorKind,
     /// Result of the comparison.
     pub state: State,
-    /// Why, where it was not compared or differs in an exact property.
+    /// Reason where it was not compared or differs in an exact property; empty elsewhere.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Error relative to scale.

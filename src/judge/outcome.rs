@@ -31,11 +31,11 @@ pub struct RuleOutcome {
     pub fail: Option<Number>,
     /// On which side of its limits the value has to lie.
     pub direction: LimitDirection,
-    /// How far from the nearest limit that was not crossed, in parts of that limit; negative when all are crossed.
+    /// Distance from the nearest limit that was not crossed, in parts of that limit; negative when all are crossed.
     pub margin: Option<Number>,
     /// Verdict that follows from value and limits.
     pub verdict: Verdict,
-    /// Where the value was taken, or why there is none.
+    /// Notes on where the value was taken, or why there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
@@ -173,7 +173,7 @@ impl LimitDirection {
         }
     }
 
-    /// How far `value` lies from the nearest limit that it keeps, or from the last one where it keeps none, in parts of
+    /// Distance of `value` from the nearest limit that it keeps, or from the last one where it keeps none, in parts of
     /// that limit. `None` without limits, and for a limit of 0, of which nothing is a part.
     pub fn margin(self, value: f64, warn: Option<f64>, fail: Option<f64>) -> Option<f64> {
         let limit = warn.filter(|warn| self.keeps(value, *warn)).or(fail).or(warn).filter(|limit| *limit > 0.0)?;
@@ -256,7 +256,7 @@ impl Note {
     pub const FROM_STEP: &'static str = "from-step";
     /// A published rule decides in this rule's place.
     pub const BESIDE_PRESET: &'static str = "beside-preset";
-    /// Of `baseline` steps, `both` have a value on both sides.
+    /// `both` of the `baseline` steps have a value on both sides.
     pub const STEPS_COVERED: &'static str = "steps-covered";
     /// There is no gradient norm to tell by.
     pub const NO_GRADIENT_NORM: &'static str = "no-gradient-norm";

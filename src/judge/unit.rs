@@ -22,7 +22,7 @@ pub use any::{AnyUnit, Measured, Size};
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Which one.
+    /// The check.
     pub id: CheckId,
     /// Its units' verdicts, added up.
     pub verdict: Verdict,
@@ -107,7 +107,7 @@ pub struct ConfigItem {
     pub msprobe: Option<String>,
     /// The kind of exception msprobe ends with, if it does.
     pub msprobe_error: Option<String>,
-    /// How many findings the checker has.
+    /// Number of the checker's findings.
     pub findings: usize,
 }
 
@@ -135,7 +135,7 @@ pub struct DumpUnit {
     /// The next operation that adds error of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<Culprit>,
-    /// Where the unit's error came from, when it was not made here.
+    /// Unit that the error came from, where it was not made here.
     pub inherited_from: Option<Place>,
     /// Rules as applied, worst values first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -208,7 +208,7 @@ pub struct Culprit {
     /// The call stack, innermost frame first; of the forward operation where a backward one has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
-    /// How many tensors after it differ.
+    /// Number of tensors after it that differ.
     #[serde(default)]
     pub spread: u64,
 }
@@ -260,14 +260,14 @@ pub struct CurveUnit {
     pub preset: String,
     /// `same-weights`, `own-weights`, or empty for metrics that have no mode.
     pub mode: String,
-    /// Why that mode: `declared`, `inferred`.
+    /// Source of the mode: `declared`, `inferred`.
     #[serde(default)]
     pub mode_source: String,
     /// The unit's verdict.
     pub verdict: Verdict,
     /// Paired steps (or windows).
     pub paired: u64,
-    /// How steps were paired: `step`, `window`, `position`.
+    /// Key that steps were paired by: `step`, `window`, `position`.
     #[serde(default)]
     pub paired_by: String,
     /// The first step after which the difference never returns into the band.

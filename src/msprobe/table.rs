@@ -86,11 +86,11 @@ pub struct Table {
 
 /// A table whose rows are made one after the other, as they are asked for.
 pub struct Rows<'a> {
-    /// As [`Table::name`].
+    /// File name without ending, as [`Table::name`].
     pub name: String,
-    /// As [`Table::sheet`].
+    /// Name of the sheet, as [`Table::sheet`].
     pub sheet: String,
-    /// As [`Table::columns`].
+    /// Titles of the columns, as [`Table::columns`].
     pub columns: Vec<String>,
     /// The rows, from top to bottom.
     pub rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,

@@ -13,10 +13,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Variables that name the job's checkout.
 const CHECKOUTS: [&str; 2] = ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"];
-/// How folders on the way are opened: where the system can, without needing the right to list them.
+/// Flag that folders on the way are opened with: where the system can, without needing the right to list them.
 #[cfg(target_os = "linux")]
 const PASSING: OFlags = OFlags::PATH;
-/// As above.
+/// Flag that folders on the way are opened with.
 #[cfg(not(target_os = "linux"))]
 const PASSING: OFlags = OFlags::RDONLY;
 

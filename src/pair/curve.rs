@@ -23,7 +23,7 @@ pub struct CurvePair<'a> {
     pub metric: String,
     /// Role of the metric.
     pub role: Role,
-    /// Where several runs lie beside each other: the folder of this one.
+    /// Folder of this run, where several lie beside each other; else empty.
     pub run: String,
     /// The trusted side.
     pub baseline: Source<'a>,
@@ -55,7 +55,7 @@ pub enum Unpaired {
         role: Role,
         /// The side that has it.
         side: Side,
-        /// Where.
+        /// Path of the file.
         path: String,
     },
 }

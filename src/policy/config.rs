@@ -39,9 +39,9 @@ pub struct ConfigPolicy {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Devices {
-    /// Of the trusted run.
+    /// Device of the trusted run.
     pub baseline: Option<Device>,
-    /// Of the run judged.
+    /// Device of the run to judge.
     pub candidate: Option<Device>,
 }
 

@@ -28,7 +28,7 @@ pub struct PublishPolicy {
     pub issue: Option<bool>,
     /// The chat or system that a webhook tells; its address comes from the environment alone.
     pub webhook: Option<WebhookShape>,
-    /// When the webhook is told.
+    /// Occasions on which the webhook gets a message.
     pub webhook_on: Option<WebhookOn>,
 }
 
@@ -44,7 +44,7 @@ impl PublishPolicy {
     }
 }
 
-/// When the comment is written. An existing comment is updated in place, never doubled.
+/// Occasions on which the comment is written. An existing comment is updated in place, never doubled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommentMode {
@@ -115,7 +115,7 @@ pub enum WebhookShape {
     Json,
 }
 
-/// When a webhook is told.
+/// Occasions on which a webhook gets a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookOn {

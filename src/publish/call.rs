@@ -20,7 +20,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As HTTP spells it.
+    /// The method as HTTP spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",

@@ -55,7 +55,7 @@ pub struct Shown {
     pub name: &'static str,
     /// The start of its content's SHA-256.
     pub digest: String,
-    /// Where it lies.
+    /// Address of the picture.
     pub url: String,
 }
 
@@ -182,7 +182,7 @@ pub fn digest(bytes: &[u8]) -> String {
     digest.get(..12).unwrap_or(&digest).to_owned()
 }
 
-/// Where a picture of this content lies already, as the comment's stamp says.
+/// Address of a picture of this content, where the comment's stamp has one already.
 pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
     let stamp = body.lines().nth(1)?.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     let start = format!("{name}={digest}@");
@@ -226,7 +226,7 @@ pub enum Step {
     Update(u64),
 }
 
-/// Why a comment is written.
+/// Occasion of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// The run has a verdict.

@@ -12,7 +12,7 @@ use super::tracker::StateChange;
 use crate::policy::publish::Key;
 use crate::report::GateResult;
 
-/// How a suite stands.
+/// State of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Its verdict does not block.
@@ -24,7 +24,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// How the suite of `result` stands.
+    /// The state of the suite of `result`.
     pub fn of(result: &GateResult) -> Self {
         let is_alert = result.history.as_ref().is_none_or(|history| history.alert);
         match result.verdict.blocks() {

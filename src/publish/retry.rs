@@ -1,4 +1,4 @@
-//! When a request is sent again, and after how long.
+//! Repeats of requests, and the waits before them.
 //!
 //! Limits of a forge are obeyed as it states them (`Retry-After`, `x-ratelimit-reset`), or waited out for a minute,
 //! doubling. Server errors and broken connections get three more tries. What the forge refuses is never repeated.
@@ -55,12 +55,13 @@ fn is_limit(answer: &Answer) -> bool {
     answer.status == 429 || answer.status == 403 && (answer.header("retry-after").is_some() || spent || said())
 }
 
-/// How long the forge asks to wait, at least the first wait.
+/// Wait that the forge asks for, at least the first wait.
 fn stated_wait(answer: &Answer) -> Option<Duration> {
     asked::wait(|name| answer.header(name)).map(|wait| wait.max(FIRST_WAIT))
 }
 
-/// Why an answer that might be asked for again is not: it asks for a longer wait than `left`. Empty where it does not.
+/// Reason not to repeat a request although its answer allows it: the answer asks for a longer wait than `left`. Empty
+/// where it does not.
 pub fn too_long_a_wait(answer: &Answer, left: Duration) -> String {
     let is_again = is_limit(answer) || answer.status >= 500;
     let asked = stated_wait(answer).filter(|wait| is_again && *wait > left);

@@ -113,7 +113,7 @@ impl Session {
         runtime.block_on(desk.entry(commit, path)).map_err(|failure| failure.into_error(desk.forge.dialect()))
     }
 
-    /// Those of `paths` that differ between two commits.
+    /// The `paths` that differ between two commits.
     pub fn changed(&mut self, paths: &[String], base: &str, head: &str) -> Result<Vec<String>> {
         let Self { runtime, desk, .. } = self;
         let found = runtime.block_on(async {

@@ -3,7 +3,7 @@
 use crate::policy::publish::WarnAs;
 use crate::verdict::Verdict;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It has begun.
@@ -36,7 +36,7 @@ pub struct Report {
     pub name: String,
     /// The commit.
     pub commit: String,
-    /// How far the run is.
+    /// Progress of the run.
     pub state: State,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,

@@ -15,7 +15,7 @@ use crate::report::escape::Target;
 use crate::report::writer::Writer;
 use crate::verdict::Verdict;
 
-/// Why a run has no verdict.
+/// Reason why a run has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Somebody asked the process to end.

@@ -64,7 +64,7 @@ pub struct Text<'a> {
     pub run_url: &'a str,
 }
 
-/// Where messages go.
+/// Receiver of messages.
 pub struct Hook {
     /// Format of the messages.
     pub shape: WebhookShape,
@@ -132,7 +132,7 @@ fn place(text: &Text<'_>) -> String {
     escape::name(both.trim(), Target::Plain)
 }
 
-/// At most [`MOST_TEXT`] bytes, cut between characters.
+/// Start of a text, at most [`MOST_TEXT`] bytes, cut between characters.
 fn cut(text: &str) -> String {
     if text.len() <= MOST_TEXT {
         return text.to_owned();

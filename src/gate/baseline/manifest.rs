@@ -20,7 +20,7 @@ pub struct Manifest {
     pub precision_gate_baseline: u32,
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// Location of the files.
     pub location: String,
     /// Digest of what is judged, as `result.json` has it; found without reading tensor data.
     pub digest: String,
@@ -31,7 +31,7 @@ pub struct Manifest {
     /// Largest differences between repeats of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBand>,
-    /// Who took it over.
+    /// Approval of the baseline.
     pub approval: Approval,
 }
 
@@ -65,7 +65,7 @@ pub struct Recorded {
     pub sources: BTreeMap<String, Digest>,
 }
 
-/// Who took a baseline over, and what changed with it.
+/// Person who promoted a baseline, with reason, date and changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {

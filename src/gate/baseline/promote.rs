@@ -29,7 +29,7 @@ pub struct Promotion {
     pub root: PathBuf,
     /// The baseline's name: a file's name.
     pub name: String,
-    /// Where the run lies.
+    /// Location of the run.
     pub location: String,
     /// The branch it is pinned for, or a pattern of branches.
     pub branch: String,
@@ -41,7 +41,7 @@ pub struct Promotion {
     pub recorded: Recorded,
     /// Largest differences between repeats of the case.
     pub noise: Option<NoiseBand>,
-    /// Take it over although it differs from the old one by more than the recorded band.
+    /// Promote the run although it differs from the old one by more than the recorded band.
     pub accept_change: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Promoted {
     pub written: Vec<PathBuf>,
 }
 
-/// Takes a run over.
+/// Promotes a run to the baseline: writes its manifest and pins it.
 ///
 /// # Errors
 /// `Usage` without a reason or a person, in a job that judges, and for a location with nothing of the gate's in it.
@@ -150,7 +150,7 @@ fn refused(location: &str, finding: &Finding) -> Error {
 }
 
 impl Recorded {
-    /// Takes over what `said` knows.
+    /// Fills empty fields from `said`.
     fn take(&mut self, said: &Self) {
         let pairs = [
             (&mut self.commit, &said.commit),

@@ -15,9 +15,9 @@ use crate::verdict::CheckId;
 pub struct Recogniser {
     /// The check.
     pub check: CheckId,
-    /// By what it knows a file; the surest are asked first.
+    /// Evidence that it recognises a file by; the surest are asked first.
     pub by: Evidence,
-    /// How much of its files the digest of a side covers.
+    /// Extent of its files that the digest of a side covers.
     pub extent: Extent,
     /// Looks at a file; `None` where it is not the check's.
     pub look: fn(&Sample<'_>) -> Option<Recognised>,
@@ -27,11 +27,11 @@ pub struct Recogniser {
 /// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// By name and place beside others; the file itself may be empty.
+    /// Name and place beside other files; the file itself may be empty.
     Place,
-    /// By its first bytes.
+    /// First bytes.
     Signature,
-    /// By what its lines look like, which other texts may resemble.
+    /// Form of the lines, which other texts may resemble.
     Lines,
 }
 
@@ -51,7 +51,7 @@ pub struct Sample<'a> {
 
 /// A file that a recogniser knows.
 pub enum Recognised {
-    /// It belongs to the check, and was read.
+    /// File of the check that was read.
     Read {
         /// Kind in the table of artifacts.
         kind: &'static str,
@@ -60,14 +60,14 @@ pub enum Recognised {
         /// Puts away what was read of it.
         keep: Keep,
     },
-    /// It belongs to the check, and cannot be read.
+    /// File of the check that cannot be read.
     Damaged {
         /// Kind in the table of artifacts.
         kind: &'static str,
         /// Reason.
         error: Error,
     },
-    /// It looks like one of the check's, and is something else.
+    /// File that looks like one of the check's, and is something else; the reason.
     Ignored(String),
 }
 

@@ -34,7 +34,7 @@ const LEVEL: [&str; 11] = [
     "spikes",
     "change_apart",
 ];
-/// Of these, those that a loss with values on both sides always has.
+/// Rules among these that a loss with values on both sides always has.
 const ALWAYS: [&str; 7] = ["step_1_rel", "head_max_rel", "mean_rel", "tail_signed_rel", "spread", "max_rel", "spikes"];
 /// Rules that never do worse than warn.
 const WARNS: [&str; 4] = ["max_rel", "abrupt_onset", "spikes", "change_apart"];

@@ -60,7 +60,7 @@ pub(super) fn keys(result: &GateResult) -> BTreeSet<Key> {
     result.checks.iter().flat_map(|check| check.units.iter().map(|unit| key(check.id, unit))).collect()
 }
 
-/// How findings call a unit.
+/// Key of a unit in findings.
 pub(super) fn key(check: CheckId, unit: &Unit) -> Key {
     (check, unit.place())
 }

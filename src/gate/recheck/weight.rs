@@ -1,4 +1,4 @@
-//! How little a finding can weigh by its code and by what stands beside it, before any policy.
+//! Least severity of a finding by its code and by the numbers beside it, before any policy.
 
 use super::said::{number, text};
 use crate::dtype::Dtype;

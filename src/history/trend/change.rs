@@ -76,7 +76,7 @@ pub(super) fn present(samples: &[Sample]) -> Regime {
     Regime::default()
 }
 
-/// Where the levels that fit best begin, without the first one; in order.
+/// Indexes at which the levels that fit best begin, without the first one; in order.
 fn cuts(samples: &[Sample]) -> Vec<usize> {
     let all: Vec<f64> = values(samples).collect();
     let jumps = all.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));

@@ -1,4 +1,4 @@
-//! Which pack is of an NPU and which of a GPU.
+//! Devices of the packs: which is of an NPU and which of a GPU.
 //!
 //! msprobe takes a pack for an NPU's as soon as one variable's name contains `ASCEND`. Here several signs count,
 //! and a contradiction is a finding only where the policy declares the device.

@@ -111,7 +111,7 @@ rules! {
     WEIGHTS_BROKE = "weights-non-finite-one-sided", Fail;
     /// A parameter is NaN or infinite on both sides.
     WEIGHTS_NON_FINITE = "weights-non-finite", Warn;
-    /// How far trained parameters are apart at later steps.
+    /// Trained parameters differ at later steps; the distance is shown.
     WEIGHTS_DRIFT = "weights-drift", Info;
 
     /// A setting differs.

@@ -27,7 +27,7 @@ pub trait AnyUnit {
     /// Whether nothing of it could be read.
     fn is_unread(&self) -> bool;
 
-    /// How much of it was compared.
+    /// Numbers of compared things.
     fn size(&self) -> Size;
 
     /// Its counts, as the history keeps them; names are stable.
@@ -38,13 +38,13 @@ pub trait AnyUnit {
         Vec::new()
     }
 
-    /// Where its numbers first part, where it can tell.
+    /// First wrong operation; `None` where the kind of unit has none.
     fn culprit(&self) -> Option<&Culprit> {
         None
     }
 }
 
-/// How much of a unit was compared.
+/// Numbers of things that were compared in a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Values, tensors or parameters that were compared; of several units they add up.

@@ -1,4 +1,4 @@
-//! Which file of a side a metric is read from.
+//! Choice of the file of a side that a metric is read from.
 //!
 //! A run often logs one metric several times: `trainer_state.json`, a side log, event files. Sources that agree
 //! on every shared step tell one story and form a [`Cluster`]; of a cluster one source is used and the others are

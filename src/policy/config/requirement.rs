@@ -22,7 +22,7 @@ pub enum Requirement {
     Range(Vec<(Comparison, String)>),
 }
 
-/// How a version is compared with a bound.
+/// Comparison of a version with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `>=`

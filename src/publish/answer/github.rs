@@ -282,7 +282,7 @@ pub struct Release {
     pub id: u64,
     /// The tag.
     pub tag: String,
-    /// Where files are uploaded, as a template.
+    /// Address for uploads, as a template.
     pub upload_url: String,
     /// Its files.
     pub assets: Vec<Asset>,

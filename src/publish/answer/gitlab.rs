@@ -146,7 +146,7 @@ impl From<Issue> for forge::Issue {
 /// An uploaded picture.
 #[derive(Debug, Default, Deserialize)]
 pub struct Upload {
-    /// Where it lies.
+    /// Address of the file.
     #[serde(deserialize_with = "filled")]
     pub url: String,
 }
@@ -156,6 +156,6 @@ pub struct Upload {
 pub struct Link {
     /// Its name.
     pub name: String,
-    /// Where it leads.
+    /// Address that the link leads to.
     pub url: String,
 }

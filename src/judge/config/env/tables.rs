@@ -1,4 +1,4 @@
-//! Which variables are compared.
+//! Tables of the variables that are compared.
 
 use crate::policy::config::Device;
 
@@ -18,12 +18,12 @@ impl Pair {
     }
 }
 
-/// How the values of a pair are compared.
+/// Comparison of a pair's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// By what they mean.
+    /// By their meaning.
     Value,
-    /// By what they mean on the same platform; not across platforms.
+    /// By their meaning on the same platform; not across platforms.
     OwnNames,
     /// Known to NPUs alone.
     NpuOnly,
