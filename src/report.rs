@@ -141,7 +141,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// This program.
+    /// Name and version of this program.
     pub fn current() -> Self {
         Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
     }
@@ -174,7 +174,7 @@ pub struct Target {
 pub struct Run {
     /// A short name for people: `A100`.
     pub label: String,
-    /// Where it was read from.
+    /// Location that it was read from.
     pub location: String,
     /// Digest of what was judged.
     pub digest: String,
@@ -192,7 +192,7 @@ pub struct Verified {
     pub digest: String,
     /// Whether every byte was read again (the release profile); else the digest of what is judged.
     pub every_byte: bool,
-    /// Who took the baseline over.
+    /// Person who promoted the baseline.
     pub approved_by: String,
     /// Date (`YYYY-MM-DD`).
     pub approved_on: String,

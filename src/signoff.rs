@@ -56,7 +56,7 @@ pub struct Demands {
 /// An approval, as the command line gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Who.
+    /// Person.
     pub by: String,
     /// Date (`YYYY-MM-DD`).
     pub on: String,

@@ -241,7 +241,7 @@ fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limit
     departure.into_iter().chain(completeness::lasting_failure(&pair.points)).min()
 }
 
-/// How the differences of a pair are measured.
+/// Scale of a pair's differences.
 ///
 /// Printed digits count for losses alone: a learning rate of 1e-5 has five decimals and full precision.
 fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
@@ -253,7 +253,7 @@ fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
     Scale { floor: policy.absolute_floor.get(), resolution: printed }
 }
 
-/// How findings call a curve.
+/// Name of a curve in findings.
 fn place(pair: &CurvePair<'_>) -> String {
     if pair.run.is_empty() { pair.metric.clone() } else { format!("{}: {}", pair.run, pair.metric) }
 }

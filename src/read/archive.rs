@@ -19,7 +19,7 @@ use zip::{CompressionMethod, ZipReadOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Source};
 
-/// How much an archive may claim.
+/// Limits of what an archive may claim.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Entries in the directory.
@@ -200,7 +200,7 @@ fn in_order(last: BTreeMap<String, (usize, OwnedZipFileEntry)>) -> Vec<Member> {
     entries.into_iter().map(with_total).collect()
 }
 
-/// Why an entry is not read, if it is not.
+/// Reason why an entry is not read; `None` where it is.
 fn refusal(name: &str, entry: &OwnedZipFileEntry) -> Option<&'static str> {
     let windows_drive = name.as_bytes().get(1) == Some(&b':');
     if name.starts_with(['/', '\\']) || windows_drive {

@@ -58,7 +58,7 @@ pub fn advice(code: &str, language: Language) -> Option<&'static str> {
 pub struct CauseText {
     /// Title.
     pub title: String,
-    /// How sure it is, in a word.
+    /// Sureness, in a word.
     pub sureness: String,
     /// Evidence for it, one sentence each.
     pub evidence: Vec<String>,
@@ -112,7 +112,7 @@ pub struct DiagnosisRow {
     pub cause: String,
     /// Title.
     pub title: Value,
-    /// How sure it is.
+    /// Sureness, in a word.
     pub sureness: Value,
     /// The place it is about.
     #[serde(rename = "where")]

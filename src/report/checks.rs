@@ -1,4 +1,4 @@
-//! How each check is shown, where more is shown of it than its row, rules and findings.
+//! Presentation of the checks of which more is shown than row, rules and findings.
 //!
 //! A check that is not listed is shown all the same: in the comment, page, terminal, JUnit and metrics by its verdict,
 //! the names and sizes of its units and its findings. An entry adds a picture, a table or data for the page's scripts.
@@ -69,7 +69,7 @@ impl Presentation {
 /// The checks of which more is shown, in the order of reports.
 pub(super) const ALL: &[Presentation] = &[config::SHOWN, loss::SHOWN, dump::SHOWN, history::SHOWN];
 
-/// How `check` is shown, where more is shown of it.
+/// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {
     ALL.iter().find(|shown| shown.check == check)
 }

@@ -29,9 +29,10 @@ pub struct HistoryView {
     pub suite: String,
     /// Verdicts of the latest runs, oldest first; the last is this one's.
     pub marks: Vec<Verdict>,
-    /// How many runs were looked at.
+    /// Number of runs that were looked at.
     pub runs: usize,
-    /// How often the same case has failed, and whether that is an alert; empty where the verdict does not block.
+    /// Number of runs in a row in which the same case has failed, and whether that is an alert; empty where the verdict
+    /// does not block.
     pub row: Value,
     /// The last green and the first red run; empty where the verdict does not block.
     pub since: Value,
@@ -39,11 +40,11 @@ pub struct HistoryView {
     pub changes: Vec<ChangeRow>,
     /// The commits between them.
     pub commits: Vec<Commit>,
-    /// How many more there are.
+    /// Number of commits beyond those listed.
     pub more_commits: u64,
     /// Commands that narrow the range down; none where it is not known.
     pub bisect: Vec<Value>,
-    /// Where the rules' values go, the worst first.
+    /// Trends of the rules' values, the worst first.
     pub trends: Vec<TrendRow>,
     /// The same as a Markdown table.
     pub trend_table: Value,
@@ -56,7 +57,7 @@ pub struct HistoryView {
 pub struct ChangeRow {
     /// The thing that differs, in words.
     pub what: Value,
-    /// Which one; empty where there is only one.
+    /// Name of the package, variable or rule; empty where there is only one of the kind.
     pub name: String,
     /// Value before; `-` where it was not known.
     pub before: String,

@@ -14,7 +14,7 @@ use crate::judge::operation::{OperationLine, State};
 
 /// Bytes of one line that are read; a plain argument of a call may be long.
 const MOST_LINE_BYTES: u64 = 64 << 20;
-/// How this program writes that a line agrees. In a text of a line its quotes would be escaped.
+/// Text by which this program writes that a line agrees. In a text of a line its quotes would be escaped.
 const AGREES: &[u8] = br#""state":"agrees""#;
 
 /// The lines of a run.
@@ -36,18 +36,18 @@ enum Place<'a> {
 pub struct Census {
     /// Total number.
     pub total: usize,
-    /// How many do not agree.
+    /// Number of lines that do not agree.
     pub telling: usize,
     /// Names of further numbers.
     pub metrics: BTreeSet<String>,
 }
 
-/// Which of the lines that follow are to be read.
+/// Selection of the following lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Every one.
     All,
-    /// Those that do not agree.
+    /// Lines that do not agree.
     Telling,
     /// None.
     Nothing,

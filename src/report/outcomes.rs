@@ -25,7 +25,7 @@ pub struct UnitRule {
     pub check: CheckId,
     /// The unit: a metric, a step and rank, a checkpoint.
     pub unit: String,
-    /// As in the result.
+    /// The rule as in the result.
     pub outcome: RuleOutcome,
 }
 
@@ -46,7 +46,7 @@ pub struct RuleRow {
     pub warn: Value,
     /// The limit that fails, as a bound.
     pub fail: Value,
-    /// How far from the nearest limit that was not crossed.
+    /// Distance from the nearest limit that was not crossed, in parts of it.
     pub margin: Option<Number>,
     /// Verdict that follows from value and limit.
     pub verdict: Verdict,

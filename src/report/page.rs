@@ -34,7 +34,7 @@ const MOST_ROWS: usize = 200_000;
 /// Words that scripts need: those of the page, and of values in the table.
 const SCRIPT_WORDS: [&str; 4] = ["page_", "state_", "kind_", "verdict_"];
 
-/// How to write the page.
+/// Options for the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The language.
@@ -166,7 +166,7 @@ fn table(lines: &Lines<'_>, out: &mut Embedding<'_>) -> Result<()> {
     out.written(&format!(",\"total\":{}}}", lines.census.total))
 }
 
-/// At most [`MOST_ROWS`] lines in order; agreeing ones give way to the others.
+/// Selection of at most [`MOST_ROWS`] lines in order; agreeing ones give way to the others.
 fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>) -> Result<()> {
     let mut agreeing = MOST_ROWS.saturating_sub(lines.census.telling);
     let mut room = MOST_ROWS;
@@ -249,9 +249,9 @@ fn rounded(number: Number) -> Number {
 #[derive(Default)]
 struct Texts {
     all: String,
-    /// Where each ends.
+    /// Offset in bytes at which each ends.
     ends: Vec<usize>,
-    /// By hash; a text whose place is taken by another stands at the next free one.
+    /// Texts by hash; a text whose place is taken by another stands at the next free one.
     index: HashMap<u64, u32>,
 }
 

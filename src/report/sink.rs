@@ -1,4 +1,4 @@
-//! Where what grows with a run goes while it is made: lines of `operations.jsonl`, tables row by row.
+//! Receiver of everything that grows with a run: lines of `operations.jsonl`, tables row by row.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -29,14 +29,14 @@ pub(super) struct CheckTexts {
 pub(super) struct Words {
     /// Its name for people.
     pub(super) name: String,
-    /// How much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
+    /// Phrase for how much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
     pub(super) compared: String,
 }
 
 /// Makes the list of files of the table of checks.
 macro_rules! files {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
-        /// Those of all checks, in the order of reports.
+        /// Texts of all checks, in the order of reports.
         pub(super) const ALL: &[CheckTexts] = &[$(CheckTexts {
             name: stringify!($name),
             english: include_str!(concat!("../../templates/messages/en/", stringify!($name), ".yaml")),

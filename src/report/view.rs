@@ -29,11 +29,11 @@ const NAMED_METRICS: [&str; 3] = ["error", "limit", "received"];
 pub struct View {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, in one line.
+    /// Reason of the verdict, in one line.
     pub reason: Value,
     /// One row per check.
     pub checks: Vec<CheckRow>,
-    /// Where the numbers first part.
+    /// First wrong operation; `None` where none was found.
     pub culprit: Option<CulpritView>,
     /// The next operation that adds error of its own.
     pub runner_up: Option<CulpritView>,
@@ -56,20 +56,20 @@ pub struct View {
 /// One check.
 #[derive(Debug, Serialize)]
 pub struct CheckRow {
-    /// Which one.
+    /// The check.
     pub id: CheckId,
     /// Its verdict.
     pub verdict: Verdict,
-    /// How much was compared.
+    /// Phrase for how much was compared.
     pub compared: Value,
-    /// Why this verdict.
+    /// Reason of the verdict.
     pub reason: Value,
 }
 
 /// A culprit with what is said of it.
 #[derive(Debug, Serialize)]
 pub struct CulpritView {
-    /// As in the result.
+    /// The culprit as in the result.
     #[serde(flatten)]
     pub culprit: Culprit,
     /// Error relative to scale, where it was measured.
@@ -214,7 +214,7 @@ impl Builder<'_> {
         of_culprit.next()?.runner_up.as_ref()
     }
 
-    /// Why the verdict is what it is: the culprit's sentence, or the worst finding's, or what was compared.
+    /// Reason of the verdict: the culprit's sentence, or the worst finding's, or what was compared.
     fn reason(&self, culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Result<Value> {
         let told = culprit.filter(|view| view.message.as_str() != Some(""));
         if let Some(view) = told.filter(|_| self.result.verdict >= Verdict::Warn) {

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::verdict::CheckId;
 
-/// How to write.
+/// Options for all documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Language of what people read.

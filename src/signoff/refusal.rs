@@ -1,4 +1,4 @@
-//! Why a release candidate is not signed off: a code, facts, and one line in the reader's language.
+//! Reasons not to sign off a release candidate: a code, facts, and one line in the reader's language.
 
 use std::collections::BTreeMap;
 

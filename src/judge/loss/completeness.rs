@@ -14,7 +14,7 @@ use crate::read::curve::series::Steps;
 use crate::read::metric::Role;
 use crate::verdict::{Severity, Verdict};
 
-/// How many of the baseline's steps were compared, at least.
+/// Rule about the share of the baseline's steps that were compared.
 pub const COVERAGE: &str = "coverage";
 /// Steps that are listed by number.
 pub const LISTED: usize = 100;
@@ -44,7 +44,7 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
     }
 }
 
-/// How much a gap weighs: the loss must be there; of what stands beside it, a part may do.
+/// Severity of a gap: the loss must be there; of what stands beside it, a part may do.
 fn gap(role: Role, share: f64) -> Severity {
     if matches!(role, Role::Loss | Role::EvalLoss) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
 }

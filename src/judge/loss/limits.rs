@@ -33,7 +33,7 @@ impl Limits {
     }
 }
 
-/// How many steps may lie outside the spread: one in a hundred, none of fewer than 50.
+/// Number of steps that may lie outside the spread: one in a hundred, none of fewer than 50.
 pub fn allowed_outside(n: usize) -> usize {
     if n < 50 { 0 } else { n / 100 }
 }

@@ -12,11 +12,11 @@ use crate::verdict::{Profile, Severity, Verdict};
 /// Consequence of a rule that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
-    /// It is a finding.
+    /// The rule gives a finding.
     Counts,
-    /// It is shown with its verdict; a published rule decides.
+    /// The rule is shown with its verdict; a published rule decides.
     Beside,
-    /// It is shown without a verdict.
+    /// The rule is shown without a verdict.
     ShownOnly,
 }
 
@@ -31,7 +31,7 @@ pub struct Measured {
     pub value: f64,
     /// The limits.
     pub limits: Limits,
-    /// Where the value was taken.
+    /// Step at which the value was taken.
     pub step: Option<u64>,
     /// Remark on the value; `None` where there is none.
     pub note: Option<Note>,

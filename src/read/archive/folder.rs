@@ -13,7 +13,7 @@ use super::{Archive, Cursor, Limits, Member, tar};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
 
-/// How much larger than itself an archive may expand. Deflate reaches 1032; real dumps 20, and their zeros more.
+/// Largest ratio of an archive's expanded size to its own. Deflate reaches 1032; real dumps 20, and their zeros more.
 const RATIO: u64 = 200;
 /// Bytes that may be expanded whatever the ratio to the archive's size.
 const FREE: u64 = 256 << 20;
@@ -43,7 +43,7 @@ struct Zip {
     disk: Arc<Disk>,
 }
 
-/// Where a member lies.
+/// Place of a member.
 #[derive(Clone, Copy)]
 enum Place {
     Range(tar::Range),

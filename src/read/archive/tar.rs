@@ -14,10 +14,10 @@ use crate::fetch::Source;
 
 /// Most members.
 const MAX_MEMBERS: usize = 2_000_000;
-/// Where the magic word of the format lies, and the word.
+/// Offset in bytes of the format's magic word, and the word.
 const MAGIC: (usize, &[u8]) = (257, b"ustar");
 
-/// Where a member lies in its archive.
+/// Place of a member in its archive, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) offset: u64,
@@ -71,7 +71,7 @@ pub(super) fn list(source: &Source) -> Result<Listed> {
     Ok(listed)
 }
 
-/// Why an entry is not read, if it is not.
+/// Reason why an entry is not read; `None` where it is.
 fn refusal(name: &str, kind: EntryType) -> Option<&'static str> {
     match kind {
         EntryType::Regular | EntryType::Continuous => {}

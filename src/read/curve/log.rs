@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::metric::{self, Role};
 
-/// How far into a text lines of a training log are looked for.
+/// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
 
 static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\d+)\s*/\s*\d+\s*\|(.*)"));

@@ -1,4 +1,4 @@
-//! Where each member of a pack lies.
+//! Places of a pack's members.
 
 use super::Checker;
 
@@ -24,7 +24,7 @@ pub enum Place {
     Random(u64),
     /// `digests.json`
     Digests,
-    /// In a checker's folder, but not where a member of it lies.
+    /// File in a checker's folder that is no member of it.
     Misplaced(Checker),
     /// Nothing that is known.
     Unknown,

@@ -53,7 +53,7 @@ pub type Calls = Vec<(String, Vec<Distinct>)>;
 /// Calls from one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distinct {
-    /// How often; absent where the record lacks it.
+    /// Number of calls; absent where the record lacks it.
     pub count: Option<i64>,
     /// The stack, outermost frame first; absent where the record lacks it.
     pub stack: Option<Vec<String>>,

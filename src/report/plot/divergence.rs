@@ -150,7 +150,7 @@ fn decades(profile: &[ProfilePoint]) -> Range<f64> {
     10_f64.powf(bottom)..10_f64.powf(top)
 }
 
-/// Where a size lies in the picture: equal results at the bottom, NaN and infinity at the top.
+/// Place of a size in the picture: equal results at the bottom, NaN and infinity at the top.
 fn placed(size: f64, range: &Range<f64>) -> f64 {
     if size.is_finite() { size.clamp(range.start, range.end) } else { range.end }
 }

@@ -28,7 +28,7 @@ const TITLE: u32 = 132;
 const UPPER: u32 = 520;
 /// Up to this many points every point is drawn as a dot.
 const FEW: usize = 60;
-/// From this many points on a moving average is drawn over the raw values.
+/// Number of points from which on a moving average is drawn over the raw values.
 const SMOOTHED: usize = 200;
 /// The lowest relative difference that is told from none.
 const LOWEST: f64 = 1e-9;
