@@ -1,4 +1,4 @@
-//! How small a defect do the rules see, and how often do they cry wolf?
+//! Smallest defects that the rules see, and their false-alarm rate.
 //!
 //! Healthy runs of four kinds get defects of growing size; every run is judged by the gate's defaults and by each
 //! published rule. Prints the tables of `docs/loss.md` and draws `docs/loss-sweep.png`.

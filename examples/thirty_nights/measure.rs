@@ -1,4 +1,4 @@
-//! How often the tests of a trend cry wolf, and how soon they see what is there.
+//! False-alarm rate of the tests of a trend, and the delay until they see a real one.
 
 use std::fmt::Write;
 

@@ -28,13 +28,13 @@ use precision_gate::verdict::{CheckId, Severity};
 use rayon::prelude::*;
 use serde_json::Value;
 
-/// How many nights.
+/// Number of nights.
 pub(crate) const NIGHTS: u64 = 30;
 /// The night on which the step begins.
 pub(crate) const STEP: u64 = 18;
 /// The single bad night.
 pub(crate) const FLAKY: u64 = 12;
-/// How much the loss drifts away in one night, by the end of its run.
+/// Relative drift of the loss in one night, by the end of its run.
 pub(crate) const DRIFT: f64 = 6e-5;
 /// Nights in a row that have to fail before there is an alert.
 const ALERT_AFTER: NonZeroU32 = NonZeroU32::new(2).expect("not 0");
@@ -68,7 +68,7 @@ impl Suite {
         }
     }
 
-    /// How far the loss is off at the end of a night's run, beside noise.
+    /// Relative difference of the loss at the end of a night's run, beside noise.
     fn loss_off(self, night: u64) -> f64 {
         match self {
             #[allow(clippy::cast_precision_loss, reason = "thirty nights")]

@@ -23,7 +23,7 @@ pub struct ParameterComparison<'a> {
 /// Result of comparing a parameter.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ParameterOutcome {
-    /// It was compared.
+    /// Numbers of a parameter that was compared.
     Compared {
         /// Element types of baseline and candidate.
         dtypes: (Dtype, Dtype),

@@ -1,6 +1,6 @@
 //! CRC-32 of a tensor's elements, which msprobe records of every tensor in a checksum dump
-//! (`docs/formats/msprobe-dump.md`, Items), taken here of tensors that were saved. It tells equal bits from unequal ones
-//! at the speed of reading, and nothing else.
+//! (`docs/formats/msprobe-dump.md`, Items), taken here of tensors that were saved. It tells equal bits from unequal
+//! ones at the speed of reading, and nothing else.
 
 use crc32fast::Hasher;
 

@@ -137,7 +137,7 @@ impl<'a> CurvePairing<'a> {
     }
 }
 
-/// For each cluster of the baseline the one of the candidate that holds a file of the same relative path.
+/// Pairs each cluster of the baseline with the one of the candidate that holds a file of the same relative path.
 ///
 /// `None` where that is not one to one, or where two clusters of a side share a folder: files side by side that
 /// disagree are two stories of one run, and a path does not say which is true.

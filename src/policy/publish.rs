@@ -48,12 +48,12 @@ impl PublishPolicy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommentMode {
-    /// It always shows the latest run
+    /// Always: it shows the latest run
     #[default]
     Always,
     /// Once written, it changes only with the verdict or the culprit
     OnChange,
-    /// It is first written when the gate blocks, and updated from then on
+    /// First when the gate blocks; updated from then on
     OnFailure,
     /// Not at all
     Never,
@@ -119,7 +119,7 @@ pub enum WebhookShape {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookOn {
-    /// Where the gate blocks
+    /// After runs that block
     #[default]
     Alert,
     /// After every run

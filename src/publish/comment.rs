@@ -218,11 +218,11 @@ pub struct Plan {
 /// Action on the comment that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It says so already, or is not wanted.
+    /// Nothing to do: the comment says so already, or is not wanted.
     Nothing,
-    /// There is none yet.
+    /// Create the comment: there is none yet.
     Create,
-    /// This one is to say it.
+    /// Update the comment of this number.
     Update(u64),
 }
 

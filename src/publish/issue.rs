@@ -17,9 +17,9 @@ use crate::report::GateResult;
 pub enum Standing {
     /// Its verdict does not block.
     Green,
-    /// It blocks, not yet as often in a row as its history asks for.
+    /// The suite blocks, not yet as often in a row as its history asks for.
     Held,
-    /// It blocks, and people are to be told.
+    /// The suite blocks, and people are to be told.
     Red,
 }
 
@@ -90,9 +90,9 @@ impl Stamp {
 /// Action on the suite's issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is green, and there is no open issue.
+    /// Nothing to do: the suite is green, and there is no open issue.
     Nothing,
-    /// It is red for the first time.
+    /// Open an issue: the suite is red for the first time.
     Open,
     /// The issue is brought up to date; a comment tells where something changed.
     Update(u64, Option<Change>),

@@ -22,11 +22,11 @@ pub const MOST_WAITING: Duration = Duration::from_secs(300);
 /// Action after one try of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It is settled, one way or the other.
+    /// No further try: the request succeeded or failed for good.
     Settled,
     /// The forge did nothing: wait, and send it again.
     Limited(Duration),
-    /// It may have taken effect: wait, look where it creates something, and send it again.
+    /// The request may have taken effect: wait, look where it creates something, and send it again.
     Unclear(Duration),
 }
 

@@ -6,11 +6,11 @@ use crate::verdict::Verdict;
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It has begun.
+    /// The run has begun.
     Running,
-    /// It has a verdict.
+    /// The run has a verdict.
     Judged(Verdict),
-    /// It ended without one.
+    /// The run ended without a verdict.
     Unfinished,
 }
 

@@ -24,9 +24,9 @@ pub struct Target {
 pub enum Change {
     /// Neither end has it: a step of the job made what lies there.
     MadeByJob,
-    /// It is the same at both ends.
+    /// The path is the same at both ends.
     None,
-    /// It differs.
+    /// The path differs.
     Some,
 }
 

@@ -41,11 +41,11 @@ impl Origin {
 /// Way in which an event tells whose commit its job judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// It runs for commits of the repository itself, unless a flag names another pull request or commit.
+    /// The event runs for commits of the repository itself, unless a flag names another pull request or commit.
     Own,
-    /// It names the repositories of both ends.
+    /// The event names the repositories of both ends.
     ByEvent,
-    /// It names a pull request at most, which the forge is asked about.
+    /// The event names a pull request at most, which the forge is asked about.
     ByForge,
 }
 

@@ -20,14 +20,15 @@ use crate::verdict::Verdict;
 pub enum Why {
     /// Somebody asked the process to end.
     Cancelled,
-    /// It ended with an error: a policy that cannot be read, artifacts that are not there, a result that does not count.
+    /// The run ended with an error: a policy that cannot be read, artifacts that are not there, a result that does not
+    /// count.
     Refused {
         /// The error, without secrets.
         reason: String,
         /// The way out; empty where none is known.
         help: String,
     },
-    /// It ended in a way that nobody foresaw.
+    /// The run ended in a way that nobody foresaw.
     Broken,
 }
 

@@ -1,7 +1,8 @@
 //! The in-toto statement: which files the sign-off is about, by digest, and what it says of them.
 //!
 //! Statement v1 of the in-toto attestation framework
-//! (<https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>). It is not signed here: a forge's attestation action or cosign wraps it into an envelope.
+//! (<https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>). It is not signed here: a forge's
+//! attestation action or cosign wraps it into an envelope.
 
 use serde_json::{Value, json};
 

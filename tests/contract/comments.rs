@@ -87,7 +87,8 @@ fn top_folder(path: &str) -> String {
     parts[..parts.len().min(if parts[0] == "src" { 2 } else { 1 })].join("/")
 }
 
-/// A doc comment names the item (a noun) or the action (a verb): a sentence that begins with "What" leaves both to the reader.
+/// A doc comment names the item (a noun) or the action (a verb): a question word in front leaves both to the
+/// reader.
 #[test]
 fn doc_comments_begin_with_the_item_or_its_action() {
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -97,7 +98,10 @@ fn doc_comments_begin_with_the_item_or_its_action() {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a text");
-        let riddles = text.lines().enumerate().filter(|(_, line)| is_riddle(line));
+        let lines: Vec<&str> = text.lines().collect();
+        let before =
+            |index: usize| index.checked_sub(1).and_then(|index| lines.get(index)).copied().unwrap_or_default();
+        let riddles = lines.iter().enumerate().filter(|(index, line)| is_riddle(before(*index), line));
         let shown = riddles.map(|(index, line)| format!("{path}:{} {}", index + 1, line.trim()));
         wrong.entry(top_folder(&path)).or_default().extend(shown);
     }
@@ -107,18 +111,33 @@ fn doc_comments_begin_with_the_item_or_its_action() {
     assert!(wrong.is_empty(), "begin these with the item or its action:\n{}", shown.join("\n"));
 }
 
-fn is_riddle(line: &str) -> bool {
-    ["/// What ", "//! What "].iter().any(|start| line.trim_start().starts_with(start))
+/// Whether a line of a doc comment begins with "What", or is its first line and begins with another question word.
+fn is_riddle(before: &str, line: &str) -> bool {
+    let text = |line: &'_ str| {
+        let line = line.trim_start();
+        line.strip_prefix("/// ").or_else(|| line.strip_prefix("//! ")).map(str::to_owned)
+    };
+    let Some(said) = text(line) else { return false };
+    let first = ["How ", "Where ", "Who ", "When ", "Why ", "Which "];
+    let is_first = !before.trim_start().starts_with("//");
+    said.starts_with("What ") || (is_first && first.iter().any(|word| said.starts_with(word)))
 }
 
 #[test]
-fn a_riddle_is_a_doc_comment_that_begins_with_what() {
-    assert!(is_riddle("    /// What it says.") && is_riddle("//! What a forge answers."));
+fn a_riddle_is_a_doc_comment_that_begins_with_a_question_word() {
+    for line in ["    /// What it says.", "//! What a forge answers.", "/// How it is shown.", "/// Why this verdict."]
+    {
+        assert!(is_riddle("", line), "{line}");
+    }
+    for line in
+        ["/// The message.", "// What follows is safe.", "/// Whatever it is.", "/// Whether it is.", "let a = 1;"]
+    {
+        assert!(!is_riddle("", line), "{line}");
+    }
+    let errors = "/// Where the file cannot be read.";
     assert!(
-        !is_riddle("/// The message.") && !is_riddle("// What follows is safe.") && !is_riddle("/// Whatever it is.")
+        is_riddle("}", errors) && !is_riddle("/// # Errors", errors) && is_riddle("/// # Errors", "/// What it gives.")
     );
-    assert_eq!(
-        [top_folder("src/judge/loss.rs"), top_folder("src/cli.rs"), top_folder("tests/docs.rs")],
-        ["src/judge", "src/cli", "tests"]
-    );
+    let folders = [top_folder("src/judge/loss.rs"), top_folder("src/cli.rs"), top_folder("tests/docs.rs")];
+    assert_eq!(folders, ["src/judge", "src/cli", "tests"]);
 }

@@ -214,7 +214,7 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
     kept
 }
 
-/// Where the item that starts at `at` ends: behind its `;`, or behind its braces.
+/// End of the item that starts at `at`: behind its `;`, or behind its braces.
 fn end_of_item(tokens: &[String], at: usize) -> usize {
     let mut depth = 0_i32;
     for (index, token) in tokens.iter().enumerate().skip(at) {

@@ -34,7 +34,7 @@ fn check(folder: &Path, old: &Documents, new: &Documents) -> Left {
     }
 }
 
-/// When a run is killed.
+/// Moment at which a run is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     /// After so many microseconds.

@@ -28,7 +28,7 @@ signoff:
     - { name: cnn }
 ";
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,

@@ -23,8 +23,8 @@ pub struct Recogniser {
     pub look: fn(&Sample<'_>) -> Option<Recognised>,
 }
 
-/// By what a recogniser knows its files, the surest first. Recognisers with the same evidence are asked in the order of the
-/// table.
+/// Evidence that a recogniser knows its files by, the surest first. Recognisers with the same evidence are asked in the
+/// order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
     /// Name and place beside other files; the file itself may be empty.

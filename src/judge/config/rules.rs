@@ -48,7 +48,7 @@ rules! {
     ENV_PAIR_DIFFERS = "env-pair-differs", Warn;
     /// The number of visible devices differs.
     ENV_DEVICE_COUNT = "env-device-count-differs", Warn;
-    /// As many devices, but others.
+    /// The number of devices is the same, their list differs.
     ENV_DEVICE_LIST = "env-device-list-differs", Info;
     /// The collective algorithm is set on one platform, where the other has names of its own.
     ENV_PLATFORM_ONLY = "env-platform-only", Info;

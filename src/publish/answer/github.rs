@@ -129,7 +129,7 @@ impl From<CheckRun> for Check {
 /// Check runs of a commit.
 #[derive(Debug, Deserialize)]
 pub struct Checks {
-    /// They.
+    /// The listed entries.
     pub check_runs: Vec<CheckRun>,
 }
 
@@ -245,7 +245,7 @@ pub struct Reference {
 /// The files of a commit, or the entries of a folder.
 #[derive(Debug, Default, Deserialize)]
 pub struct Tree {
-    /// They.
+    /// The listed entries.
     pub tree: Vec<Entry>,
     /// Whether the forge left some out.
     #[serde(default)]
