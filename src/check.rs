@@ -66,7 +66,7 @@ macro_rules! identify {
         }
 
         impl CheckId {
-            /// The checks of a run, in the order of reports: all but what only findings are filed under.
+            /// The checks of a run, in the order of reports, without the entries that only findings are filed under.
             pub const CHECKS: &'static [Self] = &[$(Self::$id),+];
 
             /// The name as it is written.

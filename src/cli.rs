@@ -1,4 +1,4 @@
-//! The command line: its types here, what its commands do in the files below.
+//! The command line: its types here, its commands in the files below.
 
 pub(crate) mod baseline;
 pub(crate) mod config_pack;
@@ -76,7 +76,7 @@ pub(crate) enum Command {
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
-    /// Sign off a release: one document from the results of all its suites, or what stands against it
+    /// Sign off a release: one document from the results of all its suites, or the reasons against it
     #[command(
         after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
     )]
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Post an earlier result: the second half for pull requests from forks
     #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
     Publish(Box<PublishArgs>),
-    /// Write the msprobe configuration that collects what is needed to see further than a result does
+    /// Write the msprobe configuration of the next dump, which shows more than this result
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
     NextDump(NextDumpArgs),
     /// Write a commented policy file from what lies in two folders, or pipelines for every night and every release

@@ -55,7 +55,7 @@ impl Default for Redaction {
     }
 }
 
-/// A pack and what is to be said of it.
+/// A pack, and notes on it.
 #[derive(Debug)]
 pub struct Collected {
     /// The zip archive.

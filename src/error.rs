@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Denied,
     /// The outside world failed; another try may help.
     Unavailable,
-    /// An artifact is damaged or not what its format demands.
+    /// An artifact is damaged or does not follow its format.
     Corrupt,
     /// An artifact is sound but of a kind this reader does not know.
     Unsupported,

@@ -238,7 +238,7 @@ pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
     Search { recognisers: recognisers(), pattern }
 }
 
-/// One check; `None` for what is no check of a run.
+/// Runs one check; `None` for an entry that is no check of a run.
 fn check(
     id: CheckId,
     sides: &Sides,
@@ -253,7 +253,7 @@ fn check(
     Ok(Some(part))
 }
 
-/// Turns what single checks show into one story, and says what to collect next.
+/// Diagnoses the findings of all checks together, and chooses the next dump.
 fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
     let shown = std::mem::take(&mut result.diagnoses);

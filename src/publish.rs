@@ -94,7 +94,7 @@ pub struct Settings {
     pub image: ImageMode,
     /// Whether a red suite without a pull request has an issue.
     pub issue: bool,
-    /// The chat or system that is told.
+    /// The chat or system that gets a message.
     pub webhook: Option<WebhookShape>,
     /// Occasions on which it gets a message.
     pub webhook_on: WebhookOn,
@@ -104,7 +104,8 @@ pub struct Settings {
     pub author: Option<String>,
     /// The language.
     pub language: Language,
-    /// Whether the policy could not be read, and these are not what it says: nothing new is written under a guessed key.
+    /// Whether the policy could not be read, so that these settings are guessed: nothing new is written under a guessed
+    /// key.
     pub guessed: bool,
 }
 

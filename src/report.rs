@@ -176,14 +176,14 @@ pub struct Run {
     pub label: String,
     /// Location that it was read from.
     pub location: String,
-    /// Digest of what was judged.
+    /// Digest of the judged artifacts.
     pub digest: String,
     /// The manifest that it fits, where the run was held against one and fits; of the baseline only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
 
-/// That a baseline is the one its manifest describes, and what the manifest says of it.
+/// Proof that a baseline is the one its manifest describes, with the manifest's facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// The manifest's name.
@@ -212,7 +212,7 @@ pub struct Verified {
     pub versions: BTreeMap<String, String>,
 }
 
-/// One row of the table of what was found.
+/// Row of the table of artifacts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRow {
     /// The side it lies on.

@@ -45,7 +45,7 @@ enum BaselineCommand {
     /// Show a baseline: its origin, files and approval
     #[command(after_help = "Example:\n  precision-gate baseline show glm")]
     Show(NameArgs),
-    /// Whether a baseline still is what its manifest says, byte by byte
+    /// Check byte by byte that a baseline still fits its manifest
     #[command(after_help = "Example:\n  precision-gate baseline verify glm")]
     Verify(NameArgs),
     /// Show the changes that another run would make to a baseline

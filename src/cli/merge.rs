@@ -1,4 +1,4 @@
-//! The `merge` command: judges what the parts of a run have measured.
+//! The `merge` command: judges the measurements of a run's parts.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -105,7 +105,7 @@ const PIPELINES: [Pipeline; 4] = [
     },
 ];
 
-/// Writes the pipelines that are asked for, and says what to do next.
+/// Writes the pipelines that are asked for, and prints the next steps.
 ///
 /// # Errors
 /// `Usage` where a file is there already; nothing is written then.

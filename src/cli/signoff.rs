@@ -23,7 +23,7 @@ pub(crate) struct SignoffArgs {
     /// The results: `NAME=PATH`, or a result or its folder, which then names the suite
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<String>,
-    /// File with what is required, in place of the policy's section `signoff`
+    /// File with the requirements, in place of the policy's section `signoff`
     #[arg(long, value_name = "FILE")]
     pub(crate) require: Option<PathBuf>,
     /// Policy file [default: precision-gate.yml, where it is present]
@@ -47,7 +47,7 @@ pub(crate) struct SignoffArgs {
     /// Folder with templates in place of the shipped ones (docs/templates.md)
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
-    /// Say less: only what stands against it
+    /// Say less: only the reasons against it
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]

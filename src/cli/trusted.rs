@@ -249,7 +249,7 @@ impl Trusted {
         }
     }
 
-    /// The request with what decides about it: the named baseline, the noise band.
+    /// The request with the named baseline and the noise band resolved to files.
     ///
     /// # Errors
     /// Where a file cannot be read; `Policy` where a manifest is not the pinned one.

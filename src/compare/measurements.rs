@@ -97,17 +97,17 @@ struct Counts {
 }
 
 impl Measurements {
-    /// Measures here what `selection` wants.
+    /// Measures the pairs that `selection` wants.
     pub fn new(selection: Selection) -> Self {
         Self { selection, ..Self::default() }
     }
 
-    /// Measures here what belongs to one part, and notes it.
+    /// Measures the pairs of one part, and keeps the results.
     pub fn part(selection: Selection, plan: Plan) -> Self {
         Self { pages: Pages::Part { plan, noted: Mutex::default() }, ..Self::new(selection) }
     }
 
-    /// Measures nothing: what was noted by all parts of a run is known.
+    /// Measures nothing: takes the results of all parts of a run.
     pub fn joined(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
         Self { pages: Pages::Joined(noted), ..Self::new(selection) }
     }

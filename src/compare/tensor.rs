@@ -215,7 +215,7 @@ impl<'a> Pair<'a> {
         Ok(Self { baseline, candidate, arch })
     }
 
-    /// Compares pieces in parallel and folds what they give in order.
+    /// Compares pieces in parallel and folds their results in order.
     fn pieces(&self, count: u64, ranges: impl Fn(u64) -> Ranges + Sync) -> Result<PairStats> {
         let parts: Vec<Result<PairStats>> = if count <= 1 {
             vec![self.piece(if count == 0 { Ranges::Whole(None) } else { ranges(0) })]
@@ -533,7 +533,7 @@ impl PairStats {
         }
     }
 
-    /// Adds what another part or chunk sums up to.
+    /// Adds the sums of another part or chunk.
     fn add_sums(&mut self, other: &Self) {
         self.dot += other.dot;
         self.sum_sq_baseline += other.sum_sq_baseline;

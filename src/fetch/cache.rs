@@ -129,7 +129,7 @@ impl Cache {
         self.root.join("sha256").join(hex.get(..2).unwrap_or_default()).join(&hex)
     }
 
-    /// Removes what was not used for longest until the limit holds; `newest` stays.
+    /// Removes the files that were not used for longest until the limit holds; `newest` stays.
     fn shrink(&self, newest: &Path) {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for folder in entries(&self.root.join("sha256")) {

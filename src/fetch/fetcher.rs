@@ -158,7 +158,7 @@ impl Fetcher {
         self.failure.get()
     }
 
-    /// Disk for what has to be unpacked.
+    /// Disk for unpacked archives.
     pub fn disk(&self) -> &Arc<Disk> {
         &self.disk
     }

@@ -98,7 +98,7 @@ pub struct GitLabLocation {
 }
 
 impl Location {
-    /// Reads what the user gave. What has no scheme of ours is a local path.
+    /// Reads a location as the user gave it. Text without a known scheme is a local path.
     ///
     /// # Errors
     /// `Usage` where a location of ours lacks a part or asks for something unknown.
@@ -160,7 +160,7 @@ impl fmt::Display for GitLabLocation {
     }
 }
 
-/// `?a=1&b=2` of what is there.
+/// Query of the parts that are present, as `?a=1&b=2`.
 fn query(asked: &[(&str, &Option<String>)]) -> String {
     let given = asked.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
     let joined = given.collect::<Vec<_>>().join("&");

@@ -76,7 +76,7 @@ impl Rest<'_> {
         Ok((value, headers))
     }
 
-    /// Adds what usually is the reason.
+    /// Adds the usual reason to an error.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Denied | ErrorKind::NotFound if error.help().is_none() => error.with_help(self.help),

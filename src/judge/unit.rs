@@ -1,4 +1,4 @@
-//! Units: what a check judges at once, as the result carries it.
+//! Units: the things that a check judges one by one, as the result carries them.
 
 mod any;
 mod checkpoint;

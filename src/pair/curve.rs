@@ -60,7 +60,7 @@ pub enum Unpaired {
     },
 }
 
-/// Everything that was paired, and what could not be.
+/// Pairs of curves, and the curves without a partner.
 #[derive(Debug, Default)]
 pub struct CurvePairing<'a> {
     /// Metrics of both sides, losses first, then by name.

@@ -1,4 +1,4 @@
-//! History: where records of runs are kept, and when a broken suite is told.
+//! History: location of the records of runs, and the alert for a broken suite.
 
 use std::borrow::Cow;
 use std::fmt;

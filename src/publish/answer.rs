@@ -44,7 +44,7 @@ impl Answer {
         self.headers.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Whether the forge says that it did what was asked.
+    /// Whether the status is one of success.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -95,7 +95,7 @@ pub struct DefaultBranch {
     pub default_branch: String,
 }
 
-/// Compares what was sent with what the answer shows.
+/// Compares a value that was sent with the one in the answer.
 pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
     if sent == shown { Ok(()) } else { Err(format!("with another {what} than was sent")) }
 }

@@ -35,7 +35,7 @@ pub struct Client {
 enum Transport {
     Octocrab(Octocrab),
     Rest(reqwest::Client),
-    /// Writes down what would be sent.
+    /// Keeps the requests that would be sent.
     Dry(Mutex<Vec<Call>>),
 }
 
@@ -179,7 +179,7 @@ impl Client {
         Err(Failure { status, ..self.failed(call, &format!("{}{tried}", said.trim_end())) })
     }
 
-    /// A failure of a request for what its answer says.
+    /// Failure of a request because of its answer.
     pub(super) fn failed(&self, call: &Call, said: &str) -> Failure {
         let path = call.path.split('?').next().unwrap_or_default();
         Failure {
@@ -212,7 +212,7 @@ impl Client {
         tokio::time::sleep(wait + wait * share / 1024).await;
     }
 
-    /// One try, within the time for one; an error says what broke.
+    /// One try, within the time for one; the error names the broken part.
     async fn once(&self, call: &Call) -> Result<Answer, String> {
         let begun = Instant::now();
         let sent = tokio::time::timeout(self.time, self.through_transport(call)).await;

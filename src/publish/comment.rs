@@ -24,7 +24,7 @@ pub enum Note {
     SettingsChanged(Vec<String>),
     /// The same, and the target branch's were used in their place.
     SettingsOfBase(Vec<String>),
-    /// The numbers come from a run of a fork, which could write what it likes.
+    /// The numbers come from a run of a fork, which could write any numbers.
     NumbersOfFork,
     /// The numbers come from a run that is not known not to be a fork's.
     NumbersOfOther,
@@ -249,7 +249,7 @@ impl Occasion {
     }
 }
 
-/// Plans what becomes of the comments that [`own`] found, given what this run wants to say.
+/// Plans the actions on the comments that [`own`] found, given the text of this run.
 pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Plan {
     let step = match own.first() {
         _ if mode == CommentMode::Never => Step::Nothing,

@@ -1,4 +1,4 @@
-//! The branch that a change goes to, as the forge gives it: what decides about a stranger's change.
+//! The branch that a change goes to, as the forge gives it; its files decide about a stranger's change.
 //!
 //! Files are asked for by commit and name through the forge's interface, with the repository's own token. No git runs in the
 //! checkout: the change may hold whole repositories, whose configuration git would obey.

@@ -1,4 +1,4 @@
-//! A chat, told through a robot's or a system's webhook.
+//! Messages to a chat through a robot's or a system's webhook.
 //!
 //! One template per shape (`templates/webhook/*.json.j2`, replaceable) writes the message; what it gives has to be JSON.
 //! The address is a secret, since who knows it can write: it comes from the environment and stands in no output. Robots
@@ -42,7 +42,7 @@ pub const SECRET: &str = "PRECISION_GATE_WEBHOOK_SECRET";
 
 /// Bytes of a message's text: WeCom cuts at 2048, title and job included.
 const MOST_TEXT: usize = 1_200;
-/// Codes by which robots say that they were told too much at once (Feishu, DingTalk, WeCom).
+/// Codes of robots for too many messages at once (Feishu, DingTalk, WeCom).
 const LIMITS: [i64; 4] = [9499, 11232, 130_101, 45009];
 
 /// Content of a message.

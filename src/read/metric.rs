@@ -42,7 +42,7 @@ impl Role {
         matches!(self, Self::Loss | Self::AuxiliaryLoss)
     }
 
-    /// Whether the metric tells how fast or how big a run was, not what it computed.
+    /// Whether the metric measures speed or size of a run rather than its results.
     pub fn is_performance(self) -> bool {
         matches!(self, Self::Time | Self::Throughput | Self::Memory)
     }

@@ -1,4 +1,4 @@
-//! msprobe config packs: a zip archive of what a run was configured with.
+//! msprobe config packs: zip archives of a run's configuration.
 //!
 //! Six kinds of member are known, plus the digests of our own collector. Nothing in a pack says who wrote it,
 //! so that content alone decides. A member that cannot be read is an error in its own place; the others are

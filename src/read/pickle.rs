@@ -24,7 +24,7 @@ const FETCH: u64 = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(usize);
 
-/// A value; what can be shared or changed later is a node.
+/// A value; one that can be shared or changed later is a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     None,
@@ -53,7 +53,7 @@ pub(crate) enum Node {
         arguments: Vec<Value>,
         items: Vec<(Value, Value)>,
     },
-    /// A persistent id: what a producer stored outside of the pickle.
+    /// A persistent id: a value that a producer stored outside of the pickle.
     Persistent(Value),
 }
 

@@ -16,7 +16,7 @@ use crate::output::{Draft, Output};
 /// Bytes that are written at once: lines come in millions.
 const BUFFER: usize = 64 << 10;
 
-/// Writes what a run gives into its output folder.
+/// Writer of a run's documents into its output folder.
 ///
 /// Nothing is made before there is something to write, and nothing appears before all of it is there.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Folder {
         Self { lines: Mutex::default(), xlsx, together: Mutex::default(), output }
     }
 
-    /// Writes what is left, and gives the lines back to be read.
+    /// Writes the remaining lines, and gives them back to be read.
     ///
     /// # Errors
     /// Where a file cannot be written.

@@ -30,7 +30,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// A judgement with what was kept of it.
+    /// The judgement, with the lines and tables that were kept.
     pub fn into_outcome(self, judged: Judged) -> Outcome {
         let Judged { result, required_unread, .. } = judged;
         let operations = self.operations.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -54,7 +54,7 @@ pub(super) fn words(file: &str) -> Words {
     serde_yaml::from_value(words).expect("invariant: shipped messages are tested")
 }
 
-/// The codes in a file, with what each says.
+/// The codes in a file, with their texts.
 pub(super) fn codes<T: DeserializeOwned>(file: &str) -> BTreeMap<String, T> {
     let mut parts: BTreeMap<String, serde_yaml::Value> = parse(file);
     parts.remove(WORDS);

@@ -90,7 +90,7 @@ fn notes(rule: &str, text: &str, is_dump: bool) -> Vec<Note> {
     parts.unwrap_or_else(|| vec![Note::new(Note::TEXT).with(Note::TEXT, text)])
 }
 
-/// One part of a curve's note; `None` for what version 1 did not write.
+/// One part of a curve's note; `None` for a part that version 1 did not write.
 fn of_curve(part: &str) -> Option<Note> {
     let at = |start: &str, code: &str| {
         let step = part.strip_prefix(start)?.parse::<u64>().ok()?;

@@ -66,7 +66,7 @@ pub struct CheckRow {
     pub reason: Value,
 }
 
-/// A culprit with what is said of it.
+/// A culprit with its texts.
 #[derive(Debug, Serialize)]
 pub struct CulpritView {
     /// The culprit as in the result.

@@ -16,7 +16,7 @@ use crate::verdict::CheckId;
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Language of what people read.
+    /// Language of the documents.
     pub language: Language,
     /// Templates of documents.
     pub templates: &'a Templates,

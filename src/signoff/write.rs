@@ -13,7 +13,7 @@ use crate::report::templates::Templates;
 /// Options for the documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Languages of what people read.
+    /// Languages of the documents.
     pub languages: &'a [Language],
     /// Templates of documents.
     pub templates: &'a Templates,

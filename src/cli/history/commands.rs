@@ -161,7 +161,7 @@ fn named(case: &Case) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The records that could be read; the others are told.
+/// The records that could be read; each of the others gives a warning.
 fn sound(reading: Reading) -> Vec<Record> {
     for error in &reading.damaged {
         let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
@@ -263,7 +263,7 @@ fn prune(args: &PruneArgs) -> Result<u8> {
 
 /// Days: `90d`, `12w`.
 fn age(text: &str) -> Result<i64, String> {
-    /// A century: more is a slip, and far from what a time can hold.
+    /// Most days, a century: more is a typing error.
     const MOST: i64 = 36_525;
     let number = |digits: &str, days: i64| digits.parse::<i64>().ok().and_then(|number| number.checked_mul(days));
     let days = text.strip_suffix('d').and_then(|digits| number(digits, 1));

@@ -105,7 +105,7 @@ impl Given {
         }
     }
 
-    /// Says that the target branch is no longer what the run was judged by.
+    /// Remark that the target branch has moved since the run was judged by it.
     fn moved(&self, result: &GateResult) -> Option<Note> {
         let now = self.source.target.as_ref()?;
         let then = result.source.as_ref()?.target.as_ref()?;
@@ -237,7 +237,7 @@ fn check_commit(name: &str, source: Option<&Source>, head: &str) -> Result<()> {
     }
 }
 
-/// The start of what should be a commit, and nothing but its letters and digits.
+/// Start of a text that should be a commit, without anything but letters and digits.
 fn short(commit: &str) -> String {
     commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }

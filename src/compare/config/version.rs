@@ -84,7 +84,7 @@ pub fn equal(a: &str, b: &str) -> bool {
     }
 }
 
-/// Whether two versions are the same apart from what stands after `+`.
+/// Whether two versions are the same apart from their local labels, after `+`.
 pub fn equal_without_local_label(a: &str, b: &str) -> bool {
     let public = |text: &str| text.split('+').next().unwrap_or(text).to_owned();
     equal(&public(a), &public(b))

@@ -143,7 +143,7 @@ fn no_git(reason: &str) -> Error {
         .with_help("install git, or keep the records in a folder, in s3:// or in obs://")
 }
 
-/// Git's last words first: what it tried before is of no use to the reader.
+/// Error text of git, its last line first: earlier attempts are of no use to the reader.
 fn complaint(text: &str) -> String {
     let telling =
         |line: &&str| ["fatal:", "error:", "remote:", "!"].iter().any(|start| line.trim_start().starts_with(start));

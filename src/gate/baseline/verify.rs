@@ -1,4 +1,4 @@
-//! Whether a baseline still is what its manifest says: every byte of it.
+//! Verification of a baseline against its manifest: every byte of it.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -34,7 +34,7 @@ pub enum Input {
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// Its statistics, or what is wrong with them.
+    /// Its statistics, or their fault.
     pub statistics: Result<Statistics, Malformed>,
 }
 

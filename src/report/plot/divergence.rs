@@ -31,7 +31,7 @@ const ALONE: u32 = 640;
 const MOST_PANELS: usize = 6;
 /// Room left of the axes for their labels.
 const LABELS: u32 = 150;
-/// The lowest error that is told from none.
+/// Lowest error that is drawn apart from 0.
 const LOWEST: f64 = 1e-12;
 /// Decades an axis shows at most: nothing a limit could be about lies below.
 const MOST_DECADES: f64 = 9.0;

@@ -30,7 +30,7 @@ const UPPER: u32 = 520;
 const FEW: usize = 60;
 /// Number of points from which on a moving average is drawn over the raw values.
 const SMOOTHED: usize = 200;
-/// The lowest relative difference that is told from none.
+/// Lowest relative difference that is drawn apart from 0.
 const LOWEST: f64 = 1e-9;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
