@@ -99,7 +99,7 @@ pub(super) enum Found {
 pub(super) enum Turn {
     /// Append so many bytes to the buffer, which becomes this block.
     Fill(Key, Vec<u8>, usize),
-    /// Wait for room; it was last read from at this time.
+    /// Wait for room; the tick of the last read from the stream.
     Wait(u64),
     /// End.
     Stop,

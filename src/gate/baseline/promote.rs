@@ -150,7 +150,7 @@ fn refused(location: &str, finding: &Finding) -> Error {
 }
 
 impl Recorded {
-    /// Fills empty fields from `said`.
+    /// Replaces the fields that `said` holds; its empty fields change nothing.
     fn take(&mut self, said: &Self) {
         let pairs = [
             (&mut self.commit, &said.commit),
