@@ -2,7 +2,7 @@
 //!
 //! In this order, as each step decides whether the next makes sense: were both curves there ([`completeness`]), do the
 //! learning rates agree, do both runs start from the same weights ([`mode`]), how far do the losses lie apart
-//! ([`level`]), and the metrics beside them ([`beside`]). A published rule ([`preset`]) may decide in place of
+//! ([`level`]), and the metrics beside them ([`secondary_metrics`]). A published rule ([`preset`]) may decide in place of
 //! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
 
 pub mod code;
