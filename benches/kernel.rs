@@ -1,4 +1,4 @@
-//! How fast the comparison goes, beside how fast the same memory can be read at all.
+//! Speed of the comparison, beside the speed at which the same memory can be read at all.
 //!
 //! Two tensors of 128 MiB each lie in memory. Probe and comparison take turns, nine rounds; medians are printed in
 //! GB/s of stored bytes of both tensors. Absolute figures vary with the machine's neighbours: the ratio is what counts.

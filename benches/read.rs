@@ -1,4 +1,4 @@
-//! How long a run takes before the first element is compared: opening a folder and every tensor in it; then how fast
+//! Time of a run before the first element is compared: opening a folder and every tensor in it; then how fast
 //! the pair is compared from files.
 //!
 //! `PRECISION_GATE_BENCH` names a folder with `gpu/step0/rank0` and `npu/step0/rank0`, both with `dump_tensor_data`;

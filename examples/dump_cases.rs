@@ -60,7 +60,7 @@ fn row(case: &Path) -> Result<String> {
     ))
 }
 
-/// How many rows of the real tool's tables say what.
+/// Numbers of rows of the real tool's tables by their result.
 fn msprobe(case: &Path) -> String {
     let mut counts = [("pass", 0), ("warning", 0), ("error", 0)];
     let files = fs::read_dir(case.join("expected")).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -88,7 +88,7 @@ fn loss(result: &GateResult) -> Option<&CurveUnit> {
     })
 }
 
-/// What the rule itself says, whatever else the gate has found.
+/// Verdict of the rule itself, whatever else the gate has found.
 fn of_preset(case: &Case, preset: Preset) -> Result<&'static str> {
     let mut policy = Policy::default();
     policy.loss.preset = Some(preset);

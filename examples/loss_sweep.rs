@@ -1,4 +1,4 @@
-//! How small a defect do the rules see, and how often do they cry wolf?
+//! Smallest defects that the rules see, and their false-alarm rate.
 //!
 //! Healthy runs of four kinds get defects of growing size; every run is judged by the gate's defaults and by each
 //! published rule. Prints the tables of `docs/loss.md` and draws `docs/loss-sweep.png`.
@@ -27,7 +27,7 @@ const SEEDS: u64 = 20;
 const SIZES: [f64; 9] = [0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1];
 const KINDS: [&str; 5] = ["scale", "bias", "drift", "spike", "delay"];
 
-/// What judges: the gate's defaults, mode inferred or declared, or a published rule in its place.
+/// Rules that judge: the gate's defaults, mode inferred or declared, or a published rule in their place.
 #[derive(Clone, Copy)]
 struct Judge {
     name: &'static str,

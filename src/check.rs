@@ -56,7 +56,7 @@ macro_rules! identify {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "lowercase")]
         pub enum CheckId {
-            /// What was found in the two folders, before any check.
+            /// Artifacts in the two folders, before any check.
             Artifacts,
             /// The policy itself: waivers and selectors.
             Policy,
@@ -66,7 +66,7 @@ macro_rules! identify {
         }
 
         impl CheckId {
-            /// The checks of a run, in the order of reports: all but what only findings are filed under.
+            /// The checks of a run, in the order of reports, without the entries that only findings are filed under.
             pub const CHECKS: &'static [Self] = &[$(Self::$id),+];
 
             /// The name as it is written.

@@ -1,4 +1,4 @@
-//! The command line: its types here, what its commands do in the files below.
+//! The command line: its types here, its commands in the files below.
 
 pub(crate) mod baseline;
 pub(crate) mod config_pack;
@@ -38,7 +38,7 @@ use signoff::SignoffArgs;
 #[derive(Debug, Parser)]
 #[command(name = "precision-gate", version, max_term_width = 120, propagate_version = true)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -71,12 +71,12 @@ pub(crate) enum Command {
     Noise(NoiseArgs),
     /// Baselines as reviewed things: promote, list, show, verify, diff
     Baseline(baseline::BaselineArgs),
-    /// What earlier runs found: list, show, prune
+    /// Results of earlier runs: list, show, prune
     History(history::HistoryArgs),
     /// Do these limits catch known defects?
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
-    /// Sign off a release: one document from the results of all its suites, or what stands against it
+    /// Sign off a release: one document from the results of all its suites, or the reasons against it
     #[command(
         after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
     )]
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Post an earlier result: the second half for pull requests from forks
     #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
     Publish(Box<PublishArgs>),
-    /// Write the msprobe configuration that collects what is needed to see further than a result does
+    /// Write the msprobe configuration of the next dump, which shows more than this result
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
     NextDump(NextDumpArgs),
     /// Write a commented policy file from what lies in two folders, or pipelines for every night and every release
@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// Print a JSON Schema: of the policy file, of result.json, of a line of operations.jsonl, or of signoff.json
     #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
     Schema {
-        /// Of what
+        /// The document whose schema is printed
         #[arg(value_enum)]
         of: SchemaOf,
     },
@@ -120,7 +120,7 @@ pub(crate) struct NextDumpArgs {
     /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "config.json")]
     pub(crate) output: PathBuf,
-    /// Where msprobe is to write the dump
+    /// Folder that msprobe writes the dump into
     #[arg(long, value_name = "DIR", default_value = "./next_dump")]
     pub(crate) dump_path: String,
 }
@@ -142,7 +142,7 @@ pub(crate) struct InitArgs {
     pub(crate) pipelines: pipelines::PipelineArgs,
 }
 
-/// What a schema is of.
+/// Document that a schema describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
     /// precision-gate.yml
@@ -168,7 +168,7 @@ pub(crate) struct ReportArgs {
     pub(crate) documents: DocumentArgs,
 }
 
-/// How documents are written.
+/// Flags about the written documents.
 #[derive(Debug, Args)]
 pub(crate) struct DocumentArgs {
     /// Language of reports
@@ -260,7 +260,7 @@ pub(crate) struct SelftestArgs {
     pub(crate) json: bool,
 }
 
-/// What every judging command takes.
+/// Flags of every judging command.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
     /// Folder for results [default: precision-gate-out]
@@ -301,7 +301,7 @@ impl Colour {
     }
 }
 
-/// When to colour.
+/// Colours of the terminal output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     /// On a terminal

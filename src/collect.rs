@@ -21,7 +21,7 @@ use crate::read::json::{self, Json};
 use crate::read::pack::{DIGESTS, Settings};
 use crate::redact::{REDACTED, Redactor};
 
-/// What to collect.
+/// Things to collect into a pack.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// Environment variables.
@@ -36,11 +36,11 @@ pub struct Request {
     pub data: Vec<PathBuf>,
     /// Weight files and folders to record digests of.
     pub weights: Vec<PathBuf>,
-    /// What is kept out of the pack.
+    /// Values that are kept out of the pack.
     pub redaction: Redaction,
 }
 
-/// What is kept out of a pack.
+/// Values that are kept out of a pack.
 #[derive(Clone, Debug)]
 pub enum Redaction {
     /// Nothing: every value goes into the pack.
@@ -55,14 +55,14 @@ impl Default for Redaction {
     }
 }
 
-/// A pack and what is to be said of it.
+/// A pack, and notes on it.
 #[derive(Debug)]
 pub struct Collected {
     /// The zip archive.
     pub bytes: Vec<u8>,
     /// Its members, with how much each holds: `pip (79 packages)`.
     pub members: Vec<String>,
-    /// What was left out, and why.
+    /// Things that were left out, each with its reason.
     pub notes: Vec<String>,
 }
 

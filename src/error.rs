@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What went wrong, coarse enough to choose an exit code and a remedy.
+/// Coarse kind of an error, enough to choose an exit code and a remedy.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -16,11 +16,11 @@ pub enum ErrorKind {
     Policy,
     /// A path or an object is not there.
     NotFound,
-    /// It is there, and may not be read or written.
+    /// A path or object that may not be read or written.
     Denied,
     /// The outside world failed; another try may help.
     Unavailable,
-    /// An artifact is damaged or not what its format demands.
+    /// An artifact is damaged or does not follow its format.
     Corrupt,
     /// An artifact is sound but of a kind this reader does not know.
     Unsupported,
@@ -80,7 +80,7 @@ impl Error {
         self
     }
 
-    /// What went wrong, coarsely.
+    /// The coarse kind, which decides the exit code.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -89,7 +89,7 @@ pub struct FileEntry {
     pub len: u64,
 }
 
-/// What lies at a location: one file, or a folder of files.
+/// Files at a location: one file, or a folder of files.
 pub trait Files: Send + Sync {
     /// The location as the user gave it.
     fn location(&self) -> &str;

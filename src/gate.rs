@@ -43,7 +43,7 @@ use crate::verdict::{CheckId, Side, Verdict};
 use discover::{Inventory, Recogniser, Search};
 use training::Training;
 
-/// What to judge.
+/// Runs to judge, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Location of the trusted run.
@@ -52,9 +52,9 @@ pub struct Request {
     pub candidate: String,
     /// The checks to run, in this order; a command for one check names just that one.
     pub checks: Vec<CheckId>,
-    /// What decides the verdict.
+    /// Policy that decides the verdict.
     pub policy: Policy,
-    /// How rows of msprobe's compare tables find their partners when names differ.
+    /// Matching of rows in msprobe's compare tables whose names differ.
     pub matching: Matching,
 }
 
@@ -65,18 +65,18 @@ impl Request {
 
 pub use crate::fetch::progress::{Progress, Quiet};
 
-/// What one check gives.
+/// Outcome of one check.
 #[derive(Debug)]
 pub struct CheckOutcome {
     /// The check with its units.
     pub check: Check,
-    /// What it says, applied.
+    /// Findings after the policy's severities and waivers.
     pub findings: Vec<Finding>,
-    /// What waivers cover.
+    /// Findings that waivers cover.
     pub waived: Vec<WaivedFinding>,
     /// Tables that do not grow with what is compared; others have gone to the sink.
     pub tables: Vec<Table>,
-    /// What operations weigh that the next dump may hold; `None` where the check sees no operations.
+    /// Sizes in bytes of operations that the next dump may hold; `None` where the check sees no operations.
     pub sizes: Option<Sizes>,
     /// Likely causes that its artifacts show by themselves.
     pub diagnoses: Vec<Diagnosis>,
@@ -96,16 +96,16 @@ impl CheckOutcome {
     }
 }
 
-/// What the checks of a run share.
+/// Inputs and sinks that the checks of a run share.
 #[derive(Clone, Copy)]
 pub struct Shared<'a> {
-    /// What to judge.
+    /// Runs to judge, and how.
     pub request: &'a Request,
-    /// Which tensors are measured.
+    /// Selection of the tensors to measure, and their measurements.
     pub measurements: &'a Measurements,
-    /// Where lines and tables go.
+    /// Receiver of lines and tables.
     pub sink: &'a dyn Sink,
-    /// Who is told how far it got.
+    /// Receiver of progress.
     pub progress: &'a dyn Progress,
 }
 
@@ -120,7 +120,7 @@ pub fn run(request: &Request, progress: &dyn Progress) -> Result<Outcome> {
     Ok(kept.into_outcome(judged))
 }
 
-/// What a run takes from outside of its request, and where it puts what grows with it.
+/// Inputs of a run that its request does not hold, and the sink of everything that grows with the run.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Opens both locations.
@@ -129,14 +129,14 @@ pub struct Surroundings<'a> {
     pub manifest: Option<&'a Manifest>,
     /// Takes lines of operations and tables.
     pub sink: &'a dyn Sink,
-    /// What is known of the inputs before the run; it counts as any finding.
+    /// Findings known before the run; each counts as any finding.
     pub about: &'a [Finding],
-    /// What became of the job that made the candidate, where somebody says so.
+    /// Outcome of the job that made the candidate; `None` where nobody stated it.
     pub training: Option<Training>,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Those of a run of which nothing else is known: no manifest, no findings, no word of the training job.
+    /// Surroundings without a manifest, findings or an outcome of the training job.
     pub fn new(fetcher: &'a Fetcher, sink: &'a dyn Sink) -> Self {
         Self { fetcher, manifest: None, sink, about: &[], training: None }
     }
@@ -193,11 +193,11 @@ pub fn run_by(
     Ok(Judged { result, required_unread, facts: history::facts(&sides.candidate, &request.policy) })
 }
 
-/// What lies at both locations.
+/// Inventories of both locations.
 struct Sides {
     baseline: Inventory,
     candidate: Inventory,
-    /// What the baseline was verified by, where it is named by a manifest.
+    /// Proof of the baseline, where it is named by a manifest.
     verified: Option<Verified>,
 }
 
@@ -238,7 +238,7 @@ pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
     Search { recognisers: recognisers(), pattern }
 }
 
-/// One check; `None` for what is no check of a run.
+/// Runs one check; `None` for an entry that is no check of a run.
 fn check(
     id: CheckId,
     sides: &Sides,
@@ -253,7 +253,7 @@ fn check(
     Ok(Some(part))
 }
 
-/// Turns what single checks show into one story, and says what to collect next.
+/// Diagnoses the findings of all checks together, and chooses the next dump.
 fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let run = diagnose::Run { verdict: result.verdict, checks: &result.checks, findings: &result.findings };
     let shown = std::mem::take(&mut result.diagnoses);
@@ -269,7 +269,7 @@ fn diagnose(result: &mut GateResult, sizes: &Sizes) {
 /// Opens a location for other work than judging; a single archive is opened as the folder it holds.
 ///
 /// # Errors
-/// What fetching gives, and what a damaged archive gives.
+/// Where the location cannot be fetched, or is a damaged archive.
 pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Progress) -> Result<Arc<dyn Files>> {
     side::unpacked(fetcher.open(location, trust, progress)?.files, fetcher.disk())
 }
@@ -323,7 +323,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     }
 }
 
-/// What is said before any check: a failed training job, damaged files, and sides with nothing in them.
+/// Findings before any check: a failed training job, damaged files, and sides with nothing in them.
 fn general_findings(request: &Request, sides: &Sides, training: Option<Training>) -> Vec<Finding> {
     let Sides { baseline, candidate, .. } = sides;
     let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has(*check));

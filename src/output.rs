@@ -1,4 +1,4 @@
-//! Where every file is written that the program makes for a run: reports, tables, noise bands, packs, manifests, records.
+//! Writes every file that the program makes for a run: reports, tables, noise bands, packs, manifests, records.
 //!
 //! A folder is opened once, component by component, and everything below goes through its handle (`openat` and its
 //! relatives). `rustix` serves that: it is a dependency already, while `cap-std` follows links that stay inside of its
@@ -101,7 +101,8 @@ impl Output {
     /// Puts every complete document in its place, and gives the folder back.
     ///
     /// # Errors
-    /// What renaming gives; nothing is renamed where something else than a file stands in the place of a document.
+    /// Where a document cannot be renamed; nothing is renamed where something other than a file stands in the place of
+    /// a document.
     pub fn commit(self) -> Result<()> {
         let mut state = self.state();
         state.drafts.sort_by_key(|draft| self.set.rank(draft.name()));
@@ -118,7 +119,7 @@ impl Output {
         Ok(state.held.insert(held).dir.clone())
     }
 
-    /// What a panic elsewhere left is as good as ever: every change is whole.
+    /// Locks the state, also after a panic of another holder: every change of it is whole.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,7 +188,7 @@ pub fn make_folder(path: &Path) -> Result<()> {
     Dir::make_for_file(path).map(drop)
 }
 
-/// How a file is opened that must be no link.
+/// Flag that opens a file only where it is no link.
 pub fn no_link() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }

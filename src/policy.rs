@@ -29,13 +29,13 @@ use crate::verdict::{CheckId, Profile, Severity};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Policy {
-    /// How severe the gate is.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
     /// The trusted run.
     pub baseline: SidePolicy,
     /// The run judged.
     pub candidate: SidePolicy,
-    /// What the baseline has to be.
+    /// Demands on the baseline.
     pub baselines: baseline::BaselinePolicy,
     /// Checks without which the gate may not pass.
     #[serde(deserialize_with = "value::checks_of_run")]
@@ -57,7 +57,7 @@ pub struct Policy {
     pub publish: publish::PublishPolicy,
     /// History of runs.
     pub history: history::HistoryPolicy,
-    /// What a release needs before it can be signed off.
+    /// Requirements of a release before it can be signed off.
     pub signoff: signoff::SignoffPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
     pub templates: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub struct Policy {
 pub struct SidePolicy {
     /// A short name for people: `A100`.
     pub label: String,
-    /// Where to read it, when the command line does not say.
+    /// Location, where the command line gives none.
     pub location: String,
 }
 

@@ -56,7 +56,7 @@ use crate::policy::publish::{CheckMode, CommentMode, ImageMode, Key, WarnAs, Web
 use crate::report::messages::Language;
 use event::{Environment, variable};
 
-/// What to publish where.
+/// Commit, pull request and forge that a run publishes to.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The forge.
@@ -75,36 +75,37 @@ pub struct Job {
     pub run: String,
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
-    /// How.
+    /// Settings of publishing.
     pub settings: Settings,
     /// Spreads the repeats of jobs that failed together.
     pub seed: u64,
 }
 
-/// How to publish.
+/// Settings of publishing.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Tells the comments and checks of several gates in one repository apart.
     pub key: Key,
-    /// When the comment is written.
+    /// Occasions on which the comment is written.
     pub comment: CommentMode,
-    /// How the verdict stands beside the commit.
+    /// Form of the verdict beside the commit.
     pub check: CheckMode,
-    /// How pictures come into the comment.
+    /// Way of pictures into the comment.
     pub image: ImageMode,
     /// Whether a red suite without a pull request has an issue.
     pub issue: bool,
-    /// The chat or system that is told.
+    /// The chat or system that gets a message.
     pub webhook: Option<WebhookShape>,
-    /// When it is told.
+    /// Occasions on which it gets a message.
     pub webhook_on: WebhookOn,
-    /// What a check says of `warn`.
+    /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
     /// The login that the token writes as, where it cannot be asked for.
     pub author: Option<String>,
     /// The language.
     pub language: Language,
-    /// Whether the policy could not be read, and these are not what it says: nothing new is written under a guessed key.
+    /// Whether the policy could not be read, so that these settings are guessed: nothing new is written under a guessed
+    /// key.
     pub guessed: bool,
 }
 

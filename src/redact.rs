@@ -1,4 +1,4 @@
-//! Redaction: what looks secret reaches no output.
+//! Redaction: values that look secret reach no output.
 //!
 //! Three nets, one behind the other: a value whose name looks secret is replaced; a text that holds such a value
 //! anywhere has it cut out; and credentials of well-known shapes are cut out wherever they stand. Names are
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use crate::read::json::Json;
 
-/// What stands in place of a secret.
+/// Text in place of a secret.
 pub const REDACTED: &str = "<redacted>";
 
 /// Shortest secret that is looked for inside other texts; shorter ones would hit by chance.
@@ -49,7 +49,7 @@ impl Redactor {
         text
     }
 
-    /// The text of the setting `name`, or what stands in its place.
+    /// The text of the setting `name`, redacted where it looks secret.
     pub fn setting(&self, name: &str, text: &str) -> String {
         if looks_secret(name) && !text.is_empty() { REDACTED.to_owned() } else { self.text(text) }
     }

@@ -56,18 +56,18 @@ use crate::verdict::{Profile, Side, Verdict};
 /// Version of `result.json`'s layout.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// What a run gives.
+/// Result of a run, as it goes to documents and history.
 #[derive(Debug)]
 pub struct Judged {
     /// The result, without message texts.
     pub result: GateResult,
     /// Whether a check that the policy requires is there, and no unit of it could be read.
     pub required_unread: bool,
-    /// What the candidate's artifacts tell of its surroundings, for the history.
+    /// Facts about the candidate's surroundings from its artifacts, for the history.
     pub facts: Facts,
 }
 
-/// What a run gives, with what it gave to its sink.
+/// Result of a run together with the lines and tables that its sink took.
 #[derive(Debug)]
 pub struct Outcome {
     /// The result, without message texts.
@@ -85,11 +85,11 @@ pub struct Outcome {
 pub struct GateResult {
     /// Version of this layout.
     pub schema_version: u32,
-    /// Who wrote it.
+    /// Program that wrote it.
     pub tool: Tool,
     /// Today's date, an input of the run (`YYYY-MM-DD`).
     pub today: String,
-    /// How severe the gate was.
+    /// Profile that the gate ran under.
     pub profile: Profile,
     /// The verdict.
     pub verdict: Verdict,
@@ -104,11 +104,11 @@ pub struct GateResult {
     pub culprit: Option<Culprit>,
     /// The checks, in fixed order.
     pub checks: Vec<Check>,
-    /// What the checks say, worst first.
+    /// Findings of all checks, worst first.
     pub findings: Vec<Finding>,
     /// Likely causes, most likely first.
     pub diagnoses: Vec<Diagnosis>,
-    /// What to collect next, where that would show more.
+    /// The dump to collect next; absent where another dump would show no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_dump: Option<NextDump>,
     /// Findings that a waiver covers.
@@ -116,7 +116,7 @@ pub struct GateResult {
     /// The run in the light of those before it, where a history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Summary>,
-    /// What was found in the two folders.
+    /// Artifacts found in the two folders.
     pub artifacts: Vec<ArtifactRow>,
     /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,13 +141,13 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// This program.
+    /// Name and version of this program.
     pub fn current() -> Self {
         Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
     }
 }
 
-/// What is judged: a commit of a repository.
+/// The judged commit, its repository and its branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// The commit.
@@ -174,16 +174,16 @@ pub struct Target {
 pub struct Run {
     /// A short name for people: `A100`.
     pub label: String,
-    /// Where it was read from.
+    /// Location that it was read from.
     pub location: String,
-    /// Digest of what was judged.
+    /// Digest of the judged artifacts.
     pub digest: String,
     /// The manifest that it fits, where the run was held against one and fits; of the baseline only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
 }
 
-/// That a baseline is the one its manifest describes, and what the manifest says of it.
+/// Proof that a baseline is the one its manifest describes, with the manifest's facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verified {
     /// The manifest's name.
@@ -192,11 +192,11 @@ pub struct Verified {
     pub digest: String,
     /// Whether every byte was read again (the release profile); else the digest of what is judged.
     pub every_byte: bool,
-    /// Who took the baseline over.
+    /// Person who promoted the baseline.
     pub approved_by: String,
-    /// When (`YYYY-MM-DD`).
+    /// Date (`YYYY-MM-DD`).
     pub approved_on: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
     /// Commit of the training code; empty where it was not recorded, as the next two.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -212,16 +212,16 @@ pub struct Verified {
     pub versions: BTreeMap<String, String>,
 }
 
-/// One row of the table of what was found.
+/// Row of the table of artifacts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRow {
     /// The side it lies on.
     pub side: Side,
     /// Path below that side's folder.
     pub path: String,
-    /// What it was recognised as (`msprobe dump`, `config pack` ...); empty where it was not.
+    /// Name of the format (`msprobe dump`, `config pack` ...); empty where none was recognised.
     pub kind: String,
-    /// What became of it: `read`, `damaged`, `ignored`.
+    /// `read`, `damaged` or `ignored`.
     pub status: String,
     /// Detail or reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]

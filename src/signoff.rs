@@ -30,35 +30,35 @@ pub const SCHEMA_VERSION: u32 = 2;
 pub struct Signoff {
     /// Version of this layout.
     pub schema_version: u32,
-    /// Who wrote it.
+    /// Program that wrote it.
     pub tool: Tool,
     /// The day of the sign-off (`YYYY-MM-DD`), an input.
     pub today: String,
     /// The release candidate: the commit that every suite was judged at.
     pub source: Source,
-    /// What was demanded of every suite.
+    /// Demands on every suite.
     pub demands: Demands,
-    /// Who approved.
+    /// People who approved.
     pub approvals: Vec<Approval>,
     /// The suites, required ones first in the policy's order.
     pub suites: Vec<Suite>,
 }
 
-/// What was demanded of every suite, beside a verdict of `pass`.
+/// Demands on every suite, beside a verdict of `pass`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Demands {
     /// Days that a result may be old.
     pub max_age_days: u32,
-    /// What every baseline has to be.
+    /// Demand on every baseline.
     pub baselines: BaselineDemand,
 }
 
 /// An approval, as the command line gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
-    /// Who.
+    /// Person.
     pub by: String,
-    /// When (`YYYY-MM-DD`).
+    /// Date (`YYYY-MM-DD`).
     pub on: String,
 }
 
@@ -69,7 +69,7 @@ pub struct Suite {
     pub name: String,
     /// Whether the policy requires it; others were given beside, and held to the same.
     pub required: bool,
-    /// What the policy says of it.
+    /// Labels that the policy gives it: model, steps, ranks, platform.
     pub labels: BTreeMap<String, String>,
     /// The verdict.
     pub verdict: Verdict,
@@ -87,7 +87,7 @@ pub struct Suite {
     pub checks: BTreeMap<CheckId, Verdict>,
     /// Every rule as applied: value, limits, direction, margin.
     pub rules: Vec<UnitRule>,
-    /// What was said beside; nothing that blocks.
+    /// Findings of the suite; none of them blocks.
     pub findings: Vec<Finding>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,

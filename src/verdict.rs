@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::check::CheckId;
 
-/// What is said of a unit, a check or a run, in rising rank.
+/// Verdict on a unit, a check or a run, in rising rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -44,7 +44,7 @@ impl Verdict {
     }
 }
 
-/// How much a finding weighs.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -70,7 +70,7 @@ impl Severity {
     }
 }
 
-/// How severe the gate is as a whole.
+/// Profile, which sets how severe the gate is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
@@ -121,7 +121,7 @@ impl Checker {
     }
 }
 
-/// Which of the two runs.
+/// Side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use precision_gate::check::CheckId;
 use precision_gate::judge::register;
 
+#[path = "contract/comments.rs"]
+mod comments;
 #[path = "contract/modules.rs"]
 mod modules;
 
@@ -37,7 +39,8 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
     below.iter().map(|part| part.to_string_lossy().into_owned()).collect()
 }
 
-/// What each top-level module may import, besides itself: the stages, what stands beside them, and the program above.
+/// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
+/// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const GROUND: [&str; 4] = ["error", "dtype", "check", "verdict"];
     const STAGES: [(&str, &[&str]); 10] = [
@@ -207,7 +210,8 @@ fn every_rule_can_be_weighed_by_a_policy() {
     }
 }
 
-/// What has to know all checks takes them from their table (`src/check.rs`): elsewhere, a file that names one names no other.
+/// Files that need all checks take them from their table (`src/check.rs`): elsewhere, a file that names one names no
+/// other.
 /// A result of others is held against itself check by check, and refused where nothing is known of a check.
 #[test]
 fn no_file_lists_the_checks() {

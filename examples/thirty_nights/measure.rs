@@ -1,4 +1,4 @@
-//! How often the tests of a trend cry wolf, and how soon they see what is there.
+//! False-alarm rate of the tests of a trend, and the delay until they see a real one.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ const LIMIT: f64 = 15.0;
 /// The limit of drifting series.
 const FAR_LIMIT: f64 = 18.0;
 
-/// What one night adds to a level, by the night before and a source of randomness.
+/// Difference that one night adds to a level, from the night before and a source of randomness.
 type Noise = fn(f64, &mut Random) -> f64;
 
 const KINDS: [(&str, Noise); 7] = [
@@ -165,7 +165,7 @@ fn drifts() -> String {
     text
 }
 
-/// What is seen of a drift, night after night.
+/// Detection of a drift, night after night.
 struct Drifting {
     /// The first night on which it is told before it crosses, and by how many days the crossing is off.
     told: Option<(f64, f64)>,

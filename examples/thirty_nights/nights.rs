@@ -28,13 +28,13 @@ use precision_gate::verdict::{CheckId, Severity};
 use rayon::prelude::*;
 use serde_json::Value;
 
-/// How many nights.
+/// Number of nights.
 pub(crate) const NIGHTS: u64 = 30;
 /// The night on which the step begins.
 pub(crate) const STEP: u64 = 18;
 /// The single bad night.
 pub(crate) const FLAKY: u64 = 12;
-/// How much the loss drifts away in one night, by the end of its run.
+/// Relative drift of the loss in one night, by the end of its run.
 pub(crate) const DRIFT: f64 = 6e-5;
 /// Nights in a row that have to fail before there is an alert.
 const ALERT_AFTER: NonZeroU32 = NonZeroU32::new(2).expect("not 0");
@@ -44,7 +44,7 @@ const DUMPS: &str = "tests/fixtures/dumps/benign_glm_stats_mix";
 /// The operation whose result is wrong from the night of the step on.
 pub(crate) const CULPRIT: &str = "Functional.softmax.0.forward";
 
-/// What is built into a suite.
+/// Change that is built into a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
     /// The loss drifts away a little more every night.
@@ -68,7 +68,7 @@ impl Suite {
         }
     }
 
-    /// How far the loss is off at the end of a night's run, beside noise.
+    /// Relative difference of the loss at the end of a night's run, beside noise.
     fn loss_off(self, night: u64) -> f64 {
         match self {
             #[allow(clippy::cast_precision_loss, reason = "thirty nights")]
@@ -89,9 +89,9 @@ impl Suite {
 pub(crate) struct Night {
     /// From 1.
     pub(crate) number: u64,
-    /// What the history keeps of it.
+    /// Record of the run in the history.
     pub(crate) record: Record,
-    /// What the gate says.
+    /// Result of the gate.
     pub(crate) result: GateResult,
 }
 
@@ -273,7 +273,7 @@ pub(crate) fn series(nights: &[Night]) -> Vec<Series> {
     series_of(&nights.iter().map(|night| &night.record).collect::<Vec<_>>())
 }
 
-/// What the last of the nights says of those before it.
+/// Summary of the history by the last of the nights.
 fn summary(nights: &[Night]) -> Option<Summary> {
     let records: Vec<Record> = nights.iter().map(|night| night.record.clone()).collect();
     let (current, earlier) = records.split_last()?;
@@ -286,11 +286,11 @@ pub(crate) struct Told {
     pub(crate) night: u64,
     /// The rule it is about.
     pub(crate) trend: Trend,
-    /// What was said.
+    /// The finding.
     pub(crate) finding: Finding,
 }
 
-/// What is warned of, night after night, each warning once.
+/// Warnings of all nights, each warning once.
 pub(crate) fn told(nights: &[Night]) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
     for count in 1..=nights.len() {

@@ -31,7 +31,7 @@ pub(crate) struct BaselineArgs {
     command: BaselineCommand,
 }
 
-/// What to do with baselines.
+/// Commands on baselines.
 #[derive(Debug, Subcommand)]
 enum BaselineCommand {
     /// Take a run over as the baseline: writes its manifest and pins it
@@ -42,13 +42,13 @@ enum BaselineCommand {
     /// The baselines that are pinned, by branch
     #[command(after_help = "Example:\n  precision-gate baseline list")]
     List(ListArgs),
-    /// What is known of a baseline
+    /// Show a baseline: its origin, files and approval
     #[command(after_help = "Example:\n  precision-gate baseline show glm")]
     Show(NameArgs),
-    /// Whether a baseline still is what its manifest says, byte by byte
+    /// Check byte by byte that a baseline still fits its manifest
     #[command(after_help = "Example:\n  precision-gate baseline verify glm")]
     Verify(NameArgs),
-    /// What another run would change about a baseline
+    /// Show the changes that another run would make to a baseline
     #[command(after_help = "Example:\n  precision-gate baseline diff glm s3://golden/glm/2026-12")]
     Diff(DiffArgs),
 }
@@ -61,10 +61,10 @@ struct PromoteArgs {
     /// The baseline's name
     #[arg(long)]
     name: String,
-    /// Why this run becomes the baseline; reviewers decide by it
+    /// Reason why this run becomes the baseline; reviewers decide by it
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
-    /// Who answers for it [default: the person behind the job, or the user]
+    /// Person who answers for it [default: the person behind the job, or the user]
     #[arg(long, value_name = "WHO")]
     approved_by: Option<String>,
     /// Branch to pin it for, or a pattern of branches
@@ -129,7 +129,7 @@ struct DiffArgs {
     common: CommonArgs,
 }
 
-/// What every command here takes.
+/// Flags of every command on baselines.
 #[derive(Debug, Args)]
 struct CommonArgs {
     /// The repository's root, with the lock file and the folder of manifests

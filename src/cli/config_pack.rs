@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
 }
 
 impl ConfigPackArgs {
-    /// What to collect, given the process's environment.
+    /// The files and settings to collect, given the process's environment.
     fn request(&self, environment: Vec<(String, String)>) -> Result<Request> {
         let python = self.python.clone().or_else(|| default_python(&environment));
         Ok(Request {

@@ -9,7 +9,7 @@ use precision_gate::fetch::{CacheSettings, Environment, Fetcher, Location, Setti
 /// Threads that compare where bytes come over a network: each waits most of the time.
 const REMOTE_THREADS: usize = 8;
 
-/// How locations are fetched.
+/// Flags about fetching locations.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Locations")]
 pub(crate) struct FetchArgs {
@@ -41,7 +41,7 @@ impl FetchArgs {
     }
 }
 
-/// This process's variables; one that is not UTF-8 names no service of ours.
+/// Variables of this process; those that are not UTF-8 are left out, since no service uses one.
 pub(crate) fn environment() -> Environment {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

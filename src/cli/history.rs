@@ -28,7 +28,7 @@ pub(crate) use commands::{HistoryArgs, run};
 /// Commits between two runs that are named; the rest are counted.
 const MOST_COMMITS: usize = 10;
 
-/// What `run` is told of the history.
+/// Flags of `run` about the history.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "History")]
 pub(crate) struct HistoryFlags {
@@ -44,7 +44,7 @@ pub(crate) struct HistoryFlags {
     /// A version that the candidate's config pack does not tell: cann=8.2.RC1, driver=25.2
     #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = baseline::version)]
     versions: Vec<(String, String)>,
-    /// When the run is judged [default: now]
+    /// Time at which the run is judged [default: now]
     #[arg(long, value_name = "TIME", hide = true)]
     at: Option<Timestamp>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct Recording<'a> {
     policy: &'a HistoryPolicy,
     location: &'a str,
     place: &'a Place,
-    /// Of its own: what it cannot have is no failure of the run.
+    /// Fetcher of its own: a failure to reach the history is no failure of the run.
     fetcher: Fetcher,
 }
 
@@ -136,7 +136,7 @@ fn now(given: Option<Timestamp>) -> Timestamp {
     Timestamp::from_millisecond(time.as_millisecond()).unwrap_or(time)
 }
 
-/// Why the history does not hold this run.
+/// Error that says why the history does not hold this run.
 fn unkept(error: &Error) -> Error {
     let kind = if error.kind() == ErrorKind::Internal { ErrorKind::Internal } else { ErrorKind::Unavailable };
     let told = Error::new(kind, "history", error);

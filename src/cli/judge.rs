@@ -22,7 +22,7 @@ use super::surroundings::{self, PublishFlags};
 use super::trusted::{Case, trusted};
 use super::{CommonArgs, CompareArgs, PairArgs, fetching, progress, show};
 
-/// What a judging command is to do.
+/// Part of the work that a judging command does.
 pub(crate) enum Task {
     /// Measure a part. Parts of a run share a folder, and whatever lies in it stays.
     Part((u64, u64)),
@@ -80,7 +80,7 @@ fn some_checks(args: &PairArgs, task: Task, command: Command, matching: Matching
     }
 }
 
-/// What a command that posts nothing judges: the request that `request` makes of the policy that counts.
+/// The case of a command that posts nothing: `request` makes its request from the policy that counts.
 pub(crate) fn case(common: &CommonArgs, request: impl FnOnce(Policy) -> Request) -> Result<Case> {
     let trusted = trusted(common, &PublishFlags::default(), &surroundings::Surroundings::of_process(), false)?;
     let request = request(trusted.policy.clone());
@@ -97,7 +97,7 @@ fn judge_selected(common: &CommonArgs, output: Output, case: &Case, selection: S
     judge_by(common, output, case, |request, from, progress| gate::run_by(request, from, &measurements, progress))
 }
 
-/// What was written and shown, and what the command ends with.
+/// Result that was written and shown, and the exit code it gives.
 pub(crate) struct Evaluated {
     pub(crate) result: GateResult,
     pub(crate) code: u8,

@@ -1,4 +1,4 @@
-//! The `merge` command: judges what the parts of a run have measured.
+//! The `merge` command: judges the measurements of a run's parts.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -17,10 +17,10 @@ pub(crate) struct MergeArgs {
     /// The part files of one run, all of them
     #[arg(required = true, value_name = "PART")]
     pub(crate) parts: Vec<PathBuf>,
-    /// Where the trusted run lies now, if not where the parts read it
+    /// Location of the trusted run now, if not where the parts read it
     #[arg(long)]
     pub(crate) baseline: Option<String>,
-    /// Where the run to judge lies now, if not where the parts read it
+    /// Location of the run to judge now, if not where the parts read it
     #[arg(long)]
     pub(crate) candidate: Option<String>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use precision_gate::publish::forge::ForgeKind;
 use super::show;
 use super::surroundings::Surroundings;
 
-/// Which pipelines.
+/// Flags that choose the pipelines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pipelines")]
 pub(crate) struct PipelineArgs {
@@ -42,7 +42,7 @@ pub(crate) enum PipelineForge {
     Gitlab,
 }
 
-/// What a pipeline is for.
+/// Purpose of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     Nightly,
@@ -53,10 +53,10 @@ enum Use {
 struct Pipeline {
     forge: PipelineForge,
     purpose: Use,
-    /// Where the forge reads it.
+    /// Path at which the forge reads it.
     path: &'static str,
     text: &'static str,
-    /// What is left to do, one line each.
+    /// Steps left to the user, one line each.
     next: &'static [&'static str],
 }
 
@@ -105,7 +105,7 @@ const PIPELINES: [Pipeline; 4] = [
     },
 ];
 
-/// Writes the pipelines that are asked for, and says what to do next.
+/// Writes the pipelines that are asked for, and prints the next steps.
 ///
 /// # Errors
 /// `Usage` where a file is there already; nothing is written then.

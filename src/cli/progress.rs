@@ -1,4 +1,4 @@
-//! How far long work is: a bar on a terminal, a line every few seconds in a job's log.
+//! Progress of long work: a bar on a terminal, a line every few seconds in a job's log.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};

@@ -39,7 +39,7 @@ const RUNNERS: [Runner; 3] = [
     Runner { index: "JOB_COMPLETION_INDEX", first: First::Number(0), count: None },
 ];
 
-/// How much to look at.
+/// Flags of quick looks and of runs in parts.
 #[derive(Debug, Default, Args)]
 pub(crate) struct QuickArgs {
     /// Look at this share of every tensor: 0.01, or 1%
@@ -64,7 +64,7 @@ pub(crate) struct QuickArgs {
 }
 
 impl QuickArgs {
-    /// What to look at.
+    /// The operations and the amount of data to look at.
     pub(crate) fn selection(&self) -> Result<Selection> {
         let ops = |text: &String| {
             let usage = |error: globset::Error| Error::new(ErrorKind::Usage, "--ops", error.to_string());
@@ -82,7 +82,7 @@ impl QuickArgs {
         })
     }
 
-    /// Which part of how many to measure, where only a part is wanted.
+    /// Number of the part to measure, and of all parts; `None` where the whole run is measured.
     pub(crate) fn part(&self) -> Result<Option<(u64, u64)>> {
         let Some(text) = self.shard.as_deref() else { return Ok(None) };
         let part = part_of(text, &|name| std::env::var(name).ok());

@@ -33,13 +33,13 @@ pub(crate) struct RunArgs {
     /// The run to judge: a folder, file or location
     #[arg(long)]
     pub(crate) candidate: Option<String>,
-    /// How severe the gate is [default: as the policy says]
+    /// Severity of the gate [default: as the policy says]
     #[arg(long, value_enum)]
     pub(crate) profile: Option<Profile>,
     /// Repeats of the baseline, or the band recorded from them; may be given several times
     #[arg(long, value_name = "PATH")]
     pub(crate) noise: Vec<String>,
-    /// What became of the training job: after one that did not succeed the verdict is at best incomplete
+    /// Outcome of the training job: after one that did not succeed the verdict is at best incomplete
     #[arg(long, value_enum, value_name = "RESULT")]
     pub(crate) training: Option<Training>,
     #[command(flatten)]
@@ -129,7 +129,7 @@ fn judge_and_tell(
     Ok(judged.code)
 }
 
-/// What flags say goes before the policy.
+/// The request of a run: flags take precedence over the policy.
 fn request(args: &RunArgs, mut policy: Policy) -> Request {
     policy.profile = args.profile.unwrap_or(policy.profile);
     if !args.noise.is_empty() {

@@ -1,4 +1,4 @@
-//! What the terminal shows of a result, and the `report` command.
+//! Terminal output of a result, and the `report` command.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;

@@ -23,7 +23,7 @@ pub(crate) struct SignoffArgs {
     /// The results: `NAME=PATH`, or a result or its folder, which then names the suite
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<String>,
-    /// File with what is required, in place of the policy's section `signoff`
+    /// File with the requirements, in place of the policy's section `signoff`
     #[arg(long, value_name = "FILE")]
     pub(crate) require: Option<PathBuf>,
     /// Policy file [default: precision-gate.yml, where it is present]
@@ -35,7 +35,7 @@ pub(crate) struct SignoffArgs {
     /// The commit that is released [default: as the policy says, else the one that all results are of]
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
-    /// Who approved; may be given several times
+    /// Person who approved; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) approved_by: Vec<String>,
     /// Languages of the documents
@@ -47,7 +47,7 @@ pub(crate) struct SignoffArgs {
     /// Folder with templates in place of the shipped ones (docs/templates.md)
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
-    /// Say less: only what stands against it
+    /// Say less: only the reasons against it
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -105,7 +105,7 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
     attach::attach(&args.attach, &written)
 }
 
-/// What is required: a file of its own goes before the policy's section.
+/// The requirements: a file of their own takes precedence over the policy's section.
 fn required(args: &SignoffArgs, of_policy: SignoffPolicy) -> Result<SignoffPolicy> {
     let Some(path) = &args.require else { return Ok(of_policy) };
     let name = path.display().to_string();

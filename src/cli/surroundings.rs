@@ -1,4 +1,4 @@
-//! What is said of publishing: by the flags of a command, and by the job that it runs in.
+//! Settings of publishing, from the flags of a command and from the job that it runs in.
 
 use clap::Args;
 use precision_gate::policy::publish::{
@@ -9,7 +9,7 @@ use precision_gate::publish::event::{self, Environment, Place};
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::report::messages::Language;
 
-/// Where and how to publish. The token comes from the environment only: `INPUT_TOKEN`, `PRECISION_GATE_TOKEN`, or the
+/// Flags about publishing. The token comes from the environment only: `INPUT_TOKEN`, `PRECISION_GATE_TOKEN`, or the
 /// forge's own (`GITHUB_TOKEN`, `GITLAB_TOKEN` ...).
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Publishing")]
@@ -32,13 +32,13 @@ pub(crate) struct PublishFlags {
     /// Tells several gates of one repository apart [default: default]
     #[arg(long)]
     pub(crate) key: Option<Key>,
-    /// When the comment is written [default: always]
+    /// Occasions on which the comment is written [default: always]
     #[arg(long, value_enum)]
     pub(crate) comment: Option<CommentMode>,
-    /// How the verdict stands beside the commit [default: check at GitHub; none in a GitLab job, which is a status itself]
+    /// Form of the verdict beside the commit [default: check at GitHub; none in a GitLab job, which is a status itself]
     #[arg(long, value_enum)]
     pub(crate) check: Option<CheckMode>,
-    /// How pictures come into the comment [default: auto]
+    /// Way of pictures into the comment [default: auto]
     #[arg(long, value_enum)]
     pub(crate) image: Option<ImageMode>,
     /// Keep an issue while the gate blocks and there is no pull request: opened once, updated, closed when it is green again
@@ -47,7 +47,7 @@ pub(crate) struct PublishFlags {
     /// Tell a chat; the address comes from PRECISION_GATE_WEBHOOK, a robot's secret from PRECISION_GATE_WEBHOOK_SECRET
     #[arg(long, value_enum, value_name = "SHAPE")]
     pub(crate) webhook: Option<WebhookShape>,
-    /// When the chat is told [default: alert]
+    /// Occasions on which the chat gets a message [default: alert]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) webhook_on: Option<WebhookOn>,
     /// The login that the token writes as, where the forge does not tell
@@ -64,17 +64,17 @@ pub(crate) struct PublishFlags {
     pub(crate) dry_run: bool,
 }
 
-/// What the process is told from outside.
+/// Facts that the process takes from outside.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     /// Environment variables.
     pub(crate) environment: Environment,
-    /// Where the gate runs.
+    /// Forge, repository and commit that the gate runs for.
     pub(crate) place: Place,
 }
 
 impl Surroundings {
-    /// Those of this process. A variable that is no text is left out.
+    /// Reads the variables of this process. A variable that is no text is left out.
     pub(crate) fn of_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -85,7 +85,7 @@ impl Surroundings {
         Self { environment, place }
     }
 
-    /// What the flags say goes before what the job says.
+    /// Applies the flags, which take precedence over the job's variables.
     pub(crate) fn with(mut self, flags: &PublishFlags) -> Self {
         let place = &mut self.place;
         place.forge = flags.forge.or(place.forge);
@@ -120,7 +120,7 @@ pub(crate) fn nonce() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// How to publish: flags go before the policy, the policy before defaults.
+/// Settings of publishing: flags take precedence over the policy, the policy over defaults.
 pub(crate) fn settings(
     flags: &PublishFlags,
     policy: &PublishPolicy,

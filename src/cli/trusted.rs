@@ -1,4 +1,4 @@
-//! What decides about a run, read from where it may come from (`publish::trust` says from where).
+//! Policy, templates and baselines of a run, read from where they may come from (`publish::trust` says from where).
 //!
 //! For a change of the repository's own, files of the checkout decide, and the comment says which of them the change touches.
 //! For a stranger's change everything is read at the tip of the target branch, through the forge's interface.
@@ -31,14 +31,14 @@ use tempfile::NamedTempFile;
 use super::surroundings::{PublishFlags, Surroundings, settings};
 use super::{CommonArgs, baseline, fetching, policy_file};
 
-/// What decides.
+/// Files that decide about a run.
 #[derive(Debug)]
 pub(crate) struct Trusted {
     /// The policy.
     pub(crate) policy: Policy,
     /// Templates of documents.
     pub(crate) templates: Templates,
-    /// What a reader has to know about them.
+    /// Remarks about them for the reader of the report.
     pub(crate) notes: Vec<Note>,
     /// The newest commit of the pull request, where the forge was asked for it.
     pub(crate) head: String,
@@ -47,29 +47,29 @@ pub(crate) struct Trusted {
     checkout: Checkout,
 }
 
-/// Where files that decide are read.
+/// Place that files that decide are read from.
 #[derive(Debug)]
 enum Ground {
     /// The checkout.
     Checkout,
     /// The target branch's tip.
     Target(Box<Target>),
-    /// Nowhere: the job has no token of the repository that the change goes to.
+    /// No place: the job has no token of the repository that the change goes to.
     Unread,
 }
 
 /// A request with everything that decides about it.
 #[derive(Debug)]
 pub(crate) struct Case {
-    /// What to judge; a named baseline has become its location.
+    /// The request; a named baseline has become its location.
     pub(crate) request: Request,
     /// The baseline's manifest, where it was named.
     pub(crate) manifest: Option<Manifest>,
-    /// What is known before the run: it counts as any finding.
+    /// Findings known before the run; each counts as any finding.
     pub(crate) about: Vec<Finding>,
     /// Templates of documents.
     pub(crate) templates: Templates,
-    /// What a reader has to know.
+    /// Remarks for the reader of the report.
     pub(crate) notes: Vec<Note>,
     /// The newest commit of the pull request, where the forge was asked for it.
     pub(crate) head: String,
@@ -108,7 +108,7 @@ pub(crate) fn trusted(
     Ok(trusted)
 }
 
-/// Where files that decide are read, and the pull request's newest commit where the forge was asked.
+/// Place that files that decide are read from, and the pull request's newest commit where the forge was asked.
 fn ground(flags: &PublishFlags, surroundings: &Surroundings) -> Result<(Ground, String)> {
     let place = &surroundings.place;
     if taken(place.origin.standing(), Input::Policy) == Taken::Checkout {
@@ -214,7 +214,7 @@ impl Trusted {
             .with_help("a policy counts for forks once it is on the target branch")
     }
 
-    /// Says which files that decide the change touches, where the forge tells.
+    /// Adds a remark about the deciding files that the change touches, where the forge tells.
     fn note_changes(&mut self, common: &CommonArgs, flags: &PublishFlags, surroundings: &Surroundings) {
         let place = &surroundings.place;
         if place.target_branch.is_empty() || flags.dry_run {
@@ -249,10 +249,10 @@ impl Trusted {
         }
     }
 
-    /// The request with what decides about it: the named baseline, the noise band.
+    /// The request with the named baseline and the noise band resolved to files.
     ///
     /// # Errors
-    /// What reading gives; `Policy` where a manifest is not the pinned one.
+    /// Where a file cannot be read; `Policy` where a manifest is not the pinned one.
     pub(crate) fn case(mut self, mut request: Request) -> Result<Case> {
         let mut files = Vec::new();
         let noise = std::mem::take(&mut request.policy.loss.noise.0);

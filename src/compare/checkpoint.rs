@@ -16,14 +16,14 @@ use crate::verdict::Side;
 pub struct ParameterComparison<'a> {
     /// Its name on the candidate's side.
     pub name: &'a str,
-    /// What came of it.
+    /// Result of the comparison.
     pub outcome: ParameterOutcome,
 }
 
-/// What came of comparing a parameter.
+/// Result of comparing a parameter.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ParameterOutcome {
-    /// It was compared.
+    /// Numbers of a parameter that was compared.
     Compared {
         /// Element types of baseline and candidate.
         dtypes: (Dtype, Dtype),

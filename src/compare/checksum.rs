@@ -1,6 +1,6 @@
-//! CRC-32 of a tensor's elements: what msprobe records of every tensor in a checksum dump (`dump-compare.md` section
-//! 1.6), taken here of tensors that were saved. It tells equal bits from unequal ones at the speed of reading, and
-//! nothing else.
+//! CRC-32 of a tensor's elements, which msprobe records of every tensor in a checksum dump
+//! (`docs/formats/msprobe-dump.md`, Items), taken here of tensors that were saved. It tells equal bits from unequal
+//! ones at the speed of reading, and nothing else.
 
 use crc32fast::Hasher;
 
@@ -12,7 +12,7 @@ use crate::read::tensor::TensorData;
 /// comparison, in parallel; the checksum is that of one pass.
 ///
 /// # Errors
-/// What reading gives.
+/// Where the tensor cannot be read.
 pub(super) fn checksum(tensor: &TensorData) -> Result<u32> {
     let elements = tensor.elements();
     tensor.expect();

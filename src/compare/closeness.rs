@@ -1,4 +1,4 @@
-//! How many elements lie within a tolerance, for rules that count elements; read only where such a rule is asked for.
+//! Count of the elements within a tolerance, for rules that count elements; read only where such a rule is asked for.
 
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub struct ElementTolerance {
     pub absolute: f64,
 }
 
-/// What counting found. Equal infinities are close, NaN never is, as in `torch.testing.assert_close`.
+/// Counts of close elements. Equal infinities are close, NaN never is, as in `torch.testing.assert_close`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Closeness {
     /// Elements of each side.

@@ -14,7 +14,7 @@ use crate::read::curve::series::Steps;
 
 /// Steps whose largest difference is the head of a curve.
 pub const HEAD: usize = 5;
-/// From this many steps on single outliers are told from lasting differences by a rolling median.
+/// Least number of steps with which a rolling median tells single outliers from lasting differences.
 pub const SMOOTHED_FROM: usize = 200;
 /// Fewer steps say nothing about how two runs move together.
 const CORRELATED_FROM: usize = 20;
@@ -22,7 +22,7 @@ const CORRELATED_FROM: usize = 20;
 /// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
 const LEAST_NOISE: f64 = 1e-7;
 
-/// How differences are measured.
+/// Scale that differences are measured on.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// Differences up to this, times max(1, median |b|), count as 0.
@@ -146,7 +146,7 @@ fn mean_of(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
 }
 
-/// How many steps the tail of `n` has: a tenth, 5 to 50, and never more than there are.
+/// Number of steps in the tail of `n`: a tenth, 5 to 50, and never more than there are.
 pub fn tail_len(n: usize) -> usize {
     (n / 10).clamp(5, 50).min(n)
 }
@@ -198,7 +198,7 @@ impl CurveMeasures {
         self.rel.len() >= SMOOTHED_FROM
     }
 
-    /// How many steps lie above `band`, outliers taken out by the rolling median where a curve is long enough.
+    /// Number of steps above `band`, outliers taken out by the rolling median where a curve is long enough.
     pub fn steps_above(&self, band: f64) -> usize {
         if self.is_smoothed() {
             robust::medians_above(&self.rel, band)
@@ -207,7 +207,7 @@ impl CurveMeasures {
         }
     }
 
-    /// How many single steps lie above `band` that the rolling median takes out.
+    /// Number of single steps above `band` that the rolling median takes out.
     pub fn outliers_above(&self, band: f64) -> usize {
         let all = self.rel.iter().filter(|rel| **rel > band).count();
         all.saturating_sub(self.steps_above(band))

@@ -1,4 +1,4 @@
-//! What the inner loop leaves out: places that are not finite, and equality that `f64` cannot tell.
+//! Parts that the inner loop leaves out: places that are not finite, and equality that `f64` cannot tell.
 
 use super::convert::integer;
 use super::kernel::Real;

@@ -99,10 +99,10 @@ real!(f64, u64, false);
 
 /// A stored element that becomes a [`Real`] in the kernel.
 pub(crate) trait Stored: Copy {
-    /// What it becomes.
+    /// Type of the numbers that the elements become.
     type Real: Real;
 
-    /// These, where they are numbers as they lie.
+    /// The elements themselves, where the stored bits are the numbers; `None` where they need conversion.
     #[inline(always)]
     fn as_numbers<const N: usize>(_: &[[Self; N]]) -> Option<&[[Self::Real; N]]> {
         None
@@ -209,7 +209,8 @@ const SUM_LANES: usize = 8;
 /// Lanes of the relative errors where registers are narrower than the widest: fewer of them for one group.
 const NARROWER_LANES: usize = 8;
 
-/// What a run of pairs contributes, kept apart by lane: counts and relative errors in the elements' own width, sums
+/// Counts, largest relative errors and sums of a run of pairs, kept apart by lane: counts and relative errors in the
+/// elements' own width, sums
 /// in 64 bits. Counts and errors are the same whatever lane they are in, so that a machine may use some lanes only.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -223,7 +224,7 @@ pub(crate) struct Lanes<T: Real, const N: usize> {
     sum_sq_candidate: [f64; SUM_LANES],
     sum_sq_diff: [f64; SUM_LANES],
     sum_diff: [f64; SUM_LANES],
-    /// Of the differences, or of their squares where these lose nothing ([`Real::IS_EXACT_IN_PRODUCTS`]).
+    /// Largest of the differences, or of their squares where these lose nothing ([`Real::IS_EXACT_IN_PRODUCTS`]).
     max_diff: [f64; SUM_LANES],
     /// Whether the baseline has had zeros, which then are expected.
     has_zeros: bool,
@@ -461,7 +462,7 @@ fn has_widest<S: Simd>() -> bool {
     size_of::<S::f32s>() == 64
 }
 
-/// How much larger the sum of the lanes is than before.
+/// Growth of the sum of the lanes.
 fn grown(after: &[f64; SUM_LANES], before: &[f64; SUM_LANES]) -> f64 {
     after.iter().zip(before).map(|(after, before)| after - before).sum()
 }

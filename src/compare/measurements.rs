@@ -1,4 +1,5 @@
-//! Which pairs of tensors are measured, and where their numbers come from: from here, or from the parts of a run that
+//! Selection of the pairs of tensors to measure, and source of their numbers: measured here, or from the parts of a run
+//! that
 //! was spread over several machines.
 //!
 //! Every place that needs the numbers of two tensors asks the measurements. It measures, leaves the pair out, or knows the
@@ -19,7 +20,7 @@ use super::sample::{RUN, Sample};
 /// Two tensors, by where they lie.
 #[derive(Clone, Copy, Debug)]
 pub struct PairName<'a> {
-    /// What is asked of them: one kind of answer each.
+    /// Kind of the measurement: `data`, `parameter` or `cells`; the same two tensors may be measured for several.
     pub question: &'static str,
     /// The operation of the candidate, where they belong to one.
     pub op: Option<&'a str>,
@@ -46,7 +47,7 @@ pub struct Selection {
     pub stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// What a selection left out, for the result.
+/// Counts of a selection, for the result: measured and left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartialCoverage {
     /// Pairs of tensors that were measured.
@@ -96,17 +97,17 @@ struct Counts {
 }
 
 impl Measurements {
-    /// Measures here what `selection` wants.
+    /// Measures the pairs that `selection` wants.
     pub fn new(selection: Selection) -> Self {
         Self { selection, ..Self::default() }
     }
 
-    /// Measures here what belongs to one part, and notes it.
+    /// Measures the pairs of one part, and keeps the results.
     pub fn part(selection: Selection, plan: Plan) -> Self {
         Self { pages: Pages::Part { plan, noted: Mutex::default() }, ..Self::new(selection) }
     }
 
-    /// Measures nothing: what was noted by all parts of a run is known.
+    /// Measures nothing: takes the results of all parts of a run.
     pub fn joined(selection: Selection, noted: BTreeMap<String, Value>) -> Self {
         Self { pages: Pages::Joined(noted), ..Self::new(selection) }
     }
@@ -181,7 +182,7 @@ impl Measurements {
         self.counts.unequal.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted since this was last asked.
+    /// The counts since the last call; resets them to 0.
     pub fn partial_coverage(&self) -> PartialCoverage {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         PartialCoverage {
@@ -195,7 +196,7 @@ impl Measurements {
         }
     }
 
-    /// What a part has noted, by pair.
+    /// The measurements that a part has recorded, by pair; empty for other kinds of run.
     pub fn into_noted(self) -> BTreeMap<String, Value> {
         match self.pages {
             Pages::Part { noted, .. } => noted.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -213,7 +214,8 @@ fn key(pair: &PairName<'_>) -> String {
     [pair.question, pair.baseline, pair.candidate, pair.member].join("\t")
 }
 
-/// What belongs to one part of a run: of all the candidate's bytes, laid end to end in the order of its files (rank,
+/// Assignment of tensors to one part of a run: of all the candidate's bytes, laid end to end in the order of its files
+/// (rank,
 /// step, operation), those from `part − 1` to `part` of `parts` equal stretches. A tensor belongs where it begins.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -239,7 +241,7 @@ impl Plan {
         self.part_of(pair) == self.part
     }
 
-    /// From 1. A file that was not listed goes by its name.
+    /// Number of the part that the pair belongs to, from 1. A file that was not listed goes by its name.
     fn part_of(&self, pair: &PairName<'_>) -> u64 {
         let parts = u128::from(self.parts.max(1));
         let part = match self.before.get(pair.candidate) {

@@ -1,4 +1,4 @@
-//! Which elements a quick look takes: runs of whole cache lines, one at a random place of every stretch.
+//! Choice of the elements that a quick look takes: runs of whole cache lines, one at a random place of every stretch.
 //!
 //! A tensor is cut into runs of `RUN` elements (16 to 256 cache lines, so that a disk reads what it is asked for and
 //! little more) and runs into stretches of equal length; of each stretch one run is looked at. The choice depends on
@@ -9,7 +9,7 @@ pub(super) const RUN: u64 = 1024;
 /// Runs looked at in every tensor, however small the ratio; smaller tensors are looked at whole.
 const LEAST_RUNS: u64 = 16;
 
-/// How much of every tensor to look at.
+/// Share of every tensor to look at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     ratio: f64,
@@ -27,7 +27,7 @@ impl Sample {
         self.ratio
     }
 
-    /// What the random choice starts from.
+    /// Seed of the random choice.
     pub fn seed(&self) -> u64 {
         self.seed
     }
@@ -55,7 +55,7 @@ pub(super) struct Runs {
     elements: u64,
     /// Runs of a stretch.
     stretch: u64,
-    /// How many runs are looked at: one of every stretch.
+    /// Number of runs that are looked at: one of every stretch.
     pub(super) count: u64,
     seed: u64,
 }

@@ -25,7 +25,7 @@ pub struct ScalarPair {
 /// Compares the first element of each side as msprobe compares 0-d tensors; `None` where a side is empty.
 ///
 /// # Errors
-/// What reading either side gives.
+/// Where a side cannot be read.
 pub fn scalar_pair(baseline: &TensorData, candidate: &TensorData) -> Result<Option<ScalarPair>> {
     if baseline.elements() == 0 || candidate.elements() == 0 {
         return Ok(None);

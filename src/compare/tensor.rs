@@ -6,7 +6,7 @@
 //!
 //! Two readings of the same elements stand side by side. [`PairStats`] itself is the gate's: complex numbers with both
 //! parts, equality in the stored type, infinities with their sign. [`MsprobeStats`] is what msprobe 26.2.0 measures
-//! (`dump-compare.md` section 4.4): real parts only, everything through `f64`.
+//! (`docs/formats/msprobe-tables.md`, Metrics of tensors): real parts only, everything through `f64`.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,7 @@ const CONVERTED_STRIP: usize = 512;
 const NARROW: usize = 16;
 const WIDE: usize = 8;
 
-/// What two tensors of equal element count have to do with each other.
+/// Sums, counts and largest differences of two tensors of equal element count.
 ///
 /// Sums are taken in `f64` over the places that are finite on both sides; complex numbers count with both parts.
 /// Differences are candidate minus baseline. An empty pair has zero sums.
@@ -89,11 +89,12 @@ pub struct PairStats {
     pub saturated_candidate: u64,
     /// Unequal places, exactly: 64-bit integers as integers, imaginary parts too. −0 equals 0, NaN equals NaN.
     pub unequal: u64,
-    /// What msprobe measures.
+    /// Numbers that msprobe measures.
     pub msprobe: MsprobeStats,
 }
 
-/// What msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite count as
+/// Numbers that msprobe 26.2.0 measures on tensors that are not 0-d: real parts, in `f64`; places that are not finite
+/// count as
 /// (0, 0).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MsprobeStats {
@@ -161,7 +162,7 @@ fn compare_on(arch: Arch, baseline: &TensorData, candidate: &TensorData) -> Resu
     })
 }
 
-/// What a piece of a comparison looks at, in order.
+/// Ranges of elements that a piece of a comparison looks at, in order.
 enum Ranges {
     /// One range.
     Whole(Option<(u64, u64)>),
@@ -214,7 +215,7 @@ impl<'a> Pair<'a> {
         Ok(Self { baseline, candidate, arch })
     }
 
-    /// Compares pieces in parallel and folds what they give in order.
+    /// Compares pieces in parallel and folds their results in order.
     fn pieces(&self, count: u64, ranges: impl Fn(u64) -> Ranges + Sync) -> Result<PairStats> {
         let parts: Vec<Result<PairStats>> = if count <= 1 {
             vec![self.piece(if count == 0 { Ranges::Whole(None) } else { ranges(0) })]
@@ -275,7 +276,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What `work` makes of each index, in order of index. Indexes are handed out one after the other, whichever worker is
+/// Results of `work` for each index, in order of index. Indexes are handed out one after the other, whichever worker is
 /// free: a file is read from front to back by all of them together.
 pub(super) fn in_turn<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
@@ -361,7 +362,7 @@ struct Room<'a> {
     wide: &'a mut [Vec<f64>; 4],
 }
 
-/// How a pair of element types is compared.
+/// Comparison of a pair of element types.
 trait Scheme {
     fn new() -> Self;
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail);
@@ -532,7 +533,7 @@ impl PairStats {
         }
     }
 
-    /// Adds what another part or chunk sums up to.
+    /// Adds the sums of another part or chunk.
     fn add_sums(&mut self, other: &Self) {
         self.dot += other.dot;
         self.sum_sq_baseline += other.sum_sq_baseline;
@@ -542,7 +543,7 @@ impl PairStats {
         self.max_abs_diff = self.max_abs_diff.max(other.max_abs_diff);
     }
 
-    /// This chunk and the one after it.
+    /// Joins this chunk with the one after it.
     fn followed_by(mut self, next: &Self) -> Self {
         self.add_sums(next);
         self.elements += next.elements;

@@ -13,7 +13,7 @@ pub(super) const PIECE: usize = 1 << 14;
 /// numbers give their real parts.
 ///
 /// # Errors
-/// What reading gives.
+/// Where the tensor cannot be read.
 pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
     let count = usize::try_from(tensor.elements().min(most)).unwrap_or(usize::MAX);
     let (mut values, mut bytes) = (vec![0.0; count], Vec::new());
@@ -23,7 +23,7 @@ pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
     Ok(values)
 }
 
-/// As many elements as `values` has room for, from `start` on; `bytes` is what is read into.
+/// Reads as many elements as `values` has room for, from `start` on; `bytes` is what is read into.
 pub(super) fn read(arch: Arch, tensor: &TensorData, start: u64, bytes: &mut Vec<u8>, values: &mut [f64]) -> Result<()> {
     bytes.resize(values.len() * tensor.dtype.size(), 0);
     tensor.read_block(start, bytes)?;

@@ -18,7 +18,7 @@ use crate::read::dump::{Dump, Leaf, TensorKind};
 use crate::verdict::Verdict;
 
 /// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
-/// (`dump-compare.md` section 6.1: 314 GB against 7.8 GB).
+/// (314 GB against 7.8 GB; `docs/next-dump.md`).
 const INSIDE_OVER_OWN: u64 = 40;
 
 /// What to collect next, and why.

@@ -1,4 +1,4 @@
-//! How long a server asks to wait, from its headers: `Retry-After` (RFC 9110, section 10.2.3) and GitHub's
+//! Wait that a server asks for, from its headers: `Retry-After` (RFC 9110, section 10.2.3) and GitHub's
 //! `x-ratelimit-reset`.
 //!
 //! Both are a stranger's words: what is no number of seconds and no date counts as not said, what lies in the past as no

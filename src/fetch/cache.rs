@@ -36,7 +36,7 @@ pub struct Cache {
 
 /// A download in the making, locked.
 pub(super) struct Partial {
-    /// What it has so far.
+    /// File of the bytes downloaded so far.
     pub(super) path: PathBuf,
     _lock: File,
 }
@@ -47,7 +47,7 @@ impl Cache {
         Self { root, limit }
     }
 
-    /// Where temporary files may lie.
+    /// Folder for temporary files.
     pub(super) fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }
@@ -129,7 +129,7 @@ impl Cache {
         self.root.join("sha256").join(hex.get(..2).unwrap_or_default()).join(&hex)
     }
 
-    /// Removes what was not used for longest until the limit holds; `newest` stays.
+    /// Removes the files that were not used for longest until the limit holds; `newest` stays.
     fn shrink(&self, newest: &Path) {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for folder in entries(&self.root.join("sha256")) {

@@ -11,7 +11,7 @@ use super::{ByteSource, Memory, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output;
 
-/// What is not larger than this stays in memory.
+/// Largest size in bytes that stays in memory.
 const IN_MEMORY: u64 = 4 << 20;
 /// Bytes moved at once.
 const BLOCK: usize = 256 << 10;

@@ -25,13 +25,13 @@ const CHECKSUM: HeaderName = HeaderName::from_static("x-checksum-sha256");
 
 /// A file to download.
 pub(super) struct Wanted<'a> {
-    /// How messages and progress call it.
+    /// Name in messages and progress.
     pub(super) name: &'a str,
     /// The request; redirects are followed anew at every try, as signed addresses expire.
     pub(super) ask: Ask,
     /// Its digest, where it is known beforehand.
     pub(super) digest: Option<Digest>,
-    /// What tells this version of the file from others, where its digest is not known: address and entity tag.
+    /// Address and entity tag, which tell this version of the file from others where its digest is not known.
     pub(super) identity: String,
     /// Whether that identity never stands for other bytes. Where it may, nothing of an earlier run is used.
     pub(super) lasting: bool,
@@ -45,7 +45,7 @@ pub(super) struct Fetched {
     pub(super) proved: Option<Digest>,
 }
 
-/// What downloads need.
+/// Shared means of downloads.
 pub(super) struct Downloads<'a> {
     pub(super) client: &'a Client,
     pub(super) cache: &'a Cache,
@@ -179,7 +179,7 @@ impl Writer {
     }
 }
 
-/// Where a partial answer starts (`bytes 100-199/200`).
+/// Offset at which a partial answer starts (`bytes 100-199/200`).
 fn starts_at(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     range.split_once('-')?.0.parse().ok()

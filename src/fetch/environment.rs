@@ -34,7 +34,7 @@ impl Environment {
         named.or_else(|| self.get("HOME").map(|home| Path::new(home).join(path)))
     }
 
-    /// Whether a variable is set to what people write for yes.
+    /// Whether a variable is set to a word for yes.
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes"))
     }

@@ -33,7 +33,7 @@ const OWN_MEMORY: u64 = 112 << 20;
 /// Least memory that blocks get, whatever the limit says.
 const LEAST_MEMORY: u64 = 32 << 20;
 
-/// How a run may fetch.
+/// Settings of a run's fetching.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Variables for credentials and addresses, as `main` found them.
@@ -44,9 +44,9 @@ pub struct Settings {
     pub max_disk: u64,
     /// The cache of downloads.
     pub cache: CacheSettings,
-    /// How often and how patiently requests are repeated.
+    /// Number and spacing of repeated requests.
     pub retry: Retry,
-    /// How long the network may be silent.
+    /// Longest silence of the network.
     pub patience: Patience,
     /// Addresses of hosts that no name service knows.
     pub resolve: Vec<(String, SocketAddr)>,
@@ -81,9 +81,9 @@ impl Default for Settings {
 
 /// An open location.
 pub struct Opened {
-    /// What lies there.
+    /// Files at the location.
     pub files: Arc<dyn Files>,
-    /// Where a forge's artifact came from.
+    /// Origin of a forge's artifact; `None` for other locations.
     pub origin: Option<Origin>,
 }
 
@@ -97,7 +97,7 @@ pub struct Fetcher {
     next_id: AtomicU64,
 }
 
-/// What is there once the network is used.
+/// Clients, opened when the network is first used.
 struct Online {
     background: Background,
     /// Follows no redirect by itself.
@@ -158,7 +158,7 @@ impl Fetcher {
         self.failure.get()
     }
 
-    /// Disk for what has to be unpacked.
+    /// Disk for unpacked archives.
     pub fn disk(&self) -> &Arc<Disk> {
         &self.disk
     }
@@ -196,7 +196,7 @@ impl Fetcher {
         Ok((Arc::new(Bucket::new(operator, self.online()?.signed.clone(), name, credentials)), at))
     }
 
-    /// What lies at or below a key of a bucket.
+    /// Opens a key of a bucket: the object of that name, or all objects below it.
     fn prefix(&self, location: &Location, shown: String) -> Result<Opened> {
         let (bucket, at) = self.bucket(location)?;
         if at.digest.is_some() {
@@ -220,7 +220,7 @@ impl Fetcher {
         &self.settings.repository
     }
 
-    /// How often and how patiently requests are repeated.
+    /// Number and spacing of repeated requests.
     pub(super) fn retry(&self) -> &Retry {
         &self.settings.retry
     }

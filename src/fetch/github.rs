@@ -1,4 +1,4 @@
-//! GitHub: artifacts of workflow runs, and release assets (forge.md sections 2.7 to 2.9).
+//! GitHub: artifacts of workflow runs, and release assets (`docs/locations.md`).
 //!
 //! The API's address is `GITHUB_API_URL`, so that GitHub Enterprise Server works; the token is `GITHUB_TOKEN`, `GH_TOKEN` or
 //! `PRECISION_GATE_TOKEN`. As a baseline, an artifact counts only from a successful run of the wanted workflow and
@@ -19,9 +19,9 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Runs that are walked back for an artifact.
 const RUNS: &str = "20";
-/// Where the token comes from.
+/// Variables that may hold the token, the first set one first.
 pub(super) const TOKENS: &[&str] = &["GITHUB_TOKEN", "GH_TOKEN", "PRECISION_GATE_TOKEN"];
-/// What to do where something is denied or not found.
+/// Advice where something is denied or not found.
 pub(super) const HELP: &str = "set GITHUB_TOKEN to a token that may read it (in a workflow: `permissions: actions: read`, \
      `contents: read` for releases); what a token may not see is answered with 404 as well";
 
@@ -97,7 +97,7 @@ struct Asset {
     digest: Option<String>,
 }
 
-/// What to download, and where it comes from.
+/// File to download, and where it comes from.
 pub(super) struct Found {
     pub(super) ask: Ask,
     pub(super) digest: Option<Digest>,

@@ -1,4 +1,4 @@
-//! GitLab: artifacts of jobs, and files of generic packages (forge.md section 3.6).
+//! GitLab: artifacts of jobs, and files of generic packages (`docs/locations.md`).
 //!
 //! The API's address is `CI_API_V4_URL`, so that self-managed instances work. The token is `PRECISION_GATE_TOKEN` or
 //! `GITLAB_TOKEN` (header `PRIVATE-TOKEN`), else the job's own `CI_JOB_TOKEN` (header `JOB-TOKEN`). A fork's pipelines run in
@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 const JOB_TOKEN: HeaderName = HeaderName::from_static("job-token");
 /// Pipelines that are walked back for a job.
 const PIPELINES: &str = "20";
-/// What to do where something is denied or not found.
+/// Advice where something is denied or not found.
 pub(super) const HELP: &str = "set GITLAB_TOKEN to a token with the scope read_api, or let the other project's CI/CD \
      settings allow this job's token; what a token may not see is answered with 404 as well";
 

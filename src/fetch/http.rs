@@ -35,7 +35,7 @@ pub(super) struct WebServer {
     ask: Ask,
 }
 
-/// What a file's first answer tells.
+/// Facts from the first answer for a file.
 pub(super) struct Probe {
     /// The file.
     pub(super) object: Object,
@@ -177,7 +177,7 @@ impl Store for WebServer {
     }
 }
 
-/// What changes when the file does: its entity tag, else the time of its last change.
+/// Version of a file: its entity tag, else the time of its last change; `None` where the server tells neither.
 pub(super) fn version(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::ETAG).or_else(|| headers.get(header::LAST_MODIFIED))?;
     value.to_str().ok().map(str::to_owned)

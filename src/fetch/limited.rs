@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt};
 /// A body, or its start.
 #[derive(Debug, Default)]
 pub(crate) struct Limited {
-    /// What was read.
+    /// Bytes that were read.
     pub(crate) bytes: Vec<u8>,
     /// Whether that is all of it.
     pub(crate) whole: bool,

@@ -10,7 +10,7 @@ use reqwest::Url;
 use super::digest::Digest;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Where an artifact lies.
+/// Location of an artifact.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// A path on this machine.
@@ -98,7 +98,7 @@ pub struct GitLabLocation {
 }
 
 impl Location {
-    /// Reads what the user gave. What has no scheme of ours is a local path.
+    /// Reads a location as the user gave it. Text without a known scheme is a local path.
     ///
     /// # Errors
     /// `Usage` where a location of ours lacks a part or asks for something unknown.
@@ -160,7 +160,7 @@ impl fmt::Display for GitLabLocation {
     }
 }
 
-/// `?a=1&b=2` of what is there.
+/// Query of the parts that are present, as `?a=1&b=2`.
 fn query(asked: &[(&str, &Option<String>)]) -> String {
     let given = asked.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
     let joined = given.collect::<Vec<_>>().join("&");
@@ -176,7 +176,7 @@ pub fn without_secrets(url: &Url) -> String {
 /// A parsed address whose query is taken apart.
 struct Parts {
     url: Url,
-    /// How messages call it.
+    /// Name in messages.
     shown: String,
     asked: Vec<(String, String)>,
     digest: Option<Digest>,

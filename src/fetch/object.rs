@@ -22,7 +22,7 @@ pub(super) struct Bucket {
     operator: Operator,
     /// `s3://bucket`
     name: String,
-    /// What to check when access is denied.
+    /// Advice where access is denied.
     credentials: &'static str,
 }
 
@@ -120,7 +120,7 @@ impl Bucket {
         format!("{}/{key}", self.name)
     }
 
-    /// What an error of the service means. Its own text is kept short: it may repeat the request.
+    /// Turns an error of the service into a failure. Its own text is kept short: it may repeat the request.
     fn failure(&self, key: &str, error: &opendal::Error) -> Failure {
         use opendal::ErrorKind as Kind;
         let shown = self.shown(key);

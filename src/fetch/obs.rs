@@ -19,7 +19,7 @@ use super::s3::Keys;
 use super::{object, s3};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What to check when access is denied.
+/// Advice where access is denied.
 pub(super) const CREDENTIALS: &str =
     "set OBS_ACCESS_KEY_ID and OBS_SECRET_ACCESS_KEY (and OBS_SECURITY_TOKEN), or write ~/.obsutilconfig";
 

@@ -1,14 +1,14 @@
-//! Where a forge's artifact came from: what a baseline's trust rests on.
+//! Origin of a forge's artifact, which trust in a baseline rests on.
 
 use super::digest::Digest;
 
-/// What a location is used for.
+/// Demands on where files come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// As the trusted side: a forge's artifact must come from a successful run of the wanted workflow and branch, in the
+    /// The trusted side: a forge's artifact must come from a successful run of the wanted workflow and branch, in the
     /// same repository. A fork can upload an artifact of the same name.
     Baseline,
-    /// As the side that is judged, wherever it comes from.
+    /// The side that is judged, wherever it comes from.
     Any,
 }
 

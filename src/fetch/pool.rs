@@ -28,20 +28,20 @@ const SMALL_READ: usize = 64 << 10;
 const LARGEST_BLOCK: u64 = 1 << 20;
 /// And at least this long.
 const SMALLEST_BLOCK: u64 = 256 << 10;
-/// How many blocks the memory is cut into at least: a few for both sides of sixteen tensors.
+/// Least number of blocks that the memory is cut into: a few for both sides of sixteen tensors.
 const BLOCKS: u64 = 128;
-/// What one request brings a reader that moves forward and said nothing of how far.
+/// Bytes that one request brings a reader that moves forward and did not say how far.
 const STRETCH: u64 = 64 << 20;
 
 /// An object of a location, ready to be read.
 pub(super) struct PooledObject {
     /// Distinguishes it from all others of this pool.
     id: u64,
-    /// Where it comes from.
+    /// Store that holds it.
     store: Arc<RetryingStore>,
-    /// What it is.
+    /// Address of the object in its store.
     pub(super) object: Object,
-    /// How many have it open.
+    /// Number of readers that have it open.
     pub(super) readers: AtomicUsize,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct RemoteFiles {
     pool: Arc<Pool>,
 }
 
-/// What a listing gave.
+/// Result of a listing.
 #[derive(Default)]
 pub(super) struct Listing {
     /// Path below the location, and the object.

@@ -24,7 +24,7 @@ pub(super) struct Rest<'a> {
     pub(super) retry: Retry,
     /// A request to the API's root, with its token; its path has no slash at the end.
     pub(super) root: Ask,
-    /// What to do where access is denied or something is not found.
+    /// Advice where access is denied or something is not found.
     pub(super) help: &'a str,
 }
 
@@ -76,7 +76,7 @@ impl Rest<'_> {
         Ok((value, headers))
     }
 
-    /// Adds what usually is the reason.
+    /// Adds the usual reason to an error.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Denied | ErrorKind::NotFound if error.help().is_none() => error.with_help(self.help),

@@ -13,11 +13,11 @@ use crate::error::{Error, ErrorKind};
 /// A request that failed, and whether another try may help.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
-    /// What went wrong.
+    /// The error of the attempt.
     pub(super) error: Error,
     /// Whether another try may help.
     pub(super) temporary: bool,
-    /// How long the server asks to wait.
+    /// Wait that the server asks for.
     pub(super) wait: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ impl Failure {
     }
 }
 
-/// How often and how patiently a request is repeated.
+/// Number and spacing of a request's repeats.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
     /// Tries in all, at least one.

@@ -15,13 +15,13 @@ use super::location::BucketLocation;
 use super::object;
 use crate::error::Result;
 
-/// What to check when access is denied.
+/// Advice where access is denied.
 pub(super) const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN), or a \
      profile in ~/.aws/credentials; for a public bucket add ?anonymous=true";
 
 /// Keys of one user.
 pub(super) struct Keys {
-    /// Who asks.
+    /// Access key.
     pub(super) access: SecretString,
     /// Proves it.
     pub(super) secret: SecretString,

@@ -1,4 +1,4 @@
-//! What every transport that can read ranges looks like to the rest of this stage.
+//! Interface of every transport that can read ranges.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,11 +17,11 @@ const OUTAGE: u32 = 3;
 /// An object as it was when it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Object {
-    /// How the store calls it.
+    /// Key in the store.
     pub(super) key: String,
     /// Length in bytes.
     pub(super) len: u64,
-    /// What changes when the object does, where the store tells.
+    /// Entity tag, which changes when the object does; `None` where the store does not tell one.
     pub(super) etag: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub(super) type Pieces<'a> = BoxStream<'a, Result<Bytes, Failure>>;
 
 /// Something that gives ranges of objects.
 pub(super) trait Store: Send + Sync {
-    /// How messages call an object.
+    /// Name of an object in messages.
     fn name(&self, object: &Object) -> String;
 
     /// The bytes of `range`, by one request that goes out when the first piece is asked for. While no piece is asked
@@ -58,7 +58,8 @@ impl RetryingStore {
         Reading { from: self, object, range, pieces: None, rest: Bytes::new() }
     }
 
-    /// When object after object cannot be had, the service is out, and waiting for each would take hours.
+    /// Counts an object that could not be had. After enough of them the service counts as out: waiting for each would
+    /// take hours.
     fn note(&self, error: &Error) {
         let _first = self.failure.set(error.clone());
         if self.given_up.fetch_add(1, Ordering::Relaxed) + 1 >= OUTAGE {
@@ -71,10 +72,10 @@ impl RetryingStore {
 pub(super) struct Reading<'a> {
     from: &'a RetryingStore,
     object: &'a Object,
-    /// What has not been taken yet.
+    /// Bytes of the object that were not taken yet.
     range: Range<u64>,
     pieces: Option<Pieces<'a>>,
-    /// What arrived beyond what was taken.
+    /// Bytes that arrived beyond those taken.
     rest: Bytes,
 }
 

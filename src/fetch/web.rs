@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Redirects that are followed: an API, its storage, and a mirror or two.
 const MAX_REDIRECTS: usize = 5;
 
-/// How long the network may be silent.
+/// Longest silence of the network.
 #[derive(Clone, Debug)]
 pub struct Patience {
     /// Until a connection stands.
@@ -34,7 +34,7 @@ impl Default for Patience {
 /// Builds clients. Bodies come as they are stored: a decoded one would have other lengths and ranges.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients {
-    /// How long to wait for silence.
+    /// Longest silence to wait through.
     pub(super) patience: Patience,
     /// Addresses of hosts that no name service knows.
     pub(super) resolve: Vec<(String, SocketAddr)>,
@@ -64,7 +64,7 @@ impl Clients {
 /// One request.
 #[derive(Clone)]
 pub(super) struct Ask {
-    /// What for.
+    /// Address of the request.
     pub(super) url: Url,
     /// Headers for the first host alone: tokens and what else it needs.
     pub(super) private: HeaderMap,
@@ -104,7 +104,7 @@ impl Ask {
         self.with(header::RANGE, &value)
     }
 
-    /// How messages call it.
+    /// Name in messages.
     pub(super) fn shown(&self) -> String {
         without_secrets(&self.url)
     }
@@ -169,7 +169,7 @@ fn checked(ask: &Ask, response: Response) -> Result<Response, Failure> {
     Err(failure(&ask.shown(), status, response.headers()))
 }
 
-/// What a status other than success means.
+/// Turns a status other than success into a failure, with the wait that the server asks for.
 pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let exhausted = header("x-ratelimit-remaining") == Some("0");

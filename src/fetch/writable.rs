@@ -19,7 +19,7 @@ use branch::Branch;
 use bucket::Prefix;
 use folder::Folder;
 
-/// What a branch of the repository is called as a writable place: `branch:NAME`.
+/// Prefix of a branch of the repository as a writable place: `branch:NAME`.
 pub const BRANCH: &str = "branch:";
 
 /// Opens a place to write: a folder, a prefix in a bucket, or `branch:NAME` of the repository.
@@ -41,7 +41,7 @@ pub trait Writable: Send + Sync {
     /// The place as it may be printed.
     fn location(&self) -> &str;
 
-    /// What lies in `folder`, `/`-separated; in the place as a whole where it is empty.
+    /// Files in `folder`, `/`-separated; in the place as a whole where it is empty.
     ///
     /// # Errors
     /// `NotFound` where there is no such place or folder (yet), `Denied`, `Unavailable`.

@@ -1,6 +1,6 @@
-//! How a recorded baseline is named: by `baseline:NAME`, which the repository's lock file pins.
+//! Names of recorded baselines: `baseline:NAME`, which the repository's lock file pins.
 
-/// How a baseline is named as a location: `baseline:NAME`.
+/// Prefix of a baseline as a location: `baseline:NAME`.
 pub const SCHEME: &str = "baseline:";
 /// The lock file, in the repository's root.
 pub const LOCK: &str = "precision-gate.lock";

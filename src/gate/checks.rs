@@ -17,18 +17,18 @@ pub(super) struct GateCheck {
     pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
 }
 
-/// What is measured for one part of a run.
+/// Inputs of measuring one part of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Measuring<'a> {
     /// The trusted side.
     pub(super) baseline: &'a Inventory,
     /// The side to judge.
     pub(super) candidate: &'a Inventory,
-    /// What is to be judged of it later.
+    /// Runs to judge later, and how.
     pub(super) request: &'a Request,
     /// Takes the measurements.
     pub(super) measurements: &'a Measurements,
-    /// Who is told how far it got.
+    /// Receiver of progress.
     pub(super) progress: &'a dyn Progress,
 }
 

@@ -29,16 +29,16 @@ pub use recognise::{Artifacts, Evidence, Keep, Recognised, Recogniser, Sample};
 /// Bytes of a file that are looked at to recognise it.
 const HEAD: usize = 64 * 1024;
 
-/// Why a sound zip archive is not read.
+/// Reason why a sound zip archive is not read.
 const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
-/// What lies on one side.
+/// Files of one side, sorted by check.
 pub struct Inventory {
     files: Arc<dyn Files>,
     artifacts: Artifacts,
-    /// How much of each check's files the digest covers.
+    /// Extent of each check's files that the digest covers.
     extents: BTreeMap<CheckId, Extent>,
-    /// What is to be said of the location itself.
+    /// Findings about the location itself.
     pub about: Vec<Finding>,
     seen: Vec<Seen>,
 }
@@ -57,12 +57,12 @@ enum Outcome {
     Ignored(String),
 }
 
-/// How a side is looked through.
+/// Search of a side.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
-    /// Those of all checks, in the order of the table.
+    /// Recognisers of all checks, in the order of the table.
     pub recognisers: &'a [Recogniser],
-    /// How the user's own log lines look, which no content tells.
+    /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
 }
 
@@ -101,7 +101,7 @@ fn is_tensor_data(path: &str, data_folders: &BTreeSet<String>) -> bool {
         || path.rsplit_once('/').is_some_and(|(folder, _)| data_folders.contains(folder))
 }
 
-/// What a file turned out to be.
+/// Kind of a file.
 enum Found {
     /// A check's.
     Of(CheckId, Recognised),
@@ -178,7 +178,7 @@ impl Inventory {
         }
     }
 
-    /// What was read of one type of artifact, in the order of the side's files.
+    /// Artifacts of one type, in the order of the side's files.
     pub fn all<T: Any>(&self) -> &[T] {
         self.artifacts.all()
     }
@@ -222,7 +222,7 @@ impl Inventory {
         self.files.location()
     }
 
-    /// How many files were looked at.
+    /// Number of files that were looked at.
     pub fn files(&self) -> usize {
         self.files.list().len()
     }

@@ -24,7 +24,8 @@ pub struct Dumps<'a> {
     pub candidate: &'a Dump,
 }
 
-/// The table of one unit; `None` where msprobe writes none (`dump-compare.md` section 3.1).
+/// The table of one unit; `None` where msprobe writes none (`docs/formats/msprobe-tables.md`, Which tables are
+/// written).
 ///
 /// `known` holds what has been measured of pairs of values already (candidate first); the others are measured here, in
 /// parallel. There is no table of a sample or of checksums: its cells would not be msprobe's.

@@ -34,12 +34,12 @@ const MOST_CASES: usize = 1_000;
 /// Characters of a text from an artifact.
 const MOST_CHARS: usize = 300;
 
-/// What the result does not say of a run.
+/// Facts of a run that its result does not hold.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
     /// The suite.
     pub suite: &'a Suite,
-    /// When it is judged.
+    /// Time at which it is judged.
     pub time: Timestamp,
     /// The job's page.
     pub run: &'a str,
@@ -49,7 +49,7 @@ pub struct Moment<'a> {
     pub versions: &'a [(String, String)],
 }
 
-/// What the candidate's config packs tell of its surroundings.
+/// Facts about the candidate's surroundings from its config packs.
 pub fn facts(candidate: &Inventory, policy: &Policy) -> Facts {
     let recorded = facts::of_inventory(candidate);
     let mut environment = BTreeMap::new();
@@ -222,8 +222,8 @@ impl Clean {
         rules.chain(counts).chain(measured).collect()
     }
 
-    /// What blocks: of each unit its rules that do, else its culprit's code, else itself; findings of checks of which no
-    /// unit does.
+    /// Blocking cases: of each unit its rules that block, else its culprit's code, else the unit itself; findings of
+    /// checks of which no unit blocks.
     fn failing(&self, result: &GateResult) -> Vec<Case> {
         let mut cases: Vec<Case> = result.checks.iter().flat_map(|check| self.of_check(check)).collect();
         let told: BTreeSet<CheckId> = cases.iter().map(|case| case.check).collect();

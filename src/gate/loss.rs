@@ -43,12 +43,12 @@ fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> 
     check(sides.baseline.all(), sides.candidate.all(), policy, repeats, recorded)
 }
 
-/// How repeats of a run are opened and looked through.
+/// Opens repeats of a run and reads their curves.
 #[derive(Clone, Copy)]
 pub struct Repeats<'a> {
     /// Opens them.
     pub fetcher: &'a Fetcher,
-    /// Those of all checks.
+    /// Recognisers of all checks.
     pub recognisers: &'a [Recogniser],
 }
 

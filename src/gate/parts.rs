@@ -25,7 +25,7 @@ use crate::policy::Policy;
 use crate::report::{Judged, Tool};
 use crate::verdict::CheckId;
 
-/// What a part measured, and of how many parts it is one.
+/// Measurements of a part, and how many parts there are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Header {
     tool: Tool,
@@ -139,17 +139,17 @@ impl Parts {
         Ok(Self { header, noted: parts.into_iter().flat_map(|part| part.noted).collect() })
     }
 
-    /// Where the baseline was read from.
+    /// Location that the baseline was read from.
     pub fn baseline(&self) -> &str {
         &self.header.baseline.location
     }
 
-    /// Where the candidate was read from.
+    /// Location that the candidate was read from.
     pub fn candidate(&self) -> &str {
         &self.header.candidate.location
     }
 
-    /// What the parts were made for, under `policy`, where they were read from.
+    /// The request that the parts were made for, under `policy`, with the locations they were read from.
     pub fn request(&self, policy: Policy) -> Request {
         Request {
             baseline: self.baseline().to_owned(),

@@ -31,10 +31,10 @@ use said::Said;
 pub use read::{operations_digest, parse, read};
 pub use texts::rewrite;
 
-/// What the result is held against.
+/// Facts that the result is held against.
 #[derive(Clone, Copy, Debug)]
 pub struct Against<'a> {
-    /// What messages call the result.
+    /// Name of the result in messages.
     pub name: &'a str,
     /// The target's policy.
     pub policy: &'a Policy,

@@ -20,10 +20,10 @@ use synthetic::{Defect, Noise, Run};
 
 /// Steps of a made run.
 const STEPS: u64 = 200;
-/// One seed for all: a self-test says the same every time.
+/// Seed of all cases: a self-test gives the same result every time.
 const SEED: u64 = 20_261_121;
 
-/// What the self-test found.
+/// Result of the self-test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Selftest {
     /// Every case.
@@ -37,11 +37,11 @@ pub struct Selftest {
 pub struct Case {
     /// Stable name.
     pub name: &'static str,
-    /// What was done to the run.
+    /// Defect that was added to the run.
     pub what: &'static str,
     /// Whether it must be blocked.
     pub is_defect: bool,
-    /// What the policy made of it.
+    /// Verdict by the policy.
     pub verdict: Verdict,
     /// The rules that decided: codes of the worst findings.
     pub by: Vec<String>,

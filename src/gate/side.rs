@@ -15,7 +15,7 @@ use crate::read::archive::folder;
 use crate::read::{pack, tensor_file};
 use crate::verdict::Side;
 
-/// What opening a side takes beside its location.
+/// Means of opening a side, beside its location.
 #[derive(Clone, Copy)]
 pub(super) struct Opening<'a> {
     pub(super) fetcher: &'a Fetcher,

@@ -1,4 +1,4 @@
-//! What became of the training job: a run that crashed leaves nothing, or half of its artifacts, and neither may pass.
+//! Outcome of the training job: a run that crashed leaves nothing, or half of its artifacts, and neither may pass.
 
 use clap::ValueEnum;
 
@@ -6,7 +6,7 @@ use super::discover::Inventory;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 
-/// How the job that makes the candidate ended, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
+/// Outcome of the job that makes the candidate, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Training {
     /// It ended well
@@ -40,7 +40,7 @@ impl Training {
         self != Self::Success
     }
 
-    /// What is to be said of a candidate from such a job; `None` where nothing is.
+    /// The finding about a candidate from such a job; `None` where there is nothing to report.
     ///
     /// `is_recognised` says whether anything in it can be judged.
     pub(super) fn finding(self, candidate: &Inventory, is_recognised: bool) -> Option<Finding> {

@@ -1,4 +1,4 @@
-//! What is different between two runs of a suite, the likeliest reason first.
+//! Differences between two runs of a suite, the likeliest reason first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,23 +11,23 @@ use crate::verdict::CheckId;
 
 /// Limits that are listed: a new preset changes every one.
 const MOST_LIMITS: usize = 20;
-/// Of a digest: `sha256:` and enough to tell two apart.
+/// Characters of a digest that are shown: `sha256:` and enough to tell two apart.
 const SHOWN_DIGEST: usize = 19;
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What differs.
+    /// Kind of the thing that differs.
     pub kind: ChangeKind,
-    /// Which one: a package, a variable, a rule; empty where there is only one.
+    /// Name of the package, variable or rule; empty where there is only one of the kind.
     pub name: String,
-    /// What it was; empty where it was not known.
+    /// Value before; empty where it was not known.
     pub before: String,
-    /// What it became; empty where it is not known.
+    /// Value after; empty where it is not known.
     pub after: String,
 }
 
-/// What can differ.
+/// Kinds of things that can differ between runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {

@@ -26,17 +26,17 @@ pub const LARGEST: u64 = 16 << 20;
 const COMMIT_DIGITS: usize = 12;
 /// Digits of the content's digest in a file's name.
 const DIGEST_DIGITS: usize = 12;
-/// What stands in a file's name where the commit is not known.
+/// Part of a file's name where the commit is not known.
 const NO_COMMIT: &str = "unknown";
 
-/// What one run found.
+/// Record of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Version of this layout.
     pub schema_version: u32,
     /// The suite.
     pub suite: Suite,
-    /// When the run was judged, to the millisecond.
+    /// Time at which the run was judged, to the millisecond.
     pub time: Timestamp,
     /// The commit judged; empty where it is not known.
     pub commit: String,
@@ -46,7 +46,7 @@ pub struct Record {
     pub run: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// How severe the gate was.
+    /// Profile that the gate ran under.
     pub profile: Profile,
     /// Version of the gate.
     pub tool: String,
@@ -54,14 +54,14 @@ pub struct Record {
     pub baseline: Baseline,
     /// The candidate's label.
     pub candidate: String,
-    /// What is known of the candidate's environment.
+    /// Known facts about the candidate's environment.
     #[serde(flatten)]
     pub facts: Facts,
     /// Digest of the policy file's text; empty where there is none.
     pub policy: String,
-    /// Where the numbers first part.
+    /// First wrong operation; absent where none was found.
     pub culprit: Option<Culprit>,
-    /// What blocks; empty where nothing does.
+    /// Rules that block; empty where none does.
     pub failing: Vec<Case>,
     /// Every rule with its value and limits, and counts of what was compared.
     pub measures: Vec<Measure>,
@@ -84,7 +84,7 @@ pub struct Baseline {
     pub manifest: String,
 }
 
-/// What artifacts and manifest tell of a run's surroundings; empty where they do not.
+/// Surroundings of a run, from artifacts and manifest; empty where these are silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
@@ -142,7 +142,7 @@ pub struct Measure {
     /// On which side of its limits the value has to lie; absent where there is none, and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<LimitDirection>,
-    /// What followed, for the rule; for a count, for its unit.
+    /// Verdict of the rule; for a count, of its unit.
     pub verdict: Verdict,
 }
 
@@ -153,14 +153,14 @@ impl Measure {
     }
 }
 
-/// How often a finding's code stands in a result.
+/// Number of findings of one code in a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// The check that says it.
     pub check: CheckId,
     /// Its largest weight.
     pub severity: Severity,
-    /// How often.
+    /// Number of findings.
     pub count: u64,
 }
 
@@ -228,14 +228,14 @@ impl Record {
 pub struct Entry {
     /// The suite.
     pub suite: Suite,
-    /// When the run was judged.
+    /// Time at which the run was judged.
     pub time: Timestamp,
     /// The path, from the place's root.
     pub path: String,
 }
 
 impl Entry {
-    /// What a path tells; `None` for a file that is no record.
+    /// Time, commit and suite from a path; `None` for a file that is not a record.
     pub fn of_path(path: &str) -> Option<Self> {
         let (suite, name) = path.split_once('/')?;
         let (time, rest) = name.strip_suffix(".json")?.split_once('-')?;

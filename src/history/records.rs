@@ -17,9 +17,9 @@ pub struct Records<'a> {
 /// The records that lie in a place, not read yet.
 pub struct Listing {
     files: Arc<dyn Files>,
-    /// What the files' paths lack.
+    /// Folder that the files' paths are below.
     folder: String,
-    /// By suite, then time.
+    /// Entries, sorted by suite, then time.
     entries: Vec<Entry>,
 }
 
@@ -28,7 +28,7 @@ pub struct Listing {
 pub struct Reading {
     /// The sound ones, in the order of their entries.
     pub records: Vec<Record>,
-    /// Why the others could not be read.
+    /// Errors of the records that could not be read.
     pub damaged: Vec<Error>,
 }
 

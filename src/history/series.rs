@@ -26,14 +26,14 @@ pub struct Series {
     pub warn: Option<f64>,
     /// The latest run's limit beyond which it fails.
     pub fail: Option<f64>,
-    /// One per run in which the rule was measured, by time, then commit. A run without a value leaves no point.
+    /// Points of the runs in which the rule was measured, by time, then commit. A run without a value leaves no point.
     pub points: Vec<Point>,
 }
 
-/// What one run measured.
+/// Value of one run in a series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// When the run was judged.
+    /// Time at which the run was judged.
     pub time: Timestamp,
     /// The commit judged; empty where it is not known.
     pub commit: String,

@@ -17,34 +17,35 @@ use crate::verdict::Verdict;
 /// Trends that a summary holds, the worst of those that move.
 const MOST_TRENDS: usize = 12;
 
-/// What the history says of a run: `history` in `result.json`.
+/// Summary of the history for one run: `history` in `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The suite.
     pub suite: Suite,
-    /// Where the records lie, without anything secret.
+    /// Location of the records, without anything secret.
     pub location: String,
     /// The runs looked at, oldest first; the last is this one.
     pub last: Vec<Past>,
-    /// How often in a row a case has to fail before it is an alert.
+    /// Number of runs in a row in which a case has to fail before it is an alert.
     pub alert_after: NonZeroU32,
-    /// How often in a row the same case has failed by now, this run included; 0 where the verdict does not block.
+    /// Number of runs in a row in which the same case has failed, this one included; 0 where the verdict does not
+    /// block.
     pub failed: u32,
     /// Whether that is often enough: someone has to look.
     pub alert: bool,
-    /// What has failed each of these times.
+    /// Rules that have failed each of these times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
     /// Between which runs it broke; only where the verdict blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Since>,
-    /// What differs between the last green and the first red run.
+    /// Differences between the last green and the first red run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<Change>,
     /// The commits between them, the newest first, where a repository with both was at hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commits: Option<Commits>,
-    /// Where the values of rules go that move, the worst first.
+    /// Trends of the rules whose values move, the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trends: Vec<Trend>,
     /// Records that could not be read, with the reason.
@@ -55,7 +56,7 @@ pub struct Summary {
 /// A run, as far as a summary names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Past {
-    /// When it was judged.
+    /// Time at which it was judged.
     #[schemars(with = "String")]
     pub time: Timestamp,
     /// The commit; empty where it is not known.
@@ -79,7 +80,7 @@ pub struct Since {
 /// Commits of a range, as far as they are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Commits {
-    /// How many there are.
+    /// Total number.
     pub total: u64,
     /// The newest of them.
     pub list: Vec<Commit>,
@@ -101,7 +102,7 @@ impl From<&Record> for Past {
     }
 }
 
-/// What `earlier` records of the suite, oldest first, say of the `current` one.
+/// Summarises the `earlier` records of a suite, oldest first, for the `current` one.
 ///
 /// A case is a rule of a unit, or what stands in its place. Cases that fail in the current run are followed back as long as
 /// one of them has failed in every run; a run that failed for another reason ends the row as a green one does. So one flaky

@@ -1,4 +1,4 @@
-//! Where a rule's values go over the runs of a suite: steps and drifts that no single run shows.
+//! Trend of a rule's values over the runs of a suite: steps and drifts that no single run shows.
 //!
 //! A run that passes says nothing of the way there: a value that doubled three weeks ago and a value that creeps
 //! towards its limit both pass. [`Trend::of`] looks at the last [`WINDOW`] runs of one rule. It finds the last *step*
@@ -36,7 +36,7 @@ use side::Side;
 pub const WINDOW: usize = 60;
 /// Days a drift is followed ahead, at most.
 pub const HORIZON_DAYS: f64 = 60.0;
-/// How far ahead a drift is followed, in lengths of the time it was watched for.
+/// Time ahead that a drift is followed for, in lengths of the time it was watched for.
 pub const HORIZON_SPANS: f64 = 2.0;
 
 /// A finite value at its time.
@@ -74,10 +74,10 @@ pub struct Trend {
     pub drift: Option<Drift>,
 }
 
-/// What one run measured.
+/// Time and value of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
-    /// When.
+    /// Time.
     #[schemars(with = "String")]
     pub time: Timestamp,
     /// The value.
@@ -89,7 +89,7 @@ pub struct Measured {
 /// A run in a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
-    /// When it was judged.
+    /// Time at which it was judged.
     #[schemars(with = "String")]
     pub time: Timestamp,
     /// The commit judged; empty where it is not known.
@@ -110,7 +110,7 @@ pub struct Change {
     pub after: Number,
     /// Runs with a finite value since.
     pub runs: u64,
-    /// What chance explains of it, over all places where it could lie.
+    /// Probability of so large a step by chance, over all places where it could lie.
     pub p: Number,
 }
 
@@ -124,18 +124,18 @@ pub struct Drift {
     pub then: Number,
     /// The fitted line at the last run.
     pub now: Number,
-    /// By how much it rises a day, at the last run; negative where it falls.
+    /// Rise per day at the last run, in the rule's own unit; negative where it falls.
     pub per_day: Number,
     /// The limit it reaches first; absent where it leads away from the limits, or takes longer than the horizon.
     pub crosses: Option<Crossing>,
-    /// What chance explains of it.
+    /// Probability of such a drift by chance.
     pub p: Number,
 }
 
-/// Where a drift leads.
+/// Limit that a drift leads to, and the day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Crossing {
-    /// Which limit.
+    /// The limit.
     pub limit: Limit,
     /// The day on which the fitted line is beyond it (UTC).
     #[schemars(with = "String")]
@@ -196,7 +196,7 @@ impl Trend {
         self.last.windows(2).any(|pair| matches!(pair, [one, next] if one.value != next.value))
     }
 
-    /// How much of the way to the nearest limit the present median takes, 1 at the limit; 0 where there is no limit.
+    /// Share of the way to the nearest limit that the present median takes, 1 at the limit; 0 where there is no limit.
     pub fn closeness(&self) -> f64 {
         let side = self.side();
         let limit = self.warn.or(self.fail).map(|limit| side.badness(limit.0));

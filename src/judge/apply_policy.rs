@@ -12,16 +12,16 @@ use crate::verdict::{Profile, Severity};
 /// Findings after the policy.
 #[derive(Debug, Default)]
 pub struct AppliedPolicy {
-    /// What counts.
+    /// Findings that count.
     pub findings: Vec<Finding>,
-    /// What a waiver covers.
+    /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
 }
 
-/// What the policy makes of one finding.
+/// Decision of the policy on one finding.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
-    /// How much it weighs.
+    /// Severity by the policy.
     pub severity: Severity,
     /// The waiver that covers it; one of information is never covered.
     pub waiver: Option<&'a Waiver>,
@@ -34,7 +34,7 @@ impl Decision<'_> {
     }
 }
 
-/// What `policy` makes of a finding of `code` at `place` that weighs `severity` by itself.
+/// Decides on a finding of `code` at `place` whose own severity is `severity`.
 pub fn decide<'a>(code: &str, place: &str, severity: Severity, policy: &'a Policy) -> Decision<'a> {
     let mut severity = policy.severity.get(code).copied().unwrap_or(severity);
     if policy.profile == Profile::Release && severity == Severity::Warn {
@@ -83,7 +83,7 @@ pub fn apply_policy(findings: Vec<Finding>, policy: &Policy) -> AppliedPolicy {
     applied
 }
 
-/// What is to be said of the waivers themselves: expired ones fail, unused ones are reported.
+/// Findings about the waivers themselves: expired ones fail, unused ones are reported.
 pub fn waiver_findings(policy: &Policy, waived: &[WaivedFinding]) -> Vec<Finding> {
     let finding = |waiver: &Waiver| {
         let rule = if waiver.is_expired(policy.today) {

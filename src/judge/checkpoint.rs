@@ -79,7 +79,7 @@ pub mod rules {
 pub struct JudgedCheckpoint {
     /// The unit, without a verdict.
     pub unit: CheckpointUnit,
-    /// What is said of it.
+    /// Findings about it.
     pub findings: Vec<Finding>,
 }
 
@@ -131,12 +131,12 @@ pub fn judge(
     JudgedCheckpoint { unit, findings: judge.findings }
 }
 
-/// What checkpoints are judged by.
+/// Policy and profile that checkpoints are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// The section of the policy.
     pub policy: &'a CheckpointPolicy,
-    /// How severe the gate is as a whole.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
 }
 

@@ -54,7 +54,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What is said of two packs.
+/// Findings about two packs.
 #[derive(Debug, Default)]
 pub struct Judged {
     /// Findings about the packs as such.
@@ -105,7 +105,7 @@ fn judge_checker(checker: Checker, context: &Context<'_>) -> Option<Vec<Finding>
     Some(findings)
 }
 
-/// At most this many names are listed in one finding; the count says how many there are.
+/// Most names that one finding lists; its count says how many there are.
 const LISTED: usize = 10;
 
 /// The first names of a long list.

@@ -22,7 +22,7 @@ pub struct Finding {
     pub id: String,
     /// The check that says it.
     pub check: CheckId,
-    /// How much it weighs, after policy and waivers.
+    /// Severity, after policy and waivers.
     pub severity: Severity,
     /// The rule's stable code.
     pub code: String,
@@ -159,13 +159,13 @@ pub fn identify<'a>(findings: impl IntoIterator<Item = &'a mut Finding>) {
 /// A finding that a waiver covers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaivedFinding {
-    /// Which waiver: its code and place patterns.
+    /// The waiver: its code and place patterns.
     pub waiver: String,
     /// The finding, with the severity it would have had.
     pub finding: Finding,
-    /// Why it is waived.
+    /// Reason of the waiver.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub owner: String,
     /// Until when (`YYYY-MM-DD`).
     pub expires: String,

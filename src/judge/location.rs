@@ -1,4 +1,4 @@
-//! What is said of the places both sides come from, and of a baseline's standing.
+//! Findings about the places both sides come from, and about a baseline's standing.
 
 use super::finding::Finding;
 use super::rule::Rule;
@@ -8,9 +8,9 @@ use crate::verdict::{Profile, Severity, Side};
 
 /// Nothing lies at a location.
 pub const MISSING: Rule = rule("location-missing", Severity::Incomplete);
-/// What lies at a location is not what it has to be: another digest, a run of a fork.
+/// The files at a location are not those that were demanded: another digest, a run of a fork.
 pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete);
-/// Which run, job, release or package a forge's artifact came from.
+/// The run, job, release or package that a forge's artifact came from.
 pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
 /// The forge deletes the baseline soon.
 pub const EXPIRING: Rule = rule("baseline-expiring", Severity::Warn);
@@ -25,7 +25,7 @@ pub const OLD: Rule = rule("baseline-old", Severity::Warn);
 /// Code, data, weights or configuration moved since the baseline was recorded.
 pub const MOVED: Rule = rule("baseline-moved", Severity::Warn);
 
-/// What a stranger's change is judged against is part of that change.
+/// The baseline or limits that a stranger's change is judged against are part of that change.
 pub const IN_CHANGE: Rule = rule("input-in-change", Severity::Incomplete);
 
 /// All of them.
@@ -52,7 +52,7 @@ pub struct OriginFacts {
     pub is_proved: bool,
 }
 
-/// What is to be said of a baseline that a forge gave.
+/// Findings about a baseline that a forge gave.
 pub fn of_origin(location: &str, origin: &OriginFacts, profile: Profile, today: Date) -> Vec<Finding> {
     let days =
         |day: &Option<String>| day.clone().and_then(|day| Date::try_from(day).ok()).map(|day| today.days_since(day));

@@ -2,7 +2,7 @@
 //!
 //! In this order, as each step decides whether the next makes sense: were both curves there ([`completeness`]), do the
 //! learning rates agree, do both runs start from the same weights ([`mode`]), how far do the losses lie apart
-//! ([`level`]), and the metrics beside them ([`beside`]). A published rule ([`preset`]) may decide in place of
+//! ([`level`]), and the metrics beside them ([`secondary_metrics`]). A published rule ([`preset`]) may decide in place of
 //! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
 
 pub mod code;
@@ -36,14 +36,14 @@ use mode::ResolvedMode;
 use noise::{MetricNoise, NoiseBand};
 use rule_results::RuleResults;
 
-/// What curves are judged by.
+/// Policy, profile and noise that curves are judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     /// The section of the policy.
     pub policy: &'a LossPolicy,
-    /// How severe the gate is as a whole.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
-    /// How far the case moves by itself, where that was recorded.
+    /// Largest differences between repeats of the case; `None` where none were recorded.
     pub noise: Option<&'a NoiseBand>,
 }
 
@@ -52,7 +52,7 @@ pub struct Settings<'a> {
 pub struct JudgedCurve {
     /// The unit, without a verdict.
     pub unit: CurveUnit,
-    /// What is said of it.
+    /// Findings about it.
     pub findings: Vec<Finding>,
     /// Whether the metric counts at all; a metric that is only shown is `skipped`.
     pub counts: bool,
@@ -69,7 +69,7 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedC
     (judged, sources::unpaired(&pairing.unpaired, &settings.policy.metrics))
 }
 
-/// What two repeats of one case do, for the metrics that are judged by their level.
+/// Differences of two repeats of one case, for the metrics that are judged by their level.
 pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, CurveMeasures)> {
     let judged =
         |pair: &&CurvePair<'_>| matches!(pair.role, Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss);
@@ -241,7 +241,7 @@ fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limit
     departure.into_iter().chain(completeness::lasting_failure(&pair.points)).min()
 }
 
-/// How the differences of a pair are measured.
+/// Scale of a pair's differences.
 ///
 /// Printed digits count for losses alone: a learning rate of 1e-5 has five decimals and full precision.
 fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
@@ -253,7 +253,7 @@ fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
     Scale { floor: policy.absolute_floor.get(), resolution: printed }
 }
 
-/// How findings call a curve.
+/// Name of a curve in findings.
 fn place(pair: &CurvePair<'_>) -> String {
     if pair.run.is_empty() { pair.metric.clone() } else { format!("{}: {}", pair.run, pair.metric) }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::number::Number;
 use crate::read::dump::TensorKind;
 
-/// What became of a tensor or value.
+/// Result of comparing a tensor or value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -40,11 +40,11 @@ pub struct OperationLine {
     pub module: String,
     /// The row name, as dumped on the candidate side (the baseline's where only it has the row).
     pub tensor: String,
-    /// What it is to the operation.
+    /// Role in the operation.
     pub kind: TensorKind,
-    /// What became of it.
+    /// Result of the comparison.
     pub state: State,
-    /// Why, where it was not compared or differs in an exact property.
+    /// Reason where it was not compared or differs in an exact property; empty elsewhere.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Error relative to scale.
@@ -62,7 +62,7 @@ pub struct OperationLine {
     pub candidate: Option<Shown>,
 }
 
-/// What a side says of a tensor or value.
+/// Tensor or value of one side, for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shown {
     /// Row name on this side.

@@ -20,9 +20,9 @@ use crate::verdict::Verdict;
 pub struct RuleOutcome {
     /// Stable name of the rule.
     pub rule: String,
-    /// What was measured, the worst where there are several; absent where it could not be.
+    /// The measured value, the worst where there are several; absent where it could not be measured.
     pub value: Option<Number>,
-    /// What value and limits are counted in.
+    /// Unit of value and limits.
     #[serde(default)]
     pub unit: ValueUnit,
     /// Warns beyond this.
@@ -31,11 +31,11 @@ pub struct RuleOutcome {
     pub fail: Option<Number>,
     /// On which side of its limits the value has to lie.
     pub direction: LimitDirection,
-    /// How far from the nearest limit that was not crossed, in parts of that limit; negative when all are crossed.
+    /// Distance from the nearest limit that was not crossed, in parts of that limit; negative when all are crossed.
     pub margin: Option<Number>,
-    /// What follows.
+    /// Verdict that follows from value and limits.
     pub verdict: Verdict,
-    /// Where the value was taken, or why there is none.
+    /// Notes on where the value was taken, or why there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
@@ -43,7 +43,7 @@ pub struct RuleOutcome {
 /// One remark on a rule's value: a code and its facts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// What is remarked: `step`, `tensor`, `beside-preset` ...
+    /// Code of the note: `step`, `tensor`, `beside-preset` ...
     pub code: String,
     /// The numbers and names that belong to it.
     #[serde(flatten)]
@@ -62,7 +62,7 @@ pub enum LimitDirection {
     Within,
 }
 
-/// What a value is counted in.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ValueUnit {
@@ -82,12 +82,12 @@ pub enum ValueUnit {
     Elements,
 }
 
-/// What never changes of a rule, whatever it measures.
+/// Fixed facts of a rule, the same for every value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleKind {
     /// Stable name of the rule.
     pub name: &'static str,
-    /// What its value is counted in.
+    /// Unit of its value.
     pub unit: ValueUnit,
     /// On which side of its limits the value has to lie.
     pub direction: LimitDirection,
@@ -161,7 +161,8 @@ impl LimitDirection {
         }
     }
 
-    /// What a value leads to under its limits.
+    /// Verdict on a value under its limits. NaN fails wherever there is a failing limit, and warns where there is only
+    /// a warning one.
     pub fn verdict(self, value: f64, warn: Option<f64>, fail: Option<f64>) -> Verdict {
         // Written so that a value which is not a number fails instead of slipping through a comparison.
         let kept = |limit: Option<f64>| limit.is_none_or(|limit| self.keeps(value, limit));
@@ -172,7 +173,7 @@ impl LimitDirection {
         }
     }
 
-    /// How far `value` lies from the nearest limit that it keeps, or from the last one where it keeps none, in parts of
+    /// Distance of `value` from the nearest limit that it keeps, or from the last one where it keeps none, in parts of
     /// that limit. `None` without limits, and for a limit of 0, of which nothing is a part.
     pub fn margin(self, value: f64, warn: Option<f64>, fail: Option<f64>) -> Option<f64> {
         let limit = warn.filter(|warn| self.keeps(value, *warn)).or(fail).or(warn).filter(|limit| *limit > 0.0)?;
@@ -251,11 +252,11 @@ impl Note {
     pub const STEP: &'static str = "step";
     /// The rule is broken at `step` for the first time.
     pub const FIRST_STEP: &'static str = "first-step";
-    /// What is counted begins at `step`.
+    /// The count begins at `step`.
     pub const FROM_STEP: &'static str = "from-step";
     /// A published rule decides in this rule's place.
     pub const BESIDE_PRESET: &'static str = "beside-preset";
-    /// Of `baseline` steps, `both` have a value on both sides.
+    /// `both` of the `baseline` steps have a value on both sides.
     pub const STEPS_COVERED: &'static str = "steps-covered";
     /// There is no gradient norm to tell by.
     pub const NO_GRADIENT_NORM: &'static str = "no-gradient-norm";

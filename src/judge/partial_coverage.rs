@@ -1,4 +1,4 @@
-//! What is said of a check that did not look at everything: a quick look is never worth a pass by itself.
+//! Findings about a check that did not look at everything: a quick look is never worth a pass by itself.
 //!
 //! The findings warn; a policy that accepts quick looks sets their severity to `info`.
 
@@ -25,7 +25,7 @@ pub const STOPPED: Rule = rule("data-stopped");
 /// All of them.
 pub const RULES: &[&Rule] = &[&SAMPLED, &CHECKSUMMED, &NARROWED, &STOPPED];
 
-/// What is to be said of `check`, of what `measurements` counted since it was last asked.
+/// Findings about the coverage of `check`, from the counts of `measurements` since the last call.
 pub fn findings(check: CheckId, measurements: &Measurements) -> Vec<Finding> {
     let partial_coverage = measurements.partial_coverage();
     let mut findings = Vec::new();

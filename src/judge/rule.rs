@@ -23,7 +23,7 @@ impl Rule {
     }
 }
 
-/// Rules about what was found, before any check.
+/// Rules about the artifacts, before any check.
 pub mod artifacts {
     use super::{CheckId, Rule, Severity};
 

@@ -1,4 +1,4 @@
-//! Units: what a check judges at once, as the result carries it.
+//! Units: the things that a check judges one by one, as the result carries them.
 
 mod any;
 mod checkpoint;
@@ -22,7 +22,7 @@ pub use any::{AnyUnit, Measured, Size};
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Which one.
+    /// The check.
     pub id: CheckId,
     /// Its units' verdicts, added up.
     pub verdict: Verdict,
@@ -44,7 +44,7 @@ macro_rules! units {
             $($(#[$about])+ $kind(Box<$unit>),)+
         }
 
-        /// What all kinds have in common.
+        /// Facts that all kinds of units share.
         impl Deref for Unit {
             type Target = dyn AnyUnit;
 
@@ -103,11 +103,11 @@ pub struct ConfigItem {
     pub name: String,
     /// The gate's verdict.
     pub verdict: Verdict,
-    /// What msprobe 26.2.0 says of the same packs; `failed` where it writes no level.
+    /// Level that msprobe 26.2.0 gives the same packs; `failed` where it writes none.
     pub msprobe: Option<String>,
     /// The kind of exception msprobe ends with, if it does.
     pub msprobe_error: Option<String>,
-    /// How many findings the checker has.
+    /// Number of the checker's findings.
     pub findings: usize,
 }
 
@@ -118,15 +118,15 @@ pub struct DumpUnit {
     pub step: u64,
     /// The rank; null for `proc*` folders.
     pub rank: Option<u64>,
-    /// What was compared: `tensor`, `statistics`, `md5`, `xor`.
+    /// Kind of data that was compared: `tensor`, `statistics`, `md5`, `xor`.
     pub data: String,
     /// The unit's verdict.
     pub verdict: Verdict,
     /// Tensors and values compared.
     pub compared: u64,
-    /// Of the candidate, without a partner.
+    /// Parameters of the candidate without a partner.
     pub unmatched_candidate: u64,
-    /// Of the baseline, without a partner.
+    /// Parameters of the baseline without a partner.
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,
@@ -135,7 +135,7 @@ pub struct DumpUnit {
     /// The next operation that adds error of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner_up: Option<Culprit>,
-    /// Where the unit's error came from, when it was not made here.
+    /// Unit that the error came from, where it was not made here.
     pub inherited_from: Option<Place>,
     /// Rules as applied, worst values first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -198,7 +198,7 @@ pub struct Culprit {
     pub op: String,
     /// The row name of the tensor or value that differs first.
     pub tensor: String,
-    /// What it is to the operation.
+    /// Role in the operation.
     pub kind: TensorKind,
     /// The finding's code.
     pub code: String,
@@ -208,7 +208,7 @@ pub struct Culprit {
     /// The call stack, innermost frame first; of the forward operation where a backward one has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
-    /// How many tensors after it differ.
+    /// Number of tensors after it that differ.
     #[serde(default)]
     pub spread: u64,
 }
@@ -260,14 +260,14 @@ pub struct CurveUnit {
     pub preset: String,
     /// `same-weights`, `own-weights`, or empty for metrics that have no mode.
     pub mode: String,
-    /// Why that mode: `declared`, `inferred`.
+    /// Source of the mode: `declared`, `inferred`.
     #[serde(default)]
     pub mode_source: String,
     /// The unit's verdict.
     pub verdict: Verdict,
     /// Paired steps (or windows).
     pub paired: u64,
-    /// How steps were paired: `step`, `window`, `position`.
+    /// Key that steps were paired by: `step`, `window`, `position`.
     #[serde(default)]
     pub paired_by: String,
     /// The first step after which the difference never returns into the band.
@@ -306,9 +306,9 @@ pub struct CheckpointUnit {
     pub verdict: Verdict,
     /// Parameters compared.
     pub compared: u64,
-    /// Of the candidate, without a partner.
+    /// Parameters of the candidate without a partner.
     pub unmatched_candidate: u64,
-    /// Of the baseline, without a partner.
+    /// Parameters of the baseline without a partner.
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,

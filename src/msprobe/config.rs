@@ -1,4 +1,4 @@
-//! What msprobe 26.2.0's config check says of two packs: rows, levels, and the exception it ends with.
+//! msprobe 26.2.0's config check of two packs: rows, levels, and the exception it ends with.
 //!
 //! msprobe writes its sheets after the last checker, so one exception hides all six. Here a checker fails alone:
 //! it is `failed` with the kind of the exception, and the others say what they would have said.
@@ -94,7 +94,7 @@ struct Sheet {
     level: Level,
 }
 
-/// What msprobe says of one checker.
+/// Result of msprobe for one checker.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The checker.

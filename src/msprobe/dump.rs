@@ -1,4 +1,4 @@
-//! msprobe's compare tables of dumps (`dump-compare.md` sections 3 and 4).
+//! msprobe's compare tables of dumps (`docs/formats/msprobe-tables.md`).
 //!
 //! [`table`] pairs the rows of two dumps, fills every cell as msprobe 26.2.0 does, and lets its indicator rules
 //! write `Result` and `Err_message`, one operation at a time: a row weighs ten times what it is made from. Tensors are not read here: the caller measures the pairs that [`pairs`] lists.

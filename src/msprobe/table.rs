@@ -64,7 +64,8 @@ fn may_become_formula(text: &str) -> bool {
     text.starts_with(['\t', '\r', '\n']) || (is_formula_like(&shown) && !is_harmless(&shown))
 }
 
-/// What a program may drop before it looks at a cell: white space and what is not seen. More than that is dropped here, since
+/// Characters that a program may drop before it looks at a cell: white space and invisible ones. More than that is
+/// dropped here, since
 /// a guard too many does no harm; letters, digits and the signs of a keyboard are not.
 fn is_dropped(character: char) -> bool {
     !character.is_alphanumeric() && !character.is_ascii_graphic() && !"＝＋－％＠".contains(character)
@@ -85,11 +86,11 @@ pub struct Table {
 
 /// A table whose rows are made one after the other, as they are asked for.
 pub struct Rows<'a> {
-    /// As [`Table::name`].
+    /// File name without ending, as [`Table::name`].
     pub name: String,
-    /// As [`Table::sheet`].
+    /// Name of the sheet, as [`Table::sheet`].
     pub sheet: String,
-    /// As [`Table::columns`].
+    /// Titles of the columns, as [`Table::columns`].
     pub columns: Vec<String>,
     /// The rows, from top to bottom.
     pub rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,

@@ -13,10 +13,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Variables that name the job's checkout.
 const CHECKOUTS: [&str; 2] = ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"];
-/// How folders on the way are opened: where the system can, without needing the right to list them.
+/// Flag that folders on the way are opened with: where the system can, without needing the right to list them.
 #[cfg(target_os = "linux")]
 const PASSING: OFlags = OFlags::PATH;
-/// As above.
+/// Flag that folders on the way are opened with.
 #[cfg(not(target_os = "linux"))]
 const PASSING: OFlags = OFlags::RDONLY;
 
@@ -104,7 +104,7 @@ impl Dir {
         shown(&self.path)
     }
 
-    /// Names of what lies in this folder, in order; those that are no text are left out.
+    /// Names of the entries of this folder, in order; those that are no text are left out.
     pub(super) fn names(&self) -> Result<Vec<String>> {
         let list = || -> Result<Vec<String>, Errno> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -154,7 +154,7 @@ impl Dir {
         named.ok().zip(open.ok()).is_some_and(|(named, open)| identity(&named) == identity(&open))
     }
 
-    /// Gives a file its name; what had the name before is replaced, and never followed.
+    /// Gives a file its name; an entry that had the name before is replaced, and never followed.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<()> {
         fs::renameat(&self.handle, from, &self.handle, to).map_err(|error| failed(&self.place(to), error))
     }

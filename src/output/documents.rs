@@ -38,19 +38,19 @@ const SIGNOFF: [&str; 7] = [
 /// Layers that MindSpore's dumps name, as tables repeat them.
 const LAYERS: [&str; 2] = ["_pynative", "_graph"];
 
-/// Which documents a command writes.
+/// Documents that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// Those of a run: result, lines, tables, and everything rendered.
+    /// Documents of a run: result, lines, tables, and everything rendered.
     Run,
-    /// Those that are rendered again from a result that stays.
+    /// Documents that are rendered again from a result that stays.
     Rendered,
-    /// Those of a sign-off.
+    /// Documents of a sign-off.
     Signoff,
 }
 
 impl Set {
-    /// Where a document stands in the order in which documents appear; `None` for what is none of them.
+    /// Place of a document in the order in which documents appear; `None` for any other name.
     pub fn rank(self, name: &str) -> Option<u8> {
         match self {
             Self::Run if name == LINES || name == "operations.jsonl.zst" => Some(0),

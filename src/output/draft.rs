@@ -75,7 +75,7 @@ impl Draft {
     /// Writes everything at once.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Where the bytes cannot be written.
     pub fn fill(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| Error::io(self.place().display().to_string(), &error))
     }

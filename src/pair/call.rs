@@ -39,7 +39,7 @@ pub fn pair<'a>(baseline: &'a [Distinct], candidate: &'a [Distinct]) -> Calls<'a
 /// A call with its frames taken apart.
 struct Call<'a> {
     entry: &'a Distinct,
-    /// From the call outwards.
+    /// Frames from the call outwards.
     frames: Vec<Frame<'a>>,
 }
 

@@ -11,7 +11,7 @@ use crate::verdict::Side;
 pub struct Checkpoints<'a> {
     /// Baseline and candidate.
     pub matched: Vec<(&'a CheckpointPlace, &'a CheckpointPlace)>,
-    /// Those without a partner, with the side that has none.
+    /// Checkpoints without a partner, with the side that has none.
     pub missing: Vec<(&'a CheckpointPlace, Side)>,
 }
 

@@ -21,9 +21,9 @@ use source::Source;
 pub struct CurvePair<'a> {
     /// Canonical name of the metric.
     pub metric: String,
-    /// What it is.
+    /// Role of the metric.
     pub role: Role,
-    /// Where several runs lie beside each other: the folder of this one.
+    /// Folder of this run, where several lie beside each other; else empty.
     pub run: String,
     /// The trusted side.
     pub baseline: Source<'a>,
@@ -51,16 +51,16 @@ pub enum Unpaired {
     OneSided {
         /// The metric.
         metric: String,
-        /// What it is.
+        /// Role of the metric.
         role: Role,
         /// The side that has it.
         side: Side,
-        /// Where.
+        /// Path of the file.
         path: String,
     },
 }
 
-/// Everything that was paired, and what could not be.
+/// Pairs of curves, and the curves without a partner.
 #[derive(Debug, Default)]
 pub struct CurvePairing<'a> {
     /// Metrics of both sides, losses first, then by name.
@@ -137,7 +137,7 @@ impl<'a> CurvePairing<'a> {
     }
 }
 
-/// For each cluster of the baseline the one of the candidate that holds a file of the same relative path.
+/// Pairs each cluster of the baseline with the one of the candidate that holds a file of the same relative path.
 ///
 /// `None` where that is not one to one, or where two clusters of a side share a folder: files side by side that
 /// disagree are two stories of one run, and a path does not say which is true.

@@ -1,4 +1,4 @@
-//! How alike two texts are: Python's `difflib.SequenceMatcher(None, a, b).ratio()`, digit for digit.
+//! Similarity of two texts: Python's `difflib.SequenceMatcher(None, a, b).ratio()`, digit for digit.
 //!
 //! Ratcliff and Obershelp's gestalt matching: the longest common block, then the same left and right of it; the
 //! ratio is twice the matched length over the sum of both lengths. It is not symmetric: ties go to the earliest

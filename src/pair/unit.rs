@@ -43,7 +43,7 @@ pub enum Missing<'a> {
 }
 
 type Ranks<'a> = BTreeMap<Option<u64>, &'a DumpFolder>;
-/// By step, and by whether it is a dump of hand-saved values.
+/// Ranks by step, and by whether it is a dump of hand-saved values.
 type Steps<'a> = BTreeMap<(u64, bool), Ranks<'a>>;
 
 /// Pairs the dump folders of two sides.

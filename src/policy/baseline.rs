@@ -1,4 +1,4 @@
-//! What a baseline has to be.
+//! Demands on a baseline.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -39,9 +39,9 @@ pub struct ConfigPolicy {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Devices {
-    /// Of the trusted run.
+    /// Device of the trusted run.
     pub baseline: Option<Device>,
-    /// Of the run judged.
+    /// Device of the run to judge.
     pub candidate: Option<Device>,
 }
 
@@ -87,7 +87,7 @@ pub struct RequiredValue {
     /// `INF_NAN_` names on NPU sides.
     #[serde(default)]
     pub device: Option<Device>,
-    /// How much a violation weighs.
+    /// Severity of a violation.
     #[serde(default)]
     pub severity: Option<Severity>,
 }
@@ -100,15 +100,15 @@ pub struct PipPolicy {
     pub rules: Vec<PipRule>,
 }
 
-/// What is asked of packages.
+/// Requirement on packages.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PipRule {
     /// Packages it is about, as PyPI normalises names: lower case, `-` for `_` and `.`.
     pub package: Pattern,
-    /// What is asked.
+    /// The requirement.
     pub require: Requirement,
-    /// How much a violation weighs.
+    /// Severity of a violation.
     #[serde(default)]
     pub severity: Option<Severity>,
 }

@@ -1,4 +1,4 @@
-//! History: where records of runs are kept, and when a broken suite is told.
+//! History: location of the records of runs, and the alert for a broken suite.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,14 +15,15 @@ const USUAL_LAST: NonZeroU32 = NonZeroU32::new(30).expect("invariant: 30 is not 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct HistoryPolicy {
-    /// Where records are kept: a folder, `s3://`, `obs://`, or `branch:NAME` of the repository; nowhere where it is not
+    /// Location of the records: a folder, `s3://`, `obs://`, or `branch:NAME` of the repository; nowhere where it is
+    /// not
     /// given. The run of a pull request looks at them and adds none.
     pub location: Option<String>,
     /// The suite whose runs are compared with each other.
     pub suite: Suite,
-    /// How often in a row the same case has to fail before it is an alert.
+    /// Number of runs in a row in which the same case has to fail before it is an alert.
     pub alert_after: NonZeroU32,
-    /// How many runs a summary looks at, this one included.
+    /// Number of runs that a summary looks at, this one included.
     pub last: NonZeroU32,
 }
 

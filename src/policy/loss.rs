@@ -81,11 +81,11 @@ pub struct MetricPolicy {
     pub worse: Option<Band>,
     /// Limits on the difference of the means, absolute.
     pub difference: Option<Band>,
-    /// Which direction is better, where the name does not say.
+    /// Direction that is better, where the name does not say.
     pub better: Option<Better>,
 }
 
-/// Which direction of a metric is better.
+/// Direction of a metric that is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {

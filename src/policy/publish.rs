@@ -16,25 +16,25 @@ use serde::Deserialize;
 pub struct PublishPolicy {
     /// Tells the comments and checks of several gates in one repository apart.
     pub key: Option<Key>,
-    /// When the comment is written.
+    /// Occasions on which the comment is written.
     pub comment: Option<CommentMode>,
-    /// How the verdict stands beside the commit.
+    /// Form of the verdict beside the commit.
     pub check: Option<CheckMode>,
-    /// How pictures come into the comment.
+    /// Way of pictures into the comment.
     pub image: Option<ImageMode>,
-    /// What a check says of a `warn` verdict.
+    /// Conclusion of a check whose verdict is `warn`.
     pub warn: Option<WarnAs>,
     /// Whether a suite that blocks without a pull request (every night) gets an issue, closed when it is green again.
     pub issue: Option<bool>,
     /// The chat or system that a webhook tells; its address comes from the environment alone.
     pub webhook: Option<WebhookShape>,
-    /// When the webhook is told.
+    /// Occasions on which the webhook gets a message.
     pub webhook_on: Option<WebhookOn>,
 }
 
 impl PublishPolicy {
-    /// What a policy file says of publishing, though other parts of it may be wrong: a refused run tells so under the key of
-    /// all others. `None` where that cannot be told.
+    /// The publishing section of a policy file of which other parts may be wrong: a refused run reports so under the
+    /// same key as all others. `None` where the section cannot be read.
     pub fn of_damaged(text: &str) -> Option<Self> {
         let whole: serde_yaml::Value = serde_yaml::from_str(text).ok()?;
         match whole.get("publish") {
@@ -44,22 +44,22 @@ impl PublishPolicy {
     }
 }
 
-/// When the comment is written. An existing comment is updated in place, never doubled.
+/// Occasions on which the comment is written. An existing comment is updated in place, never doubled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommentMode {
-    /// It always shows the latest run
+    /// Always: it shows the latest run
     #[default]
     Always,
     /// Once written, it changes only with the verdict or the culprit
     OnChange,
-    /// It is first written when the gate blocks, and updated from then on
+    /// First when the gate blocks; updated from then on
     OnFailure,
     /// Not at all
     Never,
 }
 
-/// How the verdict stands beside the commit.
+/// Form of the verdict beside the commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckMode {
@@ -71,7 +71,7 @@ pub enum CheckMode {
     None,
 }
 
-/// How pictures come into the comment.
+/// Way of pictures into the comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageMode {
@@ -86,7 +86,7 @@ pub enum ImageMode {
     None,
 }
 
-/// What a check says of a `warn` verdict; both let a required check pass.
+/// Conclusion of a check whose verdict is `warn`; both let a required check pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarnAs {
@@ -99,7 +99,7 @@ pub enum WarnAs {
     Failure,
 }
 
-/// What a webhook's messages look like.
+/// Format of a webhook's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookShape {
@@ -115,11 +115,11 @@ pub enum WebhookShape {
     Json,
 }
 
-/// When a webhook is told.
+/// Occasions on which a webhook gets a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookOn {
-    /// Where the gate blocks
+    /// After runs that block
     #[default]
     Alert,
     /// After every run

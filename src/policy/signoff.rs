@@ -1,4 +1,4 @@
-//! What a release needs before it can be signed off.
+//! Requirements of a release before it can be signed off.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::value::Pattern;
 use crate::error::Result;
 use crate::verdict::{CheckId, Profile};
 
-/// What `precision-gate signoff` demands of the results it is given. Warnings always block, and so does a waiver that has
+/// Demands of `precision-gate signoff` on the results it is given. Warnings always block, and so does a waiver that has
 /// expired or that nobody answers for.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -20,7 +20,7 @@ pub struct SignoffPolicy {
     pub commit: Option<String>,
     /// Days that a result may be old.
     pub max_age_days: u32,
-    /// What every baseline has to be.
+    /// Demand on every baseline.
     pub baselines: BaselineDemand,
     /// People of whom each has to approve (`--approved-by`).
     pub approvers: Vec<String>,
@@ -28,7 +28,7 @@ pub struct SignoffPolicy {
     pub suites: Vec<SuitePolicy>,
 }
 
-/// What a baseline has to be.
+/// Demand on a baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BaselineDemand {
@@ -52,10 +52,10 @@ pub struct SuitePolicy {
     #[serde(default, deserialize_with = "super::value::checks_of_run")]
     #[schemars(schema_with = "super::value::checks_of_run_schema")]
     pub checks: Vec<CheckId>,
-    /// What the candidate's label has to be: `Atlas 800*`.
+    /// Pattern that the candidate's label has to match: `Atlas 800*`.
     #[serde(default)]
     pub candidate: Option<Pattern>,
-    /// What the document says of it: model, steps, ranks, platform.
+    /// Labels of the suite in the document: model, steps, ranks, platform.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }

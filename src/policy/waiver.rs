@@ -14,9 +14,9 @@ pub struct Waiver {
     /// Places it covers: an operation, a tensor, a package, a metric.
     #[serde(rename = "where")]
     pub place: Pattern,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub owner: String,
     /// The last day it holds.
     pub expires: Date,

@@ -1,4 +1,4 @@
-//! What a forge answers, and what of it counts.
+//! Answers of forges, and the parts of them that count.
 //!
 //! An answer that says success counts only where it is what the forge's contract promises: JSON with the fields that are
 //! needed, of their types, ids that are numbers above zero, lists that are lists. Anything else (an empty body, `null`, an
@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::limit;
 use crate::fetch::limited;
 
-/// What was read of an answer, or what it lacks: `without a comment: missing field`.
+/// The value read from an answer, or the reason why it is none: `without a comment: missing field`.
 pub type Read<T> = Result<T, String>;
 
-/// What a forge answers.
+/// Answer of a forge, whatever its status.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The status code.
@@ -44,7 +44,7 @@ impl Answer {
         self.headers.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Whether the forge says that it did what was asked.
+    /// Whether the status is one of success.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -62,7 +62,7 @@ impl Answer {
         Err(format!("without {what}: {why}"))
     }
 
-    /// What the forge says about a refusal, in one short line.
+    /// Reason that the forge gives for a refusal, in one short line.
     pub fn message(&self) -> String {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -95,7 +95,7 @@ pub struct DefaultBranch {
     pub default_branch: String,
 }
 
-/// Compares what was sent with what the answer shows.
+/// Compares a value that was sent with the one in the answer.
 pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
     if sent == shown { Ok(()) } else { Err(format!("with another {what} than was sent")) }
 }

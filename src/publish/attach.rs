@@ -47,7 +47,8 @@ pub struct Attachment {
 /// Attaches files; without a token nothing is sent, and what would have been is given back.
 ///
 /// # Errors
-/// What the forge refuses, a release that is not there, an upload address that the token may not go to.
+/// Where the forge refuses a request, the release does not exist, or the upload address is one that the token may not
+/// go to.
 pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachment]) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorKind::Internal, "runtime", error))?;

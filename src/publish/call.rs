@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::limit;
 
-/// What a request does.
+/// Method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Reads.
@@ -20,7 +20,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As HTTP spells it.
+    /// The method as HTTP spells it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -32,7 +32,7 @@ impl Method {
     }
 }
 
-/// What a request carries.
+/// Body of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Nothing.
@@ -59,13 +59,13 @@ pub enum Body {
 /// One request. It holds no token: the client adds it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// What it does.
+    /// Method.
     pub method: Method,
     /// Path below the base address, with the query.
     pub path: String,
-    /// What it carries.
+    /// Body.
     pub body: Body,
-    /// What it is for, as messages say it: `list the comments`.
+    /// Purpose, as messages say it: `list the comments`.
     pub purpose: &'static str,
     /// Bytes of its answer that are read at most.
     pub most: usize,

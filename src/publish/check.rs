@@ -13,7 +13,7 @@ use crate::policy::publish::CheckMode;
 const MOST_APPENDED: usize = 3;
 
 impl Desk {
-    /// Says beside the commit what the report says.
+    /// Writes the report beside the commit, as a check or a status.
     pub(super) async fn report(&mut self, report: &Report) {
         if report.commit.is_empty() {
             return self.miss_commit();
@@ -109,7 +109,7 @@ fn of_id(answer: &Answer, id: u64) -> Read<Check> {
     if check.id == id { Ok(check) } else { Err("with another check than was asked for".to_owned()) }
 }
 
-/// The check, where it says what was sent.
+/// The check, where it shows the report that was sent.
 fn shows(check: Check, report: &Report) -> Read<Check> {
     GitHub::is_shown(&check, report).map(|()| check)
 }

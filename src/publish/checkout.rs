@@ -14,12 +14,12 @@ pub struct Checkout {
     working: PathBuf,
 }
 
-/// Where a path lies.
+/// Place of a path, inside or outside of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lies {
     /// Outside of the workspace: the job's own.
     Outside,
-    /// In the repository.
+    /// The path is in the repository.
     Inside(Inside),
     /// It enters the workspace through a link, so that its name in the repository cannot be told.
     Unclear,
@@ -46,7 +46,7 @@ impl Checkout {
         Self { workspace, working }
     }
 
-    /// Where `path` lies, by its text.
+    /// Place of `path`, by its text.
     pub fn find(&self, path: &Path) -> Lies {
         let absolute = plain(&self.working.join(path));
         // The outermost one: the change may hold a link to the workspace.

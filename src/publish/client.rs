@@ -35,7 +35,7 @@ pub struct Client {
 enum Transport {
     Octocrab(Octocrab),
     Rest(reqwest::Client),
-    /// Writes down what would be sent.
+    /// Keeps the requests that would be sent.
     Dry(Mutex<Vec<Call>>),
 }
 
@@ -46,9 +46,9 @@ pub struct Failure {
     pub status: Option<u16>,
     /// The request, as far as messages show it.
     pub request: String,
-    /// What it was for.
+    /// Purpose of the request, as messages say it.
     pub purpose: &'static str,
-    /// What the forge or the connection says.
+    /// Reason that the forge or the connection gives.
     pub message: String,
 }
 
@@ -87,7 +87,7 @@ impl Client {
         matches!(self.transport, Transport::Dry(_))
     }
 
-    /// What a dry run would have sent: method, address and body of each request.
+    /// Method, address and body of each request that a dry run would have sent; empty for other clients.
     pub fn planned(&self) -> String {
         let Transport::Dry(calls) = &self.transport else { return String::new() };
         let calls = calls.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -179,7 +179,7 @@ impl Client {
         Err(Failure { status, ..self.failed(call, &format!("{}{tried}", said.trim_end())) })
     }
 
-    /// A failure of a request for what its answer says.
+    /// Failure of a request because of its answer.
     pub(super) fn failed(&self, call: &Call, said: &str) -> Failure {
         let path = call.path.split('?').next().unwrap_or_default();
         Failure {
@@ -212,7 +212,7 @@ impl Client {
         tokio::time::sleep(wait + wait * share / 1024).await;
     }
 
-    /// One try, within the time for one; an error says what broke.
+    /// One try, within the time for one; the error names the broken part.
     async fn once(&self, call: &Call) -> Result<Answer, String> {
         let begun = Instant::now();
         let sent = tokio::time::timeout(self.time, self.through_transport(call)).await;

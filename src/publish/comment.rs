@@ -24,7 +24,7 @@ pub enum Note {
     SettingsChanged(Vec<String>),
     /// The same, and the target branch's were used in their place.
     SettingsOfBase(Vec<String>),
-    /// The numbers come from a run of a fork, which could write what it likes.
+    /// The numbers come from a run of a fork, which could write any numbers.
     NumbersOfFork,
     /// The numbers come from a run that is not known not to be a fork's.
     NumbersOfOther,
@@ -41,9 +41,9 @@ pub enum Note {
     },
     /// The result claims one verdict, and what it says comes to another.
     OtherVerdict {
-        /// What it claims.
+        /// The verdict that the result states.
         claimed: Verdict,
-        /// What it comes to.
+        /// The verdict that follows from the result's units and findings.
         found: Verdict,
     },
 }
@@ -55,11 +55,11 @@ pub struct Shown {
     pub name: &'static str,
     /// The start of its content's SHA-256.
     pub digest: String,
-    /// Where it lies.
+    /// Address of the picture.
     pub url: String,
 }
 
-/// What a comment is made of.
+/// Parts of a comment.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// The result.
@@ -74,7 +74,7 @@ pub struct Text<'a> {
     pub pictures: &'a [Shown],
     /// Whether curves are drawn as text where there is no picture of them.
     pub diagram: bool,
-    /// What the reader has to know.
+    /// Remarks that stand above the report.
     pub notes: &'a [Note],
     /// The commit that was judged; empty where it is not known.
     pub commit: &'a str,
@@ -109,7 +109,7 @@ pub(super) fn below(head: &str, text: &Text<'_>) -> Result<String> {
     Ok(format!("{head}\n{}{foot}", summary::render(text.result, &options)?))
 }
 
-/// What a reader has to know, each as a quoted paragraph with an empty line before it.
+/// Remarks as quoted paragraphs, each with an empty line before it.
 pub fn notes(notes: &[Note], language: Language) -> Result<String> {
     let writer = Writer::new(language, Target::Markdown);
     let mut text = String::new();
@@ -165,7 +165,7 @@ pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<St
     Ok(if parts.is_empty() { String::new() } else { format!("\n<sub>{}</sub>\n", parts.join(" · ")) })
 }
 
-/// What the comment shows, for the next run: the verdict, a digest of the culprit, the pictures.
+/// Hidden line that the next run reads: the verdict, a digest of the culprit, the pictures.
 fn stamp(text: &Text<'_>) -> String {
     let culprit =
         text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
@@ -182,7 +182,7 @@ pub fn digest(bytes: &[u8]) -> String {
     digest.get(..12).unwrap_or(&digest).to_owned()
 }
 
-/// Where a picture of this content lies already, as the comment's stamp says.
+/// Address of a picture of this content, where the comment's stamp has one already.
 pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
     let stamp = body.lines().nth(1)?.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     let start = format!("{name}={digest}@");
@@ -206,7 +206,7 @@ pub(super) fn begins_with(body: &str, marker: &str) -> bool {
     body.lines().next().is_some_and(|line| line.trim_end() == marker)
 }
 
-/// What is to be done so that one comment says `body`.
+/// Requests after which exactly one comment shows `body`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The first step.
@@ -215,18 +215,18 @@ pub struct Plan {
     pub remove: Vec<u64>,
 }
 
-/// What is to be done about the comment that is kept.
+/// Action on the comment that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It says so already, or is not wanted.
+    /// Nothing to do: the comment says so already, or is not wanted.
     Nothing,
-    /// There is none yet.
+    /// Create the comment: there is none yet.
     Create,
-    /// This one is to say it.
+    /// Update the comment of this number.
     Update(u64),
 }
 
-/// Why a comment is written.
+/// Occasion of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// The run has a verdict.
@@ -249,7 +249,7 @@ impl Occasion {
     }
 }
 
-/// Plans what becomes of the comments that [`own`] found, given what this run wants to say.
+/// Plans the actions on the comments that [`own`] found, given the text of this run.
 pub fn plan(own: &[Comment], body: &str, mode: CommentMode, occasion: Occasion) -> Plan {
     let step = match own.first() {
         _ if mode == CommentMode::Never => Step::Nothing,

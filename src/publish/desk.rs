@@ -1,4 +1,4 @@
-//! What a session does at the forge: it tells beside the commit, comments, and asks for what it has to know.
+//! The part of a session that talks to the forge: statuses, comments, and questions about the change.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -23,20 +23,20 @@ use crate::report::writer::Writer;
 use crate::report::{GateResult, issue, summary};
 use crate::verdict::{Severity, Verdict};
 
-/// What a finished run has to say.
+/// Result of a finished run, and the texts around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Story<'a> {
     /// The result.
     pub result: &'a GateResult,
     /// Templates.
     pub templates: &'a Templates,
-    /// What the reader has to know.
+    /// Remarks that stand above the report.
     pub notes: &'a [Note],
     /// Folder of the checked-out repository, whose lines findings point at.
     pub source_root: Option<&'a Path>,
 }
 
-/// What the asynchronous parts share.
+/// State that the asynchronous parts share.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) client: Client,

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 
 /// The dialect of a forge for one repository.
 pub trait Forge: std::fmt::Debug + Send + Sync {
-    /// Which one.
+    /// The forge.
     fn kind(&self) -> ForgeKind;
 
     /// Bytes, and UTF-16 units, that a comment may have.
@@ -23,7 +23,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Asks who the token belongs to.
     fn me(&self) -> Call;
 
-    /// Who that is, as [`Comment::author`] names it.
+    /// Reads the token's user, as [`Comment::author`] names it.
     fn read_me(&self, answer: &Answer) -> Read<String>;
 
     /// Whose comments a token writes that may not ask who it is.

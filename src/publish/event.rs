@@ -1,4 +1,4 @@
-//! Where the gate runs: forge, repository, pull request and commit, from the variables of a CI system.
+//! Forge, repository, pull request and commit of a job, from the variables of a CI system.
 //!
 //! Pure functions over the environment and the event file, which come in as arguments. What cannot be told from them
 //! alone (the pull request of a pushed commit) is left as a [`Target`] that the forge is asked about.
@@ -16,7 +16,7 @@ use super::trust::Origin;
 /// Environment variables by name.
 pub type Environment = BTreeMap<String, String>;
 
-/// Where the gate runs.
+/// Place of a job: forge, repository, pull request and commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The forge; `None` on a machine outside of CI.
@@ -45,7 +45,7 @@ pub struct Place {
     pub run: String,
     /// GitLab's number of the pipeline.
     pub pipeline: Option<u64>,
-    /// Why nothing can be written, where that is known beforehand.
+    /// Reason why nothing can be written, where that is known beforehand.
     pub read_only: Option<ReadOnly>,
     /// The job's workspace, with the checked-out repository in it; empty where it is not known.
     pub workspace: String,
@@ -72,7 +72,7 @@ pub enum Target {
     /// None: a schedule, a tag, a merge queue.
     #[default]
     None,
-    /// This one.
+    /// The pull request of this number.
     Pull(u64),
     /// Open ones whose head is the commit.
     OfCommit,
@@ -85,7 +85,7 @@ pub enum Target {
     },
 }
 
-/// Why a job's token cannot write.
+/// Reason why a job's token cannot write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOnly {
     /// The pull request comes from a fork.
@@ -99,7 +99,7 @@ pub fn event_file(environment: &Environment) -> Option<&str> {
     variable(environment, "GITHUB_EVENT_PATH")
 }
 
-/// Where the gate runs. `event` is the content of the event file; text that is no JSON counts as none.
+/// Reads the place of the job. `event` is the content of the event file; text that is no JSON counts as none.
 pub fn locate(environment: &Environment, event: Option<&str>) -> Place {
     let event: Value = event.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     if is_true(environment, "GITLAB_CI") {

@@ -1,4 +1,4 @@
-//! What forges have in common: their kinds, pull requests, comments and issues.
+//! Types that all forges share: their kinds, pull requests, comments and issues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ pub struct Pull {
 pub struct Comment {
     /// Its number.
     pub id: u64,
-    /// Who wrote it: a login, or a number where the forge's identity is one.
+    /// Author: a login, or a number where the forge's identity is one.
     pub author: String,
     /// Its Markdown.
     pub body: String,
@@ -93,7 +93,7 @@ pub const LABEL: &str = "precision-gate";
 pub struct Issue {
     /// Its number in the project.
     pub number: u64,
-    /// Who opened it, as [`Comment::author`] names people.
+    /// Author, as [`Comment::author`] names people.
     pub author: String,
     /// Its Markdown.
     pub body: String,

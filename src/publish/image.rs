@@ -156,7 +156,8 @@ fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
     Ok(pictures.into_iter().filter_map(png).collect())
 }
 
-/// Where readers of the comment see it: raw for a public repository of GitHub.com, else through the signed-in page.
+/// Address at which readers of the comment see it: raw for a public repository of GitHub.com, else through the
+/// signed-in page.
 fn address(repository: &Repository, commit: &str, path: &str) -> String {
     let (page, name) = (&repository.html_url, &repository.full_name);
     if !repository.private && page.starts_with("https://github.com/") {

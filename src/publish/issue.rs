@@ -12,19 +12,19 @@ use super::tracker::StateChange;
 use crate::policy::publish::Key;
 use crate::report::GateResult;
 
-/// How a suite stands.
+/// State of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Its verdict does not block.
     Green,
-    /// It blocks, not yet as often in a row as its history asks for.
+    /// The suite blocks, not yet as often in a row as its history asks for.
     Held,
-    /// It blocks, and people are to be told.
+    /// The suite blocks, and people are to be told.
     Red,
 }
 
 impl Standing {
-    /// How the suite of `result` stands.
+    /// The state of the suite of `result`.
     pub fn of(result: &GateResult) -> Self {
         let is_alert = result.history.as_ref().is_none_or(|history| history.alert);
         match result.verdict.blocks() {
@@ -49,7 +49,7 @@ pub fn own(issues: Vec<Issue>, key: &Key, author: &str) -> Vec<Issue> {
     own
 }
 
-/// What an issue shows, in its hidden second line.
+/// Facts of an issue, kept in its hidden second line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// The verdict.
@@ -61,7 +61,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// What the issue shows of `result`; red since the day that `before` says, where that was red.
+    /// The facts of `result`; red since the day in `before`, where that was red.
     pub fn of(result: &GateResult, before: Option<&Self>) -> Self {
         let culprit = result.culprit.as_ref().map_or_else(|| "none".to_owned(), |it| digest(it.op.as_bytes()));
         let known = before.map(|before| before.since.as_str()).filter(|since| !since.is_empty());
@@ -87,18 +87,18 @@ impl Stamp {
     }
 }
 
-/// What is to be done with the suite's issue.
+/// Action on the suite's issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is green, and there is no open issue.
+    /// Nothing to do: the suite is green, and there is no open issue.
     Nothing,
-    /// It is red for the first time.
+    /// Open an issue: the suite is red for the first time.
     Open,
     /// The issue is brought up to date; a comment tells where something changed.
     Update(u64, Option<Change>),
 }
 
-/// What a comment tells.
+/// Change that a comment reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Another verdict or culprit.
@@ -110,7 +110,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// What becomes of the issue.
+    /// State that the issue changes to; `None` where it stays as it is.
     pub fn state_change(self) -> Option<StateChange> {
         match self {
             Self::Other => None,
@@ -128,7 +128,7 @@ impl Change {
     }
 }
 
-/// What follows from the issue there is and what it is to show.
+/// The action that brings the suite's issue to `now`; `own` is the issue there is.
 pub fn next_step(own: Option<&Issue>, now: &Stamp, standing: Standing) -> Step {
     let is_red = standing == Standing::Red;
     let Some(issue) = own else { return if is_red { Step::Open } else { Step::Nothing } };

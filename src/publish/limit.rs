@@ -1,4 +1,5 @@
-//! How much of an answer is read, by what it is. A forge, or whoever stands in its place, may send without end.
+//! Limits in bytes of the answers that are read, by kind. A forge, or whoever stands in its place, may send without
+//! end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a GitHub runner reads from files: outputs of the step and its summary.
+//! Files that a GitHub runner reads: outputs of the step and its summary.
 //!
 //! Both are appended to: other steps' lines, and other commands of this one, stay.
 

@@ -1,4 +1,4 @@
-//! When a request is sent again, and after how long.
+//! Repeats of requests, and the waits before them.
 //!
 //! Limits of a forge are obeyed as it states them (`Retry-After`, `x-ratelimit-reset`), or waited out for a minute,
 //! doubling. Server errors and broken connections get three more tries. What the forge refuses is never repeated.
@@ -19,18 +19,18 @@ const UNKNOWN_LIMIT: Duration = Duration::from_secs(60);
 /// Time that may be spent waiting in one run; publishing is given up then, the verdict stands anyway.
 pub const MOST_WAITING: Duration = Duration::from_secs(300);
 
-/// What follows a try.
+/// Action after one try of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It is settled, one way or the other.
+    /// No further try: the request succeeded or failed for good.
     Settled,
     /// The forge did nothing: wait, and send it again.
     Limited(Duration),
-    /// It may have taken effect: wait, look where it creates something, and send it again.
+    /// The request may have taken effect: wait, look where it creates something, and send it again.
     Unclear(Duration),
 }
 
-/// What follows the try number `tries` (1 for the first), given its answer, or none where the connection broke.
+/// The action after try number `tries` (1 for the first), given its answer, or none where the connection broke.
 pub fn after(answer: Option<&Answer>, tries: u32) -> Next {
     if tries > MOST_REPEATS {
         return Next::Settled;
@@ -55,12 +55,13 @@ fn is_limit(answer: &Answer) -> bool {
     answer.status == 429 || answer.status == 403 && (answer.header("retry-after").is_some() || spent || said())
 }
 
-/// How long the forge asks to wait, at least the first wait.
+/// Wait that the forge asks for, at least the first wait.
 fn stated_wait(answer: &Answer) -> Option<Duration> {
     asked::wait(|name| answer.header(name)).map(|wait| wait.max(FIRST_WAIT))
 }
 
-/// Why an answer that might be asked for again is not: it asks for a longer wait than `left`. Empty where it does not.
+/// Reason not to repeat a request although its answer allows it: the answer asks for a longer wait than `left`. Empty
+/// where it does not.
 pub fn too_long_a_wait(answer: &Answer, left: Duration) -> String {
     let is_again = is_limit(answer) || answer.status >= 500;
     let asked = stated_wait(answer).filter(|wait| is_again && *wait > left);

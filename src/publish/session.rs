@@ -74,7 +74,7 @@ impl Session {
     /// A pull request by its number.
     ///
     /// # Errors
-    /// What asking gives.
+    /// As the forge's answer says; `Unavailable` where it gives none.
     pub fn pull(&mut self, number: u64) -> Result<Option<Pull>> {
         let Self { runtime, desk, .. } = self;
         let call = desk.forge.pull(number);
@@ -85,7 +85,7 @@ impl Session {
     /// The repository's default branch.
     ///
     /// # Errors
-    /// What asking gives.
+    /// As the forge's answer says; `Unavailable` where it gives none.
     pub fn default_branch(&mut self) -> Result<String> {
         let Self { runtime, desk, .. } = self;
         let read = |answer: &Answer| answer.read::<DefaultBranch>("a repository's default branch");
@@ -98,7 +98,7 @@ impl Session {
     /// The newest commit of a branch.
     ///
     /// # Errors
-    /// What asking gives; an answer that names no commit.
+    /// As the forge's answer says; also where the answer names no commit.
     pub fn tip(&mut self, branch: &str) -> Result<String> {
         let Self { runtime, desk, .. } = self;
         runtime.block_on(desk.tip(branch)).map_err(|failure| failure.into_error(desk.forge.dialect()))
@@ -107,13 +107,13 @@ impl Session {
     /// The entry `path` of a commit, a file or a folder; `None` where it is not there.
     ///
     /// # Errors
-    /// What asking gives, an unknown commit too; an answer that is cut.
+    /// As the forge's answer says, also for an unknown commit; also where the answer is cut off.
     pub fn entry(&mut self, commit: &str, path: &str) -> Result<Option<Entry>> {
         let Self { runtime, desk, .. } = self;
         runtime.block_on(desk.entry(commit, path)).map_err(|failure| failure.into_error(desk.forge.dialect()))
     }
 
-    /// Those of `paths` that differ between two commits.
+    /// The `paths` that differ between two commits.
     pub fn changed(&mut self, paths: &[String], base: &str, head: &str) -> Result<Vec<String>> {
         let Self { runtime, desk, .. } = self;
         let found = runtime.block_on(async {
@@ -134,17 +134,17 @@ impl Session {
         runtime.block_on(desk.file(path, commit)).map_err(|failure| failure.into_error(desk.forge.dialect()))
     }
 
-    /// What went wrong, for one warning each.
+    /// Failures of publishing, one warning each.
     pub fn warnings(&self) -> &[Error] {
         &self.desk.warnings
     }
 
-    /// What was left undone on purpose.
+    /// Things left undone on purpose, one notice each.
     pub fn notices(&self) -> &[String] {
         &self.desk.notices
     }
 
-    /// What a dry session would have sent.
+    /// Requests that a dry session would have sent; empty for others.
     pub fn planned(&self) -> String {
         self.desk.client.planned()
     }

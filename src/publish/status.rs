@@ -3,14 +3,14 @@
 use crate::policy::publish::WarnAs;
 use crate::verdict::Verdict;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It has begun.
+    /// The run has begun.
     Running,
-    /// It has a verdict.
+    /// The run has a verdict.
     Judged(Verdict),
-    /// It ended without one.
+    /// The run ended without a verdict.
     Unfinished,
 }
 
@@ -25,20 +25,20 @@ pub struct Annotation {
     pub level: &'static str,
     /// The finding's code.
     pub title: String,
-    /// What it says.
+    /// Message of the finding.
     pub message: String,
 }
 
-/// What is said beside a commit.
+/// State of a commit, for a status or a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The name that a branch's rules can require.
     pub name: String,
     /// The commit.
     pub commit: String,
-    /// How far the run is.
+    /// Progress of the run.
     pub state: State,
-    /// What `warn` counts as.
+    /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
     /// One line.
     pub title: String,
@@ -66,7 +66,7 @@ pub enum Conclusion {
 }
 
 impl Report {
-    /// What it comes to; `None` while it runs.
+    /// Conclusion of the check; `None` while the run is not finished.
     pub fn conclusion(&self) -> Option<Conclusion> {
         let verdict = match self.state {
             State::Running => return None,

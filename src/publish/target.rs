@@ -1,4 +1,4 @@
-//! The branch that a change goes to, as the forge gives it: what decides about a stranger's change.
+//! The branch that a change goes to, as the forge gives it; its files decide about a stranger's change.
 //!
 //! Files are asked for by commit and name through the forge's interface, with the repository's own token. No git runs in the
 //! checkout: the change may hold whole repositories, whose configuration git would obey.
@@ -19,14 +19,14 @@ pub struct Target {
     head: String,
 }
 
-/// What a change does to a path.
+/// Difference between the two ends of a change at one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Neither end has it: a step of the job made what lies there.
     MadeByJob,
-    /// It is the same at both ends.
+    /// The path is the same at both ends.
     None,
-    /// It differs.
+    /// The path differs.
     Some,
 }
 
@@ -34,7 +34,7 @@ impl Target {
     /// The tip of `branch`, for a change whose newest commit is `head`.
     ///
     /// # Errors
-    /// What asking the forge gives; `Denied` where there is no such branch.
+    /// As the forge's answer says; `Denied` where there is no such branch.
     pub fn open(mut session: Session, branch: &str, head: &str) -> Result<Self> {
         let commit = session.tip(branch)?;
         Ok(Self { session, branch: branch.to_owned(), commit, head: head.to_owned() })
@@ -43,15 +43,15 @@ impl Target {
     /// The text of the file `path` at the tip; `None` where it is not there.
     ///
     /// # Errors
-    /// What asking the forge gives.
+    /// As the forge's answer says.
     pub fn text(&mut self, path: &str) -> Result<Option<String>> {
         self.session.file(path, &self.commit)
     }
 
-    /// What the change does to `path`, a file or a folder.
+    /// The difference that the change makes at `path`, a file or a folder.
     ///
     /// # Errors
-    /// What asking the forge gives; `Unavailable` where the commit that is judged is not known.
+    /// As the forge's answer says; `Unavailable` where the commit that is judged is not known.
     pub fn change_of(&mut self, path: &str) -> Result<Change> {
         if self.head.is_empty() {
             let message = "the commit that is judged is not known";

@@ -4,7 +4,7 @@ use super::answer::{Answer, Read};
 use super::call::Call;
 use super::forge::Issue;
 
-/// What becomes of an issue's state.
+/// Change of an issue's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateChange {
     /// Opened again.
@@ -18,7 +18,7 @@ pub trait Tracker {
     /// Asks for a page of the issues with the gate's label, open and closed, the oldest first.
     fn issues(&self, page: u32) -> Call;
 
-    /// Reads a page of issues, without what is none.
+    /// Reads a page of issues, without pull requests.
     fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>>;
 
     /// Reads one issue.

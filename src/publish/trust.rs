@@ -1,4 +1,4 @@
-//! Who decides about what: from where each input of a run is taken, given whose commit is judged.
+//! Sources of a run's inputs, given whose commit is judged.
 //!
 //! This is the one place that answers it. [`EVENTS`] has a row per event: how it tells whose commit the job judges.
 //! [`taken`] has a cell per input: where it comes from when that is the repository's own commit, and when it is a stranger's.
@@ -19,7 +19,7 @@ pub enum Origin {
     Unknown,
 }
 
-/// What the origin of a commit means for the files beside it.
+/// Rights of the files beside a commit, from the commit's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Files of the checkout decide; a reviewer is told which of them the change touches.
@@ -29,7 +29,7 @@ pub enum Standing {
 }
 
 impl Origin {
-    /// What follows for the files of the checkout.
+    /// Rights of the files of the checkout.
     pub fn standing(self) -> Standing {
         match self {
             Self::Own => Standing::Own,
@@ -38,14 +38,14 @@ impl Origin {
     }
 }
 
-/// How an event tells whose commit its job judges.
+/// Way in which an event tells whose commit its job judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// It runs for commits of the repository itself, unless a flag names another pull request or commit.
+    /// The event runs for commits of the repository itself, unless a flag names another pull request or commit.
     Own,
-    /// It names the repositories of both ends.
+    /// The event names the repositories of both ends.
     ByEvent,
-    /// It names a pull request at most, which the forge is asked about.
+    /// The event names a pull request at most, which the forge is asked about.
     ByForge,
 }
 
@@ -56,7 +56,7 @@ pub struct Row {
     pub forge: ForgeKind,
     /// The event, as the forge spells it; at GitLab the kind of pipeline.
     pub event: &'static str,
-    /// How it tells the origin.
+    /// Way in which it tells the origin.
     pub told: Told,
 }
 
@@ -89,7 +89,7 @@ pub const EVENTS: [Row; 21] = [
     row(ForgeKind::Gitlab, "any other pipeline", Told::ByForge),
 ];
 
-/// How GitHub's event `name` tells the origin; an event without a row tells nothing.
+/// Way in which GitHub's event `name` tells the origin; an event without a row tells nothing.
 pub fn told(name: &str) -> Told {
     let known = EVENTS.iter().find(|row| row.forge == ForgeKind::Github && row.event == name);
     known.map_or(Told::ByForge, |row| row.told)
@@ -156,7 +156,7 @@ impl Input {
     }
 }
 
-/// Where an input is taken from.
+/// Source of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// The checkout, with a note where the pull request changes it.
@@ -190,7 +190,7 @@ impl Taken {
     }
 }
 
-/// Where `input` is taken from. A file outside of the checkout is the job's own in either column.
+/// The source of `input`. A file outside of the checkout is the job's own in either column.
 pub fn taken(standing: Standing, input: Input) -> Taken {
     match (input, standing) {
         (Input::Policy | Input::Templates | Input::NoiseBand | Input::Lock, Standing::Own) => Taken::Checkout,

@@ -15,23 +15,24 @@ use crate::report::escape::Target;
 use crate::report::writer::Writer;
 use crate::verdict::Verdict;
 
-/// Why a run has no verdict.
+/// Reason why a run has no verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Somebody asked the process to end.
     Cancelled,
-    /// It ended with an error: a policy that cannot be read, artifacts that are not there, a result that does not count.
+    /// The run ended with an error: a policy that cannot be read, artifacts that are not there, a result that does not
+    /// count.
     Refused {
         /// The error, without secrets.
         reason: String,
         /// The way out; empty where none is known.
         help: String,
     },
-    /// It ended in a way that nobody foresaw.
+    /// The run ended in a way that nobody foresaw.
     Broken,
 }
 
-/// What is said about it.
+/// Texts about a run that did not finish.
 struct Words {
     title: String,
     text: String,

@@ -1,4 +1,4 @@
-//! A chat, told through a robot's or a system's webhook.
+//! Messages to a chat through a robot's or a system's webhook.
 //!
 //! One template per shape (`templates/webhook/*.json.j2`, replaceable) writes the message; what it gives has to be JSON.
 //! The address is a secret, since who knows it can write: it comes from the environment and stands in no output. Robots
@@ -42,10 +42,10 @@ pub const SECRET: &str = "PRECISION_GATE_WEBHOOK_SECRET";
 
 /// Bytes of a message's text: WeCom cuts at 2048, title and job included.
 const MOST_TEXT: usize = 1_200;
-/// Codes by which robots say that they were told too much at once (Feishu, DingTalk, WeCom).
+/// Codes of robots for too many messages at once (Feishu, DingTalk, WeCom).
 const LIMITS: [i64; 4] = [9499, 11232, 130_101, 45009];
 
-/// What a message is about.
+/// Content of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// The result.
@@ -64,13 +64,13 @@ pub struct Text<'a> {
     pub run_url: &'a str,
 }
 
-/// Where messages go.
+/// Receiver of messages.
 pub struct Hook {
-    /// What they look like.
+    /// Format of the messages.
     pub shape: WebhookShape,
     /// The address.
     pub address: SecretString,
-    /// What signatures are made with.
+    /// Secret that messages are signed with; `None` where they are not signed.
     pub secret: Option<SecretString>,
     /// Milliseconds since 1970, which signatures hold.
     pub now_ms: i64,
@@ -132,7 +132,7 @@ fn place(text: &Text<'_>) -> String {
     escape::name(both.trim(), Target::Plain)
 }
 
-/// At most [`MOST_TEXT`] bytes, cut between characters.
+/// Start of a text, at most [`MOST_TEXT`] bytes, cut between characters.
 fn cut(text: &str) -> String {
     if text.len() <= MOST_TEXT {
         return text.to_owned();
@@ -199,7 +199,7 @@ impl Hook {
         Ok(Answer { status, headers, body, longer_than: (!read.whole).then_some(limit::WORD) })
     }
 
-    /// What a message comes to, given the time that may still be waited.
+    /// Result of sending a message, given the time that may still be waited.
     fn settled(&self, sent: Result<Answer, String>, left: Duration) -> Result<()> {
         let (kind, said) = match sent {
             Ok(answer) if answer.is_success() => match unsaid(self.shape, &answer) {
@@ -266,7 +266,7 @@ fn fields(shape: WebhookShape) -> &'static [&'static str] {
     }
 }
 
-/// What a robot says, 0 where it took the message; `None` where it does not say.
+/// Code in a robot's answer, 0 where it took the message; `None` where there is none.
 fn word(shape: WebhookShape, body: &str) -> Option<i64> {
     let answer: BTreeMap<String, Json> = serde_json::from_str(body).ok()?;
     fields(shape).iter().find_map(|key| answer.get(*key)?.as_i64())
@@ -277,7 +277,7 @@ fn refusal(shape: WebhookShape, body: &str) -> Option<i64> {
     word(shape, body).filter(|code| *code != 0)
 }
 
-/// What a robot's success lacks to be one.
+/// The part that a robot's success lacks; `None` where it is complete.
 fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
     let fields = fields(shape);
     let is_unsaid = !fields.is_empty() && word(shape, &answer.body).is_none();
@@ -286,7 +286,7 @@ fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
         .or_else(|| is_unsaid.then(|| format!("without `{}`: nobody said that it was taken", fields.join("` or `"))))
 }
 
-/// What the answer says, in one short line.
+/// Text of the answer, in one short line.
 fn said(answer: &Answer) -> String {
     let body: BTreeMap<String, Json> = serde_json::from_str(&answer.body).unwrap_or_default();
     let words = ["errmsg", "msg", "StatusMessage", "message", "error"];

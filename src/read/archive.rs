@@ -19,7 +19,7 @@ use zip::{CompressionMethod, ZipReadOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Source};
 
-/// How much an archive may claim.
+/// Limits of what an archive may claim.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Entries in the directory.
@@ -86,7 +86,7 @@ impl Member {
 pub struct Refused {
     /// Its name.
     pub name: String,
-    /// Why.
+    /// Reason.
     pub reason: &'static str,
 }
 
@@ -131,12 +131,12 @@ impl Archive {
         Ok(Self { source, limits, members: in_order(last), refused, repeated })
     }
 
-    /// What may be read, in archive order.
+    /// Members that may be read, in archive order.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// What is not read, and why.
+    /// Members that are not read, each with its reason.
     pub fn refused(&self) -> &[Refused] {
         &self.refused
     }
@@ -200,7 +200,7 @@ fn in_order(last: BTreeMap<String, (usize, OwnedZipFileEntry)>) -> Vec<Member> {
     entries.into_iter().map(with_total).collect()
 }
 
-/// Why an entry is not read, if it is not.
+/// Reason why an entry is not read; `None` where it is.
 fn refusal(name: &str, entry: &OwnedZipFileEntry) -> Option<&'static str> {
     let windows_drive = name.as_bytes().get(1) == Some(&b':');
     if name.starts_with(['/', '\\']) || windows_drive {

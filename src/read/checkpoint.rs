@@ -12,7 +12,7 @@ use super::tensor_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
-/// Where a checkpoint lies.
+/// Place of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointPlace {
     /// The file, or the index, below the side's root.
@@ -31,20 +31,20 @@ pub struct Checkpoint {
 /// One tensor of a checkpoint.
 #[derive(Debug)]
 pub enum Parameter {
-    /// It can be read.
+    /// Tensor that can be read.
     Tensor(TensorData),
-    /// It is there, or promised, and cannot be read; why.
+    /// Reason why a tensor that is there, or promised by an index, cannot be read.
     Unread(String),
 }
 
-/// What a file has to do with checkpoints.
+/// Part of a checkpoint that a file is.
 #[derive(Debug)]
 pub enum Recognised {
-    /// It is one, or a shard of one.
+    /// Checkpoint, or a shard of one.
     File,
-    /// It is the index of one; the names by file.
+    /// Index of a checkpoint; the names of tensors by file.
     Index(BTreeMap<String, Vec<String>>),
-    /// It is of a format checkpoints have, and holds none; why.
+    /// Reason why a file of a checkpoint's format is none.
     Other(String),
 }
 

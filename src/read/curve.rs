@@ -24,7 +24,7 @@ use crate::fetch::{ByteSource, Source};
 use log::LogPattern;
 use series::{Collector, Series};
 
-/// What a logged loss stands for.
+/// Meaning of a logged loss: one step, or a window of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logged {
     /// The mean over the steps since the last logged one.
@@ -47,17 +47,17 @@ pub enum Note {
 pub struct CurveFile {
     /// Path below the side's root.
     pub path: String,
-    /// What kind of file it is, for people: `HF trainer_state.json`.
+    /// Name of the file's format, for people: `HF trainer_state.json`.
     pub format: &'static str,
     /// Its metrics, in the order of the file.
     pub series: Vec<Series>,
-    /// What a logged loss stands for.
+    /// Meaning of the logged losses.
     pub logged: Logged,
     /// Steps between two log lines, where the file says so.
     pub interval: Option<u64>,
     /// Per-metric tolerances the file brings along (MindSpeed's `<metric> margin`); canonical names.
     pub margins: BTreeMap<String, f64>,
-    /// What a reader of the report should know.
+    /// Remarks for a reader of the report.
     pub notes: Vec<Note>,
 }
 

@@ -1,7 +1,7 @@
 //! Dumps: one step and rank of what msprobe recorded.
 //!
 //! The records here are what every dump format is read into: msprobe's `dump.json` and `debug.json`
-//! (`dump-compare.md` sections 1 and 2.1) and ptdbg_ascend's line-JSON `.pkl` (section 2.2).
+//! (`docs/formats/msprobe-dump.md`) and ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`).
 
 mod builder;
 mod compact;

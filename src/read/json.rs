@@ -1,7 +1,8 @@
 //! JSON in Python's dialect.
 //!
-//! What `json.dump` writes beyond the standard is accepted: bare `NaN`, `Infinity`, `-Infinity`, integers of
-//! any size, and lone surrogates in strings (kept as the text of their escape, `\udcff`). Key order is kept,
+//! Python's `json.dump` writes more than the standard allows: bare `NaN`, `Infinity`, `-Infinity`, integers of
+//! any size, and lone surrogates in strings (kept as the text of their escape, `\udcff`). All of it is read. Key order
+//! is kept,
 //! and `1` stays apart from `1.0`, because the msprobe tables print what Python would.
 //!
 //! The parser pulls blocks from a [`ByteSource`], so a document need not fit in memory: [`Parser::object`] and

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a metric is.
+/// Kind of a metric, which decides how it is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -42,7 +42,7 @@ impl Role {
         matches!(self, Self::Loss | Self::AuxiliaryLoss)
     }
 
-    /// Whether the metric tells how fast or how big a run was, not what it computed.
+    /// Whether the metric measures speed or size of a run rather than its results.
     pub fn is_performance(self) -> bool {
         matches!(self, Self::Time | Self::Throughput | Self::Memory)
     }
@@ -125,7 +125,7 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(known)
 }
 
-/// What a metric is, from its canonical name.
+/// The kind of a metric, from its canonical name.
 pub fn role(canonical: &str) -> Role {
     let last = canonical.rsplit('/').next().unwrap_or(canonical);
     let held_out = ["eval", "valid", "test", "val_", "val/"].iter().any(|prefix| canonical.starts_with(prefix));

@@ -1,4 +1,4 @@
-//! msprobe config packs: a zip archive of what a run was configured with.
+//! msprobe config packs: zip archives of a run's configuration.
 //!
 //! Six kinds of member are known, plus the digests of our own collector. Nothing in a pack says who wrote it,
 //! so that content alone decides. A member that cannot be read is an error in its own place; the others are
@@ -21,7 +21,7 @@ use crate::fetch::{Memory, Source};
 use crate::read::archive::{self, Archive, Limits, Member, Refused};
 use crate::read::json::{self, Json};
 
-/// What a pack may claim: 1000 steps of 64 ranks have 128 000 members.
+/// Limits of a pack: 1000 steps of 64 ranks have 128 000 members.
 const LIMITS: Limits = Limits { members: 500_000, total_bytes: 4 << 30 };
 /// Largest weights member: 400 bytes a parameter, so over half a million parameters.
 const WEIGHTS_LIMIT: u64 = 256 << 20;
@@ -108,7 +108,7 @@ impl Pack {
     }
 }
 
-/// What one member holds.
+/// Parsed content of one member.
 enum Content {
     Env(Result<Settings>),
     Pip(Result<Vec<String>>),

@@ -24,7 +24,7 @@ const FETCH: u64 = 4 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(usize);
 
-/// A value; what can be shared or changed later is a node.
+/// A value; one that can be shared or changed later is a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     None,
@@ -53,11 +53,11 @@ pub(crate) enum Node {
         arguments: Vec<Value>,
         items: Vec<(Value, Value)>,
     },
-    /// A persistent id: what a producer stored outside of the pickle.
+    /// A persistent id: a value that a producer stored outside of the pickle.
     Persistent(Value),
 }
 
-/// What a pickle holds.
+/// Values of a pickle, and how they refer to each other.
 #[derive(Debug)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,

@@ -26,7 +26,7 @@ pub struct TensorData {
     dense: bool,
 }
 
-/// Where a tensor's elements lie in its source.
+/// Placement of a tensor's elements in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// Offset of the first element in bytes.
@@ -46,7 +46,7 @@ pub(crate) enum ByteOrder {
     Big,
 }
 
-/// What a name in a file of several values stands for.
+/// Value under a name in a file of several values.
 #[derive(Debug)]
 pub enum Stored {
     /// A tensor.
@@ -94,7 +94,7 @@ impl TensorData {
         self.elements
     }
 
-    /// Where in its file the first element lies, in bytes.
+    /// Offset of the first element in its file, in bytes.
     pub fn offset(&self) -> u64 {
         self.placement.offset
     }

@@ -89,7 +89,7 @@ struct Storage {
     len: u64,
 }
 
-/// What a container gives: the pickled value and where the storages lie.
+/// Parts of a container: the pickled value and where the storages lie.
 struct Content {
     graph: Graph,
     storages: HashMap<Arc<str>, Storage>,
@@ -253,7 +253,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a persistent id says of a storage: `('storage', torch.FloatStorage, key, location, elements)`.
+/// Persistent id of a storage: `('storage', torch.FloatStorage, key, location, elements)`.
 struct Reference<'a> {
     kind: &'a str,
     key: &'a str,

@@ -2,7 +2,7 @@
 
 use super::{REDACTED, looks_secret};
 
-/// What tokens of well-known services start with.
+/// Starts of the tokens of well-known services.
 const PREFIXES: [&str; 19] = [
     "ghp_",
     "gho_",

@@ -1,4 +1,4 @@
-//! What people read of likely causes: `templates/messages/<language>/diagnoses.yaml`.
+//! Texts of likely causes, from `templates/messages/<language>/diagnoses.yaml`.
 //!
 //! A diagnosis carries codes and facts; titles, evidence and advice are minijinja texts over those facts, as findings have
 //! them. A code that this version does not know (a result of a later version) is shown as it stands in the result.
@@ -53,16 +53,16 @@ pub fn advice(code: &str, language: Language) -> Option<&'static str> {
     Texts::of(language).advice.get(code).map(String::as_str)
 }
 
-/// What is said of a cause.
+/// Texts of a cause, in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CauseText {
-    /// What it is called.
+    /// Title.
     pub title: String,
-    /// How sure it is, in a word.
+    /// Sureness, in a word.
     pub sureness: String,
-    /// What speaks for it.
+    /// Evidence for it, one sentence each.
     pub evidence: Vec<String>,
-    /// What to do next; empty where the result says nothing.
+    /// Advice; empty where the result holds none.
     pub advice: String,
 }
 
@@ -110,16 +110,16 @@ fn finding_text(finding: &Finding, writer: &Writer) -> Result<String> {
 pub struct DiagnosisRow {
     /// Its code.
     pub cause: String,
-    /// What it is called.
+    /// Title.
     pub title: Value,
-    /// How sure it is.
+    /// Sureness, in a word.
     pub sureness: Value,
     /// The place it is about.
     #[serde(rename = "where")]
     pub place: String,
-    /// What speaks for it.
+    /// Evidence for it, one sentence each.
     pub evidence: Vec<Value>,
-    /// What to do next; may be empty.
+    /// Advice; may be empty.
     pub advice: Value,
     /// Pages to read on; of the gate's own choice, never from an artifact.
     pub links: Vec<Value>,

@@ -1,4 +1,4 @@
-//! How each check is shown, where more is shown of it than its row, rules and findings.
+//! Presentation of the checks of which more is shown than row, rules and findings.
 //!
 //! A check that is not listed is shown all the same: in the comment, page, terminal, JUnit and metrics by its verdict,
 //! the names and sizes of its units and its findings. An entry adds a picture, a table or data for the page's scripts.
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::judge::unit::Unit;
 use crate::verdict::CheckId;
 
-/// What is shown of a check beside its row, rules and findings.
+/// Presentation of a check beside its row, rules and findings.
 pub(super) struct Presentation {
     /// The check.
     pub(super) check: CheckId,
@@ -24,7 +24,7 @@ pub(super) struct Presentation {
     pub(super) details: Details,
     /// Its picture.
     pub(super) picture: Option<Picture>,
-    /// What the page's scripts draw of its units.
+    /// Data of its units that the page's scripts draw.
     pub(super) embedded: Option<Embedded>,
     /// Whether a diagnosis at the place of a finding is about that finding, whatever its evidence name.
     pub(super) is_diagnosed_by_place: bool,
@@ -55,7 +55,7 @@ pub(super) struct Picture {
 pub(super) struct Embedded {
     /// Its key.
     pub(super) key: &'static str,
-    /// What it holds of a unit; `None` for units of other checks.
+    /// Data of a unit; `None` for units of other checks.
     pub(super) of: fn(&Unit) -> Option<Json>,
 }
 
@@ -69,7 +69,7 @@ impl Presentation {
 /// The checks of which more is shown, in the order of reports.
 pub(super) const ALL: &[Presentation] = &[config::SHOWN, loss::SHOWN, dump::SHOWN, history::SHOWN];
 
-/// How `check` is shown, where more is shown of it.
+/// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {
     ALL.iter().find(|shown| shown.check == check)
 }

@@ -1,4 +1,4 @@
-//! What pictures and diagrams of a curve have in common.
+//! Parts that pictures and diagrams of a curve share.
 
 use crate::judge::number::Number;
 use crate::judge::unit::{CurveUnit, Unit};

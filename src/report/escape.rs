@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a text is written for.
+/// Format that a text is written for, which decides what is escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Terminal, JSON, XML: whatever escapes by itself.
@@ -23,7 +23,7 @@ pub enum Target {
 
 /// Characters of a name that are shown; a longer one loses its middle.
 const MOST_CHARS: usize = 160;
-/// Of those, the ones after the cut: the end tells tensors of one operation apart.
+/// Characters among those that follow the cut: the end tells tensors of one operation apart.
 const END_CHARS: usize = 60;
 /// Characters of a sentence that are shown.
 const MOST_PROSE: usize = 600;

@@ -16,7 +16,7 @@ use crate::output::{Draft, Output};
 /// Bytes that are written at once: lines come in millions.
 const BUFFER: usize = 64 << 10;
 
-/// Writes what a run gives into its output folder.
+/// Writer of a run's documents into its output folder.
 ///
 /// Nothing is made before there is something to write, and nothing appears before all of it is there.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ struct Written {
     census: Census,
 }
 
-/// What a run wrote as it came.
+/// Documents that a run wrote while it judged.
 #[derive(Debug)]
 pub struct Finished {
     /// The folder, which holds it as drafts.
@@ -54,10 +54,10 @@ impl Folder {
         Self { lines: Mutex::default(), xlsx, together: Mutex::default(), output }
     }
 
-    /// Writes what is left, and gives the lines back to be read.
+    /// Writes the remaining lines, and gives them back to be read.
     ///
     /// # Errors
-    /// What writing gives.
+    /// Where a file cannot be written.
     pub fn finish(self) -> Result<Finished> {
         let Written { out, census } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
         let place = out.get_ref().file.place();

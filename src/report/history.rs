@@ -29,21 +29,22 @@ pub struct HistoryView {
     pub suite: String,
     /// Verdicts of the latest runs, oldest first; the last is this one's.
     pub marks: Vec<Verdict>,
-    /// How many runs were looked at.
+    /// Number of runs that were looked at.
     pub runs: usize,
-    /// How often the same case has failed, and whether that is an alert; empty where the verdict does not block.
+    /// Number of runs in a row in which the same case has failed, and whether that is an alert; empty where the verdict
+    /// does not block.
     pub row: Value,
     /// The last green and the first red run; empty where the verdict does not block.
     pub since: Value,
-    /// What differs between them.
+    /// Differences between them.
     pub changes: Vec<ChangeRow>,
     /// The commits between them.
     pub commits: Vec<Commit>,
-    /// How many more there are.
+    /// Number of commits beyond those listed.
     pub more_commits: u64,
     /// Commands that narrow the range down; none where it is not known.
     pub bisect: Vec<Value>,
-    /// Where the rules' values go, the worst first.
+    /// Trends of the rules' values, the worst first.
     pub trends: Vec<TrendRow>,
     /// The same as a Markdown table.
     pub trend_table: Value,
@@ -54,17 +55,17 @@ pub struct HistoryView {
 /// One difference.
 #[derive(Debug, Serialize)]
 pub struct ChangeRow {
-    /// What differs, in words.
+    /// The thing that differs, in words.
     pub what: Value,
-    /// Which one; empty where there is only one.
+    /// Name of the package, variable or rule; empty where there is only one of the kind.
     pub name: String,
-    /// What it was; `-` where it was not known.
+    /// Value before; `-` where it was not known.
     pub before: String,
-    /// What it became; `-` where it is not known.
+    /// Value after; `-` where it is not known.
     pub after: String,
 }
 
-/// What the history says, for documents.
+/// The history of a suite, for documents.
 pub(super) fn view(summary: &Summary, writer: &Writer) -> Result<HistoryView> {
     let marks = summary.last.iter().skip(summary.last.len().saturating_sub(MOST_MARKS));
     let commits = summary.commits.clone().unwrap_or_default();

@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::judge::finding::Finding;
 use crate::verdict::Severity;
 
-/// Where an issue points that no source line is known for: the file that decides about it.
+/// File that an issue without a known source line points to: the one that decides about it.
 pub const POLICY_FILE: &str = "precision-gate.yml";
 
-/// How issues are written.
+/// Options for written issues.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The language.
@@ -37,7 +37,7 @@ pub struct Issue<'a> {
     pub fingerprint: String,
     /// The source line, where it is known.
     pub line: Option<Line>,
-    /// Who waived it and why; `None` where it counts.
+    /// Owner and reason of its waiver; `None` where it counts.
     pub waived: Option<String>,
 }
 

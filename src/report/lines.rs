@@ -14,14 +14,14 @@ use crate::judge::operation::{OperationLine, State};
 
 /// Bytes of one line that are read; a plain argument of a call may be long.
 const MOST_LINE_BYTES: u64 = 64 << 20;
-/// How this program writes that a line agrees. In a text of a line its quotes would be escaped.
+/// Text by which this program writes that a line agrees. In a text of a line its quotes would be escaped.
 const AGREES: &[u8] = br#""state":"agrees""#;
 
 /// The lines of a run.
 #[derive(Clone, Debug)]
 pub struct Lines<'a> {
     place: Place<'a>,
-    /// What they are as a whole.
+    /// Counts over all lines.
     pub census: Census,
 }
 
@@ -31,23 +31,23 @@ enum Place<'a> {
     File(PathBuf),
 }
 
-/// What lines are as a whole.
+/// Counts over all lines of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// How many there are.
+    /// Total number.
     pub total: usize,
-    /// How many do not agree.
+    /// Number of lines that do not agree.
     pub telling: usize,
     /// Names of further numbers.
     pub metrics: BTreeSet<String>,
 }
 
-/// Which of the lines that follow are to be read.
+/// Selection of the following lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Every one.
     All,
-    /// Those that do not agree.
+    /// Lines that do not agree.
     Telling,
     /// None.
     Nothing,
@@ -81,7 +81,7 @@ impl Lines<'_> {
     /// The lines of the `operations.jsonl` beside a result; none where there is no such file.
     ///
     /// # Errors
-    /// What reading gives; `Corrupt` for a line that is none.
+    /// Where the file cannot be read; `Corrupt` for a line that is not an operation.
     pub fn beside(result: &Path) -> Result<Self> {
         let path = result.with_file_name("operations.jsonl");
         if !path.exists() {
@@ -100,7 +100,7 @@ impl Lines<'_> {
     /// Hands the lines on in order; each answer says which are wanted next.
     ///
     /// # Errors
-    /// What reading and `visit` give; `Corrupt` for a line that is none.
+    /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.
     pub fn each(&self, first: Wanted, mut visit: impl FnMut(&OperationLine) -> Result<Wanted>) -> Result<()> {
         let mut wanted = first;
         match &self.place {

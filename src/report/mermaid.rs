@@ -44,7 +44,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Option<String> {
     ))
 }
 
-/// At most [`POINTS`] of the values, first and last kept.
+/// Selection of at most [`POINTS`] values, first and last kept.
 fn evenly(values: &[(f64, f64)]) -> Vec<f64> {
     let n = values.len();
     if n <= POINTS {

@@ -1,4 +1,4 @@
-//! What people read: one catalogue per language.
+//! Catalogues of texts, one per language.
 //!
 //! `templates/messages/<language>/*.yaml` map a rule's code to `message` and `help`, minijinja texts over the
 //! finding's facts and its place (`where`); [`super::writer`] renders them. `report.yaml` beside them holds the

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// The next dump.
 #[derive(Debug, Serialize)]
 pub struct NextDumpView {
-    /// What it would show.
+    /// Reason for it, in words.
     pub reason: Value,
     /// msprobe's `config.json`.
     pub config: Value,

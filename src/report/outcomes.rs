@@ -25,7 +25,7 @@ pub struct UnitRule {
     pub check: CheckId,
     /// The unit: a metric, a step and rank, a checkpoint.
     pub unit: String,
-    /// As in the result.
+    /// The rule as in the result.
     pub outcome: RuleOutcome,
 }
 
@@ -40,15 +40,15 @@ pub struct RuleRow {
     pub rule: String,
     /// The formula; empty for a rule that this version does not know.
     pub formula: String,
-    /// What was measured, with its unit; empty where nothing was.
+    /// The measured value with its unit; empty where nothing was measured.
     pub value: Value,
     /// The limit that warns, as a bound; empty where there is none.
     pub warn: Value,
     /// The limit that fails, as a bound.
     pub fail: Value,
-    /// How far from the nearest limit that was not crossed.
+    /// Distance from the nearest limit that was not crossed, in parts of it.
     pub margin: Option<Number>,
-    /// What follows.
+    /// Verdict that follows from value and limit.
     pub verdict: Verdict,
     /// The notes in words; empty where there are none.
     pub note: Value,

@@ -1,6 +1,7 @@
 //! `report.html`: one self-contained page for looking closer.
 //!
-//! What a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without scripts.
+//! Everything a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without
+//! scripts.
 //! Curves, divergence profile, module tree and the table of operations are drawn by `page.js` from JSON embedded in
 //! the page. Nothing is loaded from anywhere.
 
@@ -33,7 +34,7 @@ const MOST_ROWS: usize = 200_000;
 /// Words that scripts need: those of the page, and of values in the table.
 const SCRIPT_WORDS: [&str; 4] = ["page_", "state_", "kind_", "verdict_"];
 
-/// How to write the page.
+/// Options for the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The language.
@@ -48,7 +49,7 @@ const PLACE_OF_DATA: &str = "<!-- data -->";
 /// Writes the page. Rows go out as their lines are read; what is kept of them is every text once.
 ///
 /// # Errors
-/// What reading and writing give; `Policy` for a template of the user's that does not render.
+/// Errors of reading and writing; `Policy` for a template of the user's that does not render.
 pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
     let writer = Writer::new(options.language, Target::Html);
     let view = View::new(result, &writer)?;
@@ -165,7 +166,7 @@ fn table(lines: &Lines<'_>, out: &mut Embedding<'_>) -> Result<()> {
     out.written(&format!(",\"total\":{}}}", lines.census.total))
 }
 
-/// At most [`MOST_ROWS`] lines in order; agreeing ones give way to the others.
+/// Selection of at most [`MOST_ROWS`] lines in order; agreeing ones give way to the others.
 fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>) -> Result<()> {
     let mut agreeing = MOST_ROWS.saturating_sub(lines.census.telling);
     let mut room = MOST_ROWS;
@@ -227,7 +228,8 @@ impl Item<'_> {
     }
 }
 
-/// What a side says, as JSON; an output is often the next operation's input, and says the same. Names and types are
+/// One side of an operation, as JSON; an output is often the next operation's input, and has the same cells. Names and
+/// types are
 /// indexes, values stand there themselves: hardly two of them are alike.
 fn side(side: &Shown, tensor: &str, texts: &mut Texts) -> String {
     let tensor = (side.tensor != tensor).then(|| texts.index(&side.tensor));
@@ -247,9 +249,9 @@ fn rounded(number: Number) -> Number {
 #[derive(Default)]
 struct Texts {
     all: String,
-    /// Where each ends.
+    /// Offset in bytes at which each ends.
     ends: Vec<usize>,
-    /// By hash; a text whose place is taken by another stands at the next free one.
+    /// Texts by hash; a text whose place is taken by another stands at the next free one.
     index: HashMap<u64, u32>,
 }
 

@@ -34,7 +34,7 @@ fn parse(files: &[&str]) -> Phrases {
     files.iter().flat_map(part).collect()
 }
 
-/// What documents call each check: `check_<name>`, and how much it compared, `compared_<name>`.
+/// Names of the checks in documents: `check_<name>`, and how much each compared, `compared_<name>`.
 fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
     let of_check = |texts: &CheckTexts| {
         let Words { name, compared } = texts::words(file(texts));

@@ -1,4 +1,4 @@
-//! Where what grows with a run goes while it is made: lines of `operations.jsonl`, tables row by row.
+//! Receiver of everything that grows with a run: lines of `operations.jsonl`, tables row by row.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,13 +12,13 @@ pub trait Sink: Sync {
     /// Takes one line of `operations.jsonl`.
     ///
     /// # Errors
-    /// What writing gives; the run ends with it.
+    /// Where the line cannot be written; the run ends with it.
     fn line(&self, line: OperationLine) -> Result<()>;
 
     /// Takes one table. Its rows are made as they are asked for.
     ///
     /// # Errors
-    /// What writing gives; the run ends with it.
+    /// Where the table cannot be written; the run ends with it.
     fn table(&self, table: Rows<'_>) -> Result<()>;
 }
 
@@ -30,7 +30,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// A judgement with what was kept of it.
+    /// The judgement, with the lines and tables that were kept.
     pub fn into_outcome(self, judged: Judged) -> Outcome {
         let Judged { result, required_unread, .. } = judged;
         let operations = self.operations.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Sink for Kept {
     }
 }
 
-/// What a panic elsewhere left is as good as ever: every change is whole.
+/// Locks a mutex, also after a panic of another holder: every change of the value behind it is whole.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

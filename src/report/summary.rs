@@ -13,7 +13,7 @@ use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::verdict::Verdict;
 
-/// What a forge takes for a comment, less a margin: GitHub refuses 65 536 characters.
+/// Longest comment in characters that every forge takes, less a margin: GitHub refuses 65 536.
 pub const COMMENT_LIMIT: usize = 65_000;
 
 /// A picture that can be linked.
@@ -21,11 +21,11 @@ pub const COMMENT_LIMIT: usize = 65_000;
 pub struct Picture {
     /// `loss` or `divergence`.
     pub name: &'static str,
-    /// Where it can be read; only `https:` and uploads of a GitLab project are linked.
+    /// Address; only `https:` and uploads of a GitLab project are linked.
     pub url: String,
 }
 
-/// How to write the summary.
+/// Options for the summary.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     /// The language.
@@ -40,7 +40,7 @@ pub struct Options<'a> {
     pub templates: &'a Templates,
 }
 
-/// How many rows a section shows before length matters.
+/// Number of rows that a section shows before length matters.
 const ROOM: [(&str, usize); 10] = [
     ("diagnoses", 5),
     ("evidence", 3),
@@ -54,7 +54,7 @@ const ROOM: [(&str, usize); 10] = [
     ("environment", 1),
 ];
 
-/// What gives way when the text is too long, the least important first.
+/// Parts that are cut when the text is too long, the least important first, each with the number that stays.
 const CUTS: [(&str, usize); 13] = [
     ("artifacts", 10),
     ("artifacts", 0),
@@ -133,7 +133,7 @@ pub(crate) fn is_link(url: &str) -> bool {
         && url.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>\\\"`|[]".contains(&byte))
 }
 
-/// At most one empty line in a row, one line break at the end.
+/// Text with at most one empty line in a row and one line break at the end.
 pub(crate) fn tidy(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut empty = 0;

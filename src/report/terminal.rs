@@ -26,14 +26,14 @@ const MOST_CHANGES: usize = 8;
 /// Rules and units that are shown.
 const MOST_ROWS: usize = 20;
 
-/// How to write for a terminal.
+/// Options for the terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// The language.
     pub language: Language,
     /// Whether to colour.
     pub colour: bool,
-    /// Where the report lies, as it is shown; empty where none was written.
+    /// Path of the report, as it is shown; empty where none was written.
     pub report: &'a str,
 }
 

@@ -23,20 +23,20 @@ pub(super) struct CheckTexts {
     pub(super) chinese: &'static str,
 }
 
-/// What documents call a check.
+/// Name of a check and the phrase for how much it compared, in one language.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
     /// Its name for people.
     pub(super) name: String,
-    /// How much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
+    /// Phrase for how much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
     pub(super) compared: String,
 }
 
 /// Makes the list of files of the table of checks.
 macro_rules! files {
     ($($(#[$about:meta])+ $name:ident = $id:ident by [$($command:ident)?];)+) => {
-        /// Those of all checks, in the order of reports.
+        /// Texts of all checks, in the order of reports.
         pub(super) const ALL: &[CheckTexts] = &[$(CheckTexts {
             name: stringify!($name),
             english: include_str!(concat!("../../templates/messages/en/", stringify!($name), ".yaml")),
@@ -54,7 +54,7 @@ pub(super) fn words(file: &str) -> Words {
     serde_yaml::from_value(words).expect("invariant: shipped messages are tested")
 }
 
-/// The codes in a file, with what each says.
+/// The codes in a file, with their texts.
 pub(super) fn codes<T: DeserializeOwned>(file: &str) -> BTreeMap<String, T> {
     let mut parts: BTreeMap<String, serde_yaml::Value> = parse(file);
     parts.remove(WORDS);

@@ -75,7 +75,7 @@ pub fn table(trends: &[Trend], writer: &Writer) -> Result<String> {
     Ok(lines.iter().map(|line| format!("| {line} |\n")).collect())
 }
 
-/// What a trend says, in a few words.
+/// A trend in a few words.
 fn says(trend: &Trend, writer: &Writer) -> Result<String> {
     let told = [
         trend.change.as_ref().map(|change| step(change, writer)),

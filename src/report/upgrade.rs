@@ -15,7 +15,7 @@ pub(super) const FROM: u32 = 1;
 
 /// The rule of a parameter, whose note was the parameter's name.
 const OF_PARAMETER: &str = "relative-l2";
-/// What the formula of a smoothed count said, where a note says it now.
+/// Start of the phrase in formulas of older results that a note holds now.
 const SMOOTHED: &str = "after a rolling median";
 
 /// A result of version 1 as the present version writes it. What is not as it should be stays, and is refused when the
@@ -90,7 +90,7 @@ fn notes(rule: &str, text: &str, is_dump: bool) -> Vec<Note> {
     parts.unwrap_or_else(|| vec![Note::new(Note::TEXT).with(Note::TEXT, text)])
 }
 
-/// One part of a curve's note; `None` for what version 1 did not write.
+/// One part of a curve's note; `None` for a part that version 1 did not write.
 fn of_curve(part: &str) -> Option<Note> {
     let at = |start: &str, code: &str| {
         let step = part.strip_prefix(start)?.parse::<u64>().ok()?;

@@ -1,4 +1,4 @@
-//! What templates see: a result, ordered and counted for reading. `docs/templates.md` documents it.
+//! View of a result for templates, ordered and counted for reading. `docs/templates.md` documents it.
 //!
 //! Fields of type [`Value`] are written text of the view's language and target; every other text is as it stands in
 //! the result, and is escaped where a template prints it.
@@ -29,19 +29,19 @@ const NAMED_METRICS: [&str; 3] = ["error", "limit", "received"];
 pub struct View {
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, in one line.
+    /// Reason of the verdict, in one line.
     pub reason: Value,
     /// One row per check.
     pub checks: Vec<CheckRow>,
-    /// Where the numbers first part.
+    /// First wrong operation; `None` where none was found.
     pub culprit: Option<CulpritView>,
     /// The next operation that adds error of its own.
     pub runner_up: Option<CulpritView>,
     /// Likely causes, the likeliest first.
     pub diagnoses: Vec<DiagnosisRow>,
-    /// What to collect next, where that would show more.
+    /// The dump to collect next; `None` where another dump would show no more.
     pub next_dump: Option<NextDumpView>,
-    /// What to do next; empty where nothing is to be done, and where a likely cause brings advice of its own.
+    /// Next step for the reader; empty where there is none, and where a likely cause brings advice of its own.
     pub next: Value,
     /// All findings, the worst first.
     pub findings: Vec<FindingRow>,
@@ -56,20 +56,20 @@ pub struct View {
 /// One check.
 #[derive(Debug, Serialize)]
 pub struct CheckRow {
-    /// Which one.
+    /// The check.
     pub id: CheckId,
     /// Its verdict.
     pub verdict: Verdict,
-    /// How much was compared.
+    /// Phrase for how much was compared.
     pub compared: Value,
-    /// Why this verdict.
+    /// Reason of the verdict.
     pub reason: Value,
 }
 
-/// A culprit with what is said of it.
+/// A culprit with its texts.
 #[derive(Debug, Serialize)]
 pub struct CulpritView {
-    /// As in the result.
+    /// The culprit as in the result.
     #[serde(flatten)]
     pub culprit: Culprit,
     /// Error relative to scale, where it was measured.
@@ -82,7 +82,7 @@ pub struct CulpritView {
     pub others: Vec<(String, Number)>,
     /// The innermost frame of the user's code.
     pub frame: Option<Frame>,
-    /// What its finding says.
+    /// Message of its finding.
     pub message: Value,
     /// Its next step.
     pub help: Value,
@@ -106,18 +106,18 @@ pub struct FindingRow {
     pub help: Value,
     /// Whether it is about the culprit that the result names.
     pub is_culprit: bool,
-    /// What each side has, baseline first, where the finding tells a difference of two values.
+    /// Values of both sides, baseline first, where the finding is about two values that differ.
     pub sides: Option<[Value; 2]>,
 }
 
 /// A waived finding.
 #[derive(Debug, Serialize)]
 pub struct WaivedRow {
-    /// What is waived.
+    /// The waived finding.
     pub finding: FindingRow,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub owner: String,
     /// Until when.
     pub expires: String,
@@ -214,7 +214,7 @@ impl Builder<'_> {
         of_culprit.next()?.runner_up.as_ref()
     }
 
-    /// Why the verdict is what it is: the culprit's sentence, or the worst finding's, or what was compared.
+    /// Reason of the verdict: the culprit's sentence, or the worst finding's, or what was compared.
     fn reason(&self, culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Result<Value> {
         let told = culprit.filter(|view| view.message.as_str() != Some(""));
         if let Some(view) = told.filter(|_| self.result.verdict >= Verdict::Warn) {
@@ -227,7 +227,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a finding says, with its place or operation before it where the sentence names neither.
+    /// Message of a finding, with its place or operation before it where the sentence names neither.
     fn sentence(&self, finding: &Finding) -> Result<Text> {
         let mut text = self.writer.finding(finding)?;
         let operation = match finding.facts.get("op") {
@@ -314,7 +314,7 @@ fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
         .unwrap_or_else(|| safe(String::new()))
 }
 
-/// What a check compared, in numbers for its phrase.
+/// Counts of a check for its phrase: units, values, steps, values without a partner, checkers.
 fn counts(check: &Check) -> Value {
     let sizes = || check.units.iter().map(|unit| unit.size());
     let values: u64 = sizes().map(|size| size.values).sum();

@@ -13,10 +13,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::verdict::CheckId;
 
-/// How to write.
+/// Options for all documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Language of what people read.
+    /// Language of the documents.
     pub language: Language,
     /// Templates of documents.
     pub templates: &'a Templates,
@@ -30,7 +30,7 @@ pub struct Options<'a> {
 /// rendered again.
 ///
 /// # Errors
-/// What writing gives; `Policy` for a template of the user's that does not render.
+/// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
     writer::fill(&mut result.findings, options.language)?;
     causes::fill(&mut result.diagnoses, options.language)?;

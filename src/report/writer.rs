@@ -27,7 +27,7 @@ use super::phrases;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
 
-/// What a finding says.
+/// Text of a finding in one language.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     /// One sentence.
@@ -75,7 +75,7 @@ impl Writer {
         self.language
     }
 
-    /// What it is written for.
+    /// The format written for.
     pub fn target(&self) -> Target {
         self.target
     }

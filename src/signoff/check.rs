@@ -1,4 +1,4 @@
-//! Results against what a release needs. Every reason against it is told, not the first alone.
+//! Check of results against the requirements of a release. Every reason against it is listed, not the first alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,14 +16,14 @@ use crate::verdict::{CheckId, Verdict};
 /// Digits of a commit that name it.
 const LEAST_DIGITS: usize = 7;
 
-/// What is to be signed off.
+/// Sign-off to check.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What is required.
+    /// Requirements of the release.
     pub policy: &'a SignoffPolicy,
     /// The commit, where it is given; all results have to be of the same one otherwise.
     pub commit: Option<&'a str>,
-    /// Who approved.
+    /// People who approved.
     pub approved_by: &'a [String],
     /// The day of the sign-off.
     pub today: Date,
@@ -32,7 +32,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Refuses a request that asks for nothing, or for what cannot be.
+    /// Refuses a request that asks for nothing, or for something impossible.
     ///
     /// # Errors
     /// `Policy` and `Usage`.
@@ -59,7 +59,7 @@ impl Request<'_> {
     }
 }
 
-/// Signs off, or says what is against it.
+/// Signs off, or lists the reasons against it.
 pub fn assess(results: &Results, request: &Request<'_>) -> Result<Signoff, Vec<Refusal>> {
     let loaded = &results.loaded;
     let mut refusals: Vec<Refusal> = results.unread.iter().map(unreadable).collect();
@@ -124,7 +124,7 @@ fn demand_of<'a>(suite: &str, policy: &'a SignoffPolicy) -> Option<&'a SuitePoli
     policy.suites.iter().find(|demand| demand.name.as_str() == suite)
 }
 
-/// What the policy demands of this suite alone.
+/// Refusals by the demands on this suite alone.
 fn demanded(result: &GateResult, demand: &SuitePolicy) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     if result.profile != demand.profile {
@@ -144,7 +144,7 @@ fn demanded(result: &GateResult, demand: &SuitePolicy) -> Vec<Refusal> {
     refusals
 }
 
-/// A verdict other than `pass`, or one that does not follow from what the result itself says.
+/// Refusals for a verdict other than `pass`, or one that does not follow from the result itself.
 fn verdict(result: &GateResult, language: Language) -> Option<Refusal> {
     let checks = result.checks.iter().map(|check| check.verdict);
     let implied = Verdict::of_all(checks.chain([verdict_of(&result.findings)]));

@@ -1,4 +1,4 @@
-//! `signoff.md` and `signoff.html`: what people read and sign.
+//! `signoff.md` and `signoff.html`: the documents that people read and sign.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

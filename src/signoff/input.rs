@@ -1,4 +1,4 @@
-//! The results to sign off: where they lie, what they are called, and what lies beside them.
+//! The results to sign off: their paths, names and neighbouring files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub struct Loaded {
 pub struct Unread {
     /// The suite.
     pub suite: String,
-    /// Why.
+    /// Reason.
     pub error: Error,
 }
 
@@ -102,7 +102,7 @@ impl Given {
         Ok(Self { suite, path })
     }
 
-    /// Reads the result and takes the digests of what was read.
+    /// Reads the result, and takes the digests of the files that were read.
     ///
     /// # Errors
     /// `NotFound`, and what a damaged result gives.

@@ -1,4 +1,4 @@
-//! Why a release candidate is not signed off: a code, facts, and one line in the reader's language.
+//! Reasons not to sign off a release candidate: a code, facts, and one line in the reader's language.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::report::writer::Writer;
 pub struct Refusal {
     /// Its stable code.
     pub code: &'static str,
-    /// What the line is made of; `suite` where it is about one.
+    /// Facts for its text; `suite` where it is about one.
     pub facts: BTreeMap<String, Fact>,
 }
 
@@ -31,7 +31,7 @@ impl Refusal {
         self
     }
 
-    /// What is wrong, with the way out, in one line of plain text.
+    /// The refusal with the way out, in one line of plain text.
     pub fn line(&self, language: Language) -> Result<String> {
         let writer = Writer::new(language, Target::Plain);
         let key = format!("signoff_{}", self.code.replace('-', "_"));

@@ -1,7 +1,8 @@
-//! The in-toto statement: which files the sign-off is about, by digest, and what it says of them.
+//! The in-toto statement: the files of the sign-off by digest, and the verdict on them.
 //!
-//! Statement v1 of the in-toto attestation framework (`spec/v1/statement.md` in in-toto/attestation). It is not signed
-//! here: a forge's attestation action or cosign wraps it into an envelope.
+//! Statement v1 of the in-toto attestation framework
+//! (<https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md>). It is not signed here: a forge's
+//! attestation action or cosign wraps it into an envelope.
 
 use serde_json::{Value, json};
 

@@ -10,10 +10,10 @@ use crate::output::Output;
 use crate::report::messages::Language;
 use crate::report::templates::Templates;
 
-/// How to write.
+/// Options for the documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Languages of what people read.
+    /// Languages of the documents.
     pub languages: &'a [Language],
     /// Templates of documents.
     pub templates: &'a Templates,
@@ -46,7 +46,7 @@ pub fn all(signoff: &Signoff, loaded: &[Loaded], output: Output, options: &Optio
     Ok(paths)
 }
 
-/// As `sha256sum` writes them.
+/// Digests of the files, as `sha256sum` writes them.
 fn checksums(files: &[FileRecord]) -> String {
     let mut text = String::new();
     for file in files {

@@ -76,7 +76,7 @@ fn line(case: &str, gate: &Value) -> String {
     format!("| `{case}` | {msprobe} | {ours} | {why} |\n")
 }
 
-/// What does not pass, by name.
+/// Checkers that do not pass, by name, with their level.
 fn named(checkers: &Value) -> String {
     let checkers = checkers.as_object().unwrap();
     let loud: Vec<String> = checkers
@@ -107,7 +107,7 @@ fn a_difference_to_msprobe_has_a_reason() {
     }
 }
 
-/// What must hold whatever the snapshots say.
+/// Rules that hold whatever the snapshots contain.
 #[test]
 fn healthy_pairs_do_not_block_and_blind_ones_do_not_pass() {
     for case in cases() {

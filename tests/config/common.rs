@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<String> {
     names
 }
 
-/// What the real tool said.
+/// Results that msprobe wrote for a case.
 pub(crate) fn expected(case: &str) -> Value {
     let text = std::fs::read_to_string(folder().join(case).join("expected.json")).expect("expected.json");
     serde_json::from_str(&text).expect("JSON")

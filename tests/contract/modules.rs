@@ -13,9 +13,9 @@ type Names = Vec<String>;
 pub(crate) struct Modules {
     /// The file of every module; an inline module is in its parent's file.
     files: BTreeMap<Names, PathBuf>,
-    /// What the modules name: the module, and the path.
+    /// Paths that the modules name: the module, and the path.
     mentions: Vec<(Names, Names)>,
-    /// What each module imports, and so hands on: the name there, and what it stands for.
+    /// Names that each module imports, and so hands on: the name there, and the path it stands for.
     handed_on: BTreeMap<Names, Names>,
 }
 
@@ -214,7 +214,7 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
     kept
 }
 
-/// Where the item that starts at `at` ends: behind its `;`, or behind its braces.
+/// End of the item that starts at `at`: behind its `;`, or behind its braces.
 fn end_of_item(tokens: &[String], at: usize) -> usize {
     let mut depth = 0_i32;
     for (index, token) in tokens.iter().enumerate().skip(at) {

@@ -1,5 +1,5 @@
-//! Which operation is named: the first suspect in execution order that no waiver covers, whatever is cut from a list or
-//! thinned for a picture.
+//! The operation that is named: the first suspect in execution order that no waiver covers, whatever is cut from a list
+//! or thinned for a picture.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Minimal cases with the cells the real tool produced (`dump-compare.md` section 7).
+//! Minimal cases with the cells that msprobe 26.2.0 wrote (`docs/formats/msprobe-tables.md`).
 
 mod files;
 mod metrics;

@@ -22,7 +22,7 @@ pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/dumps")
 }
 
-/// What lies at a path.
+/// Inventory of the files at a path.
 pub(crate) fn look(path: &Path) -> Inventory {
     let files = fetch::open(path.to_str().expect("UTF-8")).expect("there");
     discover::look(files, search(None), &Quiet).expect("listed")

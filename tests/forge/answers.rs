@@ -11,7 +11,7 @@ use crate::fake::gitlab::GitLab;
 use crate::fake::{Brain, Fake, PIECE, Reply, Wrong};
 use crate::gate::{Ended, Gate, Pair, finished_workflow};
 
-/// What is no JSON of any kind that was asked for.
+/// Bodies that are no valid answer to any request.
 const BODIES: [&str; 5] = ["", "null", "<html><body>Sign in</body></html>", "{\"id\": 1, \"bo", "{\"id\": 0}"];
 
 fn said(status: u16, body: &str) -> Reply {
@@ -240,7 +240,7 @@ fn measured(gate: &Gate, more: &[&str]) -> (i32, u64) {
 
 #[test]
 fn an_endless_answer_is_read_up_to_its_limit() {
-    /// What two sockets hold on the way.
+    /// Bytes that two sockets hold on the way.
     const ON_THE_WAY: usize = (16 << 20) + PIECE;
     const MEBIBYTE: usize = 1 << 20;
     for (method, contains, status, start, limit) in [

@@ -73,7 +73,7 @@ pub(crate) trait Brain: Send + 'static {
     fn answer(&mut self, asked: &Asked) -> Reply;
 }
 
-/// What goes wrong.
+/// Fault of an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Wrong {
     /// This answer, and nothing done.
@@ -271,7 +271,7 @@ impl<B: Brain> Shared<B> {
     }
 }
 
-/// What becomes of the rest of an answer.
+/// End of an answer whose start was sent.
 enum Rest {
     Whole,
     Cut,

@@ -17,7 +17,7 @@ pub(crate) struct Gate {
     environment: BTreeMap<String, String>,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,

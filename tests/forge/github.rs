@@ -19,7 +19,7 @@ fn comment_writes(fake: &Fake<GitHub>) -> Vec<String> {
     fake.writes().into_iter().filter(|line| line.contains("comments")).collect()
 }
 
-/// How many comments and checks there are.
+/// Numbers of comments and checks.
 fn posted(fake: &Fake<GitHub>) -> (usize, usize) {
     let state = fake.state();
     (state.comments.len(), state.checks.len())

@@ -1,4 +1,4 @@
-//! What `publish` makes of a result that another job left behind, and of the artifacts that it uploaded.
+//! `publish` of a result that another job left behind, and of the artifacts that it uploaded.
 
 mod contradictions;
 mod fixtures;

@@ -9,7 +9,7 @@ use crate::gate::{Ended, Gate};
 /// The trusted run of the quickstart.
 const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/quickstart/gpu");
 
-/// How training may end, in the forges' words, and what the gate says of it.
+/// Outcomes of training, in the forges' words, and the gate's report on each.
 const ENDS: [(&str, &str); 6] = [
     ("failure", "Nothing to judge: training failed"),
     ("failed", "Nothing to judge: training failed"),

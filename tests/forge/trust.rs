@@ -1,4 +1,4 @@
-//! Who decides about a stranger's change: nothing that it brings along, in any event.
+//! Trust in a stranger's change: nothing that it brings along decides, in any event.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a run says of the nights before it.
+//! Report of a run on the nights before it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a record says of a run, over all fixtures.
+//! Records of runs, over all fixtures.
 
 use std::path::Path;
 

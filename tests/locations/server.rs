@@ -14,7 +14,7 @@ use axum::response::Response;
 use futures_util::StreamExt;
 use precision_gate::fetch::{CacheSettings, Environment, Fetcher, Patience, Retry, Settings};
 
-/// What goes wrong with an answer.
+/// Fault of an answer.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// This status and no body.
@@ -80,7 +80,7 @@ impl Server {
         *self.shared.without_ranges.lock().expect("no panic") = true;
     }
 
-    /// What arrived so far.
+    /// Requests that arrived so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().expect("no panic").clone()
     }

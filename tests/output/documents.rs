@@ -1,4 +1,4 @@
-//! Which files are documents of a run: all that it writes, and nothing else.
+//! Documents of a run: all files that it writes, and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{Documents, documents, ended, names, numbers, put, reference, run};
 
-/// What a folder holds after a kill.
+/// State of a folder after a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Old,
@@ -34,7 +34,7 @@ fn check(folder: &Path, old: &Documents, new: &Documents) -> Left {
     }
 }
 
-/// When a run is killed.
+/// Moment at which a run is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     /// After so many microseconds.

@@ -1,4 +1,4 @@
-//! What a change may plant in a checkout: nothing is written through it.
+//! Links that a change may plant in a checkout: nothing is written through them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

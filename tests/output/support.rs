@@ -40,7 +40,7 @@ pub(crate) fn run(folder: &Path, candidate: &str, out: &Path) -> Command {
     command
 }
 
-/// What a command ended with: exit code and standard error.
+/// Exit code and standard error of a command.
 pub(crate) fn ended(mut command: Command) -> (i32, String) {
     told(&command.output().expect("started"))
 }
@@ -69,7 +69,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What an undisturbed run with `candidate` writes into `out`, which is what any whole run does.
+/// Documents that an undisturbed run with `candidate` writes into `out`, the same as any whole run.
 pub(crate) fn reference(candidate: &str) -> Documents {
     let folder = TempDir::new().expect("a folder");
     let (code, error) = ended(run(folder.path(), candidate, Path::new("out")));

@@ -56,7 +56,7 @@ fn junit_keeps_its_schema() {
     }
 }
 
-/// What a reader does: choose rows by key, search, sort, open a module. A failed claim is an error on the console.
+/// Actions of a reader: choose rows by key, search, sort, open a module. A failed claim is an error on the console.
 const USE: &str = r##"<script>
 const claim = (holds, what) => { if (!holds) throw new Error(what); };
 const rows = () => document.querySelectorAll(".grid-body .grid-row");

@@ -11,7 +11,7 @@ fn sha256(release: &Release, name: &str) -> String {
     format!("{:x}", Sha256::digest(fs::read(release.path(name)).expect("there")))
 }
 
-/// Where a subject of the statement lies.
+/// Path of a subject of the statement.
 fn file_of(subject: &str) -> String {
     if subject.contains('/') { format!("results/{subject}") } else { format!("signoff/{subject}") }
 }

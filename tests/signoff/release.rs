@@ -15,7 +15,7 @@ pub(crate) const TODAY: &str = "2026-11-21";
 /// Suites and their fixtures.
 pub(crate) const SUITES: [(&str, &str); 3] =
     [("llama", "loss/aligned_fp32"), ("gpt", "dumps/benign_gpt_bf16_stats_mix"), ("cnn", "dumps/md5_one_diff")];
-/// What the release needs, and the waiver of its one known difference.
+/// Requirements of the release, and the waiver of its one known difference.
 const POLICY: &str = "
 waivers:
   - { code: 'checksum-*', where: '*', reason: 'head runs in another kernel', owner: bea, expires: 2026-12-01 }
@@ -28,7 +28,7 @@ signoff:
     - { name: cnn }
 ";
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,

@@ -23,7 +23,7 @@ fn source(file: &str) -> Source {
     Arc::new(Memory::new(file, std::fs::read(folder().join(file)).expect("fixture")))
 }
 
-/// What a file holds, whichever of the two ways it is opened.
+/// Values of a file, whichever of the two ways it is opened.
 fn read(file: &str) -> Result<Vec<(String, Stored)>> {
     if file.ends_with(".npy") {
         open(source(file)).map(|tensor| vec![(String::new(), Stored::Tensor(tensor))])

@@ -23,7 +23,7 @@ pub(crate) struct HistoryArgs {
     command: HistoryCommand,
 }
 
-/// What to do with the history.
+/// Commands on the history.
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
     /// The latest runs, oldest first
@@ -31,7 +31,7 @@ enum HistoryCommand {
         after_help = "Example:\n  precision-gate history list --history branch:precision-history --suite nightly --last 14"
     )]
     List(ListArgs),
-    /// What one run found
+    /// Show the result of one run
     #[command(
         after_help = "Example:\n  precision-gate history show 4f2a9c1 --history s3://ci/precision --suite nightly"
     )]
@@ -46,7 +46,7 @@ enum HistoryCommand {
 /// `history list`
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// How many runs of each suite
+    /// Number of runs of each suite
     #[arg(long, value_name = "N", default_value_t = 30)]
     last: usize,
     /// Print the records themselves, as a JSON array
@@ -89,10 +89,10 @@ struct PruneArgs {
     common: CommonArgs,
 }
 
-/// What every command here takes.
+/// Flags of every command on the history.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// Where the records are [default: as the policy says]
+    /// Location of the records [default: as the policy says]
     #[arg(long, value_name = "LOCATION")]
     history: Option<String>,
     /// The suite [default: all]
@@ -161,7 +161,7 @@ fn named(case: &Case) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The records that could be read; the others are told.
+/// The records that could be read; each of the others gives a warning.
 fn sound(reading: Reading) -> Vec<Record> {
     for error in &reading.damaged {
         let help = error.help().map_or_else(String::new, |help| format!("; {help}"));
@@ -263,7 +263,7 @@ fn prune(args: &PruneArgs) -> Result<u8> {
 
 /// Days: `90d`, `12w`.
 fn age(text: &str) -> Result<i64, String> {
-    /// A century: more is a slip, and far from what a time can hold.
+    /// Most days, a century: more is a typing error.
     const MOST: i64 = 36_525;
     let number = |digits: &str, days: i64| digits.parse::<i64>().ok().and_then(|number| number.checked_mul(days));
     let days = text.strip_suffix('d').and_then(|digits| number(digits, 1));

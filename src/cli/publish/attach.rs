@@ -14,7 +14,7 @@ use super::open::{no_token, unknown, warn};
 use crate::cli::show;
 use crate::cli::surroundings::{Surroundings, nonce};
 
-/// Where the documents go.
+/// Flags that name the release.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Release")]
 pub(crate) struct AttachArgs {

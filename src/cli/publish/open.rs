@@ -146,7 +146,7 @@ impl<'a> Publishing<'a> {
         Ok(())
     }
 
-    /// Tells a chat; what goes wrong, with a template of the user's too, is a warning.
+    /// Sends the message to a chat; a failure, of a user's template too, is a warning.
     fn tell_webhook(&self, shape: WebhookShape, story: &Story<'_>) -> Result<()> {
         let place = &self.surroundings.place;
         let message = webhook::message(
@@ -170,7 +170,7 @@ impl<'a> Publishing<'a> {
         webhook::post(&Hook { shape, address, secret: secret(webhook::SECRET), now_ms, seed: nonce() }, message)
     }
 
-    /// Tells what could not be done, prints what a dry run would have sent, and gives the exit code.
+    /// Prints failures and the requests that a dry run would have sent, and gives the exit code.
     pub(crate) fn close(mut self, code: u8) -> Result<u8> {
         if let Some(session) = self.session.take() {
             self.warnings.extend_from_slice(session.warnings());
@@ -212,7 +212,7 @@ fn tell(kind: &str, text: &str, commands: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a policy that is refused says of publishing; a stranger's own says nothing.
+/// The publishing section of a policy that is refused; `None` for a stranger's policy, and where there is none to read.
 pub(crate) fn of_damaged(config: Option<&Path>, place: &Place) -> Option<PublishPolicy> {
     let text = policy_file::text_of(&policy_file::policy_path(config)).ok()?.filter(|_| place.origin == Origin::Own)?;
     PublishPolicy::of_damaged(&text)

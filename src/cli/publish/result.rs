@@ -39,7 +39,7 @@ pub(crate) struct PublishArgs {
     /// Most bytes that the uploaded folder may hold [default: 10GiB]
     #[arg(long, value_name = "SIZE", value_parser = fetching::size)]
     pub(crate) max_input: Option<u64>,
-    /// What became of the training job, for --judge: after one that did not succeed the verdict is at best incomplete
+    /// Outcome of the training job, for --judge: after one that did not succeed the verdict is at best incomplete
     #[arg(long, value_enum)]
     pub(crate) training: Option<Training>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(crate) struct PublishArgs {
     pub(crate) publishing: PublishFlags,
 }
 
-/// What is published.
+/// Input that is published.
 #[derive(Clone, Copy, Debug)]
 enum Input<'a> {
     /// A result.
@@ -74,9 +74,9 @@ impl PublishArgs {
     }
 }
 
-/// What the input is held against: nothing of it comes from the input.
+/// Facts that the input is held against: none of them comes from the input.
 struct Given {
-    /// What decides.
+    /// Policy and templates that count.
     trusted: Trusted,
     /// The pull request, as the forge tells it.
     pull: Option<Pull>,
@@ -105,7 +105,7 @@ impl Given {
         }
     }
 
-    /// Says that the target branch is no longer what the run was judged by.
+    /// Remark that the target branch has moved since the run was judged by it.
     fn moved(&self, result: &GateResult) -> Option<Note> {
         let now = self.source.target.as_ref()?;
         let then = result.source.as_ref()?.target.as_ref()?;
@@ -143,7 +143,7 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     }
 }
 
-/// What decides; never anything that was uploaded.
+/// Reads the policy and templates that count; never from anything that was uploaded.
 fn trust(args: &PublishArgs, input: Input<'_>, surroundings: &Surroundings) -> Result<Trusted> {
     if let Input::Artifacts(folder) = input {
         refuse_inside(folder, &policy_file::policy_path(args.common.config.as_deref()), "policy")?;
@@ -237,12 +237,12 @@ fn check_commit(name: &str, source: Option<&Source>, head: &str) -> Result<()> {
     }
 }
 
-/// The start of what should be a commit, and nothing but its letters and digits.
+/// Start of a text that should be a commit, without anything but letters and digits.
 fn short(commit: &str) -> String {
     commit.chars().filter(char::is_ascii_alphanumeric).take(40).collect()
 }
 
-/// Which files that decide differ between the two ends of the pull request.
+/// Files that decide and differ between the two ends of the pull request.
 fn changed_settings(args: &PublishArgs, publishing: &mut Publishing<'_>, pull: Option<&Pull>) -> Vec<Note> {
     let path = policy_file::policy_path(args.common.config.as_deref());
     let asked = pull.filter(|pull| !pull.base.is_empty() && path.is_relative()).zip(publishing.session());

@@ -1,4 +1,4 @@
-//! What a job of GitHub Actions shows by itself, whether or not anything is published: summary, annotations, outputs.
+//! Output of a job of GitHub Actions, whether or not anything is published: summary, annotations, outputs.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::cli::surroundings::nonce;
 /// Room that a summary is worth writing for.
 const LEAST_ROOM: usize = 2_000;
 
-/// What a runner is told.
+/// Facts that a runner shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told<'a> {
     /// The result.
@@ -27,7 +27,7 @@ pub(crate) struct Told<'a> {
     pub(crate) templates: &'a Templates,
     /// Folder of the checked-out repository.
     pub(crate) source_root: Option<&'a Path>,
-    /// What a reader has to know.
+    /// Remarks that stand above the report.
     pub(crate) notes: &'a [Note],
     /// The folder of the documents.
     pub(crate) out: &'a Path,

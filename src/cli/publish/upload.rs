@@ -15,7 +15,7 @@ const DEEPEST: usize = 64;
 /// An uploaded folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Upload {
-    /// How many files it holds.
+    /// Number of files.
     pub(super) files: u64,
     bytes: u64,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::read::json::Json;
 
-/// How two values stand to each other.
+/// Relation of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sameness {
     /// Equal: numbers as numbers, `true` as `True`, lists item by item.
@@ -20,7 +20,7 @@ pub enum Sameness {
 /// Words of both devices that mean the same.
 const EQUIVALENT: [&[&str]; 2] = [&["nccl", "hccl"], &["cuda", "npu", "gpu"]];
 
-/// What counts as equal.
+/// Equality of settings: by number within a tolerance, and by groups of words.
 #[derive(Debug)]
 pub struct Meaning {
     relative: f64,

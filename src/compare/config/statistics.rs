@@ -1,4 +1,4 @@
-//! How far the statistics of two tensors are apart.
+//! Distance of the statistics of two tensors.
 //!
 //! Differences are relative to the tensor's scale, never to the statistic itself: a mean near zero moves by 150 %
 //! of itself in a healthy run. Max and min pick one element, so that equal data gives equal values on any device;

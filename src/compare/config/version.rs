@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 pub struct Version {
     /// Release numbers without trailing zeros.
     release: Vec<u64>,
-    /// Where the release stands among its pre- and post-releases.
+    /// Rank of the release among its pre- and post-releases.
     stage: Stage,
-    /// What stands after `+`.
+    /// Local label, after `+`; empty where there is none.
     local: String,
 }
 
@@ -84,7 +84,7 @@ pub fn equal(a: &str, b: &str) -> bool {
     }
 }
 
-/// Whether two versions are the same apart from what stands after `+`.
+/// Whether two versions are the same apart from their local labels, after `+`.
 pub fn equal_without_local_label(a: &str, b: &str) -> bool {
     let public = |text: &str| text.split('+').next().unwrap_or(text).to_owned();
     equal(&public(a), &public(b))
@@ -95,7 +95,7 @@ pub fn same_minor(a: &str, b: &str) -> bool {
     Version::parse(a).zip(Version::parse(b)).is_some_and(|(a, b)| a.minor() == b.minor())
 }
 
-/// How `version` stands to `bound`, local labels aside; `None` where one is no version.
+/// Order of `version` against `bound`, local labels aside; `None` where one is no version.
 pub fn order(version: &str, bound: &str) -> Option<Ordering> {
     Some(Version::parse(version)?.compare_public(&Version::parse(bound)?))
 }

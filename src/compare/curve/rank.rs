@@ -1,4 +1,4 @@
-//! How two runs move together.
+//! Rank correlation of two runs' changes from step to step.
 //!
 //! The change at a step, taken against the mean of its neighbours, is mostly the difficulty of that step's batch.
 //! Two runs on the same data in the same order change together, whatever their own noise; another data order does

@@ -20,7 +20,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
-/// How many values of the centred rolling median of 11 lie above `band`; windows are cut at both ends.
+/// Number of values of the centred rolling median of 11 above `band`; windows are cut at both ends.
 ///
 /// A median lies above a band exactly where at least half of its window does, so counting is enough.
 pub(super) fn medians_above(values: &[f64], band: f64) -> usize {
@@ -53,7 +53,7 @@ fn median_at(values: &[f64], index: usize) -> f64 {
     sorted.get(around.len() / 2).copied().unwrap_or_default()
 }
 
-/// How many single points stand out above their surroundings.
+/// Number of single points that stand out above their surroundings.
 ///
 /// A spike lies above the rolling median by 5 % of it and by 6 standard deviations of the curve's own scatter
 /// around it, the latter estimated from the median absolute deviation.

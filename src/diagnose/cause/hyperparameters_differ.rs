@@ -21,7 +21,8 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("hyperparameters-differ")
 };
 
-/// A second step this far apart was updated otherwise; rounding of one update stays below (`standards.md` section 3).
+/// A second step this far apart was updated otherwise; rounding of one update stays below
+/// (`docs/loss.md`, the limit of the first five steps).
 const UPDATED_OTHERWISE: f64 = 2e-4;
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {

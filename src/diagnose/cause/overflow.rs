@@ -1,6 +1,6 @@
 //! Where NaN or infinity begins: the first operation with finite inputs whose output is not finite.
 //!
-//! The walk over ranks and collectives (`dump-compare.md` section 5.1) has been done by then: the culprit is the first
+//! The walk over ranks and collectives (`docs/dump.md`, Who made it) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
 use super::super::context::{Context, Suspect};

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes on their way at most: several requests of a fast disk, and few pages of memory.
 const WINDOW: u64 = 16 << 20;
 
-/// What has been asked for already; a race asks twice at worst.
+/// Range in bytes that was asked for already; a race between readers asks twice at worst.
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
     from: AtomicU64,
@@ -46,7 +46,7 @@ impl ReadAhead {
     }
 }
 
-/// How many bytes at `offset` the page cache gave without waiting.
+/// Number of bytes at `offset` that the page cache gave without waiting.
 #[cfg(target_os = "linux")]
 fn cached(file: &File, buffer: &mut [u8], offset: u64) -> usize {
     use rustix::io::{ReadWriteFlags, preadv2};

@@ -1,4 +1,4 @@
-//! Where blocks lie between the network and their readers, and who may have room for the next one.
+//! Blocks between the network and their readers, and the room that each stream has for the next one.
 //!
 //! # Why nobody waits for ever
 //!
@@ -26,19 +26,19 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, Result};
 
-/// How far a stream goes ahead of its readers: more than a fast link holds on its way.
+/// Bytes that a stream goes ahead of its readers: more than a fast link holds on its way.
 const AHEAD: u64 = 32 << 20;
 /// Places there are at least.
 const FEWEST: usize = 4;
 
-/// Which block of which object.
+/// Object and block: number of each.
 pub(super) type Key = (u64, u64);
 
 /// Blocks of one length.
 pub(super) struct BlockCache {
     /// Length of a block in bytes; the last one of an object may be shorter.
     pub(super) block_len: u64,
-    /// How long a stream waits for somebody to read from it.
+    /// Longest wait of a stream for a reader.
     pub(super) silence: Duration,
     /// Told of everything that may let a stream go on.
     pub(super) room: Notify,
@@ -52,7 +52,7 @@ pub(super) struct BlockCache {
 pub(super) struct State {
     slots: BTreeMap<Key, Slot>,
     streams: BTreeMap<u64, Stream>,
-    /// How many readers wait for a block.
+    /// Number of readers that wait for a block.
     waiting: BTreeMap<Key, usize>,
     /// Buffers whose blocks are gone.
     free: Vec<Vec<u8>>,
@@ -67,7 +67,7 @@ enum Slot {
 
 struct Ready {
     bytes: Arc<Vec<u8>>,
-    /// When it was last used.
+    /// Tick of its last use.
     used: u64,
     /// Bytes that somebody will want and has not read.
     unread: u64,
@@ -83,11 +83,11 @@ struct Stream {
     next: u64,
     /// The one behind its last.
     end: u64,
-    /// When it was last read from.
+    /// Tick of the last read from it.
     used: u64,
 }
 
-/// What a reader finds.
+/// State of a block, for a reader.
 pub(super) enum Found {
     Ready(Arc<Vec<u8>>),
     Failed(Error),
@@ -95,11 +95,11 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// What a stream is to do.
+/// Next action of a stream.
 pub(super) enum Turn {
     /// Append so many bytes to the buffer, which becomes this block.
     Fill(Key, Vec<u8>, usize),
-    /// Wait for room; it was last read from at this time.
+    /// Wait for room; the tick of the last read from the stream.
     Wait(u64),
     /// End.
     Stop,
@@ -121,8 +121,8 @@ impl BlockCache {
         range.start / self.block_len..range.end.div_ceil(self.block_len)
     }
 
-    /// What there is for a reader of this block. One that a stream comes to only behind more blocks than it has room
-    /// for is not coming: the reader had better ask for it.
+    /// State of a block for a reader. A block is reported missing, so that the reader requests it, where its stream
+    /// reaches it only behind more blocks than it has room for.
     pub(super) fn find(&self, state: &mut State, key: Key) -> Found {
         state.tick += 1;
         let (tick, reach) = (state.tick, (self.limit / state.streams.len().max(1)).max(1));
@@ -195,7 +195,7 @@ impl BlockCache {
         blocks.start * self.block_len..len.min(blocks.end * self.block_len)
     }
 
-    /// What stream `id`, of an object of `len` bytes, is to do next.
+    /// Next action of stream `id`, which reads an object of `len` bytes.
     pub(super) fn turn(&self, id: u64, len: u64) -> Turn {
         let mut state = self.lock();
         let Some(stream) = state.streams.get(&id).cloned() else { return Turn::Stop };
@@ -282,7 +282,7 @@ impl BlockCache {
 }
 
 impl State {
-    /// How many blocks there are or are being filled.
+    /// Number of blocks that are there or being filled.
     #[cfg(test)]
     pub(super) fn places(&self) -> usize {
         self.slots.len()

@@ -22,7 +22,7 @@ struct Counting {
     open: Arc<()>,
     /// Bytes after which every connection breaks.
     cut: Option<usize>,
-    /// How long each piece takes.
+    /// Time that each piece takes.
     slow: Duration,
 }
 

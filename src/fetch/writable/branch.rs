@@ -21,7 +21,7 @@ const MOST_RACES: u32 = 40;
 const LARGEST: u64 = 64 << 20;
 /// Kept out of the pipelines that pushes start.
 const NO_PIPELINE: &str = "[skip ci]";
-/// What to do where a branch does not serve.
+/// Advice where a branch cannot be used.
 const OTHERWISE: &str = "keep the records in a folder, in s3:// or in obs://";
 
 /// A branch at a remote.

@@ -13,12 +13,12 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Characters of git's own words in a message.
 const LONGEST: usize = 300;
-/// How a wrapper and the loader end for a program that is there in name only: no such command, no such library.
+/// Exit code of a wrapper and the loader for a program that is there in name only: no such command, no such library.
 const NOT_RUN: i32 = 127;
-/// Who writes commits.
+/// Author of commits.
 const IDENTITY: [(&str, &str); 2] = [("NAME", "precision-gate"), ("EMAIL", "precision-gate@localhost")];
 
-/// What is switched off in every call.
+/// Settings that are switched off in every call.
 const SETTINGS: [&str; 5] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -54,17 +54,17 @@ pub(super) struct Git {
     root: PathBuf,
 }
 
-/// How a call ended.
+/// Result of a call.
 pub(super) struct Ran {
     /// Whether with exit code 0.
     pub(super) ok: bool,
     /// Its output.
     pub(super) stdout: Vec<u8>,
-    /// What it complained of, in one line, without passwords in addresses.
+    /// Git's error text in one line, without passwords in addresses.
     pub(super) complaint: String,
 }
 
-/// What a call needs beside its arguments.
+/// Input of a call beside its arguments.
 #[derive(Clone, Copy, Default)]
 pub(super) struct With<'a> {
     /// Standard input.
@@ -143,7 +143,7 @@ fn no_git(reason: &str) -> Error {
         .with_help("install git, or keep the records in a folder, in s3:// or in obs://")
 }
 
-/// Git's last words first: what it tried before is of no use to the reader.
+/// Error text of git, its last line first: earlier attempts are of no use to the reader.
 fn complaint(text: &str) -> String {
     let telling =
         |line: &&str| ["fatal:", "error:", "remote:", "!"].iter().any(|start| line.trim_start().starts_with(start));

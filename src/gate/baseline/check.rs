@@ -100,7 +100,8 @@ fn age(manifest: &Manifest, policy: &Policy) -> Option<Finding> {
     (age > u64::from(limit)).then_some(finding)
 }
 
-/// What moved since the baseline was recorded. Versions of packages are not looked at: those of the two platforms differ
+/// Findings about changes since the baseline was recorded. Versions of packages are not looked at: those of the two
+/// platforms differ
 /// by nature, and the config check judges them.
 fn moved(
     recorded: &Recorded,

@@ -1,4 +1,4 @@
-//! What a run says of itself: facts for a manifest, read from its config packs.
+//! Facts about a run for its manifest, read from its config packs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ const SEEDS: [&str; 4] = ["seed", "--seed", "random_seed", "train_seed"];
 /// Folders of a checkout that hold no sources.
 const SKIPPED: [&str; 3] = [".git", "target", "node_modules"];
 
-/// What the packs of a side tell. Where several packs disagree, the first in path order stands.
+/// Facts from the packs of a side. Where several packs disagree, the first in path order counts.
 pub fn of_inventory(inventory: &Inventory) -> Recorded {
     let mut recorded = Recorded::default();
     for pack in inventory.all::<Pack>() {

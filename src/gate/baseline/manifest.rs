@@ -20,18 +20,18 @@ pub struct Manifest {
     pub precision_gate_baseline: u32,
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// Location of the files.
     pub location: String,
     /// Digest of what is judged, as `result.json` has it; found without reading tensor data.
     pub digest: String,
     /// Every file, by path below the location.
     pub files: BTreeMap<String, FileFact>,
-    /// What it was recorded from.
+    /// Origin of the run.
     pub recorded: Recorded,
-    /// How far the case moves by itself.
+    /// Largest differences between repeats of the case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseBand>,
-    /// Who took it over.
+    /// Approval of the baseline.
     pub approval: Approval,
 }
 
@@ -45,7 +45,7 @@ pub struct FileFact {
     pub sha256: Digest,
 }
 
-/// What a baseline was recorded from. Empty where it is not known.
+/// Origin of a baseline. A field is empty where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recorded {
@@ -65,20 +65,20 @@ pub struct Recorded {
     pub sources: BTreeMap<String, Digest>,
 }
 
-/// Who took a baseline over, and what changed with it.
+/// Person who promoted a baseline, with reason, date and changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     /// The person.
     pub by: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// When (`YYYY-MM-DD`).
+    /// Date (`YYYY-MM-DD`).
     pub date: String,
     /// Digest of the manifest before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<Digest>,
-    /// What judging the new against the old one said: the verdict, and its worst findings.
+    /// Verdict and worst findings of judging the new baseline against the old one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<String>,
     /// Whether that was more than the recorded band, and taken over all the same.
@@ -125,7 +125,7 @@ impl Manifest {
         Ok(text + "\n")
     }
 
-    /// What differs from an older manifest, in words, one line each.
+    /// Differences from an older manifest, in words, one line each.
     pub fn changes_since(&self, old: &Self) -> Vec<String> {
         let mut lines = self.recorded.changes_since(&old.recorded);
         let mut line = |what: &str, old: &str, new: &str| {
@@ -150,7 +150,7 @@ fn damaged(name: &str, message: String) -> Error {
 }
 
 impl Recorded {
-    /// What differs from an older record, in words, one line each; what one of both does not know counts as well.
+    /// Differences from an older record, in words, one line each; a field that only one of them knows counts as well.
     pub fn changes_since(&self, old: &Self) -> Vec<String> {
         let singles = [
             ("commit", &old.commit, &self.commit),

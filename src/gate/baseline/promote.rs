@@ -22,30 +22,30 @@ use crate::verdict::{Severity, Side, Verdict};
 /// Findings of the comparison with the old baseline that are kept.
 const MOST: usize = 10;
 
-/// What to take over.
+/// Run to promote, and the facts given with it.
 #[derive(Clone, Debug)]
 pub struct Promotion {
     /// The repository's root, where manifest and lock file lie.
     pub root: PathBuf,
     /// The baseline's name: a file's name.
     pub name: String,
-    /// Where the run lies.
+    /// Location of the run.
     pub location: String,
     /// The branch it is pinned for, or a pattern of branches.
     pub branch: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub by: String,
-    /// What is known beside what the run's config pack says; wins over it.
+    /// Facts given by the user, which take precedence over those of the run's config pack.
     pub recorded: Recorded,
-    /// How far the case moves by itself.
+    /// Largest differences between repeats of the case.
     pub noise: Option<NoiseBand>,
-    /// Take it over although it differs from the old one by more than the recorded band.
+    /// Promote the run although it differs from the old one by more than the recorded band.
     pub accept_change: bool,
 }
 
-/// What promoting found, and whether it wrote.
+/// Outcome of a promotion.
 #[derive(Clone, Debug)]
 pub struct Promoted {
     /// The new manifest.
@@ -56,7 +56,7 @@ pub struct Promoted {
     pub written: Vec<PathBuf>,
 }
 
-/// Takes a run over.
+/// Promotes a run to the baseline: writes its manifest and pins it.
 ///
 /// # Errors
 /// `Usage` without a reason or a person, in a job that judges, and for a location with nothing of the gate's in it.
@@ -150,7 +150,7 @@ fn refused(location: &str, finding: &Finding) -> Error {
 }
 
 impl Recorded {
-    /// Takes over what `said` knows.
+    /// Replaces the fields that `said` holds; its empty fields change nothing.
     fn take(&mut self, said: &Self) {
         let pairs = [
             (&mut self.commit, &said.commit),

@@ -1,4 +1,4 @@
-//! Whether a baseline still is what its manifest says: every byte of it.
+//! Verification of a baseline against its manifest: every byte of it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -56,7 +56,7 @@ impl Read for Sequential<'_> {
     }
 }
 
-/// What differs between the manifest and the files as they are, one line each.
+/// Differences between the manifest and the files as they are, one line each.
 pub fn differences(manifest: &Manifest, found: &BTreeMap<String, FileFact>) -> Vec<String> {
     let mut lines = Vec::new();
     for (path, fact) in &manifest.files {

@@ -15,7 +15,7 @@ const TAIL: u64 = 4096;
 /// Start of the record that ends a zip archive.
 const END_OF_DIRECTORY: &[u8] = b"PK\x05\x06";
 
-/// How much of a file counts.
+/// Part of a file that a digest covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Path and length.

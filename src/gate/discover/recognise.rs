@@ -15,23 +15,23 @@ use crate::verdict::CheckId;
 pub struct Recogniser {
     /// The check.
     pub check: CheckId,
-    /// By what it knows a file; the surest are asked first.
+    /// Evidence that it recognises a file by; the surest are asked first.
     pub by: Evidence,
-    /// How much of its files the digest of a side covers.
+    /// Extent of its files that the digest of a side covers.
     pub extent: Extent,
     /// Looks at a file; `None` where it is not the check's.
     pub look: fn(&Sample<'_>) -> Option<Recognised>,
 }
 
-/// By what a recogniser knows its files, the surest first. Recognisers with the same evidence are asked in the order of the
-/// table.
+/// Evidence that a recogniser knows its files by, the surest first. Recognisers with the same evidence are asked in the
+/// order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// By name and place beside others; the file itself may be empty.
+    /// Name and place beside other files; the file itself may be empty.
     Place,
-    /// By its first bytes.
+    /// First bytes.
     Signature,
-    /// By what its lines look like, which other texts may resemble.
+    /// Form of the lines, which other texts may resemble.
     Lines,
 }
 
@@ -45,29 +45,29 @@ pub struct Sample<'a> {
     pub source: &'a Source,
     /// The first of its bytes.
     pub head: &'a [u8],
-    /// How the user's own log lines look, which no content tells.
+    /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
 }
 
 /// A file that a recogniser knows.
 pub enum Recognised {
-    /// It belongs to the check, and was read.
+    /// File of the check that was read.
     Read {
-        /// What the table of artifacts calls it.
+        /// Kind in the table of artifacts.
         kind: &'static str,
-        /// What that table adds; empty for an artifact of its own.
+        /// Remark in the table of artifacts; empty for an artifact of its own.
         note: &'static str,
         /// Puts away what was read of it.
         keep: Keep,
     },
-    /// It belongs to the check, and cannot be read.
+    /// File of the check that cannot be read.
     Damaged {
-        /// What the table of artifacts calls it.
+        /// Kind in the table of artifacts.
         kind: &'static str,
-        /// Why.
+        /// Reason.
         error: Error,
     },
-    /// It looks like one of the check's, and is something else.
+    /// File that looks like one of the check's, and is something else; the reason.
     Ignored(String),
 }
 

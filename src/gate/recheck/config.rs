@@ -5,13 +5,13 @@ use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::unit::{Check, ConfigItem};
 use crate::verdict::{CheckId, Checker, Verdict};
 
-/// What msprobe can say of a checker.
+/// Levels that msprobe can give a checker.
 const LEVELS: [&str; 4] = ["pass", "warning", "error", "failed"];
 
-/// Which part of the check a finding belongs to.
+/// Part of the check that a finding belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// This checker's.
+    /// One checker.
     Of(Checker),
     /// One of several checkers, or the packs as such.
     Any,
@@ -57,7 +57,7 @@ pub(super) fn checker(item: &ConfigItem) -> Option<Checker> {
     Checker::ALL.into_iter().find(|checker| checker.as_str() == item.name)
 }
 
-/// Which part of the check a finding belongs to; `None` where it is of another check.
+/// Part of the check that a finding belongs to; `None` where it is of another check.
 pub(super) fn part(finding: &Finding) -> Option<Part> {
     if finding.check != CheckId::Config {
         return None;

@@ -34,7 +34,7 @@ const LEVEL: [&str; 11] = [
     "spikes",
     "change_apart",
 ];
-/// Of these, those that a loss with values on both sides always has.
+/// Rules among these that a loss with values on both sides always has.
 const ALWAYS: [&str; 7] = ["step_1_rel", "head_max_rel", "mean_rel", "tail_signed_rel", "spread", "max_rel", "spikes"];
 /// Rules that never do worse than warn.
 const WARNS: [&str; 4] = ["max_rel", "abrupt_onset", "spikes", "change_apart"];
@@ -196,7 +196,7 @@ impl Curve<'_> {
         Ok(Some(rule))
     }
 
-    /// What a published rule says.
+    /// Code of the finding that a published rule leads to; checks the rule's value and limit.
     fn preset(&self, outcome: &RuleOutcome, name: &str, at: &str) -> Followed {
         let known = Preset::ALL.into_iter().find(|preset| preset.as_str() == name);
         let chosen = known.filter(|_| self.unit.preset == name);
@@ -230,7 +230,7 @@ impl Curve<'_> {
         })
     }
 
-    /// What is found out of the first step fits it.
+    /// Checks that the mode and its source fit the curve's role.
     fn mode(&self) -> Checked {
         let has_mode = matches!(self.role(), Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm);
         let known = [Weights::Same, Weights::Own].iter().any(|weights| weights.as_str() == self.unit.mode);
@@ -281,7 +281,7 @@ impl Curve<'_> {
     }
 }
 
-/// What a rule was found to be: the code of its findings, where it counts.
+/// Code of the findings that follow from a rule, where it counts.
 type Followed = Result<Option<&'static Rule>, Contradiction>;
 
 /// The limits of a rule as it was applied.

@@ -45,7 +45,7 @@ fn unread(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     demand(unit.verdict != Verdict::Skipped, at, || "is skipped, which no unit of a dump is".into())
 }
 
-/// What was not compared, or has no partner, is said.
+/// Checks that findings report values that were not compared or have no partner.
 fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     let none = says(findings, &[&rules::NOTHING_COMPARED]);
     demand((unit.compared == 0) == none, at, || format!("compared {} values, which its findings deny", unit.compared))?;

@@ -13,13 +13,13 @@ use crate::read::metric::{Role, role};
 /// Whether a rule has limits that the policy gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Due {
-    /// These, and no others.
+    /// Exactly these limits.
     These(Limits),
-    /// These, or none at all.
+    /// Exactly these limits, or none.
     TheseOrNone(Limits),
-    /// None looser than these: they depend on how much was measured.
+    /// Limits that are not looser than this: they depend on how much was measured.
     AtMost(f64),
-    /// What they are was measured, or recorded elsewhere.
+    /// The limits were measured, or recorded elsewhere.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Why a result is refused.
+//! Reasons why a result is refused.
 
 use crate::error::{Error, ErrorKind};
 

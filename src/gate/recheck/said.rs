@@ -1,4 +1,4 @@
-//! What a result's findings say, by the unit they are about.
+//! Findings of a result, by the unit they are about.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -60,7 +60,7 @@ pub(super) fn keys(result: &GateResult) -> BTreeSet<Key> {
     result.checks.iter().flat_map(|check| check.units.iter().map(|unit| key(check.id, unit))).collect()
 }
 
-/// How findings call a unit.
+/// Key of a unit in findings.
 pub(super) fn key(check: CheckId, unit: &Unit) -> Key {
     (check, unit.place())
 }

@@ -1,4 +1,4 @@
-//! How little a finding can weigh by its code and by what stands beside it, before any policy.
+//! Least severity of a finding by its code and by the numbers beside it, before any policy.
 
 use super::said::{number, text};
 use crate::dtype::Dtype;
@@ -122,7 +122,7 @@ fn of_curve(finding: &Finding, rule: &Rule, rules: &[RuleOutcome], strict: bool)
     }
 }
 
-/// What the rule says that the finding repeats.
+/// Severity that follows from the rule outcome that the finding repeats; `None` where no outcome has its value.
 fn of_outcome(finding: &Finding, rule: &Rule, rules: &[RuleOutcome]) -> Option<Severity> {
     let value = number(finding, "value")?;
     let same = |outcome: &&RuleOutcome| {

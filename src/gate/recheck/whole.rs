@@ -110,7 +110,7 @@ fn waived(result: &GateResult) -> Checked {
     Ok(())
 }
 
-/// What was found on both sides has been judged, and what was judged has been found.
+/// Checks that every artifact that was read has been judged, and that every judged check had artifacts.
 fn seen(result: &GateResult) -> Checked {
     for row in result.artifacts.iter().filter(|row| row.status == "read") {
         let Some(id) = check_of(row) else { continue };

@@ -32,10 +32,10 @@ impl Random {
     }
 }
 
-/// How far a healthy candidate differs; sizes as measured on public runs (`docs/loss.md`).
+/// Difference of a healthy candidate; sizes as measured on public runs (`docs/loss.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
-    /// Not at all.
+    /// No difference.
     None,
     /// A dense model on another platform: grows from 1e-6 to 2e-5.
     Dense,
@@ -52,19 +52,19 @@ pub enum Noise {
 pub enum Defect {
     /// The loss is off by a factor from a step on.
     Scale {
-        /// By how much.
+        /// Relative size.
         size: f64,
-        /// From which step on.
+        /// First step.
         from: u64,
     },
     /// The loss is off by a constant from the first step on: `size` of the final loss.
     Bias {
-        /// By how much.
+        /// Relative size.
         size: f64,
     },
     /// The loss is off between two steps.
     Window {
-        /// By how much.
+        /// Relative size.
         size: f64,
         /// First step.
         from: u64,
@@ -73,44 +73,44 @@ pub enum Defect {
     },
     /// The loss drifts away, to `size` at the end.
     Drift {
-        /// By how much at the end.
+        /// Relative size at the end.
         size: f64,
     },
     /// One spike that decays over twenty steps, `size` at its peak.
     Spike {
-        /// By how much at the peak.
+        /// Relative size at the peak.
         size: f64,
-        /// Where.
+        /// The step.
         at: u64,
     },
     /// Every tenth step is off, up and down in turn.
     EveryTenth {
-        /// By how much.
+        /// Relative size.
         size: f64,
     },
     /// The run lies some steps behind.
     Delay {
-        /// How many.
+        /// Number of steps.
         steps: u64,
     },
     /// Other batches from a step on.
     DataOrder {
-        /// From which step on.
+        /// First step.
         from: u64,
     },
     /// NaN to the end.
     NaN {
-        /// From which step on.
+        /// First step.
         from: u64,
     },
     /// One NaN.
     NaNOnce {
-        /// Where.
+        /// The step.
         at: u64,
     },
     /// One NaN that the trainer filters out of the logged loss.
     HiddenNaN {
-        /// Where.
+        /// The step.
         at: u64,
     },
     /// The run ends early.
@@ -122,7 +122,7 @@ pub enum Defect {
     LearningRate,
     /// The gradient norm is off, the loss is not.
     GradNorm {
-        /// By how much.
+        /// Relative size.
         size: f64,
     },
 }
@@ -135,7 +135,7 @@ pub struct Run {
     learning_rate: Vec<f64>,
 }
 
-/// How much a batch moves the loss.
+/// Relative spread of the loss between batches.
 const BATCH: f64 = 0.02;
 
 fn level(t: f64) -> f64 {

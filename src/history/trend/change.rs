@@ -15,7 +15,7 @@ pub const SIGNIFICANCE: f64 = 0.01;
 pub const MIN_DEVIATIONS: f64 = 3.0;
 /// Smallest step, relative to the level before it: less is nothing to act on.
 pub const MIN_RELATIVE: f64 = 0.1;
-/// What one more level has to save of all deviations together, in standard deviations: noise alone saves less.
+/// Least saving of one more level, as a sum of deviations in standard deviations: noise alone saves less.
 const LEVEL_PENALTY: f64 = 5.0;
 
 /// A step between two neighbouring samples.
@@ -31,7 +31,7 @@ pub(super) struct Step {
     pub(super) p: f64,
 }
 
-/// What holds at the end of a series.
+/// State at the end of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Regime {
     /// Index of its first sample.
@@ -76,7 +76,7 @@ pub(super) fn present(samples: &[Sample]) -> Regime {
     Regime::default()
 }
 
-/// Where the levels that fit best begin, without the first one; in order.
+/// Indexes at which the levels that fit best begin, without the first one; in order.
 fn cuts(samples: &[Sample]) -> Vec<usize> {
     let all: Vec<f64> = values(samples).collect();
     let jumps = all.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
@@ -97,7 +97,7 @@ fn cuts(samples: &[Sample]) -> Vec<usize> {
     cuts
 }
 
-/// What values lie beside their median, added up.
+/// Sum of the absolute deviations from the median; 0 without values.
 fn deviations(values: &[f64]) -> f64 {
     let level = median(values.iter().copied()).unwrap_or(0.0);
     values.iter().map(|value| (value - level).abs()).sum()
@@ -113,9 +113,9 @@ struct Cut<'a> {
     drift: Option<Line>,
     /// Deviation of the values around level and level, or level and line.
     deviation: f64,
-    /// What the values lie beside them, added up.
+    /// Sum of the absolute deviations of the values from their levels.
     cost: f64,
-    /// What the values lie beside one line through all of them.
+    /// Sum of the absolute deviations of the values from one line through all of them.
     line_cost: f64,
 }
 

@@ -20,9 +20,9 @@ pub(super) fn significance(samples: &[Sample]) -> Option<f64> {
 /// On which scale a [`Line`] is straight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
-    /// So much a day.
+    /// Constant difference per day.
     Linear,
-    /// So many percent a day.
+    /// Constant factor per day.
     Logarithmic,
 }
 
@@ -31,7 +31,7 @@ enum Scale {
 pub(super) struct Line {
     scale: Scale,
     slope: f64,
-    /// At day 0, on the line's scale.
+    /// Value at day 0, on the line's scale.
     level: f64,
 }
 
@@ -76,12 +76,12 @@ impl Line {
         }
     }
 
-    /// What the samples lie beside the line, added up.
+    /// Sum of the absolute deviations of the samples from the line.
     pub(super) fn cost(&self, samples: &[Sample]) -> f64 {
         samples.iter().map(|sample| (sample.value - self.at(sample.day)).abs()).sum()
     }
 
-    /// What the line rises within a day, on `day`.
+    /// Slope on `day`, in units of the value per day.
     pub(super) fn per_day(&self, day: f64) -> f64 {
         match self.scale {
             Scale::Linear => self.slope,
@@ -89,7 +89,7 @@ impl Line {
         }
     }
 
-    /// How many days after `day` the values reach `limit` from below if they go on rising as on that day; `None` where
+    /// Days after `day` until the values reach `limit` from below if they go on rising as on that day; `None` where
     /// they fall, or are there.
     ///
     /// Straight on either scale: a curve that is followed ahead turns a few early values into alarm. Growth that goes on

@@ -1,4 +1,4 @@
-//! What is said of a trend.
+//! Findings about a trend.
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -17,7 +17,7 @@ const MATTERS_BY: f64 = 10.0;
 /// Characters of a commit that are shown.
 const COMMIT_CHARS: usize = 12;
 
-/// What is to be said of `trend`: at most a fresh step and a drift that crosses a limit.
+/// Findings about `trend`: at most a fresh step and a drift that crosses a limit.
 ///
 /// Of a rule with limits, a step is an [`Severity::Info`] that leads away from them, or stays within a tenth of the way to
 /// the nearest limit without growing tenfold.

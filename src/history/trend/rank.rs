@@ -40,7 +40,7 @@ fn doubled_ranks<'a>(values: impl Iterator<Item = &'a f64>) -> Vec<usize> {
     ranks
 }
 
-/// In how many ways `count` of the ranks add up to 0, 1, 2 ... .
+/// Number of ways in which `count` of the ranks add up to 0, 1, 2 ... .
 fn ways(ranks: &[usize], count: usize) -> Vec<f64> {
     let mut sorted = ranks.to_vec();
     sorted.sort_unstable();
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// By trying every choice.
+    /// The test by trying every choice.
     fn naive_mann_whitney(before: &[f64], after: &[f64]) -> f64 {
         let pooled: Vec<f64> = before.iter().chain(after).copied().collect();
         let rank = |value: f64| {

@@ -1,11 +1,12 @@
-//! Which way is worse: values as tests and lines see them, larger where they are nearer to their limits.
+//! Direction in which a rule's values get worse: values as tests and lines see them, larger where they are nearer to
+//! their limits.
 
 use crate::judge::outcome::LimitDirection;
 
 /// Correlations are rounded: one may lie this far above 1.
 const ROUNDING: f64 = 1e-6;
 
-/// How a rule's values become numbers that are larger the worse they are, and back.
+/// Conversion of a rule's values into numbers that are larger the worse they are, and back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Side {
     /// Larger values are worse, or nobody knows: as they are.
@@ -46,7 +47,7 @@ impl Side {
         if self == Self::Magnitude { value.abs() } else { value }
     }
 
-    /// How bad a shown value or a limit is.
+    /// Badness of a shown value or a limit: larger is worse.
     pub(super) fn badness(self, value: f64) -> f64 {
         match self {
             Self::Above | Self::Magnitude => value,
@@ -54,7 +55,7 @@ impl Side {
         }
     }
 
-    /// The value that is so bad.
+    /// Value of a badness.
     pub(super) fn back(self, badness: f64) -> f64 {
         match self {
             Self::Above | Self::Magnitude => badness,
@@ -62,7 +63,7 @@ impl Side {
         }
     }
 
-    /// By how much a value rises where its badness rises by `rise`.
+    /// Rise of a value whose badness rises by `rise`.
     pub(super) fn rise(self, rise: f64) -> f64 {
         if matches!(self, Self::Below(_)) { -rise } else { rise }
     }

@@ -62,7 +62,7 @@ impl Seen {
 struct Walk<'a> {
     policy: &'a DatasetPolicy,
     place: (u64, u64),
-    /// By input and code, so that the order of findings is that of names.
+    /// Findings by input and code, so that the order of findings is that of names.
     seen: BTreeMap<(String, &'static str), Seen>,
     compared: usize,
 }

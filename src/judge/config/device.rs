@@ -1,4 +1,4 @@
-//! Which pack is of an NPU and which of a GPU.
+//! Devices of the packs: which is of an NPU and which of a GPU.
 //!
 //! msprobe takes a pack for an NPU's as soon as one variable's name contains `ASCEND`. Here several signs count,
 //! and a contradiction is a finding only where the policy declares the device.
@@ -9,7 +9,7 @@ use crate::judge::finding::Finding;
 use crate::policy::config::Device;
 use crate::read::pack::Pack;
 
-/// What a pack shows of its device.
+/// Device of a pack, from its signs.
 pub(super) struct Shown {
     /// The device that most signs speak for; none where they are even.
     pub(super) device: Option<Device>,

@@ -18,7 +18,7 @@ use crate::read::pack::Pack;
 use crate::verdict::Side;
 use tables::{Kind, PAIRS, Pair, WATCHED};
 
-/// What stands where a variable is not set.
+/// Text in place of a variable that is not set.
 const UNSET: &str = "unset";
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
@@ -162,7 +162,7 @@ fn device_of(name: &str) -> Option<Device> {
     }
 }
 
-/// What the environment of a reproducible run holds, side by side.
+/// Findings about variables that a reproducible run sets, for both sides.
 fn determinism(context: &Context<'_>) -> Vec<Finding> {
     let lacking = |rule: &Rule, device: Option<Device>, name: &str, good: &dyn Fn(&str) -> bool| {
         let lacks = |(side, pack): &(Side, &Pack)| {

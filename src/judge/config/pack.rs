@@ -12,7 +12,7 @@ use crate::judge::finding::Finding;
 use crate::read::pack::{Checker, Pack, Place};
 use crate::verdict::Side;
 
-/// What is said of the packs as such.
+/// Findings about the packs as such.
 pub(super) fn general(context: &Context<'_>) -> Vec<Finding> {
     context.sides().into_iter().flat_map(|(side, pack)| of_pack(side, pack)).collect()
 }
@@ -55,7 +55,7 @@ fn mixed_runs(side: Side, pack: &Pack) -> Option<Finding> {
     (!left.is_empty()).then(|| finding.with("steps", ranges(&left)))
 }
 
-/// What is said of one checker's members, whether the packs can be compared or not.
+/// Findings about one checker's members, whether the packs can be compared or not.
 pub(super) fn of_checker(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, pack) in context.sides() {

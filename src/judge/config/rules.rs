@@ -48,7 +48,7 @@ rules! {
     ENV_PAIR_DIFFERS = "env-pair-differs", Warn;
     /// The number of visible devices differs.
     ENV_DEVICE_COUNT = "env-device-count-differs", Warn;
-    /// As many devices, but others.
+    /// The number of devices is the same, their list differs.
     ENV_DEVICE_LIST = "env-device-list-differs", Info;
     /// The collective algorithm is set on one platform, where the other has names of its own.
     ENV_PLATFORM_ONLY = "env-platform-only", Info;
@@ -64,7 +64,7 @@ rules! {
     INF_NAN_MODE = "determinism-inf-nan-mode", Info;
     /// The cuBLAS workspace is not fixed.
     CUBLAS_WORKSPACE = "determinism-cublas-workspace", Info;
-    /// What a pack cannot show: cuDNN flags and deterministic algorithms.
+    /// A pack does not hold cuDNN flags and deterministic algorithms.
     NOT_IN_PACK = "determinism-not-in-pack", Info;
 
     /// A key package has another version.
@@ -111,7 +111,7 @@ rules! {
     WEIGHTS_BROKE = "weights-non-finite-one-sided", Fail;
     /// A parameter is NaN or infinite on both sides.
     WEIGHTS_NON_FINITE = "weights-non-finite", Warn;
-    /// How far trained parameters are apart at later steps.
+    /// Trained parameters differ at later steps; the distance is shown.
     WEIGHTS_DRIFT = "weights-drift", Info;
 
     /// A setting differs.
@@ -143,6 +143,6 @@ rules! {
     SEED_DIFFERS = "seed-differs", Warn;
     /// No call that sets a seed was recorded.
     SEED_NOT_SEEN = "seed-call-not-seen", Warn;
-    /// What fixes a run's randomness, and what of it a pack cannot show.
+    /// `seed_all` fixes a run's randomness, of which a pack shows only a part.
     SEED_ALL = "determinism-seed-all", Info;
 }

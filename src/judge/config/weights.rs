@@ -84,7 +84,7 @@ impl Group<'_> {
         )
     }
 
-    /// What both runs loaded.
+    /// Findings about the weights that both runs loaded.
     fn loaded(&self) -> Vec<Finding> {
         let limit = self.context.policy.weights.relative.get();
         let limits = [0.0, 0.0, limit, limit];

@@ -1,4 +1,4 @@
-//! Published rules for tensors (`standards.md` sections 2 and 5), for teams that keep their number.
+//! Published rules for tensors (`docs/dump.md`, Presets), for teams that keep their number.
 
 use crate::compare::closeness::{Closeness, ElementTolerance};
 use crate::compare::tensor::PairStats;

@@ -14,7 +14,7 @@ use crate::read::curve::series::Steps;
 use crate::read::metric::Role;
 use crate::verdict::{Severity, Verdict};
 
-/// How many of the baseline's steps were compared, at least.
+/// Rule about the share of the baseline's steps that were compared.
 pub const COVERAGE: &str = "coverage";
 /// Steps that are listed by number.
 pub const LISTED: usize = 100;
@@ -23,7 +23,7 @@ const FROZEN: usize = 3;
 /// A curve of this length that never changes is worth a word.
 const CONSTANT_FROM: usize = 10;
 
-/// What stands beside a curve in its run.
+/// Other curves of the same run, and the coverage it needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'r, 'a> {
     /// The gradient norm, in which a hidden failure shows.
@@ -44,7 +44,7 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
     }
 }
 
-/// How much a gap weighs: the loss must be there; of what stands beside it, a part may do.
+/// Severity of a gap: the loss must be there; of what stands beside it, a part may do.
 fn gap(role: Role, share: f64) -> Severity {
     if matches!(role, Role::Loss | Role::EvalLoss) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
 }
@@ -129,7 +129,7 @@ fn severity_of(pair: &CurvePair<'_>, count: usize) -> Severity {
     if pair.role == Role::GradNorm && recovered && rare { Severity::Warn } else { Severity::Fail }
 }
 
-/// What the baseline cannot say, nobody can judge: beyond one step in twenty it is no baseline.
+/// Steps without a finite value in the baseline cannot be judged: beyond one step in twenty it is no baseline.
 fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let steps: Vec<u64> = pair.points.iter().filter(|(_, b, _)| !b.is_finite()).map(|(step, ..)| step).collect();
     let Some(first) = steps.first() else { return };

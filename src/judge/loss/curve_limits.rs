@@ -45,7 +45,7 @@ impl CurveLimits {
         }
     }
 
-    /// What applies to a curve.
+    /// The limits that apply to a curve: those of the mode, then noise, then the policy.
     pub fn resolve(weights: Weights, policy: &LossPolicy, noise: Option<&MetricNoise>) -> Self {
         let mut limits = Self::of_mode(weights);
         if let Some(noise) = noise {

@@ -1,4 +1,4 @@
-//! How far do the losses lie apart?
+//! Distance of the losses: average, start, tail, spread and single steps.
 
 use super::code;
 use super::curve_limits::CurveLimits;
@@ -27,14 +27,14 @@ pub const ABRUPT: f64 = 20.0;
 /// Shorter curves do not show whether two runs move together.
 const ORDER_FROM: usize = 50;
 
-/// What a loss is judged by.
+/// Mode, limits and profile that a loss is judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelContext<'a> {
     /// Same weights or own.
     pub mode: ResolvedMode,
     /// The limits.
     pub limits: &'a CurveLimits,
-    /// How severe the gate is as a whole.
+    /// Profile, which sets how severe the gate is.
     pub profile: Profile,
 }
 
@@ -135,7 +135,8 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, results: &mut 
     }
 }
 
-/// With the same weights no step strays far by itself, not even once; own weights spike in good health.
+/// Judges the largest single difference. With the same weights no step strays far by itself; own weights spike in good
+/// health.
 fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let Some(peak) = measures.max else { return };
     let warn = Some(context.limits.spread).filter(|_| context.mode.weights == Weights::Same);
@@ -150,7 +151,8 @@ fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut Rule
     });
 }
 
-/// With the same weights differences grow; one that is there at once is a change of what is trained.
+/// Judges the onset of differences. With the same weights they grow; one that is there at once is a change of what is
+/// trained.
 fn onset(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let band = context.limits.head.warn.filter(|_| context.mode.weights == Weights::Same);
     let Some(onset) = band.and_then(|band| measures.onset(band)) else { return };

@@ -22,7 +22,7 @@ impl Limits {
     /// No limit: shown only.
     pub const NONE: Self = Self { warn: None, fail: None };
 
-    /// What the policy says, over this.
+    /// Replaces the limits by those of the policy, where it has any.
     #[must_use]
     pub fn overridden(self, band: Option<Band>) -> Self {
         let Some(band) = band else { return self };
@@ -33,7 +33,7 @@ impl Limits {
     }
 }
 
-/// How many steps may lie outside the spread: one in a hundred, none of fewer than 50.
+/// Number of steps that may lie outside the spread: one in a hundred, none of fewer than 50.
 pub fn allowed_outside(n: usize) -> usize {
     if n < 50 { 0 } else { n / 100 }
 }

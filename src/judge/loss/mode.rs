@@ -11,7 +11,7 @@ use crate::policy::loss::Mode;
 /// Transformers' worked example: 1e-4).
 pub const FORWARD_NOISE: f64 = 1e-4;
 
-/// Which limits apply.
+/// Relation of the initial weights of both sides, which decides the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
     /// One checkpoint on both sides, no randomness.
@@ -21,7 +21,7 @@ pub enum Weights {
 }
 
 impl Weights {
-    /// As results carry it.
+    /// The name in results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Same => "same-weights",
@@ -33,7 +33,7 @@ impl Weights {
 /// The mode of a run, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResolvedMode {
-    /// Which limits apply.
+    /// Relation of the initial weights of both sides, which decides the limits.
     pub weights: Weights,
     /// Whether the policy declares it.
     pub declared: bool,
@@ -54,7 +54,7 @@ impl ResolvedMode {
         Self { weights: said.unwrap_or(found), declared: said.is_some(), first }
     }
 
-    /// As results carry it.
+    /// The name in results.
     pub fn source(&self) -> &'static str {
         if self.declared { "declared" } else { "inferred" }
     }

@@ -28,7 +28,7 @@ pub struct NoiseBand {
     pub precision_gate_noise: u32,
     /// The repeats it was recorded from.
     pub runs: Vec<String>,
-    /// What each metric does, by canonical name.
+    /// Largest differences of each metric between repeats, by canonical name.
     pub metrics: BTreeMap<String, MetricNoise>,
 }
 
@@ -47,11 +47,11 @@ impl NoiseBand {
     }
 }
 
-/// How far one metric moves by itself: the largest values of all comparisons.
+/// Noise of one metric: the largest values of all comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricNoise {
-    /// How many comparisons it was recorded from.
+    /// Number of comparisons it was recorded from.
     pub comparisons: u32,
     /// Largest r of the first five steps.
     pub head: f64,

@@ -2,8 +2,8 @@
 //!
 //! Sources: Megatron-LM d98e8a64dd (tests/functional_tests/python_test_utils/common.py), MindSpeed-LLM c77308a14b
 //! and MindSpeed-MM 57069cd55a (tests/st, test_ci_st.py), torchtitan b5bcd76c66 (scripts/loss_compare.py), FlagPerf
-//! 1b5a030398 (training/*/*/README.md), MindSpore Transformers' precision guide, msprobe 8ff00da376
-//! (train_debug_guide.md), verl-project/verl#332 and OpenRLHF/OpenRLHF#605.
+//! 1b5a030398 (the pages of training/), MindSpore Transformers' precision guide, msprobe 8ff00da376 (its guide to
+//! debugging training), verl-project/verl#332 and OpenRLHF/OpenRLHF#605. `docs/loss.md` lists the presets.
 //!
 //! They are applied to the raw values: no absolute floor, no smoothing.
 
@@ -11,12 +11,12 @@ use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
 use crate::policy::loss::preset::Preset;
 
-/// What a published rule says of a pair.
+/// Result of a published rule on a pair of curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PresetOutcome {
     /// Whether it holds; `None` where the curve has nothing it applies to.
     pub pass: Option<bool>,
-    /// What was measured.
+    /// The measured value, in the rule's own unit.
     pub value: f64,
     /// The limit.
     pub limit: f64,
@@ -24,7 +24,7 @@ pub struct PresetOutcome {
     pub step: Option<u64>,
 }
 
-/// What a rule looks at.
+/// Values that a published rule is applied to.
 struct View<'a> {
     /// Pairs that are finite on both sides.
     finite: Vec<(u64, f64, f64)>,

@@ -9,14 +9,14 @@ use crate::judge::rule::Rule;
 use crate::policy::loss::preset::Preset;
 use crate::verdict::{Profile, Severity, Verdict};
 
-/// What becomes of a rule that does not hold.
+/// Consequence of a rule that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
-    /// It is a finding.
+    /// The rule gives a finding.
     Counts,
-    /// It is shown with its verdict; a published rule decides.
+    /// The rule is shown with its verdict; a published rule decides.
     Beside,
-    /// It is shown without a verdict.
+    /// The rule is shown without a verdict.
     ShownOnly,
 }
 
@@ -27,13 +27,13 @@ pub struct Measured {
     pub rule: &'static str,
     /// The code of its finding.
     pub code: &'static Rule,
-    /// What was measured.
+    /// The measured value, in the rule's own unit.
     pub value: f64,
     /// The limits.
     pub limits: Limits,
-    /// Where the value was taken.
+    /// Step at which the value was taken.
     pub step: Option<u64>,
-    /// What else there is to remark on the value.
+    /// Remark on the value; `None` where there is none.
     pub note: Option<Note>,
     /// Not worse than this, where a reason was found.
     pub at_worst: Verdict,

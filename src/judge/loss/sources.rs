@@ -1,4 +1,4 @@
-//! What is to be said about where curves came from.
+//! Findings about the sources of curves.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What documents have to know of a unit, whatever its kind.
+//! Facts of a unit that documents need, whatever its kind.
 
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
@@ -13,10 +13,10 @@ pub trait AnyUnit {
     /// Gives it another verdict.
     fn set_verdict(&mut self, verdict: Verdict);
 
-    /// What people call it: a step and rank, a metric with its run, a checkpoint.
+    /// Name for people: a step and rank, a metric with its run, a checkpoint.
     fn name(&self) -> String;
 
-    /// What findings call it.
+    /// Name in findings.
     fn place(&self) -> String {
         self.name()
     }
@@ -27,7 +27,7 @@ pub trait AnyUnit {
     /// Whether nothing of it could be read.
     fn is_unread(&self) -> bool;
 
-    /// How much of it was compared.
+    /// Numbers of compared things.
     fn size(&self) -> Size;
 
     /// Its counts, as the history keeps them; names are stable.
@@ -38,13 +38,13 @@ pub trait AnyUnit {
         Vec::new()
     }
 
-    /// Where its numbers first part, where it can tell.
+    /// First wrong operation; `None` where the kind of unit has none.
     fn culprit(&self) -> Option<&Culprit> {
         None
     }
 }
 
-/// How much of a unit was compared.
+/// Numbers of things that were compared in a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Values, tensors or parameters that were compared; of several units they add up.

@@ -6,9 +6,9 @@ use crate::pair::similarity;
 use crate::read::pack::{Calls, Checker, Distinct, Pack};
 use crate::redact::Redactor;
 
-/// What a frame must reach.
+/// Least similarity of two frames that match, from 0 to 1.
 const THRESHOLD: f64 = 0.8;
-/// What stands where nothing matched.
+/// Cell where nothing matched.
 const NO_MATCH: &str = "no match stack";
 
 pub(super) fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Result<Sheet, Exception> {

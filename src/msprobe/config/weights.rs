@@ -41,7 +41,7 @@ pub(super) fn compare(bench: &Pack, cmp: &Pack) -> Result<Sheet, Exception> {
     Ok(Sheet { rows, level })
 }
 
-/// What msprobe makes of a weights member in the wrong place.
+/// Exception that msprobe ends with at a weights member in the wrong place; `None` where it passes over it.
 fn layout((checker, path): &(Checker, String)) -> Option<Exception> {
     if *checker != Checker::Weights || !path.ends_with(".json") {
         return None;

@@ -1,4 +1,4 @@
-//! Cells of one side of a row, and how msprobe prints them (`dump-compare.md` sections 3.2, 4.1 and 4.2).
+//! Cells of one side of a row, and how msprobe prints them (`docs/formats/msprobe-tables.md`, Columns and Cells).
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Differences of statistics (`dump-compare.md` section 4.3).
+//! Differences of statistics (`docs/formats/msprobe-tables.md`, Differences of statistics).
 //!
 //! msprobe turns the cells into text and back into numbers, so what the text says decides, and whole columns of
 //! integers are subtracted as integers.

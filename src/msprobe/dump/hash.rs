@@ -1,4 +1,5 @@
-//! Checksum cells of values that msprobe does not checksum itself (`dump-compare.md` section 3.2).
+//! Checksum cells of values that msprobe does not checksum itself (`docs/formats/msprobe-tables.md`,
+//! Cells).
 
 use crate::msprobe::python;
 use crate::read::json::Json;

@@ -1,4 +1,5 @@
-//! Mapping files: which name of the candidate is which of the baseline (`dump-compare.md` section 3.5).
+//! Mapping files: candidate names and the baseline names that they stand for (`docs/formats/msprobe-tables.md`, Mapping
+//! files).
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -1,4 +1,4 @@
-//! The six cells of tensor mode (`dump-compare.md` section 4.4).
+//! The six cells of tensor mode (`docs/formats/msprobe-tables.md`, Metrics of tensors).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Which rows are compared (`dump-compare.md` sections 3.3 to 3.5).
+//! Pairs of rows to compare (`docs/formats/msprobe-tables.md`, Pairing and Mapping files).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};

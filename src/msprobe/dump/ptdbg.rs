@@ -1,4 +1,4 @@
-//! Compare tables of ptdbg_ascend, msprobe's ancestor, in its own columns (`dump-compare.md` section 2.2).
+//! Compare tables of ptdbg_ascend, msprobe's ancestor, in its own columns (`docs/formats/ptdbg.md`).
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! `Result` and `Err_message`: msprobe's indicator rules (`dump-compare.md` section 4.6).
+//! `Result` and `Err_message`: msprobe's indicator rules (`docs/formats/msprobe-tables.md`, Result and
+//! Err_message).
 //!
 //! Rows are judged per operation. Rules run in a fixed order; each may raise a row's level and adds its text.
 

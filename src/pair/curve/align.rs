@@ -10,7 +10,7 @@ use super::source::Source;
 use crate::read::curve::Logged;
 use crate::read::curve::series::{Series, Steps};
 
-/// What paired the values.
+/// Key that values were paired by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairedBy {
     /// The step number.
@@ -22,7 +22,7 @@ pub enum PairedBy {
 }
 
 impl PairedBy {
-    /// As results carry it.
+    /// The name in results.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Step => "step",
@@ -37,7 +37,7 @@ impl PairedBy {
 /// Two files that log the same steps, as most do, lend their values: curves of ten million points are not copied.
 #[derive(Clone, Debug)]
 pub struct Aligned<'a> {
-    /// What paired them.
+    /// Key that they were paired by.
     pub by: PairedBy,
     /// Steps; the last step of a window.
     pub steps: Steps,
@@ -45,16 +45,16 @@ pub struct Aligned<'a> {
     pub baseline: Cow<'a, [f64]>,
     /// Candidate values.
     pub candidate: Cow<'a, [f64]>,
-    /// Which steps are covered.
+    /// Steps that are covered.
     pub coverage: Coverage,
 }
 
-/// Which steps were there to compare.
+/// Numbers of steps that were there to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Steps at which the baseline has a finite value.
     pub baseline: u64,
-    /// Of these, steps at which the candidate has one too.
+    /// Steps among these at which the candidate has one too.
     pub both: u64,
     /// Steps that only the candidate has.
     pub candidate_only: u64,
@@ -88,7 +88,7 @@ impl<'a> Aligned<'a> {
         Self { by, steps, baseline: lent(baseline), candidate: lent(candidate), coverage: Coverage::default() }
     }
 
-    /// How many values were paired, non-finite ones included.
+    /// Number of paired values, non-finite ones included.
     pub fn len(&self) -> usize {
         self.steps.len()
     }
@@ -235,7 +235,7 @@ fn by_window<'a>(baseline: &Source<'_>, candidate: &Source<'_>) -> Aligned<'a> {
     aligned
 }
 
-/// Which steps of the baseline the candidate has, counting finite values only.
+/// Coverage of the baseline's steps by the candidate, counting finite values only.
 fn coverage(baseline: impl Iterator<Item = Window>, candidate: impl Iterator<Item = Window>) -> Coverage {
     let mut coverage = Coverage::default();
     let mut candidate = candidate.filter(|window| window.value.is_finite()).peekable();

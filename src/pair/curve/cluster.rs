@@ -1,4 +1,4 @@
-//! Which file of a side a metric is read from.
+//! Choice of the file of a side that a metric is read from.
 //!
 //! A run often logs one metric several times: `trainer_state.json`, a side log, event files. Sources that agree
 //! on every shared step tell one story and form a [`Cluster`]; of a cluster one source is used and the others are
@@ -50,7 +50,8 @@ impl<'a> Cluster<'a> {
         self.0.iter().all(|member| agree(member, source))
     }
 
-    /// What stands beside a history of window means holds window means too.
+    /// Marks all sources as window means where one is: a source beside a history of window means holds window means
+    /// too.
     fn mark_windows(&mut self) {
         if self.0.iter().any(|source| source.logged == Logged::Windows) {
             self.0.iter_mut().for_each(|source| source.logged = Logged::Windows);

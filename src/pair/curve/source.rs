@@ -24,9 +24,9 @@ const PRECISION: [&str; 9] = [
 pub struct Source<'a> {
     /// Path below the side's root.
     pub path: String,
-    /// What kind of file it is.
+    /// Name of the file's format, for people.
     pub format: &'static str,
-    /// What a logged loss stands for.
+    /// Meaning of the logged losses.
     pub logged: Logged,
     /// Steps between two log lines.
     pub interval: u64,
@@ -34,7 +34,7 @@ pub struct Source<'a> {
     pub series: Cow<'a, Series>,
     /// The metric's own tolerance, where the file brings one along.
     pub margin: Option<f64>,
-    /// What a reader of the report should know.
+    /// Remarks for a reader of the report.
     pub notes: Vec<Note>,
 }
 

@@ -1,4 +1,4 @@
-//! What a rule asks of a package's versions.
+//! Requirements on a package's versions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-/// What a rule asks of a package's versions.
+/// Requirement on a package's versions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Requirement {
@@ -22,7 +22,7 @@ pub enum Requirement {
     Range(Vec<(Comparison, String)>),
 }
 
-/// How a version is compared with a bound.
+/// Comparison of a version with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `>=`

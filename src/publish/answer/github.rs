@@ -129,7 +129,7 @@ impl From<CheckRun> for Check {
 /// Check runs of a commit.
 #[derive(Debug, Deserialize)]
 pub struct Checks {
-    /// They.
+    /// The listed entries.
     pub check_runs: Vec<CheckRun>,
 }
 
@@ -245,7 +245,7 @@ pub struct Reference {
 /// The files of a commit, or the entries of a folder.
 #[derive(Debug, Default, Deserialize)]
 pub struct Tree {
-    /// They.
+    /// The listed entries.
     pub tree: Vec<Entry>,
     /// Whether the forge left some out.
     #[serde(default)]
@@ -282,7 +282,7 @@ pub struct Release {
     pub id: u64,
     /// The tag.
     pub tag: String,
-    /// Where files are uploaded, as a template.
+    /// Address for uploads, as a template.
     pub upload_url: String,
     /// Its files.
     pub assets: Vec<Asset>,

@@ -16,7 +16,7 @@ pub struct User {
 
 #[derive(Debug, Deserialize)]
 struct Author {
-    /// What the system itself writes may name nobody.
+    /// 0 for notes of the system itself, which may name nobody.
     id: u64,
 }
 
@@ -146,7 +146,7 @@ impl From<Issue> for forge::Issue {
 /// An uploaded picture.
 #[derive(Debug, Default, Deserialize)]
 pub struct Upload {
-    /// Where it lies.
+    /// Address of the file.
     #[serde(deserialize_with = "filled")]
     pub url: String,
 }
@@ -156,6 +156,6 @@ pub struct Upload {
 pub struct Link {
     /// Its name.
     pub name: String,
-    /// Where it leads.
+    /// Address that the link leads to.
     pub url: String,
 }

@@ -10,10 +10,10 @@ use super::{Environment, Place, ReadOnly, Target, is_gitea, text, variable};
 use crate::publish::forge::ForgeKind;
 use crate::publish::trust::{Origin, Told, told};
 
-/// Where a merge queue keeps its branches: `gh-readonly-queue/main/pr-12-0123abcd`.
+/// Prefix of a merge queue's branches: `gh-readonly-queue/main/pr-12-0123abcd`.
 const QUEUE: &str = "refs/heads/gh-readonly-queue/";
 
-/// Where the job runs.
+/// Reads the place of the job.
 pub(super) fn locate(environment: &Environment, event: &Value) -> Place {
     let get = |name| variable(environment, name).unwrap_or_default().to_owned();
     let gitea = is_gitea(environment);

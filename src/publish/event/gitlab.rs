@@ -4,7 +4,7 @@ use super::{Environment, Place, ReadOnly, Target, variable};
 use crate::publish::forge::ForgeKind;
 use crate::publish::trust::Origin;
 
-/// Where the job runs.
+/// Reads the place of the job.
 pub(super) fn locate(environment: &Environment) -> Place {
     let get = |name| variable(environment, name).unwrap_or_default().to_owned();
     let own = get("CI_PROJECT_ID");

@@ -13,7 +13,7 @@ use crate::publish::tracker::{StateChange, Tracker};
 use crate::report::escape::Target;
 use crate::report::writer::Writer;
 
-/// What an issue is to say.
+/// Texts of an issue.
 struct Words {
     title: String,
     body: String,

@@ -13,9 +13,9 @@ use super::{Archive, Cursor, Limits, Member, tar};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
 
-/// How much larger than itself an archive may expand. Deflate reaches 1032; real dumps 20, and their zeros more.
+/// Largest ratio of an archive's expanded size to its own. Deflate reaches 1032; real dumps 20, and their zeros more.
 const RATIO: u64 = 200;
-/// What may be expanded whatever the ratio.
+/// Bytes that may be expanded whatever the ratio to the archive's size.
 const FREE: u64 = 256 << 20;
 /// Bytes at the start of a compressed member that are had without expanding all of it.
 const HEAD: usize = 64 << 10;
@@ -43,7 +43,7 @@ struct Zip {
     disk: Arc<Disk>,
 }
 
-/// Where a member lies.
+/// Place of a member.
 #[derive(Clone, Copy)]
 enum Place {
     Range(tar::Range),
@@ -90,7 +90,7 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// What a compressed file of one stream holds.
+/// Reader of the expanded bytes of a file of one gzip or zstd stream.
 fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
     let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
     if head.starts_with(GZIP) {

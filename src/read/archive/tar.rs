@@ -14,10 +14,10 @@ use crate::fetch::Source;
 
 /// Most members.
 const MAX_MEMBERS: usize = 2_000_000;
-/// Where the magic word of the format lies, and the word.
+/// Offset in bytes of the format's magic word, and the word.
 const MAGIC: (usize, &[u8]) = (257, b"ustar");
 
-/// Where a member lies in its archive.
+/// Place of a member in its archive, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) offset: u64,
@@ -29,12 +29,12 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     head.get(MAGIC.0..).is_some_and(|rest| rest.starts_with(MAGIC.1))
 }
 
-/// What an archive holds.
+/// Directory of a tar archive.
 #[derive(Default)]
 pub(super) struct Listed {
     /// Members by name, in the archive's order; of a repeated name the last one counts.
     pub(super) members: Vec<(String, Range)>,
-    /// What is left out.
+    /// Members left out, each with its reason.
     pub(super) refused: Vec<Refused>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn list(source: &Source) -> Result<Listed> {
     Ok(listed)
 }
 
-/// Why an entry is not read, if it is not.
+/// Reason why an entry is not read; `None` where it is.
 fn refusal(name: &str, kind: EntryType) -> Option<&'static str> {
     match kind {
         EntryType::Regular | EntryType::Continuous => {}

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::metric::{self, Role};
 
-/// How far into a text lines of a training log are looked for.
+/// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;
 
 static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\d+)\s*/\s*\d+\s*\|(.*)"));
@@ -75,7 +75,7 @@ impl Record {
     }
 }
 
-/// What the built-in patterns see in a line.
+/// Reads one line by the built-in patterns; `None` where it holds no loss and no gradient norm.
 fn parse(line: &str) -> Option<Record> {
     if !line.contains("loss") && !line.contains("grad") {
         return None;
@@ -138,7 +138,7 @@ fn named(line: &str) -> Option<Record> {
     Record::new(Some(step), values).filter(|_| known)
 }
 
-/// What the user's pattern sees in a line.
+/// Reads one line by the user's pattern; `None` where it does not match.
 fn parse_with(line: &str, pattern: &LogPattern) -> Option<Record> {
     let found = pattern.0.captures(line)?;
     let groups = || pattern.0.capture_names().flatten().filter_map(|name| Some((name, found.name(name)?.as_str())));

@@ -23,7 +23,7 @@ pub enum Steps {
         first: u64,
         /// Distance between steps, at least 1.
         interval: u64,
-        /// How many.
+        /// Number of steps.
         len: usize,
     },
     /// Any rising steps.
@@ -31,7 +31,7 @@ pub enum Steps {
 }
 
 impl Steps {
-    /// How many steps there are.
+    /// Number of steps.
     pub fn len(&self) -> usize {
         match self {
             Self::Positions(len) | Self::Regular { len, .. } => *len,

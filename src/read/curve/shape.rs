@@ -1,4 +1,4 @@
-//! Which JSON a file holds, from its first bytes.
+//! Shape of a JSON file, from its first bytes.
 //!
 //! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format has to show
 //! a mark of its own: a key such as `log_history`, a `values` object, or a list under the name of a metric.

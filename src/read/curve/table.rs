@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::metric::{self, Role};
 
-/// What each column holds, in order.
+/// Meaning of a column.
 #[derive(Clone, Debug, PartialEq)]
 enum Column {
     Step,

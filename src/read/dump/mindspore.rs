@@ -1,4 +1,4 @@
-//! What MindSpore writes differently (`dump-compare.md` section 2.1).
+//! MindSpore's differences from PyTorch in a dump (`docs/formats/msprobe-dump.md`, MindSpore).
 //!
 //! The layout is msprobe's own; names, types and dtypes follow MindSpore, and `requires_grad` is not written.
 

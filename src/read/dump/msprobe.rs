@@ -1,7 +1,7 @@
-//! msprobe's `dump.json` and `debug.json` (`dump-compare.md` sections 1.3 to 1.7 and 3.2).
+//! msprobe's `dump.json` and `debug.json` (`docs/formats/msprobe-dump.md`).
 //!
 //! The `data` object is streamed: one record at a time is a tree in memory. Every record is flattened into leaves
-//! by the rules of section 3.2, which also give each leaf its row name.
+//! by the rules of its section "Row names", which also give each leaf its row name.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};

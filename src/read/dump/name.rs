@@ -1,4 +1,4 @@
-//! The grammar of operation names (`dump-compare.md` section 1.4).
+//! The grammar of operation names (`docs/formats/msprobe-dump.md`, Operation names).
 //!
 //! ```text
 //! api       Functional.linear.0.forward             prefix . name . call . direction

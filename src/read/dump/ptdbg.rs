@@ -1,4 +1,4 @@
-//! ptdbg_ascend's line-JSON `.pkl` (`dump-compare.md` section 2.2), msprobe's ancestor.
+//! ptdbg_ascend's line-JSON `.pkl` (`docs/formats/ptdbg.md`), msprobe's ancestor.
 //!
 //! The file is text, not a pickle: one JSON list per line, `[name, step, md5, dtype, shape, statistics]` for a
 //! value and `[name, [[path, line, function, code], …]]` for a call stack. Names join with `.`, or with `_` in very

@@ -1,4 +1,4 @@
-//! `stack.json` and `construct.json` (`dump-compare.md` section 1.9).
+//! `stack.json` and `construct.json` (`docs/formats/msprobe-dump.md`).
 
 use std::collections::HashMap;
 use std::sync::Arc;

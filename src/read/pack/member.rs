@@ -1,11 +1,11 @@
-//! Where each member of a pack lies.
+//! Places of a pack's members.
 
 use super::Checker;
 
 /// Name of the member with content digests, which only our own collector writes.
 pub const DIGESTS: &str = "digests.json";
 
-/// What a member's name says it holds.
+/// Content of a member, told from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `env`
@@ -24,7 +24,7 @@ pub enum Place {
     Random(u64),
     /// `digests.json`
     Digests,
-    /// In a checker's folder, but not where a member of it lies.
+    /// File in a checker's folder that is no member of it.
     Misplaced(Checker),
     /// Nothing that is known.
     Unknown,

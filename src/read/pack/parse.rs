@@ -34,11 +34,11 @@ pub enum Input {
 pub struct Parameter {
     /// Its name.
     pub name: String,
-    /// Its statistics, or what is wrong with them.
+    /// Its statistics, or their fault.
     pub statistics: Result<Statistics, Malformed>,
 }
 
-/// What is wrong with a record.
+/// Fault of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// A key is absent.
@@ -53,7 +53,7 @@ pub type Calls = Vec<(String, Vec<Distinct>)>;
 /// Calls from one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distinct {
-    /// How often; absent where the record lacks it.
+    /// Number of calls; absent where the record lacks it.
     pub count: Option<i64>,
     /// The stack, outermost frame first; absent where the record lacks it.
     pub stack: Option<Vec<String>>,

@@ -157,7 +157,7 @@ impl<'a> Sequential<'a> {
         Self { source, at: 0, buffer: Vec::new(), buffer_at: 0 }
     }
 
-    /// What the buffer holds from the current position on.
+    /// Bytes of the buffer from the current position on; empty where the position lies outside it.
     fn buffered(&self) -> &[u8] {
         let skip = self.at.checked_sub(self.buffer_at).and_then(|skip| usize::try_from(skip).ok());
         skip.and_then(|skip| self.buffer.get(skip..)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! How the config check is shown.
+//! Presentation of the config check.
 
 use super::{Details, Presentation};
 use crate::verdict::CheckId;

@@ -1,4 +1,4 @@
-//! How dumps are shown.
+//! Presentation of dumps.
 
 use serde_json::{Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! How earlier runs are shown.
+//! Presentation of earlier runs.
 
 use super::{Picture, Presentation};
 use crate::report::plot::trend::trend_png;

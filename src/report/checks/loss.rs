@@ -1,4 +1,4 @@
-//! How training curves are shown.
+//! Presentation of training curves.
 
 use serde_json::{Value as Json, json};
 

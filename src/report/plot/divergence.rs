@@ -31,7 +31,7 @@ const ALONE: u32 = 640;
 const MOST_PANELS: usize = 6;
 /// Room left of the axes for their labels.
 const LABELS: u32 = 150;
-/// The lowest error that is told from none.
+/// Lowest error that is drawn apart from 0.
 const LOWEST: f64 = 1e-12;
 /// Decades an axis shows at most: nothing a limit could be about lies below.
 const MOST_DECADES: f64 = 9.0;
@@ -150,7 +150,7 @@ fn decades(profile: &[ProfilePoint]) -> Range<f64> {
     10_f64.powf(bottom)..10_f64.powf(top)
 }
 
-/// Where a size lies in the picture: equal results at the bottom, NaN and infinity at the top.
+/// Place of a size in the picture: equal results at the bottom, NaN and infinity at the top.
 fn placed(size: f64, range: &Range<f64>) -> f64 {
     if size.is_finite() { size.clamp(range.start, range.end) } else { range.end }
 }

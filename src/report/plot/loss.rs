@@ -28,9 +28,9 @@ const TITLE: u32 = 132;
 const UPPER: u32 = 520;
 /// Up to this many points every point is drawn as a dot.
 const FEW: usize = 60;
-/// From this many points on a moving average is drawn over the raw values.
+/// Number of points from which on a moving average is drawn over the raw values.
 const SMOOTHED: usize = 200;
-/// The lowest relative difference that is told from none.
+/// Lowest relative difference that is drawn apart from 0.
 const LOWEST: f64 = 1e-9;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.

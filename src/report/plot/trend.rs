@@ -30,7 +30,7 @@ const PANEL: u32 = 380;
 const MOST_PANELS: usize = 6;
 /// Panels side by side.
 const COLUMNS: usize = 2;
-/// From this ratio of the largest to the smallest shown number on, the axis is logarithmic.
+/// Ratio of the largest to the smallest shown number from which on the axis is logarithmic.
 const LOGARITHMIC: f64 = 30.0;
 /// A limit farther above the values than this is not drawn: it would press them into a line.
 const FAR: f64 = 100.0;
@@ -84,7 +84,7 @@ fn title(area: &Area<'_>, more: usize, words: &Writer) -> Result<()> {
     Ok(())
 }
 
-/// What a panel shows: days since its first run, and values.
+/// Ranges of a panel's axes: days since its first run, and values.
 struct Frame {
     start: Timestamp,
     days: Range<f64>,

@@ -11,10 +11,10 @@ use super::{Asked, Brain, Fake, Reply};
 use crate::contract::Contract;
 use tracker::Issue;
 
-/// What a token may do.
+/// Permissions of a token.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
-    /// Who it is; a workflow's own token may not ask.
+    /// The token's user; a workflow's own token may not ask.
     pub(crate) login: &'static str,
     pub(crate) may_ask_who: bool,
     pub(crate) checks: bool,

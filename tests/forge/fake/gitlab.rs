@@ -65,7 +65,7 @@ impl GitLab {
         self.notes.push((self.next, author, body.to_owned()));
     }
 
-    /// What people and bots wrote.
+    /// Notes by people and bots: author and text.
     pub(crate) fn said(&self) -> Vec<(u64, &str)> {
         self.notes.iter().filter(|note| note.1 != 0).map(|note| (note.1, note.2.as_str())).collect()
     }

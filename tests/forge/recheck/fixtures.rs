@@ -27,7 +27,7 @@ fn all_fixtures() -> Vec<String> {
     found
 }
 
-/// What is wrong with the results of one policy.
+/// Contradictions that are found in honest results under one policy; there have to be none.
 fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
     let parsed = policy_of(policy);
     let mut wrong = Vec::new();

@@ -312,7 +312,7 @@ fn honest(name: &str, policy: &Policy) -> Value {
     of_head(&result)
 }
 
-/// What became of a mutated result, through what `publish` does with it.
+/// Outcome of a mutated result, through the steps of `publish`.
 fn outcome(value: &Value, policy: &Policy, draws: bool) -> &'static str {
     let Ok(result) = parse("result.json", &value.to_string()) else { return "no result" };
     let Ok(rechecked) = checked(result, policy) else { return "contradicts itself" };

@@ -1,4 +1,4 @@
-//! What a fork could once get posted, and what becomes of it now.
+//! Results that a fork could once get posted, and their treatment now.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Which variables are compared.
+//! Tables of the variables that are compared.
 
 use crate::policy::config::Device;
 
@@ -6,7 +6,7 @@ use crate::policy::config::Device;
 pub(super) struct Pair {
     pub(super) npu: &'static str,
     pub(super) gpu: Option<&'static str>,
-    /// What an unset variable means, without its spelling.
+    /// Meaning of an unset variable, without its spelling.
     pub(super) default: &'static str,
     pub(super) kind: Kind,
 }
@@ -18,12 +18,12 @@ impl Pair {
     }
 }
 
-/// How the values of a pair are compared.
+/// Comparison of a pair's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// By what they mean.
+    /// By their meaning.
     Value,
-    /// By what they mean on the same platform; not across platforms.
+    /// By their meaning on the same platform; not across platforms.
     OwnNames,
     /// Known to NPUs alone.
     NpuOnly,
@@ -46,7 +46,7 @@ pub(super) struct Watched {
     pub(super) name: &'static str,
     /// The platform that alone reads it.
     pub(super) device: Option<Device>,
-    /// What an unset variable means, where that is documented.
+    /// Meaning of an unset variable; `None` where it is not documented.
     pub(super) default: Option<&'static str>,
 }
 
