@@ -1,4 +1,4 @@
-//! What a recorded value costs: memory of two dumps that were read, of their comparison and of their judgement, and the
+//! Cost of a recorded value: memory of two dumps that were read, of their comparison and of their judgement, and the
 //! time of each, on a pair of statistics dumps.
 //!
 //! Memory is what the process holds more of after each stage, with everything before it kept; so it holds names, stacks
