@@ -20,7 +20,7 @@ use data::Found;
 use measurement::Examined;
 use recorded::recorded;
 
-pub use measurement::{Basis, Details, ExactDifference, Measurement};
+pub use measurement::{Basis, Coverage, Details, ExactDifference, Measurement};
 
 /// One unit, compared: every operation of both sides, in execution order.
 #[derive(Clone, Debug, Default)]
@@ -41,10 +41,24 @@ impl UnitComparison {
 pub struct OperationComparison {
     /// Which operations they are.
     pub pair: IndexPair,
-    /// Their values, paired; empty where one side has no such operation.
+    /// Their values, paired; of an operation that only the baseline has, none.
     pub leaves: Box<[LeafComparison]>,
     /// Whether there is data of both sides to be read for any of them.
     has_data: bool,
+}
+
+impl OperationComparison {
+    /// Whether both sides have the operation.
+    pub fn is_paired(&self) -> bool {
+        self.pair.baseline().is_some() && self.pair.candidate().is_some()
+    }
+
+    /// An operation of one side; the values of a candidate's are there to be judged alone.
+    fn one_sided(pair: IndexPair, candidate: Option<Operation<'_>>) -> Self {
+        let values = candidate.map_or(0, |operation| operation.leaves.len());
+        let leaf = |index| LeafComparison { pair: IndexPair::new(None, Some(index)), measured: None, data: None };
+        Self { pair, leaves: (0..values).map(leaf).collect(), has_data: false }
+    }
 }
 
 /// One value, compared: 32 bytes, for there is one per recorded value.
@@ -118,7 +132,7 @@ pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[IndexPair], folders: &Fo
         let right = pair.candidate().and_then(|index| candidate.operations.get(index));
         match (left, right) {
             (Some(left), Some(right)) => operation(*pair, left, right, folders),
-            _ => OperationComparison { pair: *pair, leaves: Box::default(), has_data: false },
+            (_, candidate) => OperationComparison::one_sided(*pair, candidate),
         }
     };
     // One by one: what a worker has begun, no other can help with, and many tensors in a row are a long wait at the end.
@@ -141,7 +155,11 @@ fn operation(
         has_data |= saved.is_some();
         let found = saved.and_then(|saved| data::data(candidate.name, &saved, folders));
         comparison.data = found.map(|found| Box::new(found.map_err(Into::into)));
-        comparison.measured = Some(comparison.examine(left, right).measurement());
+        let mut measured = comparison.examine(left, right).measurement();
+        if comparison.data.is_none() {
+            measured.coverage = data::coverage_without(measured.coverage, left, right);
+        }
+        comparison.measured = Some(measured);
         comparison
     };
     let leaves = crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect();

@@ -5,6 +5,7 @@
 //! that nothing dumped produced, is suspected when it differs while nothing before it does. Exact properties are
 //! exact. The first suspect in execution order is the culprit.
 
+mod coverage;
 pub mod flow;
 mod item;
 pub mod limits;

@@ -16,7 +16,7 @@ use super::finding::finding_id;
 use super::number::Number;
 use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::{CheckId, Side, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
 pub use evidence::Evidence;
@@ -132,6 +132,9 @@ pub struct DumpUnit {
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,
+    /// States of all values of both sides.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// The first operation that adds error, or the first leaf input or exact property that differs.
     pub culprit: Option<Culprit>,
     /// The next operation that adds error of its own.
@@ -159,6 +162,7 @@ impl DumpUnit {
             unmatched_candidate: 0,
             unmatched_baseline: 0,
             not_compared: 0,
+            evidence: Evidence::default(),
             culprit: None,
             runner_up: None,
             inherited_from: None,
@@ -202,6 +206,9 @@ pub struct Culprit {
     pub tensor: String,
     /// Role in the operation.
     pub kind: TensorKind,
+    /// The side that alone runs the operation; null where both do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
     /// The finding's code.
     pub code: String,
     /// The numbers.

@@ -68,8 +68,32 @@ pub struct Dump {
     pub stacks: Option<ByName<Arc<Vec<String>>>>,
     /// The operation or module an operation ran in.
     pub parents: ByName<Arc<str>>,
-    /// What was not understood, for the table of artifacts.
-    pub notes: Vec<String>,
+    /// Parts of the files that could not be used.
+    pub damage: Vec<Damage>,
+}
+
+/// A part of a dump that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The kind of part.
+    pub kind: DamageKind,
+    /// The file, row or operation; the first where there are several.
+    pub place: String,
+    /// Why it could not be used, for people; empty where the kind says all.
+    pub reason: String,
+    /// Number of such parts.
+    pub count: u64,
+}
+
+/// Kinds of parts that could not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// A file with call stacks or the module tree.
+    SideFile,
+    /// A value or row of the records.
+    Record,
+    /// A name that stands more than once.
+    Repeated,
 }
 
 /// What a tensor is to its operation.
@@ -99,12 +123,13 @@ impl DumpFolder {
         }
         let mut dump = msprobe::read(records.as_ref())?;
         if let Some(source) = self.open_beside("stack.json") {
-            dump.stacks =
-                source.and_then(|source| stack::stacks(source.as_ref())).map_err(|error| dump.note(&error)).ok();
+            let stacks = source.and_then(|source| stack::stacks(source.as_ref()));
+            dump.stacks = stacks.map_err(|error| self.side_file(&mut dump, "stack.json", &error)).ok();
         }
         if let Some(source) = self.open_beside("construct.json") {
             let parents = source.and_then(|source| stack::parents(source.as_ref()));
-            dump.parents = parents.map_err(|error| dump.note(&error)).unwrap_or_default();
+            dump.parents =
+                parents.map_err(|error| self.side_file(&mut dump, "construct.json", &error)).unwrap_or_default();
         }
         Ok(dump)
     }
@@ -140,6 +165,10 @@ impl DumpFolder {
         }
     }
 
+    fn side_file(&self, dump: &mut Dump, name: &str, error: &Error) {
+        dump.damaged(DamageKind::SideFile, &format!("{}{name}", self.path), error.message());
+    }
+
     fn open_beside(&self, name: &str) -> Option<Result<Source>> {
         let path = format!("{}{name}", self.path);
         self.has(&path).then(|| self.files.open(&path))
@@ -155,7 +184,12 @@ impl DumpFolder {
 }
 
 impl Dump {
-    fn note(&mut self, error: &Error) {
-        self.notes.push(error.to_string());
+    /// Notes a part that could not be used; of each kind of records the first is kept, and the number of all.
+    fn damaged(&mut self, kind: DamageKind, place: &str, reason: impl Into<String>) {
+        let is_known = |known: &&mut Damage| known.kind == kind && kind != DamageKind::SideFile;
+        match self.damage.iter_mut().find(is_known) {
+            Some(known) => known.count += 1,
+            None => self.damage.push(Damage { kind, place: place.to_owned(), reason: reason.into(), count: 1 }),
+        }
     }
 }

@@ -108,12 +108,13 @@ pub struct Parser<'a> {
     position: usize,
     next_offset: u64,
     depth: usize,
+    repeated_keys: u64,
 }
 
 impl<'a> Parser<'a> {
     /// Starts at the beginning of `source`.
     pub fn new(source: &'a dyn ByteSource) -> Self {
-        Self { source, buffer: Vec::new(), position: 0, next_offset: 0, depth: 0 }
+        Self { source, buffer: Vec::new(), position: 0, next_offset: 0, depth: 0, repeated_keys: 0 }
     }
 
     /// Starts at byte `offset` of `source`; used for formats that hold several documents.
@@ -124,6 +125,11 @@ impl<'a> Parser<'a> {
     /// Byte offset of the next unread byte.
     pub fn offset(&self) -> u64 {
         self.next_offset - (self.buffer.len() - self.position) as u64
+    }
+
+    /// Number of keys of [values](Self::value) so far that their object had already.
+    pub fn repeated_keys(&self) -> u64 {
+        self.repeated_keys
     }
 
     /// Whether nothing but white space is left.
@@ -144,7 +150,7 @@ impl<'a> Parser<'a> {
                 let mut positions = KeyIndex::default();
                 self.object(|key, parser| {
                     let value = parser.value()?;
-                    positions.insert(&mut entries, key, value);
+                    parser.repeated_keys += u64::from(positions.insert(&mut entries, key, value));
                     Ok(())
                 })?;
                 Ok(Json::Object(entries))
@@ -424,7 +430,8 @@ impl KeyIndex {
     /// Objects up to this size are searched as they are.
     const SMALL: usize = 16;
 
-    fn insert(&mut self, entries: &mut Vec<(String, Json)>, key: String, value: Json) {
+    /// Adds an entry, and tells whether the key was there already.
+    fn insert(&mut self, entries: &mut Vec<(String, Json)>, key: String, value: Json) -> bool {
         if entries.len() == Self::SMALL && self.0.is_empty() {
             self.0.extend(entries.iter().enumerate().map(|(index, (name, _))| (name.clone(), index)));
         }
@@ -434,12 +441,16 @@ impl KeyIndex {
             self.0.get(&key).copied()
         };
         match known.and_then(|index| entries.get_mut(index)) {
-            Some(entry) => entry.1 = value,
+            Some(entry) => {
+                entry.1 = value;
+                true
+            }
             None => {
                 if entries.len() >= Self::SMALL {
                     self.0.insert(key.clone(), entries.len());
                 }
                 entries.push((key, value));
+                false
             }
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Folders;
-use super::measurement::{Basis, ExactDifference, Examined};
+use super::measurement::{Basis, Coverage, ExactDifference, Examined};
 use super::recorded::relative;
 use crate::compare::checksum::checksum;
 use crate::compare::closeness::{Closeness, closeness};
@@ -11,6 +11,7 @@ use crate::compare::measurements::PairName;
 use crate::compare::tensor::{self, PairStats};
 use crate::error::Result;
 use crate::read::dump::Leaf;
+use crate::verdict::Side;
 
 /// Outcome of reading the data of two tensors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -94,6 +95,32 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -
         rms: Some(norm / count(stats.elements).sqrt()),
         elements: stats.elements.max(1),
         metrics: metrics(stats, error),
+        coverage: coverage(stats),
+    }
+}
+
+fn coverage(stats: &PairStats) -> Coverage {
+    let non_finite = |nan: u64, infinite: u64| nan.saturating_add(infinite) >= stats.elements;
+    let nothing_finite = stats.nonfinite_mismatches == 0
+        && non_finite(stats.nan_baseline, stats.inf_baseline)
+        && non_finite(stats.nan_candidate, stats.inf_candidate);
+    match stats.nan_candidate {
+        _ if stats.elements == 0 => Coverage::Empty,
+        0 if nothing_finite => Coverage::Infinite,
+        1.. if nothing_finite => Coverage::NotANumber,
+        _ => Coverage::Whole,
+    }
+}
+
+/// How much of two values was compared whose data was not read: what one side alone saved was not, nor what was left out by
+/// request and recorded in no other way.
+pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Coverage {
+    let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
+    match (recorded, is_saved(baseline), is_saved(candidate)) {
+        (Coverage::NoNumbers, true, true) => Coverage::LeftOut,
+        (Coverage::Whole | Coverage::NoNumbers, true, false) => Coverage::DataMissing(Side::Candidate),
+        (Coverage::Whole | Coverage::NoNumbers, false, true) => Coverage::DataMissing(Side::Baseline),
+        _ => recorded,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The numbers of one comparison of two values: those that are kept, and those that are worked out again when asked for.
 
+use crate::verdict::Side;
+
 /// Result of comparing two values, as it is kept for every value: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
@@ -11,6 +13,31 @@ pub struct Measurement {
     pub basis: Basis,
     /// Whether every bit that was recorded is the same.
     pub identical: bool,
+    /// How much of the two values was there to be compared.
+    pub coverage: Coverage,
+}
+
+/// Share of a pair of values that was there to be compared; what was not seen is never agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// All that either side recorded.
+    Whole,
+    /// Tensors without elements: there is nothing to compare.
+    Empty,
+    /// Neither side recorded a number or a checksum.
+    NoNumbers,
+    /// Every number of both sides is infinite.
+    Infinite,
+    /// Every number of both sides is NaN, or some are NaN and the others infinite.
+    NotANumber,
+    /// This side lacks a statistic or a checksum that the other one has.
+    StatisticMissing(Side),
+    /// A statistic of this side is no number: a text, a list.
+    StatisticUnreadable(Side),
+    /// This side names no data, and the other one saved it.
+    DataMissing(Side),
+    /// The data was left out by request, and nothing else was recorded.
+    LeftOut,
 }
 
 /// Further numbers of a comparison, which few values are asked for.
@@ -72,6 +99,7 @@ pub(super) struct Examined {
     pub(super) rms: Option<f64>,
     pub(super) elements: u64,
     pub(super) metrics: Vec<(&'static str, f64)>,
+    pub(super) coverage: Coverage,
 }
 
 impl Examined {
@@ -86,6 +114,7 @@ impl Examined {
             rms: None,
             elements: 1,
             metrics: Vec::new(),
+            coverage: Coverage::Whole,
         }
     }
 
@@ -101,8 +130,8 @@ impl Examined {
     }
 
     pub(super) fn measurement(&self) -> Measurement {
-        let Self { error, exact, basis, identical, .. } = *self;
-        Measurement { error, exact, basis, identical }
+        let Self { error, exact, basis, identical, coverage, .. } = *self;
+        Measurement { error, exact, basis, identical, coverage }
     }
 
     pub(super) fn details(self) -> Details {

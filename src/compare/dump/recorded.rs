@@ -2,10 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::measurement::{Basis, ExactDifference, Examined};
+use super::measurement::{Basis, Coverage, ExactDifference, Examined};
 use crate::dtype::Dtype;
 use crate::read::dump::{Statistic, TensorRecord, Value};
 use crate::read::json::Json;
+use crate::verdict::Side;
 
 /// Compares what two records say, without numbers of tensor data; `same` says whether the data has the same checksum,
 /// where that is known.
@@ -56,6 +57,7 @@ fn tensors(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, same: Opti
         _ => statistics(baseline, candidate, elements, same),
     };
     measured.elements = elements;
+    measured.coverage = coverage(baseline, candidate);
     measured.exact = exact.or(measured.exact);
     measured.identical &= measured.exact.is_none();
     measured
@@ -75,6 +77,50 @@ fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -
     match (baseline.requires_grad, candidate.requires_grad) {
         (Some(a), Some(b)) if a != b => Some(ExactDifference::RequiresGrad),
         _ => None,
+    }
+}
+
+/// Coverage of two records that are held against each other.
+fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Coverage {
+    let (left, right) = (baseline.statistics(), candidate.statistics());
+    if baseline.elements() == 0 && candidate.elements() == 0 {
+        return Coverage::Empty;
+    }
+    for (side, statistics) in [(Side::Baseline, left), (Side::Candidate, right)] {
+        if statistics.into_iter().any(is_no_number) {
+            return Coverage::StatisticUnreadable(side);
+        }
+    }
+    let is_null = |statistic: Statistic<'_>| statistic == Statistic::Null;
+    for (side, (here, there)) in [(Side::Candidate, (right, left)), (Side::Baseline, (left, right))] {
+        if here.into_iter().zip(there).any(|(here, there)| is_null(here) && !is_null(there)) {
+            return Coverage::StatisticMissing(side);
+        }
+    }
+    match (baseline.checksum, candidate.checksum) {
+        (Some(_), Some(_)) => Coverage::Whole,
+        (Some(_), None) => Coverage::StatisticMissing(Side::Candidate),
+        (None, Some(_)) => Coverage::StatisticMissing(Side::Baseline),
+        (None, None) => coverage_of_numbers(left, right),
+    }
+}
+
+/// A text, a list: anything but a number, a truth value or nothing.
+fn is_no_number(statistic: Statistic<'_>) -> bool {
+    matches!(statistic, Statistic::Other(_)) && statistic.as_f64().is_none()
+}
+
+fn coverage_of_numbers(baseline: [Statistic<'_>; 4], candidate: [Statistic<'_>; 4]) -> Coverage {
+    let all = || baseline.into_iter().chain(candidate).filter(|statistic| *statistic != Statistic::Null);
+    let numbers = || all().filter_map(Statistic::as_f64);
+    if all().next().is_none() {
+        Coverage::NoNumbers
+    } else if all().any(|statistic| statistic.as_bool().is_some()) || numbers().any(f64::is_finite) {
+        Coverage::Whole
+    } else if numbers().any(f64::is_nan) {
+        Coverage::NotANumber
+    } else {
+        Coverage::Infinite
     }
 }
 

@@ -10,6 +10,7 @@ use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
 use super::{Cause, finding_as_evidence};
 use crate::read::dump::Leaf;
+use crate::verdict::Side;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -21,6 +22,18 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    on_one_side(context).or_else(|| on_both_sides(context))
+}
+
+/// An operation that only one side runs.
+fn on_one_side(context: &Context<'_>) -> Option<Diagnosis> {
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "not-a-number-appears")?;
+    let side = culprit.side.unwrap_or(Side::Candidate).as_str();
+    let evidence = Statement::new("not-a-number-on-one-side").with("side", side).with("op", culprit.op.as_str());
+    Some(Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Certain).because(evidence))
+}
+
+fn on_both_sides(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is(&["non-finite-differs"]))?;
     if saturated(&suspect).is_some() {
         return None;

@@ -7,7 +7,7 @@ use crate::judge::dump::rules;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::register;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, DumpUnit};
+use crate::judge::unit::{Culprit, DumpUnit, Evidence};
 use crate::policy::dump::TensorPreset;
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -49,15 +49,33 @@ fn unread(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
 fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     let none = says(findings, &[&rules::NOTHING_COMPARED]);
     demand((unit.compared == 0) == none, at, || format!("compared {} values, which its findings deny", unit.compared))?;
-    let skipped = [&rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
-    demand(unit.not_compared == 0 || says(findings, &skipped), at, || {
-        format!("did not compare {} values, and no finding says why", unit.not_compared)
-    })?;
-    let alone = [&rules::OPERATIONS_MISSING, &rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
     let unmatched = unit.unmatched_candidate.saturating_add(unit.unmatched_baseline);
+    evidence(unit, unmatched, findings, at)?;
+    let alone = [&rules::OPERATIONS_MISSING, &rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
     demand(unmatched == 0 || says(findings, &alone), at, || {
         format!("has {unmatched} values without a partner, and no finding says so")
     })
+}
+
+/// The states of its values add up to its counts, and those that call for a finding have one.
+fn evidence(unit: &DumpUnit, unmatched: u64, findings: &[&Finding], at: &str) -> Checked {
+    let Evidence { compared, one_sided, unreadable, .. } = unit.evidence;
+    let all = unit.compared.saturating_add(unit.not_compared).saturating_add(unmatched);
+    let fits = unit.evidence.total() == all && compared == unit.compared && one_sided >= unmatched;
+    // Results of the first format do not count states.
+    demand(unit.evidence.is_empty() || fits, at, || "counts other states of its values than values".into())?;
+    let partly = [&rules::STATISTICS_MISSING, &rules::DATA_MISSING, &rules::VALUE_MISSING, &rules::TASK_DIFFERS];
+    let is_told = |rules: &[&Rule]| says(findings, rules);
+    demand(one_sided <= unmatched || is_told(&partly), at, || {
+        format!("{} values are there in part on one side only, and no finding says so", one_sided - unmatched)
+    })?;
+    let damaged = [&rules::TENSOR_UNREADABLE, &rules::STATISTICS_UNREADABLE];
+    let untold = if unit.evidence.is_empty() { unit.not_compared } else { unreadable };
+    demand(
+        untold == 0 || is_told(&damaged) || unit.evidence.is_empty() && is_told(&[&rules::VALUE_MISSING]),
+        at,
+        || format!("did not compare {untold} values, and no finding says why"),
+    )
 }
 
 /// Every suspect is listed, up to twenty that no waiver covers, as many that one covers, and the culprits; and each says how

@@ -68,8 +68,16 @@ pub fn follow(
         inside: HashMap::new(),
         before: Upstream { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
         training: false,
+        order: 0,
+        nan_begins: None,
+        nan_arrives: Cell::new(false),
     };
-    let flows = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
+    let mut flows: Vec<OperationFlow> = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
+    if let Some((order, leaf)) = walk.nan_begins.filter(|_| walk.nan_arrives.get()) {
+        let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
+        flow.into_iter()
+            .for_each(|flow| flow.suspicion = culprit(&rules::NOT_A_NUMBER_APPEARS, Severity::Fail).map(Box::new));
+    }
     (flows, walk.used.iter().map(Cell::get).collect())
 }
 
@@ -87,17 +95,24 @@ struct Walk<'a> {
     before: Upstream,
     /// Whether a result so far required a gradient.
     training: bool,
+    /// Number of operations that were followed.
+    order: usize,
+    /// Order and output of the first operation that the candidate alone has and that makes NaN from numbers.
+    nan_begins: Option<(usize, usize)>,
+    /// Whether that NaN was received by an operation of both sides.
+    nan_arrives: Cell<bool>,
 }
 
 impl<'a> Walk<'a> {
     fn operation(&mut self, comparison: &OperationComparison) -> OperationFlow {
+        self.order += 1;
         let operations = (
             comparison.pair.baseline().and_then(|index| self.baseline.operations.get(index)),
             comparison.pair.candidate().and_then(|index| self.candidate.operations.get(index)),
         );
         let (Some(baseline), Some(candidate)) = operations else {
             self.pass_over(operations.0.or(operations.1));
-            return OperationFlow { input_error: 0.0, band: band(None), leaves: Box::default() };
+            return self.one_sided(comparison, operations.1);
         };
         let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
         let name = OpName::parse(candidate.name);
@@ -119,6 +134,18 @@ impl<'a> Walk<'a> {
         self.remember(&name, candidate.name, &items, loosest);
         let leaves = leaves.into_iter().flatten().collect();
         OperationFlow { input_error: inputs.error, band: band(loosest), leaves }
+    }
+
+    /// The values of an operation that only the candidate has: none has a limit. NaN that begins here is remembered, for it
+    /// matters only where it reaches an operation of both sides; uninitialised memory may hold it too.
+    fn one_sided(&mut self, comparison: &OperationComparison, candidate: Option<Operation<'_>>) -> OperationFlow {
+        let order = self.order - 1;
+        if self.nan_begins.is_none() {
+            let leaf = candidate.and_then(nan_output);
+            self.nan_begins = leaf.map(|leaf| (order, leaf));
+        }
+        let leaves = comparison.leaves.iter().map(|_| LeafFlow::undecided()).collect();
+        OperationFlow { input_error: 0.0, band: band(None), leaves }
     }
 
     /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
@@ -180,6 +207,9 @@ impl<'a> Walk<'a> {
             return flow;
         }
         let suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
+            None
+        } else if measured.exact == Some(ExactDifference::NonFinite) && self.nan_begins.is_some() {
+            self.nan_arrives.set(true);
             None
         } else if let Some(exact) = measured.exact {
             suspicion::of_input(exact, item, before, limits, items, op)
@@ -318,6 +348,19 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// The first output that holds NaN, of an operation whose inputs are numbers.
+fn nan_output(operation: Operation<'_>) -> Option<usize> {
+    let has_nan = |leaf: Leaf<'_>| {
+        let record = leaf.record();
+        record.is_some_and(|record| record.statistics().iter().any(|one| one.as_f64().is_some_and(f64::is_nan)))
+    };
+    let mut inputs = operation.leaves.iter().filter(|leaf| is_input(leaf.kind));
+    if inputs.any(has_nan) {
+        return None;
+    }
+    operation.leaves.iter().position(|leaf| !is_input(leaf.kind) && has_nan(leaf))
 }
 
 impl LeafFlow {

@@ -45,6 +45,24 @@ pub const OPERATIONS_MISSING: Rule = rule("operations-missing", Severity::Incomp
 pub const VALUE_MISSING: Rule = rule("value-missing", Severity::Incomplete);
 /// A tensor's file is missing or damaged.
 pub const TENSOR_UNREADABLE: Rule = rule("tensor-unreadable", Severity::Incomplete);
+/// Statistics or checksums of a value are there on one side only.
+pub const STATISTICS_MISSING: Rule = rule("statistics-missing", Severity::Incomplete);
+/// A statistic is a text or a list, which says nothing of the numbers.
+pub const STATISTICS_UNREADABLE: Rule = rule("statistics-unreadable", Severity::Incomplete);
+/// Data of a tensor was saved on one side only.
+pub const DATA_MISSING: Rule = rule("data-missing", Severity::Incomplete);
+/// Whether a gradient is required is recorded on one side only.
+pub const REQUIRES_GRAD_MISSING: Rule = rule("requires-grad-missing", Severity::Warn);
+/// A tensor holds nothing but NaN on both sides.
+pub const NOT_A_NUMBER_ON_BOTH: Rule = rule("not-a-number-on-both", Severity::Warn);
+/// An operation that the candidate alone runs makes NaN, which reaches operations of both sides.
+pub const NOT_A_NUMBER_APPEARS: Rule = rule("not-a-number-appears", Severity::Fail);
+/// A file beside the records, with call stacks or the module tree, cannot be read.
+pub const SIDE_FILE_UNREADABLE: Rule = rule("side-file-unreadable", Severity::Warn);
+/// Part of a record is not understood.
+pub const RECORD_UNREADABLE: Rule = rule("record-unreadable", Severity::Incomplete);
+/// A name stands more than once where it may stand once, so that one record hides another.
+pub const RECORD_REPEATED: Rule = rule("record-repeated", Severity::Incomplete);
 /// A step is there on one side only.
 pub const STEP_MISSING: Rule = rule("step-missing", Severity::Incomplete);
 /// A rank is there on one side only.
@@ -75,6 +93,15 @@ pub const RULES: &[&Rule] = &[
     &OPERATIONS_MISSING,
     &VALUE_MISSING,
     &TENSOR_UNREADABLE,
+    &STATISTICS_MISSING,
+    &STATISTICS_UNREADABLE,
+    &DATA_MISSING,
+    &REQUIRES_GRAD_MISSING,
+    &NOT_A_NUMBER_ON_BOTH,
+    &NOT_A_NUMBER_APPEARS,
+    &SIDE_FILE_UNREADABLE,
+    &RECORD_UNREADABLE,
+    &RECORD_REPEATED,
     &STEP_MISSING,
     &RANK_MISSING,
     &TASK_DIFFERS,

@@ -1,5 +1,6 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
+use super::coverage::{self, Census};
 use super::flow::{self, Context, LeafFlow, OperationFlow};
 use super::preset::{self, PresetOutcome};
 use super::rules;
@@ -15,7 +16,7 @@ use crate::policy::Policy;
 use crate::policy::dump::TensorPreset;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
-use crate::verdict::{Profile, Severity, Verdict};
+use crate::verdict::{Profile, Severity, Side, Verdict};
 
 /// Suspects that become findings of their own; the rest are counted.
 const MOST_FINDINGS: usize = 20;
@@ -70,8 +71,14 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     }
     findings.extend(view.missing_findings());
     findings.extend(view.unreadable_findings(policy));
-    findings.extend(view.task_finding());
-    let mut unit = view.counts();
+    let task = view.task_finding();
+    let census = Census::of(input);
+    findings.extend(census.findings(input, &view.place(), task.is_some()));
+    findings.extend(task);
+    findings.extend(coverage::damage_findings(input, &view.place()));
+    let mut unit = DumpUnit::unread(input.step, input.rank);
+    kind_of_data(input.candidate).clone_into(&mut unit.data);
+    census.count(&mut unit);
     if unit.compared == 0 {
         findings.push(Finding::new(&rules::NOTHING_COMPARED, view.place()));
     }
@@ -282,7 +289,7 @@ impl<'a> View<'a> {
     /// Values that are there on one side only, and tensors whose data cannot be read.
     fn unreadable_findings(&self, policy: &Policy) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (operation, leaf) in self.leaf_comparisons() {
+        for (operation, leaf) in self.leaf_comparisons().filter(|(operation, _)| operation.is_paired()) {
             let row = || self.row(operation, leaf).unwrap_or_default();
             if let Some(reason) = leaf.unreadable() {
                 findings.push(
@@ -377,29 +384,6 @@ impl<'a> View<'a> {
         )
     }
 
-    fn counts(&self) -> DumpUnit {
-        let mut unit = DumpUnit::unread(self.input.step, self.input.rank);
-        kind_of_data(self.input.candidate).clone_into(&mut unit.data);
-        let leaves =
-            |dump: &Dump, index: usize| dump.operations.get(index).map_or(0, |operation| operation.leaves.len() as u64);
-        for operation in &self.input.comparison.operations {
-            match (operation.pair.baseline(), operation.pair.candidate()) {
-                (Some(index), None) => unit.unmatched_baseline += leaves(self.input.baseline, index),
-                (None, Some(index)) => unit.unmatched_candidate += leaves(self.input.candidate, index),
-                _ => {}
-            }
-            for leaf in &operation.leaves {
-                match (leaf.pair.baseline(), leaf.pair.candidate()) {
-                    (Some(_), None) => unit.unmatched_baseline += 1,
-                    (None, Some(_)) => unit.unmatched_candidate += 1,
-                    _ if leaf.unreadable().is_some() || leaf.measured.is_none() => unit.not_compared += 1,
-                    _ => unit.compared += 1,
-                }
-            }
-        }
-        unit
-    }
-
     fn culprit(&self, suspect: &Suspect<'_>) -> Culprit {
         let mut metrics = std::collections::BTreeMap::new();
         metrics.insert("limit".to_owned(), Number(suspect.flow.limit));
@@ -417,6 +401,7 @@ impl<'a> View<'a> {
             op: suspect.operation.name.to_owned(),
             tensor: suspect.row.clone(),
             kind: suspect.leaf.kind,
+            side: suspect.comparison.pair.baseline().is_none().then_some(Side::Candidate),
             code: suspect.suspicion.rule.code.to_owned(),
             metrics,
             stack: stack_of(self.input.candidate, suspect.operation.name),

@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 
 use super::builder::{Builder, NewTensor};
 use super::mindspore::guess_framework;
-use super::{Dump, TensorKind};
+use super::{DamageKind, Dump, TensorKind};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
@@ -24,8 +24,12 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
         "data" => {
             reader.has_data = true;
             parser.object(|name, parser| {
+                let repeated = parser.repeated_keys();
                 let record = parser.value()?;
                 reader.record(&name, &record);
+                if parser.repeated_keys() > repeated {
+                    reader.dump.damaged(DamageKind::Repeated, &name, "");
+                }
                 Ok(())
             })
         }
@@ -67,12 +71,15 @@ impl Reader {
     /// Adds one operation; a repeated name keeps its first place and takes the last record, as in Python.
     fn record(&mut self, name: &str, record: &Json) {
         match self.places.get(name) {
-            Some(place) => self.builder.begin_again(*place, name),
+            Some(place) => {
+                self.dump.damaged(DamageKind::Repeated, name, "");
+                self.builder.begin_again(*place, name);
+            }
             None => {
                 self.places.insert(name.to_owned(), self.builder.begin(name));
             }
         }
-        leaves(name, record, &mut self.dump.notes, &mut self.builder);
+        leaves(name, record, &mut self.dump, &mut self.builder);
     }
 
     fn finish(mut self) -> Dump {
@@ -86,9 +93,9 @@ impl Reader {
 }
 
 /// Flattens one operation's record.
-fn leaves(name: &str, record: &Json, notes: &mut Vec<String>, builder: &mut Builder) {
+fn leaves(name: &str, record: &Json, dump: &mut Dump, builder: &mut Builder) {
     let without_index = name.split('.').any(|part| part == "parameters_grad");
-    let mut walk = Walk { without_index, row: name.to_owned(), notes, builder };
+    let mut walk = Walk { without_index, row: name.to_owned(), dump, builder };
     let mut parts = name.rsplit('.');
     let (last, before) = (parts.next(), parts.next());
     if last == Some("debug") {
@@ -117,7 +124,7 @@ struct Walk<'a> {
     without_index: bool,
     /// Row name of the item that is looked at.
     row: String,
-    notes: &'a mut Vec<String>,
+    dump: &'a mut Dump,
     builder: &'a mut Builder,
 }
 
@@ -132,7 +139,8 @@ impl Walk<'_> {
 
     fn item(&mut self, item: &Json, kind: TensorKind, depth: usize) {
         if depth > MAX_DEPTH {
-            return self.notes.push(format!("{}: nested deeper than {MAX_DEPTH} levels", self.row));
+            let reason = format!("nested deeper than {MAX_DEPTH} levels");
+            return self.dump.damaged(DamageKind::Record, &self.row, reason);
         }
         match item {
             Json::Null => self.builder.null(&self.row, kind),
@@ -170,7 +178,7 @@ impl Walk<'_> {
             return self.builder.plain(&self.row, kind, type_name, plain_value(type_name, item));
         };
         let Some(shape) = item.get("shape").and_then(Json::as_array).and_then(extents) else {
-            self.notes.push(format!("{}: its shape is not a list of sizes", self.row));
+            self.dump.damaged(DamageKind::Record, &self.row, "its shape is not a list of sizes");
             return self.builder.plain(&self.row, kind, type_name, Json::Null);
         };
         let data_name = text(item, "data_name").filter(|name| !name.is_empty());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::builder::{Builder, NewTensor};
 use super::compact::ByNameBuilder;
 use super::msprobe::extents;
-use super::{Dump, TensorKind};
+use super::{DamageKind, Dump, TensorKind};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
@@ -57,7 +57,9 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
                 }
                 value.add_to(&mut builder, is_saved);
             }
-            None if row.as_array().is_some() => dump.notes.push(format!("a row of another form at byte {line}")),
+            None if row.as_array().is_some() => {
+                dump.damaged(DamageKind::Record, source.name(), format!("a row of another form at byte {line}"));
+            }
             None => {
                 let message = format!("expected one list per line, found something else at byte {line}");
                 return Err(Error::corrupt(source.name(), message));

@@ -1,0 +1,176 @@
+//! Accounting for evidence: every value of either side ends in one state, and what was not seen is said.
+
+use super::rules;
+use super::unit::UnitInput;
+use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
+use crate::judge::finding::Finding;
+use crate::judge::rule::Rule;
+use crate::judge::unit::{DumpUnit, Evidence};
+use crate::read::dump::{Damage, DamageKind, Dump, Leaf};
+use crate::verdict::{Severity, Side};
+
+/// Values of one kind that were not seen, or not seen whole.
+struct Unseen {
+    rule: &'static Rule,
+    /// The side that lacks something; `None` where both do.
+    side: Option<Side>,
+    /// Row name of the first.
+    first: String,
+    count: u64,
+}
+
+/// The states of a unit's values, with one entry per kind of gap.
+#[derive(Default)]
+pub(super) struct Census {
+    evidence: Evidence,
+    unmatched: [u64; 2],
+    /// Tensors of which something was compared, and plain values.
+    tensors: u64,
+    plain: u64,
+    unseen: Vec<Unseen>,
+}
+
+impl Census {
+    /// Counts every value of both sides.
+    pub(super) fn of(input: &UnitInput<'_>) -> Self {
+        let mut census = Self::default();
+        for operation in &input.comparison.operations {
+            census.operation(input, operation);
+        }
+        if census.tensors == 0 && census.evidence.total() > census.plain {
+            // Arguments that agree say nothing of the numbers.
+            census.evidence.shown_only = std::mem::take(&mut census.evidence.compared);
+        }
+        census
+    }
+
+    fn operation(&mut self, input: &UnitInput<'_>, operation: &OperationComparison) {
+        let (baseline, candidate) = (
+            operation.pair.baseline().and_then(|index| input.baseline.operations.get(index)),
+            operation.pair.candidate().and_then(|index| input.candidate.operations.get(index)),
+        );
+        match (baseline, candidate) {
+            (Some(baseline), Some(candidate)) => operation.leaves.iter().for_each(|leaf| {
+                let left = leaf.pair.baseline().and_then(|index| baseline.leaves.get(index));
+                let right = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
+                self.value(leaf, left, right);
+            }),
+            (Some(only), None) => self.alone(Side::Baseline, only.leaves.len()),
+            (None, Some(only)) => self.alone(Side::Candidate, only.leaves.len()),
+            (None, None) => {}
+        }
+    }
+
+    fn alone(&mut self, side: Side, count: usize) {
+        let [baseline, candidate] = &mut self.unmatched;
+        *(if side == Side::Baseline { baseline } else { candidate }) += count as u64;
+        self.evidence.one_sided += count as u64;
+    }
+
+    fn value(&mut self, leaf: &LeafComparison, left: Option<Leaf<'_>>, right: Option<Leaf<'_>>) {
+        let (Some(left), Some(right), Some(measured)) = (left, right, &leaf.measured) else {
+            return self.alone(if left.is_some() { Side::Baseline } else { Side::Candidate }, 1);
+        };
+        let row = || right.row.to_string();
+        if let (Some(left), Some(right)) = (left.record(), right.record()) {
+            let missing = match (left.requires_grad, right.requires_grad) {
+                (Some(_), None) => Some(Side::Candidate),
+                (None, Some(_)) => Some(Side::Baseline),
+                _ => None,
+            };
+            missing.into_iter().for_each(|side| self.note(&rules::REQUIRES_GRAD_MISSING, Some(side), row));
+        }
+        let evidence = &mut self.evidence;
+        match measured.coverage {
+            // A finding of its own names each.
+            _ if leaf.unreadable().is_some() => evidence.unreadable += 1,
+            Coverage::Whole => {
+                evidence.compared += 1;
+                *(if measured.basis == Basis::Plain { &mut self.plain } else { &mut self.tensors }) += 1;
+            }
+            Coverage::Empty | Coverage::NoNumbers | Coverage::Infinite => evidence.not_compared += 1,
+            Coverage::LeftOut => evidence.left_out += 1,
+            Coverage::NotANumber => {
+                evidence.not_compared += 1;
+                self.note(&rules::NOT_A_NUMBER_ON_BOTH, None, row);
+            }
+            Coverage::StatisticMissing(side) => {
+                evidence.one_sided += 1;
+                self.note(&rules::STATISTICS_MISSING, Some(side), row);
+            }
+            Coverage::StatisticUnreadable(side) => {
+                evidence.unreadable += 1;
+                self.note(&rules::STATISTICS_UNREADABLE, Some(side), row);
+            }
+            Coverage::DataMissing(side) => {
+                evidence.one_sided += 1;
+                self.note(&rules::DATA_MISSING, Some(side), row);
+            }
+        }
+    }
+
+    fn note(&mut self, rule: &'static Rule, side: Option<Side>, row: impl Fn() -> String) {
+        match self.unseen.iter_mut().find(|known| known.rule == rule && known.side == side) {
+            Some(known) => known.count += 1,
+            None => self.unseen.push(Unseen { rule, side, first: row(), count: 1 }),
+        }
+    }
+
+    /// Enters the counts into `unit`.
+    pub(super) fn count(&self, unit: &mut DumpUnit) {
+        [unit.unmatched_baseline, unit.unmatched_candidate] = self.unmatched;
+        unit.compared = self.evidence.compared;
+        let unmatched = self.unmatched.iter().sum::<u64>();
+        unit.not_compared = self.evidence.total() - self.evidence.compared - unmatched;
+        unit.evidence = self.evidence;
+    }
+
+    /// One finding per kind of gap and side. `told` says that the two dumps were made for different tasks, which explains
+    /// what one of them lacks.
+    pub(super) fn findings(&self, input: &UnitInput<'_>, place: &str, told: bool) -> Vec<Finding> {
+        let same_framework = input.baseline.framework == input.candidate.framework;
+        let finding = |unseen: &Unseen| {
+            Finding::new(unseen.rule, unseen.first.as_str())
+                .with_severity(unseen.severity(same_framework))
+                .with("unit", place)
+                .with("side", unseen.side.map_or("", Side::as_str))
+                .with("count", unseen.count)
+        };
+        let explained = [&rules::STATISTICS_MISSING, &rules::DATA_MISSING];
+        self.unseen.iter().filter(|unseen| !(told && explained.contains(&unseen.rule))).map(finding).collect()
+    }
+}
+
+impl Unseen {
+    /// A candidate that lacks what the baseline has could hide anything; a baseline that lacks it comes from an older
+    /// release, or another framework.
+    fn severity(&self, same_framework: bool) -> Severity {
+        let by_candidate = self.side == Some(Side::Candidate);
+        match self.rule {
+            rule if *rule == rules::REQUIRES_GRAD_MISSING && (!by_candidate || !same_framework) => Severity::Info,
+            rule if *rule == rules::STATISTICS_UNREADABLE => rule.severity,
+            rule if by_candidate => rule.severity,
+            _ => Severity::Warn,
+        }
+    }
+}
+
+/// Findings about parts of the files of both sides that could not be used.
+pub(super) fn damage_findings(input: &UnitInput<'_>, place: &str) -> Vec<Finding> {
+    let of_side = |side: Side, dump: &Dump| -> Vec<Finding> {
+        let finding = |damage: &Damage| {
+            let rule = match damage.kind {
+                DamageKind::SideFile => &rules::SIDE_FILE_UNREADABLE,
+                DamageKind::Record => &rules::RECORD_UNREADABLE,
+                DamageKind::Repeated => &rules::RECORD_REPEATED,
+            };
+            Finding::new(rule, damage.place.as_str())
+                .with("unit", place)
+                .with("side", side.as_str())
+                .with("count", damage.count)
+                .with("reason", damage.reason.as_str())
+        };
+        dump.damage.iter().map(finding).collect()
+    };
+    [of_side(Side::Baseline, input.baseline), of_side(Side::Candidate, input.candidate)].concat()
+}
