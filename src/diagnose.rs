@@ -39,7 +39,7 @@ pub struct Diagnosis {
     pub cause: String,
     /// The place it is about: a tensor, a metric, a checker.
     pub place: String,
-    /// How sure it is.
+    /// Sureness of the cause, after everything that speaks for it.
     pub sureness: Sureness,
     /// Everything that speaks for it.
     pub evidence: Vec<Statement>,
@@ -47,7 +47,7 @@ pub struct Diagnosis {
     pub advice: Statement,
 }
 
-/// How sure a diagnosis is.
+/// Sureness of a diagnosis, from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Sureness {

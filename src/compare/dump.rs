@@ -39,7 +39,7 @@ impl UnitComparison {
 /// One operation, compared.
 #[derive(Clone, Debug)]
 pub struct OperationComparison {
-    /// Which operations they are.
+    /// Indices of the operation among those of each dump.
     pub pair: IndexPair,
     /// Their values, paired; of an operation that only the baseline has, none.
     pub leaves: Box<[LeafComparison]>,
@@ -64,9 +64,9 @@ impl OperationComparison {
 /// One value, compared: 32 bytes, for there is one per recorded value.
 #[derive(Clone, Debug)]
 pub struct LeafComparison {
-    /// Which values they are.
+    /// Indices of the value among those of each operation.
     pub pair: IndexPair,
-    /// How they compare; `None` where one side has none.
+    /// Result of comparing the two values; `None` where one side has no such value.
     pub measured: Option<Measurement>,
     /// Outcome of reading their data, where that was done.
     data: Option<Box<Result<Found, Box<str>>>>,
@@ -89,7 +89,7 @@ impl LeafComparison {
         }
     }
 
-    /// Why the data could not be compared, where it should have been.
+    /// Reason why the data could not be read or compared; `None` where it was compared, or never asked for.
     pub fn unreadable(&self) -> Option<&str> {
         self.data.as_deref()?.as_ref().err().map(AsRef::as_ref)
     }
@@ -112,14 +112,14 @@ impl LeafComparison {
     }
 }
 
-/// Where the data of a unit's tensors lies.
+/// Access to the data of a unit's tensors, and the way to measure it.
 #[derive(Clone, Copy)]
 pub struct Folders<'a> {
     /// The baseline's.
     pub baseline: &'a DumpFolder,
     /// The candidate's.
     pub candidate: &'a DumpFolder,
-    /// Which pairs are measured, and what is known of them.
+    /// Selection of the pairs whose data is measured, with the results that are known already.
     pub measurements: &'a Measurements,
     /// The tolerance that elements of two types are counted by, where they are to be counted.
     pub tolerance: Option<&'a (dyn Fn(Dtype, Dtype) -> Option<ElementTolerance> + Sync)>,

@@ -1,4 +1,4 @@
-//! What rules see of a dump: the culprit, its operation on both sides, and what surrounds it.
+//! Evidence that rules see of a dump: the culprit, its operation on both sides, and what surrounds it.
 
 use std::rc::Rc;
 
@@ -20,9 +20,9 @@ pub struct Context<'a> {
     pub input: &'a UnitInput<'a>,
     /// The unit as judged.
     pub unit: &'a DumpUnit,
-    /// What it says, settled: what a waiver covers is not among it.
+    /// Findings of the unit after the policy; those that a waiver covers are left out.
     pub findings: &'a [Finding],
-    /// Where its data lies.
+    /// Dump folders of both sides, which hold the data.
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
     pub peers: &'a [Peer],
@@ -45,7 +45,7 @@ pub struct PeerOperation {
     pub baseline: Operations,
     /// The candidate's operation, alone.
     pub candidate: Operations,
-    /// How they compare.
+    /// Result of comparing the two operations.
     pub comparison: OperationComparison,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Suspect<'a> {
         values_of(self.comparison, self.baseline, self.candidate)
     }
 
-    /// What the operation was given.
+    /// Values that the operation was given: its arguments and, for a module, its parameters.
     pub(super) fn inputs(&self) -> impl Iterator<Item = ValuePair<'a>> {
         self.values().filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter))
     }

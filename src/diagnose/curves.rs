@@ -1,4 +1,4 @@
-//! What rules see of training curves: the loss of a run and the gradient norm beside it.
+//! Evidence that rules see of training curves: the loss of a run and the gradient norm beside it.
 
 use crate::judge::finding::Finding;
 use crate::judge::unit::{self, Check, CurveUnit};

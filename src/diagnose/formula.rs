@@ -1,4 +1,4 @@
-//! Which formula fits a pair: what an operation would have to compute differently to give what the candidate gives.
+//! Search for the formula that fits a pair: the different computation that would give the candidate's result.
 //!
 //! Every formula is tested on what was recorded: on data where it was saved, else on the four statistics. A formula
 //! that fits is named; none is proposed for want of a better one.

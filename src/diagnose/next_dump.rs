@@ -21,7 +21,7 @@ use crate::verdict::Verdict;
 /// (314 GB against 7.8 GB; `docs/next-dump.md`).
 const INSIDE_OVER_OWN: u64 = 40;
 
-/// What to collect next, and why.
+/// Plan of the dump to collect next, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextDump {
     /// Why: `tensors`, `inside-module`, `gap`, `curve`.
@@ -43,14 +43,14 @@ pub struct NextDump {
     pub bytes: Option<u64>,
 }
 
-/// What a plan is made from.
+/// Parts of a result that a plan is made from.
 #[derive(Clone, Copy)]
 pub struct Situation<'a> {
     /// The culprit that the result names.
     pub culprit: Option<&'a Culprit>,
     /// The checks.
     pub checks: &'a [Check],
-    /// What its operations weigh.
+    /// Bytes recorded by the operations that the plan may name.
     pub sizes: &'a Sizes,
     /// Likely causes.
     pub diagnoses: &'a [Diagnosis],
@@ -61,7 +61,8 @@ pub struct Situation<'a> {
 pub struct Sizes(HashMap<String, u64>);
 
 impl Sizes {
-    /// What operations weigh that a plan from `culprit` may name, as `diagnoses` tell it, in the `candidate`'s records.
+    /// Adds up the bytes that `candidate` recorded of every operation that a plan may name: `culprit`, the operation
+    /// before a gap that `diagnoses` name, and the forward call of each where it is a backward one.
     pub fn of<'a>(culprit: &'a Culprit, diagnoses: impl IntoIterator<Item = &'a Diagnosis>, candidate: &Dump) -> Self {
         let named = gaps(diagnoses).chain([culprit.op.as_str()]).flat_map(with_forward);
         let mut sizes: HashMap<String, u64> = named.map(|op| (op, 0)).collect();
@@ -81,7 +82,7 @@ impl Sizes {
     }
 }
 
-/// What to collect next; `None` where this run already holds what there is to see.
+/// Plans the dump to collect next; `None` where this run already holds all there is to see.
 pub fn plan(situation: &Situation<'_>) -> Option<NextDump> {
     match situation.culprit {
         Some(culprit) => from_culprit(culprit, situation),

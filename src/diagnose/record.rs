@@ -17,7 +17,7 @@ pub(super) struct DiagnosisRecord {
     /// The place it is about: a tensor, a metric, a checker.
     #[serde(rename = "where")]
     place: String,
-    /// How sure it is.
+    /// Sureness of the cause, after everything that speaks for it.
     #[serde(default)]
     sureness: Sureness,
     /// Everything that speaks for it, in the report's language.

@@ -8,14 +8,14 @@ use crate::judge::finding::Finding;
 use crate::judge::unit::Check;
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// What a run says as a whole, when every check has judged.
+/// Result of a whole run, after every check has judged.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     /// Its verdict.
     pub verdict: Verdict,
     /// The checks.
     pub checks: &'a [Check],
-    /// What they say.
+    /// Findings of all checks.
     pub findings: &'a [Finding],
 }
 

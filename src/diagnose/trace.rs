@@ -27,7 +27,7 @@ pub(super) struct Appearance<'a> {
     pub(super) leaf: Leaf<'a>,
 }
 
-/// Where values appear in one dump, in the order of the comparison.
+/// Appearances of every traceable value in one dump, in the order of the comparison.
 pub(super) struct Trace<'a> {
     appearances: HashMap<Fingerprint, Vec<Appearance<'a>>>,
 }

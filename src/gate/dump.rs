@@ -63,7 +63,7 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
 /// collective carries errors from rank to rank.
 ///
 /// # Errors
-/// What the sink gives.
+/// Errors of the sink, where a line or table cannot be written.
 pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(ID);
@@ -93,7 +93,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     Ok(outcome)
 }
 
-/// What a later step of a rank has to know.
+/// State of a rank after a step, which its later steps inherit.
 #[derive(Clone, Default)]
 struct Earlier {
     largest_error: f64,

@@ -16,11 +16,11 @@ use crate::read::tensor_file;
 /// Two dumps that were read.
 #[derive(Clone, Copy)]
 pub struct Dumps<'a> {
-    /// Where they lie.
+    /// Dump folders of both sides.
     pub folders: UnitPair<'a>,
-    /// What the baseline recorded.
+    /// Records of the baseline.
     pub baseline: &'a Dump,
-    /// What the candidate recorded.
+    /// Records of the candidate.
     pub candidate: &'a Dump,
 }
 
@@ -55,7 +55,8 @@ pub fn table<'a>(
     dump::table(&pair, lookup, name(candidate))
 }
 
-/// What the comparison for the verdict measured of pairs of tensors of one shape, candidate first.
+/// Numbers that the comparison for the verdict measured of pairs of tensors of one shape, by their places, candidate
+/// first; pairs whose data was not read are absent.
 pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairStats> {
     let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place { operation: operation?, leaf: leaf? });
     let operations = comparison.operations.iter().flat_map(|operation| {

@@ -22,7 +22,7 @@ use crate::read::json::Json;
 use cells::Half;
 use verdict::{Facts, Numbers};
 
-/// What msprobe compares, from what both sides recorded.
+/// Kind of data that msprobe compares, chosen by what both sides recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Values of tensors.
@@ -67,11 +67,11 @@ pub struct Pair<'a> {
     pub baseline: &'a Dump,
     /// The format of both.
     pub format: DumpFormat,
-    /// How rows are matched.
+    /// Rules by which rows find their partners.
     pub matching: &'a Matching,
 }
 
-/// What msprobe would compare, or why it would not.
+/// Mode in which msprobe would compare two dumps, or the reason why it would not.
 ///
 /// Both sides need the same task, and checksums on both sides or on neither. A ptdbg dump is compared in ptdbg's
 /// ways, which know the same three modes.
@@ -152,7 +152,7 @@ impl Iterator for Groups {
     }
 }
 
-/// What whole columns decide about every one of their cells.
+/// Properties of whole columns that decide how each of their cells is printed.
 struct Columns {
     candidate: cells::Inference,
     baseline: cells::Inference,

@@ -196,7 +196,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// How much of a call its key holds, beside the name.
+/// Parts of a call that its key holds beside the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Detail {
     /// Module and stack it was called from.
@@ -252,7 +252,8 @@ fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
     move_gaps(baseline, candidate, partners)
 }
 
-/// Where like calls stand at the edge of a gap, recorded values say which one is missing; from the side that has more.
+/// Moves gaps between like calls to the call that is missing, as recorded values tell: first where the candidate
+/// has more of them, then where the baseline has.
 fn move_gaps(baseline: &Side<'_>, candidate: &Side<'_>, mut partners: Partners) -> Partners {
     alike::slide(&candidate.alike(), &baseline.dump.operations, &mut partners);
     let mut reverse: Partners = partners.into_iter().map(|(candidate, baseline)| (baseline, candidate)).collect();
@@ -313,8 +314,8 @@ fn pair_equal_counts(
     }
 }
 
-/// What alignment left over and both sides call the same, with the same shapes and dtypes, is the same: modules and
-/// hooks may run in another order.
+/// Pairs the operations that alignment left over by name, where origin, shapes and dtypes are the same as well: modules
+/// and hooks may run in another order.
 fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Partners) {
     let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
     let names = baseline.index_by_name();

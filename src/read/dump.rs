@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
 
-/// Where one step and rank of a dump lies.
+/// Place of one step and rank of a dump.
 #[derive(Clone)]
 pub struct DumpFolder {
     /// The side's files.
@@ -56,7 +56,7 @@ pub enum DumpFormat {
 /// One step and rank, read.
 #[derive(Clone, Debug, Default)]
 pub struct Dump {
-    /// What was recorded: `statistics`, `tensor`, `structure` ...
+    /// The task, which tells what was recorded: `statistics`, `tensor`, `structure` ...
     pub task: String,
     /// `L0`, `L1`, `mix`, `debug`.
     pub level: String,
@@ -96,7 +96,7 @@ pub enum DamageKind {
     Repeated,
 }
 
-/// What a tensor is to its operation.
+/// Role of a tensor in its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TensorKind {

@@ -73,7 +73,9 @@ fn measure(saved: &Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
     Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.measurements.sample())?), counted))
 }
 
-/// What data says, beside the exact properties the records say.
+/// Combines the numbers measured of data with the exact properties that only records tell: element type and
+/// `requires_grad`. A difference without a size (NaN or infinity on one side only, an integer) makes the error
+/// infinite.
 pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -> Examined {
     let has_size = stats.sum_sq_diff > 0.0;
     let exact = match recorded.exact {

@@ -54,7 +54,7 @@ pub struct Details {
     pub metrics: Vec<(&'static str, f64)>,
 }
 
-/// What an error was taken from.
+/// Source of an error: data, or one of the recorded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Every element of both tensors.

@@ -40,7 +40,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     Some(advised(diagnosis, &sides, &gaps, &frames))
 }
 
-/// How many operations a side lacks, and which come first.
+/// States how many operations `side` lacks, with the names of the first few.
 fn missing(side: &str, gaps: &[&Finding]) -> Statement {
     let own = || gaps.iter().filter(|finding| text(finding, "side") == Some(side));
     let count: u64 = own()

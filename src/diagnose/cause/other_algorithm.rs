@@ -60,8 +60,9 @@ fn systematic(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data>)
     data.is_function_of(&context.data(&input)?.baseline).then(|| Statement::new("follows-input"))
 }
 
-/// How many times its spread the mean of a normalisation's input is, where `E[x²] − E[x]²` loses the digits that the
-/// error shows: rounding of `x²` is that ratio squared times larger in the variance.
+/// Ratio of mean to spread of a normalisation's input, where `E[x²] − E[x]²` loses the digits that the error shows:
+/// rounding of `x²` is that ratio squared times larger in the variance. `None` where it loses none of note, or the
+/// operation takes no variance.
 fn cancelling(suspect: &Suspect<'_>) -> Option<f64> {
     let api = suspect.api().to_ascii_lowercase();
     let is_variance = api.contains("norm") || matches!(api.as_str(), "var" | "std" | "var_mean" | "std_mean");

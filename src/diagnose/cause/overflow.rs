@@ -1,4 +1,4 @@
-//! Where NaN or infinity begins: the first operation with finite inputs whose output is not finite.
+//! Origin of NaN or infinity: the first operation with finite inputs whose output is not finite.
 //!
 //! The walk over ranks and collectives (`docs/dump.md`, Who made it) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.

@@ -95,7 +95,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     })
 }
 
-/// How an operation draws.
+/// Kinds of random draws that an operation makes.
 enum Draw {
     /// A mask that drops elements with this probability, where it is recorded.
     Dropout(Option<f64>),

@@ -122,7 +122,8 @@ fn in_a_gap(diagnosis: Diagnosis, context: &Context<'_>, suspect: &Suspect<'_>) 
     }
 }
 
-/// Where the forward calls on either side of the gap stand: the gap's code lies between them.
+/// Lines of code of the forward calls on either side of the gap; the gap's code lies between them. A call without a
+/// recorded stack is left out.
 fn gap_places(dump: &Dump, first: &OpName, second: &OpName) -> Vec<String> {
     let place = |name: &OpName| {
         let call = name.call.unwrap_or(0);

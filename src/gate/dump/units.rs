@@ -19,7 +19,7 @@ use crate::read::dump::Dump;
 use crate::report::sink::Sink;
 use crate::verdict::Side;
 
-/// Why records cannot be read, by side.
+/// Errors of reading a unit's records, with the side of each.
 pub(super) type Errors = Vec<(Side, Error)>;
 
 /// A unit that was read and compared.
@@ -98,7 +98,8 @@ impl<'a> Units<'a> {
         Ok(unit)
     }
 
-    /// What the other ranks' units have of the operation `op`.
+    /// Collects the operation `op` from the units of the other ranks: one peer per readable unit, but for the unit at
+    /// `besides`.
     pub(super) fn peers(&mut self, op: &str, besides: usize) -> Vec<Peer> {
         let others = self.readable().into_iter().filter(|(place, _)| *place != besides);
         others
@@ -108,7 +109,7 @@ impl<'a> Units<'a> {
 }
 
 impl Compared<'_> {
-    /// What the candidate recorded.
+    /// Records of the candidate.
     pub(super) fn candidate(&self) -> &Dump {
         &self.candidate
     }

@@ -16,7 +16,7 @@ use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
 use crate::verdict::Severity;
 
-/// What an operation received and what follows from it.
+/// Error that reached an operation, and the limits that follow for its values.
 #[derive(Clone, Debug)]
 pub struct OperationFlow {
     /// The largest error among what the operation was computed from.
@@ -27,18 +27,18 @@ pub struct OperationFlow {
     pub leaves: Box<[LeafFlow]>,
 }
 
-/// What is thought of one value.
+/// Judgement of one value.
 #[derive(Clone, Debug)]
 pub struct LeafFlow {
     /// The error up to which it is explained.
     pub limit: f64,
     /// Whether it lies beyond noise, or differs in an exact property.
     pub differs: bool,
-    /// Why it is suspected of being where an error starts.
+    /// Suspicion that an error starts here; `None` where nothing speaks for that.
     pub suspicion: Option<Box<Suspicion>>,
 }
 
-/// What a unit knows from outside: other ranks and earlier steps.
+/// Errors that reach a unit from outside: from other ranks and earlier steps.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// Largest input error over all ranks of the step, by name of a collective operation.
@@ -88,9 +88,9 @@ struct Walk<'a> {
     candidate: &'a Dump,
     context: &'a Context,
     values: HashMap<ValueKey, Upstream>,
-    /// What a forward call saw, for its backward call, by hash of base name and call number.
+    /// Errors and types of a forward call, for its backward call, by hash of base name and call number.
     forward: HashMap<u64, Upstream>,
-    /// What happened inside a module, by its path and direction.
+    /// Errors and types inside a module, its inner modules included, by path and direction.
     inside: HashMap<(String, Option<Direction>), Upstream>,
     before: Upstream,
     /// Whether a result so far required a gradient.
@@ -183,7 +183,7 @@ impl<'a> Walk<'a> {
         item.keys().find_map(|key| self.values.get(&key)).copied()
     }
 
-    /// What an input brings with it.
+    /// Error and loosest type that an input brings with it, from its origin or from everything before.
     fn arrived(&self, item: &Item<'_>, origin: Option<Upstream>) -> Upstream {
         let Some(measured) = item.measured() else { return Upstream::NOTHING };
         let loosest = match origin {

@@ -5,7 +5,7 @@ use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::policy::dump::TensorPreset;
 
-/// What a preset says of a tensor.
+/// Outcome of a preset's rule for one tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PresetOutcome {
     /// The value measured.

@@ -1,4 +1,4 @@
-//! What an exact difference leads to: the rule it breaks, or the earlier difference that explains it.
+//! Judgement of exact differences: the rule that one breaks, or the earlier difference that explains it.
 
 use super::item::{Item, is_input};
 use super::limits::{AMPLIFICATION, Band};
@@ -15,7 +15,7 @@ use crate::verdict::Severity;
 pub struct Suspicion {
     /// The rule.
     pub rule: &'static Rule,
-    /// How bad it is here.
+    /// Severity of the broken rule at this value.
     pub severity: Severity,
     /// Whether an operation or value can be blamed for it.
     pub is_culprit: bool,
@@ -26,7 +26,7 @@ pub(super) fn culprit(rule: &'static Rule, severity: Severity) -> Option<Suspici
     Some(Suspicion { rule, severity, is_culprit: true })
 }
 
-/// What an exact difference of an input leads to.
+/// Suspicion from an exact difference of an input; `None` where the errors before the operation explain it.
 pub(super) fn of_input(
     exact: ExactDifference,
     item: &Item<'_>,
@@ -68,7 +68,7 @@ pub(super) fn of_input(
     }
 }
 
-/// What an exact difference of an output leads to.
+/// Suspicion from an exact difference of an output; `None` where the operation's inputs explain it.
 pub(super) fn of_output(
     exact: ExactDifference,
     item: &Item<'_>,

@@ -36,7 +36,7 @@ pub struct UnitInput<'a> {
     pub baseline: &'a Dump,
     /// The candidate's records.
     pub candidate: &'a Dump,
-    /// How they compare.
+    /// Comparison of the two dumps, operation by operation.
     pub comparison: &'a UnitComparison,
 }
 
@@ -45,17 +45,17 @@ pub struct UnitInput<'a> {
 pub struct JudgedUnit {
     /// The unit.
     pub unit: DumpUnit,
-    /// What it says, after the policy.
+    /// Findings of the unit, after the policy.
     pub findings: Vec<Finding>,
-    /// What waivers cover.
+    /// Findings that waivers cover.
     pub waived: Vec<WaivedFinding>,
-    /// How errors flow through its operations; [`lines`](super::lines) makes their lines of it.
+    /// Flow of errors through the compared operations, in their order; [`lines`](super::lines) makes their lines of it.
     pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
     /// Whether anything differs beyond noise.
     pub differs: bool,
-    /// Which limit rules of the policy fitted something here.
+    /// Use of every limit rule of the policy, in its order: true where the rule fitted something here.
     pub limits_used: Vec<bool>,
 }
 
@@ -115,8 +115,8 @@ fn culprits(suspects: &[Suspect<'_>]) -> [Option<usize>; 2] {
     [Some(culprit), runner_up.map(|(place, _)| place)]
 }
 
-/// How much a suspicion weighs before the policy: a chosen preset decides about numbers, and what the gate itself thinks of
-/// them is shown and does not count.
+/// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
+/// suspicions of them are shown and do not count.
 fn own_severity(suspicion: Suspicion, policy: &Policy) -> Severity {
     let numeric = [&rules::OUTPUT_DIVERGES, &rules::OTHER_PRECISION, &rules::INPUT_DIFFERS];
     if policy.dump.preset.is_some() && numeric.contains(&suspicion.rule) {
@@ -338,7 +338,7 @@ impl<'a> View<'a> {
         )
     }
 
-    /// What a preset says of every tensor whose data was compared.
+    /// Applies a preset to every tensor whose data was compared; those that it says nothing of are left out.
     fn preset_outcomes(
         &self,
         preset: TensorPreset,
@@ -418,7 +418,7 @@ impl<'a> View<'a> {
         metrics.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect()
     }
 
-    /// How many values after the culprit differ.
+    /// Number of values that differ beyond noise in the operations after `order`.
     fn spread(&self, order: usize) -> u64 {
         let after = self.flows.iter().skip(order + 1).flat_map(|flow| &flow.leaves);
         after.filter(|leaf| leaf.differs).count() as u64
@@ -495,7 +495,7 @@ fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
     stacks.get(name).or_else(forward).map(|stack| stack.as_ref().clone()).unwrap_or_default()
 }
 
-/// What a dump holds: `tensor`, `md5`, `xor`, `statistics`, or another task's name.
+/// Kind of data that a dump holds: `tensor`, `md5`, `xor`, `statistics`, or another task's name.
 pub fn kind_of_data(dump: &Dump) -> &str {
     if dump.task != "statistics" {
         return &dump.task;
@@ -507,7 +507,7 @@ pub fn kind_of_data(dump: &Dump) -> &str {
     }
 }
 
-/// What the largest share of a unit's numbers was taken from.
+/// Name of a basis, as the lines of `operations.jsonl` show it.
 pub fn basis_name(basis: Basis) -> &'static str {
     match basis {
         Basis::Data => "data",

@@ -1,9 +1,9 @@
-//! What is known of values before an operation: how far they are off, and the loosest type they went through.
+//! State of the values before an operation: how far they are off, and the loosest type they went through.
 
 use super::limits::looser;
 use crate::dtype::Dtype;
 
-/// What is known of values that were seen before.
+/// State of values that were seen before: largest relative error, whether all are identical, and loosest type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upstream {
     pub(super) error: f64,

@@ -8,9 +8,9 @@ use crate::msprobe::table::Cell;
 use crate::read::dump::{Leaf, Row, TensorRecord, Value};
 use crate::read::json::Json;
 
-/// What a cell without a value shows.
+/// Text of a cell without a value.
 pub(super) const NOTHING: &str = "N/A";
-/// What `Data_name` shows where no file was written.
+/// Text of `Data_name` where no file was written.
 const NO_FILE: &str = "-1";
 
 /// One side of a row.
@@ -209,7 +209,7 @@ impl Inference {
     }
 }
 
-/// What a column holds, each kind wider than the one before.
+/// Kind of values in a column, each wider than the one before.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum ColumnKind {
     #[default]

@@ -59,7 +59,7 @@ fn of_numbers(candidate: f64, baseline: f64, whole: bool) -> (String, String) {
     (text, relative)
 }
 
-/// What a statistic's text says, in msprobe's order of tests.
+/// Kind of a statistic's text, in msprobe's order of tests.
 #[derive(Clone, Copy)]
 enum Kind {
     Nan,

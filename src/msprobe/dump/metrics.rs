@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::msprobe::table::Cell;
 use crate::read::tensor::TensorData;
 
-/// What was measured of a pair of tensor files, in the order msprobe tests.
+/// Outcome of measuring a pair of tensor files, in the order msprobe tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Measured {
     /// A file is missing or cannot be read.
@@ -23,7 +23,7 @@ pub enum Measured {
     Elements {
         /// Elements of each side.
         count: u64,
-        /// What was measured of them.
+        /// Sums and counts over all elements, from which the cells are made.
         stats: MsprobeStats,
     },
 }
@@ -32,7 +32,7 @@ impl Measured {
     /// Measures two open tensors.
     ///
     /// # Errors
-    /// What reading either side gives.
+    /// Errors of reading either side.
     pub fn of(candidate: &TensorData, baseline: &TensorData) -> Result<Self> {
         if candidate.elements() == 0 {
             return Ok(Self::Empty);
@@ -46,8 +46,8 @@ impl Measured {
         Ok(Self::of_stats(&tensor::compare(baseline, candidate)?).unwrap_or(Self::Empty))
     }
 
-    /// What a comparison of tensors of one shape tells; `None` for single elements, which msprobe measures in
-    /// another way, and for none.
+    /// Takes the numbers from a comparison of two tensors of one shape; `None` for a single element, which msprobe
+    /// measures in another way, and for no elements.
     pub fn of_stats(stats: &PairStats) -> Option<Self> {
         (stats.elements > 1).then(|| Self::Elements { count: stats.elements, stats: stats.msprobe.clone() })
     }
@@ -80,7 +80,7 @@ fn squeezed(shape: &[u64]) -> Vec<u64> {
     shape.iter().copied().filter(|len| *len != 1).collect()
 }
 
-/// Why there is no cosine.
+/// Reasons why there is no cosine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoCosine {
     /// The candidate is all zero.

@@ -11,7 +11,7 @@ use super::{Pair, Place, RowPair};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
 
-/// How rows find their partners when names differ.
+/// Rules by which rows find their partners when names differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Matching {
     /// Compare calls in order of appearance, whatever their call numbers.
@@ -64,7 +64,7 @@ fn is_common_float(dtype: &str) -> bool {
     matches!(short.as_str(), "float16" | "float32" | "float64" | "bfloat16")
 }
 
-/// What a dtype is across frameworks.
+/// Family that a dtype belongs to in every framework, such as `int` or `float`; `None` for an unknown name.
 fn family(dtype: &str) -> Option<&'static str> {
     let short = dtype.strip_prefix("torch.").unwrap_or(dtype).to_ascii_lowercase();
     ["bool", "uint", "int", "bfloat", "float", "complex"].into_iter().find(|name| short.starts_with(name)).map(|name| {

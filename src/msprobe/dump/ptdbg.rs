@@ -11,7 +11,7 @@ use crate::msprobe::table::{Cell, Table};
 use crate::read::dump::{Dump, Leaf, Operation, Statistic, Value};
 use crate::read::json::Json;
 
-/// What a cell without a number shows.
+/// Text of a cell without a number.
 const NAN: &str = "Nan";
 
 /// Pairs rows: operations match in order of appearance, and only as a whole.

@@ -24,7 +24,7 @@ impl Level {
     }
 }
 
-/// What the rules say of one row.
+/// Result of the rules for one row: the worst level, with the text of every rule that applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) level: Level,
@@ -45,7 +45,7 @@ impl Outcome {
     }
 }
 
-/// What the rules look at in one row.
+/// Cells of one row that the rules look at.
 pub(super) struct Facts<'a> {
     /// The operation the row belongs to.
     pub(super) operation: usize,
@@ -54,7 +54,7 @@ pub(super) struct Facts<'a> {
     pub(super) numbers: Numbers<'a>,
 }
 
-/// What was compared.
+/// Numbers that were compared, by mode.
 #[derive(Clone, Copy)]
 pub(super) enum Numbers<'a> {
     Tensor(&'a [Cell; 6]),

@@ -26,7 +26,7 @@ pub(super) struct NewTensor<'a> {
     pub(super) statistics: [&'a Json; 4],
     pub(super) requires_grad: Option<bool>,
     pub(super) checksum: Option<&'a str>,
-    /// What follows the row name in the name of the data's file, where it was saved.
+    /// Part of the data file's name after the row name, such as `.npy`; `None` where the data was not saved.
     pub(super) extension: Option<&'a str>,
 }
 

@@ -58,7 +58,7 @@ pub(super) fn layer(path: &str) -> &str {
     path.split('/').find(|folder| matches!(*folder, "pynative" | "graph")).unwrap_or_default()
 }
 
-/// What folder names tell.
+/// Step and rank of a dump, as the names of its folders tell them.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Place {
     step: Option<u64>,
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// What a folder's name says.
+/// Meaning of a folder's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Folder {
     Step(u64),

@@ -28,7 +28,7 @@ pub enum Direction {
 pub struct OpName {
     /// The name without call number and direction: `Functional.linear`, `Module.layers.0.fc.Linear`.
     pub base: String,
-    /// Which call it is, counted from 0 per name and step; `None` where the name holds no number.
+    /// Number of the call, counted from 0 per name and step; `None` where the name holds none.
     pub call: Option<u64>,
     /// The way it ran; `None` where the name does not follow the grammar.
     pub direction: Option<Direction>,

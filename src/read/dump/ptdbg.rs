@@ -71,7 +71,7 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
     Ok(dump)
 }
 
-/// How names of data files end.
+/// Ending of the names of data files.
 const EXTENSION: &str = ".npy";
 
 /// One line.

@@ -48,7 +48,7 @@ pub(super) enum Body {
         shape: Arc<[u64]>,
         statistics: [Tag; 4],
         requires_grad: Option<bool>,
-        /// What follows the row name in the name of the data's file.
+        /// Part of the data file's name after the row name; `None` where the data was not saved.
         extension: Option<Arc<str>>,
     },
     Plain {
@@ -56,7 +56,7 @@ pub(super) enum Body {
     },
 }
 
-/// What the word of a statistic is.
+/// Type of a statistic, which tells how to read its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Tag {
     Null,
@@ -90,7 +90,7 @@ pub struct Leaves<'a> {
 pub struct Leaf<'a> {
     /// Row name as msprobe prints it: `Functional.linear.0.forward.input.0`.
     pub row: Row<'a>,
-    /// What it is to the operation.
+    /// Role of the value in the operation.
     pub kind: TensorKind,
     /// The value.
     pub value: Value<'a>,
@@ -103,7 +103,7 @@ pub struct Row<'a> {
     rest: &'a str,
 }
 
-/// What a leaf holds.
+/// Content of a leaf.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
     /// `null`
@@ -119,7 +119,7 @@ pub enum Value<'a> {
     },
 }
 
-/// What a dump says of a tensor.
+/// Record of a tensor in a dump.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorRecord<'a> {
     /// Element type as written: `torch.float32`, `BFloat16`.
@@ -138,7 +138,7 @@ pub struct TensorRecord<'a> {
     pub requires_grad: Option<bool>,
     /// Checksum (`md5` key: CRC-32, or `0x…` for xor).
     pub checksum: Option<&'a str>,
-    /// What follows the row name in the name of the file its data was saved to; `None` where it was not saved.
+    /// Part of the data file's name after the row name, such as `.npy`; `None` where the data was not saved.
     pub extension: Option<&'a str>,
 }
 
@@ -262,7 +262,7 @@ impl<'a> Leaves<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// What follows the operation's name; all of it where the name does not begin with that.
+    /// Part of the row name after the operation's name; the whole name where it does not begin with that.
     pub fn below_operation(&self) -> &'a str {
         self.rest
     }
