@@ -7,6 +7,7 @@
 
 mod coverage;
 pub mod flow;
+mod input;
 mod item;
 pub mod limits;
 pub mod lines;

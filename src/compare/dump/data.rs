@@ -114,8 +114,8 @@ fn coverage(stats: &PairStats) -> Coverage {
     }
 }
 
-/// How much of two values was compared whose data was not read: what one side alone saved was not, nor what was left out by
-/// request and recorded in no other way.
+/// Coverage of two values whose data was not read: data that one side alone saved was not compared, nor data that was left
+/// out by request and recorded in no other way.
 pub(super) fn coverage_without(recorded: Coverage, baseline: Leaf<'_>, candidate: Leaf<'_>) -> Coverage {
     let is_saved = |leaf: Leaf<'_>| leaf.record().is_some_and(|record| record.extension.is_some());
     match (recorded, is_saved(baseline), is_saved(candidate)) {

@@ -50,11 +50,11 @@ fn counts(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
     let none = says(findings, &[&rules::NOTHING_COMPARED]);
     demand((unit.compared == 0) == none, at, || format!("compared {} values, which its findings deny", unit.compared))?;
     let unmatched = unit.unmatched_candidate.saturating_add(unit.unmatched_baseline);
-    evidence(unit, unmatched, findings, at)?;
     let alone = [&rules::OPERATIONS_MISSING, &rules::TENSOR_UNREADABLE, &rules::VALUE_MISSING];
     demand(unmatched == 0 || says(findings, &alone), at, || {
         format!("has {unmatched} values without a partner, and no finding says so")
-    })
+    })?;
+    evidence(unit, unmatched, findings, at)
 }
 
 /// The states of its values add up to its counts, and those that call for a finding have one.

@@ -1,7 +1,7 @@
 //! Accounting for evidence: every value of either side ends in one state, and what was not seen is said.
 
+use super::input::UnitInput;
 use super::rules;
-use super::unit::UnitInput;
 use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
 use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;

@@ -1,8 +1,9 @@
 //! The lines of `operations.jsonl`.
 
 use super::flow::{LeafFlow, OperationFlow};
+use super::input::UnitInput;
 use super::shown::show;
-use super::unit::{UnitInput, basis_name};
+use super::unit::basis_name;
 use crate::compare::dump::{ExactDifference, LeafComparison, OperationComparison};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, State};

@@ -2,6 +2,7 @@
 
 use super::coverage::{self, Census};
 use super::flow::{self, Context, LeafFlow, OperationFlow};
+pub use super::input::UnitInput;
 use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::shown::summary;
@@ -24,21 +25,6 @@ const MOST_FINDINGS: usize = 20;
 const MOST_POINTS: usize = 2000;
 /// Errors this far beyond the band deserve a word even if no operation is suspected.
 const ACCUMULATED: f64 = 8.0;
-
-/// One step and rank to judge.
-#[derive(Clone, Copy)]
-pub struct UnitInput<'a> {
-    /// The step.
-    pub step: u64,
-    /// The rank.
-    pub rank: Option<u64>,
-    /// The baseline's records.
-    pub baseline: &'a Dump,
-    /// The candidate's records.
-    pub candidate: &'a Dump,
-    /// Comparison of the two dumps, operation by operation.
-    pub comparison: &'a UnitComparison,
-}
 
 /// A judged unit.
 #[derive(Debug)]
