@@ -27,6 +27,7 @@ pub mod plot;
 pub mod sarif;
 pub mod sink;
 pub mod source;
+mod standing;
 pub mod summary;
 pub mod templates;
 pub mod terminal;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::gate::recheck;
 use precision_gate::output::{self, Output, Set};
 use precision_gate::report::lines::Lines;
 use precision_gate::report::templates::Templates;
@@ -42,6 +43,7 @@ pub(crate) fn say(text: &str) -> Result<()> {
 /// `precision-gate report`: exits 0 whatever the verdict, which is that of an earlier run.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
+    recheck::refuse_edited(&result, &args.result.display().to_string())?;
     let lines = Lines::beside(&args.result)?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or_else(|| Path::new("."));

@@ -1,7 +1,7 @@
 //! Limits on what is drawn, from what the gate itself writes.
 
 use super::refusal::{Checked, demand};
-use crate::judge::unit::{Culprit, Unit};
+use crate::judge::unit::{Check, Culprit, Unit};
 use crate::report::GateResult;
 
 /// Points of a series and of a profile, as the gate thins them.
@@ -29,11 +29,23 @@ pub(super) fn check(result: &GateResult) -> Checked {
     let most = |what: &str, found: usize, most: usize| {
         demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
     };
+    drawn(result)?;
     most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
     most("diagnoses", result.diagnoses.len(), DIAGNOSES)?;
+    result.checks.iter().try_for_each(|check| most(&of_check(check)("units"), check.units.len(), UNITS))
+}
+
+fn of_check(check: &Check) -> impl Fn(&str) -> String {
+    move |part| format!("checks.{}.{part}", check.id.as_str())
+}
+
+/// Holds what every unit and the history draw against their limits, however many units there are.
+pub(super) fn drawn(result: &GateResult) -> Checked {
+    let most = |what: &str, found: usize, most: usize| {
+        demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
+    };
     for check in &result.checks {
-        let name = |part: &str| format!("checks.{}.{part}", check.id.as_str());
-        most(&name("units"), check.units.len(), UNITS)?;
+        let name = of_check(check);
         for unit in &check.units {
             most(&name("rules"), unit.rules().len(), RULES)?;
             of_unit(unit, &name, &most)?;
