@@ -99,8 +99,10 @@ fn limits_by_selector_decide_and_an_idle_selector_is_told() {
     let idle = case(name, "dump: { limits: [ { op: 'Nothing.*', noise: 0.01 } ] }");
     let told: Vec<&str> = idle.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(told.contains(&"selector-unused"), "{told:?}");
-    let absolute = case(name, "dump: { limits: [ { absolute: 1.0e6 } ] }");
-    assert_eq!(absolute.verdict, Verdict::Pass, "no element differs by a million");
+    let absolute = case(name, "dump: { limits: [ { op: 'Functional.linear.*', absolute: 1.0e6 } ] }");
+    assert_eq!(absolute.verdict, Verdict::Warn, "no element differs by a million");
+    let told: Vec<&str> = absolute.findings.iter().map(|finding| finding.code.as_str()).collect();
+    assert!(told.contains(&"limit-wide") && !told.contains(&"output-diverges"), "{told:?}");
 }
 
 #[test]

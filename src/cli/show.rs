@@ -57,10 +57,21 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         templates: &templates,
         source_root: args.documents.source_root.as_deref(),
     };
-    write::documents(&result, &lines, &output, &options)?;
+    let shown = write::documents(&result, &lines, &output, &options);
+    shown.map_err(|error| undrawable(&args.result, error))?;
     output.commit()?;
-    summary(&result, out, &args.documents)?;
+    summary(&result, out, &args.documents).map_err(|error| undrawable(&args.result, error))?;
     Ok(exit::PASS)
+}
+
+/// A result of which no document can be made is not one that the gate wrote: no defect of this run.
+pub(crate) fn undrawable(path: &Path, error: Error) -> Error {
+    if error.kind() != ErrorKind::Internal {
+        return error;
+    }
+    let message = format!("no document can be made of it: {}", error.message());
+    Error::new(ErrorKind::Usage, path.display().to_string(), message)
+        .with_help("give the `result.json` as precision-gate wrote it")
 }
 
 /// Whether two paths are one folder.

@@ -21,6 +21,8 @@ const LISTED: usize = crate::judge::loss::completeness::LISTED;
 const METRICS: usize = 64;
 /// Frames of a call stack: Python's own limit.
 const FRAMES: usize = 1_000;
+/// Values, steps and operations that are counted: whole numbers up to here are exact everywhere.
+const COUNT: u64 = 1 << 53;
 /// Runs, changes and commits of a history.
 const PAST: usize = 1_000;
 
@@ -48,6 +50,10 @@ pub(super) fn drawn(result: &GateResult) -> Checked {
         let name = of_check(check);
         for unit in &check.units {
             most(&name("rules"), unit.rules().len(), RULES)?;
+            let large = unit.counts().into_iter().find(|(_, count)| *count > COUNT);
+            demand(large.is_none(), &name("units"), || {
+                format!("count {} values", large.map_or(0, |(_, count)| count))
+            })?;
             of_unit(unit, &name, &most)?;
         }
     }

@@ -14,6 +14,8 @@ pub(super) fn check(unit: &CurveUnit, at: &str) -> Checked {
     demand(both <= unit.paired && (unit.paired == 0 || both > 0), at, || {
         format!("says {} paired steps, and its series has {both}", unit.paired)
     })?;
+    counted(unit, both, at)?;
+    explained(unit, at)?;
     let within = |named: u64| step.first().is_some_and(|first| *first <= named) && step.last() >= Some(&named);
     demand(unit.first_diverging_step.is_none_or(within), at, || "diverges at a step outside of its series".into())?;
     let rising = unit.non_finite_steps.is_sorted_by(|a, b| a < b);
@@ -22,6 +24,35 @@ pub(super) fn check(unit: &CurveUnit, at: &str) -> Checked {
     })?;
     let listed = |named: &u64| step.binary_search(named).map_or(true, |index| is_one_sided(&unit.series, index));
     demand(unit.non_finite_steps.iter().all(listed), at, || "lists a step as not finite whose values are".into())
+}
+
+/// A series of fewer points is whole: a longer one is thinned to no less.
+const WHOLE: usize = 250;
+
+/// No more steps are paired than the series has room for, and as many as it shows where it is whole.
+fn counted(unit: &CurveUnit, both: u64, at: &str) -> Checked {
+    let step = &unit.series.step;
+    let span = step.first().zip(step.last()).map_or(0, |(first, last)| (last - first).saturating_add(1));
+    let fits = if step.len() < WHOLE { unit.paired == both } else { unit.paired <= span };
+    demand(fits, at, || format!("says {} paired steps, and its series has {both}", unit.paired))
+}
+
+/// No point of the series lies farther apart than the rules about it say: the largest difference, or all of the mean at one
+/// step. Values near zero, to which a floor applies, are not held against them.
+fn explained(unit: &CurveUnit, at: &str) -> Checked {
+    let value = |rule: &str| unit.rules.iter().find(|outcome| outcome.rule == rule)?.value.map(|value| value.0);
+    #[allow(clippy::cast_precision_loss, reason = "a bound, with room for rounding")]
+    let steps = unit.paired as f64;
+    let mean = value("mean_rel").or_else(|| value("grad_norm_mean_rel")).map(|mean| mean * steps);
+    let Some(most) = value("max_rel").or(mean).filter(|most| most.is_finite()) else { return Ok(()) };
+    let mut sizes: Vec<f64> = pairs(&unit.series).map(|(b, _)| b.abs()).filter(|b| b.is_finite()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let least = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0).max(1.0);
+    let apart = |(b, c): (f64, f64)| (b.is_finite() && c.is_finite() && b.abs() >= least).then(|| (c / b - 1.0).abs());
+    let worst = pairs(&unit.series).filter_map(apart).fold(0.0, f64::max);
+    demand(worst <= most.mul_add(1.0 + 1e-6, 1e-9), at, || {
+        format!("has a step at which its series is {worst:e} apart, and its rules say {most:e}")
+    })
 }
 
 fn value(values: &[Option<Number>], index: usize) -> Option<f64> {
