@@ -24,6 +24,7 @@ pub mod outcomes;
 pub mod page;
 pub mod phrases;
 pub mod plot;
+pub mod rows;
 pub mod sarif;
 pub mod sink;
 pub mod source;

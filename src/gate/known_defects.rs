@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::policy::checkpoint::ParameterRule;
 use crate::policy::dump::{DirectionName, LimitRule};
 use crate::policy::value::Tolerance;
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::Verdict;
 
 /// A defect that limits for all tensors have to see.
 #[derive(Clone, Copy, Debug)]
@@ -120,10 +120,14 @@ const PARAMETERS: [&str; 16] = [
 /// From this many of the names above on, a selector names none.
 const MANY: usize = 6;
 
+/// The keys of the policy with limits, in the order of [`KnownDefect::cases`].
+pub(super) const KEYS: [&str; 2] = [DUMP, CHECKPOINT];
+const DUMP: &str = "dump.limits";
+const CHECKPOINT: &str = "checkpoint.limits";
+
 /// A limit of the policy, whatever it is for.
 struct Limit {
-    check: CheckId,
-    /// The key of the policy that holds it.
+    /// The key of the policy that holds it: the check, and `limits`.
     key: &'static str,
     name: String,
     is_named: bool,
@@ -133,16 +137,14 @@ struct Limit {
 
 fn limits(policy: &Policy) -> Vec<Limit> {
     let of_dumps = policy.dump.limits.iter().map(|rule| Limit {
-        check: CheckId::Dump,
-        key: "dump.limits",
+        key: DUMP,
         name: rule.name(),
         is_named: names_operations(rule),
         dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
         given: [rule.noise, rule.wrong, rule.absolute],
     });
     let of_checkpoints = policy.checkpoint.limits.iter().map(|rule| Limit {
-        check: CheckId::Checkpoint,
-        key: "checkpoint.limits",
+        key: CHECKPOINT,
         name: rule.name(),
         is_named: names_parameters(rule),
         dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
@@ -220,15 +222,19 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
     let is_idle = |limit: &Limit| {
         part.findings.iter().any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == limit.name)
     };
-    let fitted = limits(policy).into_iter().filter(|limit| limit.check == part.check.id && !is_idle(limit));
+    let fitted = limits(policy)
+        .into_iter()
+        .filter(|limit| limit.key.split('.').next() == Some(part.check.id.as_str()) && !is_idle(limit));
     let wide = fitted.filter(|_| !part.check.units.is_empty()).filter_map(|limit| Some((limit.passes()?, limit)));
-    wide.map(|(defect, limit)| Finding::new(&LIMIT_WIDE, limit.name).of_check(limit.check).with("defect", defect.code))
-        .collect()
+    wide.map(|(defect, limit)| {
+        Finding::new(&LIMIT_WIDE, limit.name).of_check(part.check.id).with("defect", defect.code)
+    })
+    .collect()
 }
 
 /// What the limits for all operations, or all parameters, make of a defect of `size`; the built-in ones where there are none.
-pub(super) fn by_global_limits(check: CheckId, size: f64, policy: &Policy) -> Verdict {
-    let limits = limits(policy).into_iter().filter(|limit| limit.check == check && !limit.is_named);
+pub(super) fn by_global_limits(key: &str, size: f64, policy: &Policy) -> Verdict {
+    let limits = limits(policy).into_iter().filter(|limit| limit.key == key && !limit.is_named);
     let built_in = DTYPES.into_iter().map(|dtype| verdict(size, band(Some(dtype)), [None; 3]));
     limits.map(|limit| limit.verdict(size)).chain(built_in).min().unwrap_or(Verdict::Fail)
 }

@@ -16,7 +16,7 @@ use crate::fetch::Fetcher;
 use crate::policy::Policy;
 use crate::policy::loss::Mode;
 use crate::policy::loss::limit::Share;
-use crate::verdict::{CheckId, Verdict};
+use crate::verdict::Verdict;
 use synthetic::{Defect, Noise, Run};
 
 /// Steps of a made run.
@@ -131,14 +131,14 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
 
 /// Defects of known size in a dump and in a checkpoint, by the limits that hold for all operations and parameters.
 fn tensors(policy: &Policy) -> Vec<Case> {
-    let of = |check, place: usize| {
+    let of = |(place, key): (usize, &'static str)| {
         known_defects::DEFECTS.iter().filter_map(move |defect| {
-            let verdict = known_defects::by_global_limits(check, defect.size, policy);
+            let verdict = known_defects::by_global_limits(key, defect.size, policy);
             let (name, what) = (defect.cases.get(place).copied()?, defect.what);
             Some(Case { name, what, is_defect: true, verdict, by: Vec::new(), ok: verdict.blocks() })
         })
     };
-    of(CheckId::Dump, 0).chain(of(CheckId::Checkpoint, 1)).collect()
+    known_defects::KEYS.into_iter().enumerate().flat_map(of).collect()
 }
 
 #[cfg(test)]

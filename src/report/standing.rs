@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use minijinja::{Value, context};
 
-use super::view::{FindingRow, WaivedRow};
+use super::rows::{FindingRow, WaivedRow};
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::judge::register;

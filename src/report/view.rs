@@ -12,6 +12,7 @@ use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
 use super::outcomes::{self, RuleRow};
+use super::rows::{FindingRow, WaivedRow};
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult, checks};
@@ -89,43 +90,6 @@ pub struct CulpritView {
     pub message: Value,
     /// Its next step.
     pub help: Value,
-}
-
-/// One finding.
-#[derive(Debug, Serialize)]
-pub struct FindingRow {
-    /// The check that says it.
-    pub check: CheckId,
-    /// Its weight.
-    pub severity: Severity,
-    /// The rule's code.
-    pub code: String,
-    /// The place.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// One sentence, with the place before it where it does not name it.
-    pub message: Value,
-    /// The next step; empty where there is none.
-    pub help: Value,
-    /// Whether it is about the culprit that the result names.
-    pub is_culprit: bool,
-    /// What each side has, baseline first, where the finding tells a difference of two values.
-    pub sides: Option<[Value; 2]>,
-}
-
-/// A waived finding.
-#[derive(Debug, Serialize)]
-pub struct WaivedRow {
-    /// The waiver: its code and place.
-    pub waiver: String,
-    /// What is waived.
-    pub finding: FindingRow,
-    /// Why.
-    pub reason: String,
-    /// Who answers for it.
-    pub owner: String,
-    /// Until when.
-    pub expires: String,
 }
 
 impl View {

@@ -38,7 +38,7 @@ fn counted(unit: &CurveUnit, both: u64, at: &str) -> Checked {
 }
 
 /// No point of the series lies farther apart than the rules about it say: the largest difference, or all of the mean at one
-/// step. Values near zero, to which a floor applies, are not held against them.
+/// step. Differences below a floor count as none, and a floor is at most as large as the curve is.
 fn explained(unit: &CurveUnit, at: &str) -> Checked {
     let value = |rule: &str| unit.rules.iter().find(|outcome| outcome.rule == rule)?.value.map(|value| value.0);
     #[allow(clippy::cast_precision_loss, reason = "a bound, with room for rounding")]
@@ -47,11 +47,13 @@ fn explained(unit: &CurveUnit, at: &str) -> Checked {
     let Some(most) = value("max_rel").or(mean).filter(|most| most.is_finite()) else { return Ok(()) };
     let mut sizes: Vec<f64> = pairs(&unit.series).map(|(b, _)| b.abs()).filter(|b| b.is_finite()).collect();
     sizes.sort_by(f64::total_cmp);
-    let least = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0).max(1.0);
-    let apart = |(b, c): (f64, f64)| (b.is_finite() && c.is_finite() && b.abs() >= least).then(|| (c / b - 1.0).abs());
-    let worst = pairs(&unit.series).filter_map(apart).fold(0.0, f64::max);
-    demand(worst <= most.mul_add(1.0 + 1e-6, 1e-9), at, || {
-        format!("has a step at which its series is {worst:e} apart, and its rules say {most:e}")
+    let floor = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0).max(1.0);
+    let is_beyond = |(b, c): &(f64, f64)| {
+        let finite = b.is_finite() && c.is_finite();
+        finite && (c - b).abs() > (most * (1.0 + 1e-6)).mul_add(b.abs().max(floor), floor)
+    };
+    demand(!pairs(&unit.series).any(|pair| is_beyond(&pair)), at, || {
+        format!("has a step at which its series is farther apart than {most:e}, as its rules say")
     })
 }
 
