@@ -171,7 +171,7 @@ mod tests {
                 "waivers:\n  - code: output-*\n    where: x\n    reason: r\n    owner: o\n    expires: soon\n",
                 "gate.yml:",
             ),
-            ("waiver-max-days: 0\n", "gate.yml:1:18: waiver-max-days: 0 days is no time"),
+            ("waiver-max-days: 0\n", "gate.yml:1:1: 0 days is no time"),
             ("a: [[\n".repeat(99).as_str(), "gate.yml:33: brackets are nested deeper"),
         ] {
             let error = error_of(text);

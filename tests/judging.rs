@@ -71,7 +71,9 @@ fn every_case_gets_its_verdict_and_its_culprit() {
             wrong.push(format!("{name}: {} ({culprit:?}), truth {truth}", result.verdict.as_str()));
         }
         if wanted == "pass" {
-            assert!(result.findings.is_empty(), "{name}: {:?}", result.findings);
+            // Some cases are copies, which is told.
+            let mut others = result.findings.iter().filter(|finding| finding.code != "sides-identical");
+            assert!(others.next().is_none(), "{name}: {:?}", result.findings);
         }
     }
     assert!(judged >= 36, "only {judged} cases were found");
