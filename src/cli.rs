@@ -242,6 +242,9 @@ pub(crate) struct NoiseArgs {
     /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "noise.json")]
     pub(crate) output: PathBuf,
+    /// Record runs that are no repeats of each other too, such as the same job with other seeds
+    #[arg(long)]
+    pub(crate) allow_different_runs: bool,
     /// Policy file [default: precision-gate.yml, where it is present]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -12,8 +12,11 @@ pub mod discover;
 pub mod dump;
 pub mod dump_tables;
 pub mod history;
+mod identical;
 pub mod init;
+mod known_defects;
 pub mod loss;
+mod operations;
 pub mod parts;
 pub mod recheck;
 pub mod selftest;
@@ -153,6 +156,9 @@ pub fn run_by(
     measurements: &Measurements,
     progress: &dyn Progress,
 ) -> Result<Judged> {
+    known_defects::refuse_blind(&request.policy)?;
+    let asked = operations::Asked::new(measurements, surroundings.sink);
+    let surroundings = &Surroundings { sink: &asked, ..*surroundings };
     let shared = Shared { request, measurements, sink: surroundings.sink, progress };
     let sides = Sides::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
@@ -176,6 +182,7 @@ pub fn run_by(
         part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
         sizes = part.sizes.unwrap_or(sizes);
     }
+    asked.refuse_unmatched()?;
     let of_policy = waiver_findings(&request.policy, &result.waived);
     if !of_policy.is_empty() {
         verdicts.push(verdict_of(&of_policy));
@@ -249,6 +256,9 @@ fn check(
     let Some(check) = checks::of(id) else { return Ok(None) };
     let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides, policy);
+    add_findings(&mut part, identical::same_files(id, sides, policy).into_iter().collect(), policy);
+    let wide = known_defects::wide_limits(&part, policy);
+    add_findings(&mut part, wide, policy);
     add_findings(&mut part, partial_coverage::findings(id, measurements), policy);
     Ok(Some(part))
 }
@@ -344,6 +354,7 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
             );
         }
     }
+    findings.extend(identical::same_location(sides, &request.policy));
     for check in &request.policy.required {
         if request.checks.contains(check) && !baseline.has(*check) && !candidate.has(*check) {
             findings.push(Finding::new(&rules::REQUIRED_MISSING, check.as_str()).with("check", check.as_str()));

@@ -10,6 +10,7 @@ pub mod config;
 pub mod dump;
 pub mod history;
 pub mod loss;
+mod nesting;
 pub mod publish;
 pub mod signoff;
 pub mod value;
@@ -45,6 +46,8 @@ pub struct Policy {
     pub severity: BTreeMap<String, Severity>,
     /// Reviewed exceptions.
     pub waivers: Vec<waiver::Waiver>,
+    /// Days from today that a waiver may hold at most.
+    pub waiver_max_days: waiver::MaxDays,
     /// Configuration packs.
     pub config: config::ConfigPolicy,
     /// Training curves.
@@ -95,10 +98,30 @@ impl Policy {
         }
         Ok(policy)
     }
+
+    /// The same policy as of `today`, whose waivers may not end later than its `waiver-max-days` allow.
+    ///
+    /// # Errors
+    /// `Policy` for a waiver that ends later; `name` and `text` are the file's, for its place.
+    pub fn as_of(self, today: value::Date, name: &str, text: &str) -> Result<Self> {
+        let most = self.waiver_max_days.get();
+        let days = |waiver: &waiver::Waiver| waiver.expires.days_since(today);
+        let Some(late) = self.waivers.iter().find(|waiver| days(waiver) > most) else {
+            return Ok(Self { today, ..self });
+        };
+        let expires = late.expires.to_string();
+        let message =
+            format!("waivers: `{}` ends on {expires}, in {} days; at most {most} are allowed", late.name(), days(late));
+        Err(Error::new(ErrorKind::Policy, locate(name, text, &expires), message)
+            .with_help("choose an earlier day and review it again then, or set `waiver-max-days`"))
+    }
 }
 
 /// Reads a policy, or a part of one; an empty text is the default.
 fn from_yaml<T: Default + DeserializeOwned>(name: &str, text: &str) -> Result<T> {
+    if let Some(line) = nesting::too_deep(text) {
+        return Err(refuse(&format!("{name}:{line}"), "brackets are nested deeper than a policy ever needs"));
+    }
     let read = serde_yaml::from_str::<Option<T>>(text).map_err(|error| {
         let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
         refuse(&format!("{name}{place}"), error)
@@ -148,10 +171,45 @@ mod tests {
                 "waivers:\n  - code: output-*\n    where: x\n    reason: r\n    owner: o\n    expires: soon\n",
                 "gate.yml:",
             ),
+            ("waiver-max-days: 0\n", "gate.yml:1:1: 0 days is no time"),
+            ("a: [[\n".repeat(99).as_str(), "gate.yml:33: brackets are nested deeper"),
         ] {
             let error = error_of(text);
             assert!(error.starts_with(place), "{error}");
         }
+    }
+
+    fn waiver(reason: &str, owner: &str, expires: &str) -> String {
+        format!("waivers: [{{code: output-*, where: x, reason: {reason}, owner: {owner}, expires: {expires}}}]\n")
+    }
+
+    #[test]
+    fn a_waiver_without_reason_or_owner_is_refused() {
+        for text in ["''", "'  '", "'-'", "'...'", "\"\\u200b\"", "~"] {
+            for (key, waiver) in
+                [("reason", waiver(text, "ann", "2027-01-01")), ("owner", waiver("slow kernel", text, "2027-01-01"))]
+            {
+                let error = error_of(&waiver);
+                assert!(error.contains("says nothing") || error.contains("invalid type"), "{key} {text}: {error}");
+            }
+        }
+        for text in ["r", "误差已评审", "'#12'"] {
+            Policy::parse("gate.yml", &waiver(text, "o", "2027-01-01"), &["output-diverges"]).expect("says something");
+        }
+    }
+
+    #[test]
+    fn a_waiver_lives_a_year_unless_the_policy_says_otherwise() {
+        let today = super::value::Date::try_from("2026-11-22".to_owned()).expect("a date");
+        let as_of = |text: String| {
+            let policy = Policy::parse("gate.yml", &text, &["output-diverges"]).expect("sound");
+            policy.as_of(today, "gate.yml", &text).map(|policy| policy.today).map_err(|error| error.to_string())
+        };
+        assert_eq!(as_of(waiver("r", "o", "2027-11-22")), Ok(today));
+        let late = as_of(waiver("r", "o", "2027-11-25")).expect_err("too late");
+        assert!(late.contains("in 368 days; at most 366 are allowed"), "{late}");
+        assert_eq!(as_of(format!("waiver-max-days: 400\n{}", waiver("r", "o", "2027-11-25"))), Ok(today));
+        assert_eq!(as_of(waiver("r", "o", "2020-01-01")), Ok(today), "one that ran out is told as a finding");
     }
 
     #[test]

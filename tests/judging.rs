@@ -71,7 +71,9 @@ fn every_case_gets_its_verdict_and_its_culprit() {
             wrong.push(format!("{name}: {} ({culprit:?}), truth {truth}", result.verdict.as_str()));
         }
         if wanted == "pass" {
-            assert!(result.findings.is_empty(), "{name}: {:?}", result.findings);
+            // Some cases are copies, which is told.
+            let mut others = result.findings.iter().filter(|finding| finding.code != "sides-identical");
+            assert!(others.next().is_none(), "{name}: {:?}", result.findings);
         }
     }
     assert!(judged >= 36, "only {judged} cases were found");
@@ -99,8 +101,10 @@ fn limits_by_selector_decide_and_an_idle_selector_is_told() {
     let idle = case(name, "dump: { limits: [ { op: 'Nothing.*', noise: 0.01 } ] }");
     let told: Vec<&str> = idle.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(told.contains(&"selector-unused"), "{told:?}");
-    let absolute = case(name, "dump: { limits: [ { absolute: 1.0e6 } ] }");
-    assert_eq!(absolute.verdict, Verdict::Pass, "no element differs by a million");
+    let absolute = case(name, "dump: { limits: [ { op: 'Functional.linear.*', absolute: 1.0e6 } ] }");
+    assert_eq!(absolute.verdict, Verdict::Warn, "no element differs by a million");
+    let told: Vec<&str> = absolute.findings.iter().map(|finding| finding.code.as_str()).collect();
+    assert!(told.contains(&"limit-wide") && !told.contains(&"output-diverges"), "{told:?}");
 }
 
 #[test]

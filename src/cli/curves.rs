@@ -38,7 +38,7 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?;
     let fetcher = args.fetching.fetcher();
     let repeats = Repeats { fetcher: &fetcher, recognisers: gate::recognisers() };
-    let band = gate::loss::record(&args.runs, &policy.loss, repeats)?;
+    let band = gate::loss::record(&args.runs, &policy.loss, repeats, args.allow_different_runs)?;
     let name = args.output.display().to_string();
     output::write_file(&args.output, json(&band)?.as_bytes())?;
     for (metric, noise) in &band.metrics {

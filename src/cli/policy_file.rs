@@ -1,5 +1,7 @@
 //! The policy file of a command, and the day it is read as of.
 
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use precision_gate::error::{Error, ErrorKind, Result};
@@ -10,6 +12,9 @@ use precision_gate::policy::value::Date;
 
 /// Policy file that is read without being named.
 const DEFAULT_POLICY: &str = "precision-gate.yml";
+
+/// Bytes of a policy or of a mapping that are read: a mapping of a hundred thousand names takes half of it.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The policy of `config`, or of the default file where there is one, as of `today`.
 pub(crate) fn policy(config: Option<&Path>, today: Option<&str>) -> Result<Policy> {
@@ -29,10 +34,13 @@ pub(crate) fn policy_path(config: Option<&Path>) -> PathBuf {
 /// The policy that `text` of the file `path` says, or the defaults where there is none.
 pub(crate) fn policy_of_text(path: &Path, text: Option<&str>, today: Option<&str>) -> Result<Policy> {
     let today = self::today(today)?;
+    let is_there = text.is_some();
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
-    let policy = text.map(|text| Policy::parse(&path.display().to_string(), text, &codes)).transpose()?;
-    let digest = text.map_or_else(String::new, |text| Digest::of(text.as_bytes()).to_string());
-    Ok(Policy { today, digest, ..policy.unwrap_or_default() })
+    let name = path.display().to_string();
+    let text = text.unwrap_or_default();
+    let policy = Policy::parse(&name, text, &codes)?.as_of(today, &name, text)?;
+    let digest = if is_there { Digest::of(text.as_bytes()).to_string() } else { String::new() };
+    Ok(Policy { digest, ..policy })
 }
 
 /// A file's text; `None` where there is no such file.
@@ -40,9 +48,20 @@ pub(crate) fn text_of(path: &Path) -> Result<Option<String>> {
     if path.exists() { read(path).map(Some) } else { Ok(None) }
 }
 
-/// A file's text.
+/// A file's text. What has no end, as a pipe or a device, is not read.
 pub(crate) fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|error| Error::io(path.display().to_string(), &error))
+    let name = path.display().to_string();
+    let io = |error: std::io::Error| Error::io(&name, &error);
+    if !fs::metadata(path).map_err(io)?.is_file() {
+        return Err(Error::new(ErrorKind::Usage, name, "is not a regular file")
+            .with_help("give a file with text in it; a folder, a pipe or a device is not read"));
+    }
+    let mut text = String::new();
+    File::open(path).map_err(io)?.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(io)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Error::new(ErrorKind::LimitExceeded, name, format!("is longer than {MOST_BYTES} bytes")));
+    }
+    Ok(text)
 }
 
 /// The date given, or the current UTC date.

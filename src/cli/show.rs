@@ -5,6 +5,7 @@ use std::path::Path;
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
+use precision_gate::gate::recheck;
 use precision_gate::output::{self, Output, Set};
 use precision_gate::report::lines::Lines;
 use precision_gate::report::templates::Templates;
@@ -42,6 +43,7 @@ pub(crate) fn say(text: &str) -> Result<()> {
 /// `precision-gate report`: exits 0 whatever the verdict, which is that of an earlier run.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
+    recheck::refuse_edited(&result, &args.result.display().to_string())?;
     let lines = Lines::beside(&args.result)?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or_else(|| Path::new("."));
@@ -55,10 +57,21 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         templates: &templates,
         source_root: args.documents.source_root.as_deref(),
     };
-    write::documents(&result, &lines, &output, &options)?;
+    let shown = write::documents(&result, &lines, &output, &options);
+    shown.map_err(|error| undrawable(&args.result, error))?;
     output.commit()?;
-    summary(&result, out, &args.documents)?;
+    summary(&result, out, &args.documents).map_err(|error| undrawable(&args.result, error))?;
     Ok(exit::PASS)
+}
+
+/// A result of which no document can be made is not one that the gate wrote: no defect of this run.
+pub(crate) fn undrawable(path: &Path, error: Error) -> Error {
+    if error.kind() != ErrorKind::Internal {
+        return error;
+    }
+    let message = format!("no document can be made of it: {}", error.message());
+    Error::new(ErrorKind::Usage, path.display().to_string(), message)
+        .with_help("give the `result.json` as precision-gate wrote it")
 }
 
 /// Whether two paths are one folder.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use precision_gate::error::{Error, Result};
+use precision_gate::error::Result;
 use precision_gate::exit;
 use precision_gate::output::{Output, Set};
 use precision_gate::policy::signoff::SignoffPolicy;
@@ -109,8 +109,7 @@ pub(crate) fn signoff(args: &SignoffArgs) -> Result<u8> {
 fn required(args: &SignoffArgs, of_policy: SignoffPolicy) -> Result<SignoffPolicy> {
     let Some(path) = &args.require else { return Ok(of_policy) };
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, &error))?;
-    SignoffPolicy::parse(&name, &text)
+    SignoffPolicy::parse(&name, &policy_file::read(path)?)
 }
 
 fn refuse(refusals: &[Refusal], language: Language) -> Result<u8> {

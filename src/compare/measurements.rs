@@ -127,6 +127,11 @@ impl Measurements {
         self.selection.ops.as_ref().map(|ops| ops.glob().glob())
     }
 
+    /// Whether data of the operation `op` is read.
+    pub fn asks_for(&self, op: &str) -> bool {
+        self.selection.ops.as_ref().is_none_or(|ops| ops.is_match(op))
+    }
+
     /// The answer about two tensors: known, or measured now; `None` where the pair is left out, which is counted.
     pub fn ask<T: Serialize + DeserializeOwned>(&self, pair: &PairName<'_>, measure: impl FnOnce() -> T) -> Option<T> {
         let answer = self.ask_again(pair, measure);
@@ -164,10 +169,7 @@ impl Measurements {
     }
 
     fn wants(&self, pair: &PairName<'_>) -> bool {
-        match (&self.selection.ops, pair.op) {
-            (Some(ops), Some(op)) => ops.is_match(op),
-            _ => true,
-        }
+        pair.op.is_none_or(|op| self.asks_for(op))
     }
 
     /// Counts elements of a pair that was measured.

@@ -8,7 +8,7 @@ mod recognise;
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -41,6 +41,8 @@ pub struct Inventory {
     /// Findings about the location itself.
     pub about: Vec<Finding>,
     seen: Vec<Seen>,
+    /// Digests of the files by path, once they were taken.
+    digests: OnceLock<HashMap<String, digest::OfFile>>,
 }
 
 /// One file or folder and what became of it.
@@ -74,6 +76,7 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
         extents: search.recognisers.iter().map(|recogniser| (recogniser.check, recogniser.extent)).collect(),
         about: vec![],
         seen: vec![],
+        digests: OnceLock::new(),
     };
     for (path, reason) in files.skipped() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
@@ -247,7 +250,28 @@ impl Inventory {
         };
         let extents: HashMap<&str, Extent> = self.seen.iter().map(|seen| (seen.path.as_str(), extent(seen))).collect();
         // What was not looked at is tensor data of a dump.
-        digest::of(self.files.as_ref(), |entry| extents.get(entry.path.as_str()).copied().unwrap_or(Extent::Directory))
+        let extent = |entry: &FileEntry| extents.get(entry.path.as_str()).copied().unwrap_or(Extent::Directory);
+        let files = digest::of_files(self.files.as_ref(), extent);
+        let whole = digest::of_all(&files);
+        let paths = self.files.list().iter().map(|entry| entry.path.clone());
+        self.digests.get_or_init(|| paths.zip(files).collect());
+        whole
+    }
+
+    /// The files of `check`; those of no check that were not looked at are the data of its dumps.
+    pub(super) fn files_of(&self, check: CheckId) -> Vec<&FileEntry> {
+        let checks: HashMap<&str, Option<CheckId>> =
+            self.seen.iter().map(|seen| (seen.path.as_str(), seen.check)).collect();
+        let of = |entry: &&FileEntry| checks.get(entry.path.as_str()).copied().unwrap_or(Some(CheckId::Dump));
+        self.files.list().iter().filter(|entry| of(entry) == Some(check)).collect()
+    }
+
+    /// Whether the file at `path` holds the same bytes on the `other` side, where digests of all content say so.
+    pub(super) fn has_same_content(&self, other: &Self, path: &str) -> Option<bool> {
+        let [ours, theirs] = [self, other].map(|side| side.digests.get().and_then(|digests| digests.get(path)));
+        let (ours, theirs) = (ours?, theirs?);
+        let is_whole = ours.extent == Extent::Content && theirs.extent == Extent::Content;
+        (is_whole || ours.digest != theirs.digest).then_some(ours.digest == theirs.digest)
     }
 
     /// The table of what was found.

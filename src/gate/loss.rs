@@ -120,9 +120,9 @@ fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBan
         [] => Ok(None),
         [path] => match band_file(path, repeats.fetcher)? {
             Some(band) => Ok(Some(band)),
-            None => record(&policy.noise.0, policy, repeats).map(Some),
+            None => record(&policy.noise.0, policy, repeats, false).map(Some),
         },
-        runs => record(runs, policy, repeats).map(Some),
+        runs => record(runs, policy, repeats, false).map(Some),
     }
 }
 
@@ -153,8 +153,12 @@ pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>>
     Ok(Some(band))
 }
 
-/// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry.
-pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>) -> Result<NoiseBand> {
+/// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Runs that
+/// are no repeats of each other are refused, unless `any_runs` are taken.
+///
+/// # Errors
+/// What opening them gives; `Usage` where fewer than two hold curves, or two are no repeats of one case.
+pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
     let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
     let mut locations = Vec::new();
     for run in runs {
@@ -179,7 +183,11 @@ pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>) -> Res
         return Err(Error::new(ErrorKind::Usage, locations.join(", "), message)
             .with_help("give several runs of the same case, or a folder with one run per entry"));
     }
-    Ok(compare_all(&found))
+    let (band, other) = compare_all(&found);
+    match other.filter(|_| !any_runs) {
+        Some(other) => Err(other.into_error()),
+        None => Ok(band),
+    }
 }
 
 /// The repeats in one folder: each entry of it is one, a file or a folder.
@@ -198,14 +206,36 @@ fn repeats_in(root: &str, curves: Vec<CurveFile>) -> Vec<(String, Vec<CurveFile>
     repeats.into_iter().map(|(entry, curves)| (format!("{root}/{entry}"), curves)).collect()
 }
 
-fn compare_all(runs: &[(String, Vec<CurveFile>)]) -> NoiseBand {
+/// Two runs that are no repeats of one case.
+struct OtherRun {
+    runs: [String; 2],
+    why: String,
+}
+
+impl OtherRun {
+    fn into_error(self) -> Error {
+        let [first, second] = &self.runs;
+        let message = format!("is no repeat of {first}: {}", self.why);
+        Error::new(ErrorKind::Usage, second, message).with_help(
+            "a band of runs that differ hides every difference as large: give runs of the same model, data, seed and \
+             settings; or record it with `precision-gate noise --allow-different-runs`",
+        )
+    }
+}
+
+/// The band of all pairs of runs, and the first two that are no repeats of each other.
+fn compare_all(runs: &[(String, Vec<CurveFile>)]) -> (NoiseBand, Option<OtherRun>) {
     let mut band = NoiseBand::new(runs.iter().map(|(name, _)| name.clone()).collect());
-    for (index, (_, first)) in runs.iter().enumerate() {
-        for (_, second) in runs.iter().skip(index + 1) {
-            for (metric, measures) in loss::measures_of(&pair_curves(first, second)) {
+    let mut other = None;
+    for (index, (first, ours)) in runs.iter().enumerate() {
+        for (second, theirs) in runs.iter().skip(index + 1) {
+            let measured = loss::measures_of(&pair_curves(ours, theirs));
+            let why = loss::repeats::difference(&measured);
+            other = other.or(why.map(|why| OtherRun { runs: [first.clone(), second.clone()], why }));
+            for (metric, measures) in measured {
                 band.record(&metric, &measures);
             }
         }
     }
-    band
+    (band, other)
 }

@@ -53,6 +53,19 @@ pub struct Rechecked {
     pub claimed: Verdict,
 }
 
+/// Refuses a result that contradicts itself, as one that was edited does; messages call it `name`. Whose policy it was
+/// judged by, and how many units it has, is not asked.
+///
+/// # Errors
+/// `Usage`, with the first contradiction.
+pub fn refuse_edited(result: &GateResult, name: &str) -> Result<()> {
+    let policy = Policy::default();
+    let against = Against { name, policy: &policy, repository: "", operations: None };
+    let checked = caps::drawn(result).and_then(|()| whole::check(result, &Said::of(result), &against));
+    let help = "give the `result.json` as precision-gate wrote it, or judge the artifacts again";
+    checked.map_err(|contradiction| contradiction.into_error(name).with_help(help))
+}
+
 /// Judges `result` again from what it says.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ pub mod synthetic;
 
 use serde::Serialize;
 
+use super::known_defects;
 use super::loss::{self, Repeats};
 use super::recognisers;
 use crate::error::Result;
@@ -123,8 +124,21 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
         let run = Run::healthy(STEPS, SEED).with_noise(Noise::Dense, SEED + 1).with_defect(defect, SEED + 2);
         cases.push(judged(name, what, true, &run)?);
     }
+    cases.extend(tensors(policy));
     let ok = cases.iter().all(|case| case.ok);
     Ok(Selftest { cases, ok })
+}
+
+/// Defects of known size in a dump and in a checkpoint, by the limits that hold for all operations and parameters.
+fn tensors(policy: &Policy) -> Vec<Case> {
+    let of = |(place, key): (usize, &'static str)| {
+        known_defects::DEFECTS.iter().filter_map(move |defect| {
+            let verdict = known_defects::by_global_limits(key, defect.size, policy);
+            let (name, what) = (defect.cases.get(place).copied()?, defect.what);
+            Some(Case { name, what, is_defect: true, verdict, by: Vec::new(), ok: verdict.blocks() })
+        })
+    };
+    known_defects::KEYS.into_iter().enumerate().flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -154,6 +168,8 @@ mod tests {
         assert!(wrong(&selftest("loss: {limits: {tail: {fail: 9}}}")).contains(&"tail"));
         assert!(wrong(&selftest("loss: {limits: {spread: 1}}")).contains(&"bad-steps"));
         assert!(wrong(&selftest("loss: {limits: {grad-norm: {fail: 9}}}")).contains(&"grad-norm"));
+        assert_eq!(wrong(&selftest("dump: {limits: [{noise: 0.6}]}")), ["dump-scale", "dump-half"]);
+        assert_eq!(wrong(&selftest("checkpoint: {limits: [{wrong: 1}]}")).len(), 3);
         assert!(wrong(&selftest("loss: {absolute-floor: 1}")).contains(&"drift"));
         assert!(wrong(&selftest("loss: {preset: megatron}")).contains(&"level-2-percent"));
         assert!(wrong(&selftest("loss: {preset: torchtitan-exact}")).contains(&"dense-noise"));

@@ -14,6 +14,7 @@ pub mod limits;
 pub mod mode;
 pub mod noise;
 pub mod preset;
+pub mod repeats;
 pub mod rule_results;
 pub mod secondary_metrics;
 pub mod sources;

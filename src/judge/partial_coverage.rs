@@ -22,8 +22,11 @@ pub const NARROWED: Rule = rule("data-narrowed");
 /// Time was up before all data was read; of the rest, what was recorded was compared.
 pub const STOPPED: Rule = rule("data-stopped");
 
+/// A limit of the policy for named operations or parameters is so wide that a known defect passes there.
+pub const LIMIT_WIDE: Rule = rule("limit-wide");
+
 /// All of them.
-pub const RULES: &[&Rule] = &[&SAMPLED, &CHECKSUMMED, &NARROWED, &STOPPED];
+pub const RULES: &[&Rule] = &[&SAMPLED, &CHECKSUMMED, &NARROWED, &STOPPED, &LIMIT_WIDE];
 
 /// Findings about the coverage of `check`, from the counts of `measurements` since the last call.
 pub fn findings(check: CheckId, measurements: &Measurements) -> Vec<Finding> {

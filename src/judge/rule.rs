@@ -45,12 +45,24 @@ pub mod artifacts {
     /// More than one artifact of a kind, and no rule that says which is meant.
     pub const AMBIGUOUS: Rule = rule("artifact-ambiguous", Severity::Incomplete);
 
+    /// The files of a check are the same bytes on both sides: a copy, or one folder given twice. Information, because a
+    /// deterministic run may repeat itself; a release, which needs two runs, fails.
+    pub const SIDES_IDENTICAL: Rule = rule("sides-identical", Severity::Info);
+
     /// The job that makes the candidate did not end well.
     pub const TRAINING_FAILED: Rule = rule("training-failed", Severity::Incomplete);
 
     /// All of them.
-    pub const RULES: &[&Rule] =
-        &[&DAMAGED, &UNSUPPORTED, &NOTHING_RECOGNISED, &ONE_SIDE_ONLY, &REQUIRED_MISSING, &AMBIGUOUS, &TRAINING_FAILED];
+    pub const RULES: &[&Rule] = &[
+        &DAMAGED,
+        &UNSUPPORTED,
+        &NOTHING_RECOGNISED,
+        &ONE_SIDE_ONLY,
+        &REQUIRED_MISSING,
+        &AMBIGUOUS,
+        &SIDES_IDENTICAL,
+        &TRAINING_FAILED,
+    ];
 }
 
 /// Rules about the policy itself.

@@ -71,6 +71,20 @@ pub(super) fn checks_of_run_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array", "items": {"type": "string", "enum": names}, "default": []})
 }
 
+/// Reads a text that people are to understand: one letter or digit at least.
+pub(super) fn statement<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.chars().any(char::is_alphanumeric) {
+        return Ok(text);
+    }
+    Err(serde::de::Error::custom(format!("`{}` says nothing: expected words", text.escape_debug())))
+}
+
+/// The schema of [`statement`].
+pub(super) fn statement_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "pattern": "[\\p{L}\\p{N}]"})
+}
+
 /// A shell-style pattern: `*`, `?`, `[…]`, `{a,b}`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]

@@ -1,9 +1,11 @@
 //! Waivers: reviewed exceptions, with an owner and an end.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::value::{Date, Pattern};
+use super::value::{Date, Pattern, statement, statement_schema};
 
 /// Findings that do not count until a day, for a reason someone answers for.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -14,9 +16,13 @@ pub struct Waiver {
     /// Places it covers: an operation, a tensor, a package, a metric.
     #[serde(rename = "where")]
     pub place: Pattern,
-    /// Reason.
+    /// Reason in words; it has a letter or a digit.
+    #[serde(deserialize_with = "statement")]
+    #[schemars(schema_with = "statement_schema")]
     pub reason: String,
     /// Person who answers for it.
+    #[serde(deserialize_with = "statement")]
+    #[schemars(schema_with = "statement_schema")]
     pub owner: String,
     /// The last day it holds.
     pub expires: Date,
@@ -36,5 +42,41 @@ impl Waiver {
     /// Code and place, as people recognise it.
     pub fn name(&self) -> String {
         format!("{} at {}", self.code.as_str(), self.place.as_str())
+    }
+}
+
+/// How many days from today a waiver may hold at most: a leap year, unless the policy says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u16")]
+pub struct MaxDays(u16);
+
+impl MaxDays {
+    /// The number of days.
+    pub fn get(self) -> i32 {
+        i32::from(self.0)
+    }
+}
+
+impl Default for MaxDays {
+    fn default() -> Self {
+        Self(366)
+    }
+}
+
+impl TryFrom<u16> for MaxDays {
+    type Error = String;
+
+    fn try_from(days: u16) -> Result<Self, String> {
+        if days > 0 { Ok(Self(days)) } else { Err("0 days is no time: expected a number of days from 1 on".into()) }
+    }
+}
+
+impl JsonSchema for MaxDays {
+    fn schema_name() -> Cow<'static, str> {
+        "MaxDays".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 1, "maximum": u16::MAX, "default": Self::default().0})
     }
 }

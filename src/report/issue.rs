@@ -49,7 +49,7 @@ pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issu
     let waived = result.waived.iter().zip(&view.waived).map(|(waived, row)| {
         (&waived.finding, &row.finding, Some(format!("{} ({}, {})", row.reason, row.owner, row.expires)))
     });
-    let issue = |(finding, row, waived): (&'a Finding, &super::view::FindingRow, Option<String>)| Issue {
+    let issue = |(finding, row, waived): (&'a Finding, &super::rows::FindingRow, Option<String>)| Issue {
         finding,
         message: row.message.to_string(),
         help: row.help.to_string(),

@@ -23,8 +23,10 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
         suite.add_test_case(case(CheckId::Artifacts, "artifacts", verdict.unwrap_or(Verdict::Pass), &general));
         report.add_test_suite(suite);
     }
+    let waived: Vec<&Issue<'_>> = issues.iter().filter(|issue| issue.waived.is_some()).collect();
     for check in &result.checks {
-        report.add_test_suite(suite(check, &of_check(&counting, check.id), pictures));
+        let of = |issues| of_check(issues, check.id);
+        report.add_test_suite(suite(check, &of(&counting), &of(&waived), pictures));
     }
     let xml = report.to_string().map_err(|error| Error::new(ErrorKind::Internal, "junit.xml", error))?;
     Ok(escape::xml(&without_total_of_skipped(&xml)))
@@ -50,7 +52,7 @@ fn of_check<'a, 'b>(issues: &[&'a Issue<'b>], check: CheckId) -> Vec<&'a Issue<'
     issues.iter().copied().filter(|issue| issue.finding.check == check).collect()
 }
 
-fn suite(check: &Check, issues: &[&Issue<'_>], pictures: &[Picture]) -> TestSuite {
+fn suite(check: &Check, issues: &[&Issue<'_>], waived: &[&Issue<'_>], pictures: &[Picture]) -> TestSuite {
     let mut suite = TestSuite::new(check.id.as_str());
     let mut left: Vec<&Issue<'_>> = issues.to_vec();
     let is_checker = !check.items.is_empty();
@@ -60,6 +62,8 @@ fn suite(check: &Check, issues: &[&Issue<'_>], pictures: &[Picture]) -> TestSuit
         left.retain(|issue| !belongs(issue.finding, &name, is_checker));
         let mut case = case(check.id, &name, verdict, &own);
         attach(&mut case, check.id, verdict, pictures);
+        let covered = waived.iter().copied().filter(|issue| belongs(issue.finding, &name, is_checker));
+        name_waived(&mut case, verdict, &own, covered);
         suite.add_test_case(case);
     }
     // What concerns no single unit (a missing step, a damaged file) must not vanish.
@@ -107,6 +111,28 @@ fn case(check: CheckId, name: &str, verdict: Verdict, issues: &[&Issue<'_>]) -> 
         case.set_system_out(without_attachments(&text));
     }
     case
+}
+
+/// Says in a case that succeeds what waivers cover of it, so that it is not taken for agreement.
+fn name_waived<'a>(
+    case: &mut TestCase,
+    verdict: Verdict,
+    own: &[&Issue<'_>],
+    waived: impl Iterator<Item = &'a Issue<'a>>,
+) {
+    if !matches!(verdict, Verdict::Pass | Verdict::Warn) {
+        return;
+    }
+    let line = |issue: &'a Issue<'a>| {
+        let waiver = issue.waived.as_deref().unwrap_or_default();
+        format!("waived: {} [{}]\n  {waiver}", issue.message, issue.finding.code)
+    };
+    let mut lines: Vec<String> = own.iter().filter(|issue| issue.finding.severity > Severity::Info).map(told).collect();
+    let counting = lines.len();
+    lines.extend(waived.map(line));
+    if lines.len() > counting {
+        case.set_system_out(without_attachments(&lines.join("\n")));
+    }
 }
 
 fn told(issue: &&Issue<'_>) -> String {

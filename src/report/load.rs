@@ -77,7 +77,12 @@ struct Version {
 
 fn read(path: &Path) -> Result<String> {
     let name = path.display().to_string();
-    let len = fs::metadata(path).map_err(|error| Error::io(&name, &error))?.len();
+    let metadata = fs::metadata(path).map_err(|error| Error::io(&name, &error))?;
+    if !metadata.is_file() {
+        return Err(Error::new(ErrorKind::Usage, name, "is not a regular file")
+            .with_help("give a `result.json` as precision-gate wrote it"));
+    }
+    let len = metadata.len();
     if len > MOST_BYTES {
         return Err(Error::new(ErrorKind::LimitExceeded, name, format!("{len} bytes; at most {MOST_BYTES} are read")));
     }

@@ -88,6 +88,7 @@ mod tests {
             include_str!("outcomes.rs"),
             include_str!("terminal.rs"),
             include_str!("mermaid.rs"),
+            include_str!("standing.rs"),
             include_str!("trend.rs"),
         ];
         let composed = [

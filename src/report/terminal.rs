@@ -11,8 +11,9 @@ use super::checks::{self, Details};
 use super::escape::Target;
 use super::messages::{Language, short};
 use super::outcomes::RuleRow;
-use super::view::{CulpritView, FindingRow, View};
-use super::writer::Writer;
+use super::rows::FindingRow;
+use super::view::{CulpritView, View};
+use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::judge::unit::{Check, ConfigItem, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -42,7 +43,9 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     let writer = Writer::new(options.language, Target::Plain);
     let view = View::new(result, &writer)?;
     let page = Page { result, view: &view, writer: &writer, colour: options.colour };
-    let mut lines = vec![page.headline()?, String::new()];
+    let mut lines = vec![page.headline()?];
+    lines.extend(view.notes.iter().map(Value::to_string));
+    lines.push(String::new());
     lines.extend(page.checks()?);
     for check in &result.checks {
         lines.extend(page.details(check)?);
@@ -52,6 +55,7 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     }
     lines.extend(page.diagnoses()?);
     lines.extend(page.findings()?);
+    lines.extend(page.waived()?);
     lines.extend(page.history()?);
     if view.next.as_str() != Some("") {
         lines.push(format!("{}{}{}", page.bold(&page.word("next")?), page.word("colon")?, view.next));
@@ -256,6 +260,22 @@ impl Page<'_> {
             lines.push(format!("  {}", self.writer.phrase("more", &context! { count })?));
         }
         if lines.is_empty() { Ok(lines) } else { self.section("section_findings", lines) }
+    }
+
+    /// What waivers cover, with who answers for each.
+    fn waived(&self) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for row in self.view.waived.iter().take(MOST_FINDINGS) {
+            let owner = context! { expires => row.expires.as_str(), owner => row.owner.as_str() };
+            let (owner, reason) = (self.writer.phrase("waived", &owner)?, self.writer.prose(&row.reason));
+            let reason = self.writer.phrase("in_brackets", &context! { text => safe(reason) })?;
+            lines.push(format!("  - {owner} {}{reason}", row.finding.message));
+        }
+        if self.view.waived.len() > MOST_FINDINGS {
+            let count = self.view.waived.len() - MOST_FINDINGS;
+            lines.push(format!("  {}", self.writer.phrase("more", &context! { count })?));
+        }
+        if lines.is_empty() { Ok(lines) } else { self.section("section_waived", lines) }
     }
 
     fn history(&self) -> Result<Vec<String>> {

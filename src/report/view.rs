@@ -12,6 +12,8 @@ use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
 use super::outcomes::{self, RuleRow};
+use super::rows::{FindingRow, WaivedRow};
+use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult, checks};
 use crate::diagnose::Diagnosis;
@@ -31,6 +33,8 @@ pub struct View {
     pub verdict: Verdict,
     /// Reason of the verdict, in one line.
     pub reason: Value,
+    /// What a reader has to know before all else, in lines below the headline; empty for most results.
+    pub notes: Vec<Value>,
     /// One row per check.
     pub checks: Vec<CheckRow>,
     /// First wrong operation; `None` where none was found.
@@ -88,41 +92,6 @@ pub struct CulpritView {
     pub help: Value,
 }
 
-/// One finding.
-#[derive(Debug, Serialize)]
-pub struct FindingRow {
-    /// The check that says it.
-    pub check: CheckId,
-    /// Its weight.
-    pub severity: Severity,
-    /// The rule's code.
-    pub code: String,
-    /// The place.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// One sentence, with the place before it where it does not name it.
-    pub message: Value,
-    /// The next step; empty where there is none.
-    pub help: Value,
-    /// Whether it is about the culprit that the result names.
-    pub is_culprit: bool,
-    /// Values of both sides, baseline first, where the finding is about two values that differ.
-    pub sides: Option<[Value; 2]>,
-}
-
-/// A waived finding.
-#[derive(Debug, Serialize)]
-pub struct WaivedRow {
-    /// The waived finding.
-    pub finding: FindingRow,
-    /// Reason.
-    pub reason: String,
-    /// Person who answers for it.
-    pub owner: String,
-    /// Until when.
-    pub expires: String,
-}
-
 impl View {
     /// The view of `result` in the writer's language and target.
     pub fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
@@ -130,10 +99,14 @@ impl View {
         let findings: Vec<FindingRow> =
             result.findings.iter().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
         let culprit = result.culprit.as_ref().map(|culprit| build.culprit(culprit)).transpose()?;
+        let waived = build.waived()?;
+        let standing = Standing { findings: &findings, waived: &waived, writer };
+        let reason = build.reason(culprit.as_ref(), standing)?;
         Ok(Self {
             verdict: result.verdict,
-            reason: build.reason(culprit.as_ref(), &findings)?,
-            checks: result.checks.iter().map(|check| build.check(check, &findings)).collect::<Result<_>>()?,
+            notes: standing.notes(&reason)?,
+            reason,
+            checks: result.checks.iter().map(|check| build.check(check, standing)).collect::<Result<_>>()?,
             runner_up: build.runner_up().map(|culprit| build.culprit(culprit)).transpose()?,
             next: if result.diagnoses.is_empty() { next(culprit.as_ref(), &findings) } else { safe(String::new()) },
             diagnoses: result
@@ -146,7 +119,7 @@ impl View {
             findings,
             rules: outcomes::rows(result, writer)?,
             history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
-            waived: build.waived()?,
+            waived,
         })
     }
 }
@@ -215,7 +188,8 @@ impl Builder<'_> {
     }
 
     /// Reason of the verdict: the culprit's sentence, or the worst finding's, or what was compared.
-    fn reason(&self, culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Result<Value> {
+    fn reason(&self, culprit: Option<&CulpritView>, standing: Standing<'_>) -> Result<Value> {
+        let findings = standing.findings;
         let told = culprit.filter(|view| view.message.as_str() != Some(""));
         if let Some(view) = told.filter(|_| self.result.verdict >= Verdict::Warn) {
             return Ok(view.message.clone());
@@ -223,7 +197,8 @@ impl Builder<'_> {
         let worst = findings.iter().map(|row| row.severity).max();
         match findings.iter().find(|row| Some(row.severity) == worst) {
             Some(row) if row.severity >= Severity::Warn => Ok(row.message.clone()),
-            _ => self.words(if self.result.verdict == Verdict::Pass { "reason_pass" } else { "reason_nothing" }),
+            _ if self.result.verdict != Verdict::Pass => self.words("reason_nothing"),
+            _ => standing.instead_of_agreement(None)?.map_or_else(|| self.words("reason_pass"), Ok),
         }
     }
 
@@ -246,7 +221,7 @@ impl Builder<'_> {
         self.writer.word(key).map(safe)
     }
 
-    fn check(&self, check: &Check, findings: &[FindingRow]) -> Result<CheckRow> {
+    fn check(&self, check: &Check, standing: Standing<'_>) -> Result<CheckRow> {
         let compared = match (check.verdict, check.id) {
             (Verdict::Skipped, _) => String::new(),
             (_, id) if !id.is_of_run() => String::new(),
@@ -256,19 +231,23 @@ impl Builder<'_> {
             id: check.id,
             verdict: check.verdict,
             compared: safe(compared),
-            reason: self.check_reason(check, findings)?,
+            reason: self.check_reason(check, standing)?,
         })
     }
 
-    fn check_reason(&self, check: &Check, findings: &[FindingRow]) -> Result<Value> {
+    fn check_reason(&self, check: &Check, standing: Standing<'_>) -> Result<Value> {
         if check.verdict == Verdict::Skipped {
             return self.words("reason_skipped");
         }
-        let own = findings.iter().filter(|row| row.check == check.id && row.severity >= Severity::Warn);
+        let own = standing.findings.iter().filter(|row| row.check == check.id && row.severity >= Severity::Warn);
         let mut own: Vec<&FindingRow> = own.collect();
         own.sort_by_key(|row| (std::cmp::Reverse(row.severity), !row.is_culprit));
         let (message, more) = match own.as_slice() {
-            [] => return self.words("reason_agrees"),
+            [] if check.verdict > Verdict::Warn => return self.words("reason_nothing"),
+            [] => {
+                let instead = standing.instead_of_agreement(Some(check.id))?;
+                return instead.map_or_else(|| self.words("reason_agrees"), Ok);
+            }
             [first, others @ ..] => (self.check_sentence(first)?, others.len()),
         };
         if more == 0 {
@@ -288,6 +267,7 @@ impl Builder<'_> {
     fn waived(&self) -> Result<Vec<WaivedRow>> {
         let row = |waived: &crate::judge::finding::WaivedFinding| {
             Ok(WaivedRow {
+                waiver: waived.waiver.clone(),
                 finding: self.finding(&waived.finding)?,
                 reason: waived.reason.clone(),
                 owner: waived.owner.clone(),

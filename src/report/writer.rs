@@ -56,7 +56,7 @@ impl Writer {
             .set_formatter(move |out, _, value| out.write_str(&shown(value, target)?).map_err(TemplateError::from));
         environment.add_filter("number", |value: &Value| number(value));
         environment.add_filter("pluralize", |count: &Value, singular: Option<Value>, plural: Option<Value>| {
-            pluralize(count, singular, plural).map(|ending| word(&ending.to_string()))
+            pluralize(&small(count), singular, plural).map(|ending| word(&ending.to_string()))
         });
         environment.add_filter("percent", |value: &Value| percent(value));
         environment.add_filter("prose", move |text: &str| safe(escape::prose(text, target)));
@@ -205,6 +205,12 @@ fn is_unit_place(text: &str) -> bool {
         None => step,
         Some(word) => step && word == "rank" && is_number(words.next()) && words.next().is_none(),
     }
+}
+
+/// A count for [`pluralize`], which takes no number beyond 2^63: of as many, the plural is written.
+fn small(count: &Value) -> Value {
+    let is_large = count.kind() == ValueKind::Number && i64::try_from(count.clone()).is_err();
+    if is_large { Value::from(2) } else { count.clone() }
 }
 
 /// Text that is written already.

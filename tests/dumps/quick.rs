@@ -68,7 +68,8 @@ fn a_sample_of_large_tensors_says_its_bound_and_writes_no_table() {
     large_pair(root.path());
     let select = || Selection { sample: Sample::new(0.05, 1), ..Selection::default() };
     let outcome = judged(root.path(), select(), "");
-    assert_eq!((outcome.result.verdict, codes(&outcome)), (Verdict::Warn, vec!["data-sampled"]));
+    // Both sides were made alike, which is told.
+    assert_eq!((outcome.result.verdict, codes(&outcome)), (Verdict::Warn, vec!["data-sampled", "sides-identical"]));
     let message = &outcome.result.findings[0].message;
     assert!(message.contains("1000000"), "{message}");
     assert!(outcome.tables.is_empty());

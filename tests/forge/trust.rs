@@ -436,8 +436,14 @@ fn a_noise_band_is_the_target_branchs() {
     for (name, factor) in [("a", 1.0), ("b", 1.4), ("c", 0.7), ("d", 1.0001), ("e", 0.9999)] {
         desk.write(&format!("{name}.jsonl"), &curve(factor));
     }
-    assert_eq!(desk.command(&["noise", "a.jsonl", "b.jsonl", "c.jsonl", "-o", "wide.json"]).code, 0);
-    assert_eq!(desk.command(&["noise", "a.jsonl", "d.jsonl", "e.jsonl", "-o", "narrow.json"]).code, 0);
+    assert_eq!(
+        desk.command(&["noise", "--allow-different-runs", "a.jsonl", "b.jsonl", "c.jsonl", "-o", "wide.json"]).code,
+        0
+    );
+    assert_eq!(
+        desk.command(&["noise", "--allow-different-runs", "a.jsonl", "d.jsonl", "e.jsonl", "-o", "narrow.json"]).code,
+        0
+    );
     for (in_policy, more) in [(true, vec![]), (false, vec!["--noise", "noise.json"])] {
         let (fake, gate) = strangers_change();
         let policy = if in_policy { "loss: { noise: noise.json }\n" } else { "required: [loss]\n" };

@@ -22,7 +22,7 @@ use super::open::of_damaged;
 use super::upload::{MOST_BYTES, Upload, refuse_inside};
 use crate::cli::surroundings::{PublishFlags, Surroundings, settings};
 use crate::cli::trusted::{Trusted, trusted};
-use crate::cli::{CommonArgs, fetching, judge, policy_file};
+use crate::cli::{CommonArgs, fetching, judge, policy_file, show};
 
 /// `publish`
 #[derive(Debug, Args)]
@@ -175,20 +175,10 @@ fn post(
     let source_root = args.common.documents.source_root.as_deref().or(of_policy.as_deref());
     let story = Story { result: &result, templates: &templates, notes: &notes, source_root };
     publishing.finish(&story).map_err(|error| match input {
-        Input::Result(path) => undrawable(path, error),
+        Input::Result(path) => show::undrawable(path, error),
         Input::Artifacts(_) => error,
     })?;
     Ok(code)
-}
-
-/// A result of which no document can be made is not one that the gate wrote: no defect of this run.
-fn undrawable(path: &Path, error: Error) -> Error {
-    if error.kind() != ErrorKind::Internal {
-        return error;
-    }
-    let message = format!("no document can be made of it: {}", error.message());
-    Error::new(ErrorKind::Usage, path.display().to_string(), message)
-        .with_help("publish the `result.json` as precision-gate wrote it")
 }
 
 /// The result of another job, found to be of the head commit and free of contradictions, with its verdicts added up anew.

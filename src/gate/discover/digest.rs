@@ -26,26 +26,35 @@ pub enum Extent {
     Content,
 }
 
-/// `sha256:…` over the listed files; `extent` says how much of each counts.
-pub(super) fn of(files: &dyn Files, extent: impl Fn(&FileEntry) -> Extent + Sync) -> String {
-    let parts: Vec<[u8; 32]> = files
-        .list()
-        .par_iter()
-        .map(|entry| {
-            let mut hash = Sha256::new();
-            hash.update(entry.path.as_bytes());
-            hash.update([0]);
-            hash.update(entry.len.to_le_bytes());
-            match extent(entry) {
-                Extent::Name => {}
-                Extent::Directory => add_from(files, entry, entry.len.saturating_sub(TAIL), true, &mut hash),
-                Extent::Content => add_from(files, entry, 0, false, &mut hash),
-            }
-            hash.finalize().into()
-        })
-        .collect();
+/// The digest of a file: its path, its length, and as much of its content as `extent` says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OfFile {
+    pub(super) extent: Extent,
+    pub(super) digest: [u8; 32],
+}
+
+/// Digests of the listed files, in their order; `extent` says how much of each counts.
+pub(super) fn of_files(files: &dyn Files, extent: impl Fn(&FileEntry) -> Extent + Sync) -> Vec<OfFile> {
+    let of = |entry: &FileEntry| {
+        let mut hash = Sha256::new();
+        hash.update(entry.path.as_bytes());
+        hash.update([0]);
+        hash.update(entry.len.to_le_bytes());
+        let extent = extent(entry);
+        match extent {
+            Extent::Name => {}
+            Extent::Directory => add_from(files, entry, entry.len.saturating_sub(TAIL), true, &mut hash),
+            Extent::Content => add_from(files, entry, 0, false, &mut hash),
+        }
+        OfFile { extent, digest: hash.finalize().into() }
+    };
+    files.list().par_iter().map(of).collect()
+}
+
+/// `sha256:…` over all files of a side.
+pub(super) fn of_all(files: &[OfFile]) -> String {
     let mut hash = Sha256::new();
-    parts.iter().for_each(|part| hash.update(part));
+    files.iter().for_each(|file| hash.update(file.digest));
     format!("sha256:{:x}", hash.finalize())
 }
 

@@ -1,7 +1,7 @@
 //! Limits on what is drawn, from what the gate itself writes.
 
 use super::refusal::{Checked, demand};
-use crate::judge::unit::{Culprit, Unit};
+use crate::judge::unit::{Check, Culprit, Unit};
 use crate::report::GateResult;
 
 /// Points of a series and of a profile, as the gate thins them.
@@ -21,6 +21,8 @@ const LISTED: usize = crate::judge::loss::completeness::LISTED;
 const METRICS: usize = 64;
 /// Frames of a call stack: Python's own limit.
 const FRAMES: usize = 1_000;
+/// Values, steps and operations that are counted: whole numbers up to here are exact everywhere.
+const COUNT: u64 = 1 << 53;
 /// Runs, changes and commits of a history.
 const PAST: usize = 1_000;
 
@@ -29,13 +31,29 @@ pub(super) fn check(result: &GateResult) -> Checked {
     let most = |what: &str, found: usize, most: usize| {
         demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
     };
+    drawn(result)?;
     most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
     most("diagnoses", result.diagnoses.len(), DIAGNOSES)?;
+    result.checks.iter().try_for_each(|check| most(&of_check(check)("units"), check.units.len(), UNITS))
+}
+
+fn of_check(check: &Check) -> impl Fn(&str) -> String {
+    move |part| format!("checks.{}.{part}", check.id.as_str())
+}
+
+/// Holds what every unit and the history draw against their limits, however many units there are.
+pub(super) fn drawn(result: &GateResult) -> Checked {
+    let most = |what: &str, found: usize, most: usize| {
+        demand(found <= most, what, || format!("holds {found}, and the gate writes at most {most}"))
+    };
     for check in &result.checks {
-        let name = |part: &str| format!("checks.{}.{part}", check.id.as_str());
-        most(&name("units"), check.units.len(), UNITS)?;
+        let name = of_check(check);
         for unit in &check.units {
             most(&name("rules"), unit.rules().len(), RULES)?;
+            let large = unit.counts().into_iter().find(|(_, count)| *count > COUNT);
+            demand(large.is_none(), &name("units"), || {
+                format!("count {} values", large.map_or(0, |(_, count)| count))
+            })?;
             of_unit(unit, &name, &most)?;
         }
     }

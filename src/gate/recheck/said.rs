@@ -69,9 +69,12 @@ pub(super) fn key(check: CheckId, unit: &Unit) -> Key {
 pub(super) fn owner(finding: &Finding, units: &BTreeSet<Key>) -> Option<Key> {
     let name = claimed_owner(finding)?;
     let key = (finding.check, name.to_owned());
-    // A checkpoint that cannot be opened is called as a damaged file is.
-    let is_file = finding.code == artifacts::DAMAGED.code || finding.code == artifacts::UNSUPPORTED.code;
-    (!is_file || units.contains(&key)).then_some(key)
+    (!is_of_file(finding) || units.contains(&key)).then_some(key)
+}
+
+/// Whether a finding is about a file that cannot be read; a checkpoint that cannot be opened is called as its file is.
+fn is_of_file(finding: &Finding) -> bool {
+    finding.code == artifacts::DAMAGED.code || finding.code == artifacts::UNSUPPORTED.code
 }
 
 fn claimed_owner(finding: &Finding) -> Option<&str> {
@@ -82,7 +85,7 @@ fn claimed_owner(finding: &Finding) -> Option<&str> {
         CheckId::Dump if own => text(finding, "unit"),
         CheckId::Loss if own && finding.code != code::ONE_SIDED.code => Some(&finding.place),
         CheckId::Checkpoint if own => text(finding, "checkpoint"),
-        CheckId::Checkpoint => Some(&finding.place),
+        CheckId::Checkpoint if is_of_file(finding) => Some(&finding.place),
         _ => None,
     }
 }

@@ -14,6 +14,8 @@ pub(super) fn check(unit: &CurveUnit, at: &str) -> Checked {
     demand(both <= unit.paired && (unit.paired == 0 || both > 0), at, || {
         format!("says {} paired steps, and its series has {both}", unit.paired)
     })?;
+    counted(unit, both, at)?;
+    explained(unit, at)?;
     let within = |named: u64| step.first().is_some_and(|first| *first <= named) && step.last() >= Some(&named);
     demand(unit.first_diverging_step.is_none_or(within), at, || "diverges at a step outside of its series".into())?;
     let rising = unit.non_finite_steps.is_sorted_by(|a, b| a < b);
@@ -22,6 +24,37 @@ pub(super) fn check(unit: &CurveUnit, at: &str) -> Checked {
     })?;
     let listed = |named: &u64| step.binary_search(named).map_or(true, |index| is_one_sided(&unit.series, index));
     demand(unit.non_finite_steps.iter().all(listed), at, || "lists a step as not finite whose values are".into())
+}
+
+/// A series of fewer points is whole: a longer one is thinned to no less.
+const WHOLE: usize = 250;
+
+/// No more steps are paired than the series has room for, and as many as it shows where it is whole.
+fn counted(unit: &CurveUnit, both: u64, at: &str) -> Checked {
+    let step = &unit.series.step;
+    let span = step.first().zip(step.last()).map_or(0, |(first, last)| (last - first).saturating_add(1));
+    let fits = if step.len() < WHOLE { unit.paired == both } else { unit.paired <= span };
+    demand(fits, at, || format!("says {} paired steps, and its series has {both}", unit.paired))
+}
+
+/// No point of the series lies farther apart than the rules about it say: the largest difference, or all of the mean at one
+/// step. Differences below a floor count as none, and a floor is at most as large as the curve is.
+fn explained(unit: &CurveUnit, at: &str) -> Checked {
+    let value = |rule: &str| unit.rules.iter().find(|outcome| outcome.rule == rule)?.value.map(|value| value.0);
+    #[allow(clippy::cast_precision_loss, reason = "a bound, with room for rounding")]
+    let steps = unit.paired as f64;
+    let mean = value("mean_rel").or_else(|| value("grad_norm_mean_rel")).map(|mean| mean * steps);
+    let Some(most) = value("max_rel").or(mean).filter(|most| most.is_finite()) else { return Ok(()) };
+    let mut sizes: Vec<f64> = pairs(&unit.series).map(|(b, _)| b.abs()).filter(|b| b.is_finite()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let floor = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0).max(1.0);
+    let is_beyond = |(b, c): &(f64, f64)| {
+        let finite = b.is_finite() && c.is_finite();
+        finite && (c - b).abs() > (most * (1.0 + 1e-6)).mul_add(b.abs().max(floor), floor)
+    };
+    demand(!pairs(&unit.series).any(|pair| is_beyond(&pair)), at, || {
+        format!("has a step at which its series is farther apart than {most:e}, as its rules say")
+    })
 }
 
 fn value(values: &[Option<Number>], index: usize) -> Option<f64> {

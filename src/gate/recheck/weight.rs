@@ -8,7 +8,7 @@ use crate::judge::finding::Finding;
 use crate::judge::loss::code;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
-use crate::judge::rule::Rule;
+use crate::judge::rule::{Rule, artifacts};
 use crate::judge::{checkpoint, config, location, partial_coverage};
 use crate::policy::Policy;
 use crate::read::metric::{Role, role};
@@ -44,6 +44,7 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], policy: &Policy) -
         () if is(&partial_coverage::CHECKSUMMED) && number(finding, "unequal").is_some_and(|unequal| unequal > 0.0) => {
             Severity::Warn
         }
+        () if is(&artifacts::SIDES_IDENTICAL) && policy.profile == Profile::Release => Severity::Fail,
         () if is(&location::UNPROVED) && policy.profile == Profile::Release => Severity::Incomplete,
         () if is(&config::rules::PIP_RULE_BROKEN) => {
             let weights = policy.config.pip.rules.iter().map(|rule| rule.severity);

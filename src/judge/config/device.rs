@@ -3,7 +3,7 @@
 //! msprobe takes a pack for an NPU's as soon as one variable's name contains `ASCEND`. Here several signs count,
 //! and a contradiction is a finding only where the policy declares the device.
 
-use super::rules::DEVICE_DIFFERS;
+use super::rules::{DEVICE_DIFFERS, SIDES_SWAPPED};
 use super::{Context, pip};
 use crate::judge::finding::Finding;
 use crate::policy::config::Device;
@@ -72,5 +72,19 @@ pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
                 .with("signs", super::listed(shown.signs))
         })
     });
-    judged.collect()
+    judged.chain(swapped(context)).collect()
+}
+
+/// Says that the packs speak for an NPU as the baseline and for a GPU as the candidate, where the policy declares neither.
+fn swapped(context: &Context<'_>) -> Option<Finding> {
+    let declared = &context.policy.devices;
+    if declared.baseline.is_some() || declared.candidate.is_some() {
+        return None;
+    }
+    let [baseline, candidate] = [context.baseline, context.candidate].map(shown_by);
+    (baseline.device == Some(Device::Npu) && candidate.device == Some(Device::Gpu)).then(|| {
+        Finding::new(&SIDES_SWAPPED, &context.candidate.path)
+            .with("baseline_signs", super::listed(baseline.signs))
+            .with("candidate_signs", super::listed(candidate.signs))
+    })
 }

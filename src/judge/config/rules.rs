@@ -39,6 +39,8 @@ rules! {
     RANKS_DIFFER = "pack-ranks-differ", Incomplete;
     /// A side's pack contradicts the kind of device it is declared to have run on.
     DEVICE_DIFFERS = "device-differs", Fail;
+    /// The baseline's pack is of an NPU and the candidate's of a GPU.
+    SIDES_SWAPPED = "sides-swapped", Warn;
     /// The content of a data or weight file differs.
     DIGEST_DIFFERS = "digest-differs", Fail;
     /// A data or weight file is recorded on one side only.

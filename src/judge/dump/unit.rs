@@ -7,7 +7,7 @@ use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::shown::summary;
 use super::suspicion::Suspicion;
-use crate::compare::dump::{Basis, LeafComparison, OperationComparison, UnitComparison};
+use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
 use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;

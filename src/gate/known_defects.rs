@@ -1,0 +1,288 @@
+//! Limits so wide that a known defect passes.
+//!
+//! A limit replaces the built-in one, and may be wider where one operation is known to need it. One that fits every
+//! operation and lets a defect of known size pass switches the check off, and is refused; one that fits named
+//! operations is told. Defects are sized on a tensor of unit scale, so that `absolute` counts too.
+
+use super::CheckOutcome;
+use crate::dtype::Dtype;
+use crate::error::{Error, ErrorKind, Result};
+use crate::judge::dump::limits::{Band, band};
+use crate::judge::finding::Finding;
+use crate::judge::partial_coverage::LIMIT_WIDE;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::policy::Policy;
+use crate::policy::checkpoint::ParameterRule;
+use crate::policy::dump::{DirectionName, LimitRule};
+use crate::policy::value::Tolerance;
+use crate::verdict::Verdict;
+
+/// A defect that limits for all tensors have to see.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownDefect {
+    /// The word that findings carry.
+    pub(super) code: &'static str,
+    /// Names of its cases in the self-test: in a dump, in a checkpoint.
+    pub(super) cases: [&'static str; 2],
+    /// What is wrong.
+    pub(super) what: &'static str,
+    /// Its error relative to scale, which is its largest difference on a tensor of unit scale too.
+    pub(super) size: f64,
+}
+
+/// The known defects, the smallest first.
+pub(super) const DEFECTS: [KnownDefect; 4] = [
+    KnownDefect {
+        code: "scale",
+        cases: ["dump-scale", "checkpoint-scale"],
+        what: "every value 11 % too large (dropout of 0.1 scaled twice)",
+        size: 1.0 / 0.9 - 1.0,
+    },
+    KnownDefect {
+        code: "half",
+        cases: ["dump-half", "checkpoint-half"],
+        what: "every value half as large (a mean over twice the elements)",
+        size: 0.5,
+    },
+    KnownDefect {
+        code: "zeros",
+        cases: ["dump-zeros", "checkpoint-zeros"],
+        what: "only zeros (a kernel that did not run)",
+        size: 1.0,
+    },
+    KnownDefect {
+        code: "sign",
+        cases: ["dump-sign", "checkpoint-sign"],
+        what: "every value with the wrong sign",
+        size: 2.0,
+    },
+];
+
+/// Types whose limits are held against the defects. One of eight bits rounds as coarsely as some of the defects are large.
+const DTYPES: [Dtype; 4] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16];
+
+/// Operations as dumps name them, without scope: a pattern that fits many of them names none.
+const OPERATIONS: [&str; 32] = [
+    "Functional.linear.0",
+    "Functional.layer_norm.1",
+    "Functional.softmax.2",
+    "Functional.embedding.0",
+    "Functional.cross_entropy.0",
+    "Functional.dropout.3",
+    "Functional.gelu.1",
+    "Functional.scaled_dot_product_attention.0",
+    "Tensor.__add__.0",
+    "Tensor.__mul__.4",
+    "Tensor.__getitem__.1",
+    "Tensor.view.2",
+    "Tensor.transpose.0",
+    "Tensor.to.5",
+    "Tensor.sum.0",
+    "Tensor.index_select.0",
+    "Torch.matmul.0",
+    "Torch.cat.3",
+    "Torch.einsum.0",
+    "Torch.rsqrt.1",
+    "Torch.arange.0",
+    "Torch.tanh.6",
+    "Torch.where.0",
+    "Torch.topk.0",
+    "Module.model.embed_tokens.Embedding.forward.0",
+    "Module.model.layers.0.self_attn.q_proj.Linear.forward.0",
+    "Module.model.layers.0.mlp.down_proj.Linear.forward.0",
+    "Module.model.layers.1.input_layernorm.LlamaRMSNorm.forward.0",
+    "Module.model.layers.1.mlp.act_fn.SiLU.forward.0",
+    "Module.model.norm.LlamaRMSNorm.forward.0",
+    "Module.lm_head.Linear.forward.0",
+    "Module.criterion.CrossEntropyLoss.forward.0",
+];
+
+/// Parameters as checkpoints name them.
+const PARAMETERS: [&str; 16] = [
+    "model.embed_tokens.weight",
+    "model.layers.0.self_attn.q_proj.weight",
+    "model.layers.0.self_attn.q_proj.bias",
+    "model.layers.0.self_attn.o_proj.weight",
+    "model.layers.0.mlp.down_proj.weight",
+    "model.layers.1.input_layernorm.weight",
+    "model.layers.1.mlp.gate.weight",
+    "model.norm.weight",
+    "lm_head.weight",
+    "transformer.h.0.attn.c_attn.weight",
+    "transformer.h.0.attn.c_attn.bias",
+    "transformer.h.1.mlp.c_fc.weight",
+    "encoder.layer.0.attention.self.query.weight",
+    "encoder.layer.0.output.LayerNorm.bias",
+    "conv1.weight",
+    "layer1.0.bn1.running_mean",
+];
+
+/// From this many of the names above on, a selector names none.
+const MANY: usize = 6;
+
+/// The keys of the policy with limits, in the order of [`KnownDefect::cases`].
+pub(super) const KEYS: [&str; 2] = [DUMP, CHECKPOINT];
+const DUMP: &str = "dump.limits";
+const CHECKPOINT: &str = "checkpoint.limits";
+
+/// A limit of the policy, whatever it is for.
+struct Limit {
+    /// The key of the policy that holds it: the check, and `limits`.
+    key: &'static str,
+    name: String,
+    is_named: bool,
+    dtypes: Vec<Dtype>,
+    given: [Option<Tolerance>; 3],
+}
+
+fn limits(policy: &Policy) -> Vec<Limit> {
+    let of_dumps = policy.dump.limits.iter().map(|rule| Limit {
+        key: DUMP,
+        name: rule.name(),
+        is_named: names_operations(rule),
+        dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
+        given: [rule.noise, rule.wrong, rule.absolute],
+    });
+    let of_checkpoints = policy.checkpoint.limits.iter().map(|rule| Limit {
+        key: CHECKPOINT,
+        name: rule.name(),
+        is_named: names_parameters(rule),
+        dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
+        given: [rule.noise, rule.wrong, rule.absolute],
+    });
+    of_dumps.chain(of_checkpoints).collect()
+}
+
+/// The types that a limit is for, of those that are held against the defects.
+fn dtypes(wanted: Option<Dtype>) -> Vec<Dtype> {
+    DTYPES.into_iter().filter(|dtype| wanted.is_none_or(|wanted| wanted == *dtype)).collect()
+}
+
+fn names_operations(rule: &LimitRule) -> bool {
+    let Some(pattern) = &rule.op else { return false };
+    let wanted = [DirectionName::Forward, DirectionName::Backward];
+    let wanted = wanted.into_iter().filter(|direction| rule.direction.is_none_or(|only| only == *direction));
+    let scoped = |name: &str, direction| match (name.starts_with("Module."), direction) {
+        (true, DirectionName::Forward) => name.to_owned(),
+        (true, DirectionName::Backward) => name.replace(".forward.", ".backward."),
+        (false, DirectionName::Forward) => format!("{name}.forward"),
+        (false, DirectionName::Backward) => format!("{name}.backward"),
+    };
+    let fitted = |direction| OPERATIONS.iter().filter(|name| pattern.matches(&scoped(name, direction))).count();
+    wanted.map(fitted).max().unwrap_or_default() < MANY
+}
+
+fn names_parameters(rule: &ParameterRule) -> bool {
+    let fits = |pattern: &crate::policy::value::Pattern| PARAMETERS.iter().filter(|name| pattern.matches(name)).count();
+    rule.parameter.as_ref().is_some_and(|pattern| fits(pattern) < MANY)
+}
+
+impl Limit {
+    /// What a defect of `size` leads to in the type that judges it mildest.
+    fn verdict(&self, size: f64) -> Verdict {
+        self.dtypes.iter().map(|dtype| verdict(size, band(Some(*dtype)), self.given)).min().unwrap_or(Verdict::Fail)
+    }
+
+    /// The largest defect that passes.
+    fn passes(&self) -> Option<&'static KnownDefect> {
+        DEFECTS.iter().rev().find(|defect| self.verdict(defect.size) == Verdict::Pass)
+    }
+}
+
+fn verdict(size: f64, band: Band, [noise, wrong, absolute]: [Option<Tolerance>; 3]) -> Verdict {
+    let noise = noise.map_or(band.noise, Tolerance::get);
+    let wrong = wrong.map_or(band.wrong, Tolerance::get).max(noise);
+    match () {
+        () if size <= noise || absolute.is_some_and(|absolute| size <= absolute.get()) => Verdict::Pass,
+        () if size > wrong => Verdict::Fail,
+        () => Verdict::Warn,
+    }
+}
+
+/// Refuses limits for all operations or parameters that let a known defect pass.
+///
+/// # Errors
+/// `Policy`, with the limit and the defect.
+pub(super) fn refuse_blind(policy: &Policy) -> Result<()> {
+    let mut blind = limits(policy).into_iter().filter(|limit| !limit.is_named);
+    let Some((limit, defect)) =
+        blind.find_map(|limit| Some((limit.passes()?, limit))).map(|(defect, limit)| (limit, defect))
+    else {
+        return Ok(());
+    };
+    let name = if limit.name.is_empty() { "*" } else { &limit.name };
+    let message = format!("the limit of `{name}` is so wide that a known defect passes: {}", defect.what);
+    Err(Error::new(ErrorKind::Policy, limit.key, message).with_help(
+        "narrow it, or name the few operations or parameters that need it; `precision-gate selftest` tries limits out",
+    ))
+}
+
+/// Says which limits for named operations or parameters are so wide, of those that fitted something.
+pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
+    let is_idle = |limit: &Limit| {
+        part.findings.iter().any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == limit.name)
+    };
+    let fitted = limits(policy)
+        .into_iter()
+        .filter(|limit| limit.key.split('.').next() == Some(part.check.id.as_str()) && !is_idle(limit));
+    let wide = fitted.filter(|_| !part.check.units.is_empty()).filter_map(|limit| Some((limit.passes()?, limit)));
+    wide.map(|(defect, limit)| {
+        Finding::new(&LIMIT_WIDE, limit.name).of_check(part.check.id).with("defect", defect.code)
+    })
+    .collect()
+}
+
+/// What the limits for all operations, or all parameters, make of a defect of `size`; the built-in ones where there are none.
+pub(super) fn by_global_limits(key: &str, size: f64, policy: &Policy) -> Verdict {
+    let limits = limits(policy).into_iter().filter(|limit| limit.key == key && !limit.is_named);
+    let built_in = DTYPES.into_iter().map(|dtype| verdict(size, band(Some(dtype)), [None; 3]));
+    limits.map(|limit| limit.verdict(size)).chain(built_in).min().unwrap_or(Verdict::Fail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(yaml: &str) -> Option<String> {
+        let policy = Policy::parse("p.yml", yaml, &[]).expect("sound");
+        refuse_blind(&policy).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn limits_for_everything_that_let_a_defect_pass_are_refused() {
+        for limits in [
+            "dump: {limits: [{op: '*', noise: 100, wrong: 1000}]}",
+            "dump: {limits: [{noise: 0.2}]}",
+            "dump: {limits: [{absolute: 1}]}",
+            "dump: {limits: [{op: 'Functional.*', noise: 1}]}",
+            "dump: {limits: [{op: '*', direction: backward, noise: 2}]}",
+            "dump: {limits: [{op: '{Functional,Tensor,Torch}.*.forward', noise: 2}]}",
+            "dump: {limits: [{op: 'Module.*', noise: 2}]}",
+            "dump: {limits: [{op: '[A-Z]*', noise: 2}]}",
+            "dump: {limits: [{dtype: float32, noise: 2}]}",
+            "dump: {limits: [{op: 'Functional.softmax.*', noise: 1}, {noise: 1}]}",
+            "checkpoint: {limits: [{parameter: '*', noise: 10, wrong: 100}]}",
+            "checkpoint: {limits: [{parameter: '*.weight', noise: 10}]}",
+            "checkpoint: {limits: [{absolute: 9}]}",
+        ] {
+            let error = refused(limits).unwrap_or_else(|| panic!("{limits} is accepted"));
+            assert!(error.contains("so wide that a known defect passes"), "{error}");
+        }
+    }
+
+    #[test]
+    fn limits_that_see_the_defects_or_name_operations_are_accepted() {
+        for limits in [
+            "dump: {limits: [{op: 'Functional.linear.*', noise: 100}]}",
+            "dump: {limits: [{op: '*softmax*', direction: backward, noise: 100}]}",
+            "dump: {limits: [{op: '*', noise: 1.0e-3, wrong: 0.1, absolute: 1.0e-6}]}",
+            "dump: {limits: [{noise: 0.1}]}",
+            "dump: {limits: [{dtype: float8_e5m2, noise: 0.5, wrong: 1.5}]}",
+            "checkpoint: {limits: [{parameter: '*.bias', noise: 10}]}",
+            "checkpoint: {limits: [{noise: 0.01, wrong: 0.1}]}",
+            "loss: {mode: auto}",
+        ] {
+            assert_eq!(refused(limits), None, "{limits}");
+        }
+    }
+}

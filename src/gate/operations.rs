@@ -1,0 +1,60 @@
+//! Whether the operations that `--ops` asks for are there.
+//!
+//! Lines go through to the sink behind; their operations are held against the pattern. A pattern that fits none of them
+//! would leave all data unread, and the result would not say that anything was asked for.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::compare::measurements::Measurements;
+use crate::error::{Error, ErrorKind, Result};
+use crate::judge::operation::OperationLine;
+use crate::msprobe::table::Rows;
+use crate::report::sink::Sink;
+
+/// A sink that notes whether an operation fits what was asked for.
+pub(super) struct Asked<'a> {
+    measurements: &'a Measurements,
+    sink: &'a dyn Sink,
+    matched: AtomicBool,
+    /// An operation that does not fit.
+    other: OnceLock<String>,
+}
+
+impl<'a> Asked<'a> {
+    /// Hands everything on to `sink`.
+    pub(super) fn new(measurements: &'a Measurements, sink: &'a dyn Sink) -> Self {
+        Self { measurements, sink, matched: AtomicBool::new(false), other: OnceLock::new() }
+    }
+
+    /// Refuses a pattern that fits no operation, where there are operations.
+    ///
+    /// # Errors
+    /// `Usage`, with the name of an operation.
+    pub(super) fn refuse_unmatched(&self) -> Result<()> {
+        let (Some(ops), Some(other)) = (self.measurements.ops(), self.other.get()) else { return Ok(()) };
+        if self.matched.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let message = format!("`{ops}` fits no operation of these dumps; they hold `{other}`, for example");
+        Err(Error::new(ErrorKind::Usage, "--ops", message)
+            .with_help("give a pattern for whole names as dumped, such as 'Functional.linear.*'"))
+    }
+}
+
+impl Sink for Asked<'_> {
+    fn line(&self, line: OperationLine) -> Result<()> {
+        if self.measurements.ops().is_some() && !self.matched.load(Ordering::Relaxed) {
+            if self.measurements.asks_for(&line.op) {
+                self.matched.store(true, Ordering::Relaxed);
+            } else {
+                self.other.get_or_init(|| line.op.clone());
+            }
+        }
+        self.sink.line(line)
+    }
+
+    fn table(&self, table: Rows<'_>) -> Result<()> {
+        self.sink.table(table)
+    }
+}

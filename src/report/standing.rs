@@ -1,0 +1,74 @@
+//! What a result without a counting failure rests on: waivers, and failures that the policy takes for information.
+//!
+//! A defect that a waiver covers is not agreement, and neither is one whose severity the policy lowers to `info`. Both are
+//! named wherever a reader would otherwise take the pass for one.
+
+use std::collections::BTreeSet;
+
+use minijinja::{Value, context};
+
+use super::rows::{FindingRow, WaivedRow};
+use super::writer::{Writer, safe};
+use crate::error::Result;
+use crate::judge::register;
+use crate::judge::rule::artifacts::SIDES_IDENTICAL;
+use crate::verdict::{CheckId, Severity};
+
+/// The rows of a result that a pass may rest on.
+#[derive(Clone, Copy)]
+pub(super) struct Standing<'a> {
+    pub(super) findings: &'a [FindingRow],
+    pub(super) waived: &'a [WaivedRow],
+    pub(super) writer: &'a Writer,
+}
+
+impl Standing<'_> {
+    /// What takes the place of "agrees", for `check` or for the whole result; `None` where no failure was taken out.
+    pub(super) fn instead_of_agreement(&self, check: Option<CheckId>) -> Result<Option<Value>> {
+        let of_check = |row: &&FindingRow| check.is_none_or(|check| row.check == check);
+        let waived: Vec<&WaivedRow> = self.waived.iter().filter(|row| of_check(&&row.finding)).collect();
+        if let Some(said) =
+            self.waivers(&waived, if check.is_some() { "reason_check_waived" } else { "reason_waived" })?
+        {
+            return Ok(Some(said));
+        }
+        let lowered: Vec<&FindingRow> = self.findings.iter().filter(of_check).filter(|row| is_lowered(row)).collect();
+        let Some(first) = lowered.first() else { return Ok(None) };
+        let key = if check.is_some() { "reason_check_lowered" } else { "reason_lowered" };
+        let arguments = context! { message => first.message.clone(), more => lowered.len() - 1 };
+        self.writer.phrase(key, &arguments).map(|said| Some(safe(said)))
+    }
+
+    /// Lines below the headline: both sides are one and the same, or waivers cover failures beside those that count.
+    pub(super) fn notes(&self, headline: &Value) -> Result<Vec<Value>> {
+        let identical = self.findings.iter().filter(|row| row.code == SIDES_IDENTICAL.code && row.message != *headline);
+        let mut notes: Vec<Value> = identical.map(|row| row.message.clone()).collect();
+        let counts = self.findings.iter().any(|row| row.severity >= Severity::Warn);
+        if counts {
+            let waived: Vec<&WaivedRow> = self.waived.iter().collect();
+            notes.extend(self.waivers(&waived, "also_waived")?);
+        }
+        Ok(notes)
+    }
+
+    /// The phrase `key` about waived findings, which names the worst; `None` without any.
+    fn waivers(&self, waived: &[&WaivedRow], key: &str) -> Result<Option<Value>> {
+        let worst = waived.iter().map(|row| row.finding.severity).max();
+        let Some(first) = waived.iter().find(|row| Some(row.finding.severity) == worst) else { return Ok(None) };
+        let waivers: BTreeSet<&str> = waived.iter().map(|row| row.waiver.as_str()).collect();
+        let arguments = context! {
+            count => waivers.len(),
+            message => first.finding.message.clone(),
+            owner => first.owner.as_str(),
+            expires => first.expires.as_str(),
+            more => waived.len() - 1,
+        };
+        self.writer.phrase(key, &arguments).map(|said| Some(safe(said)))
+    }
+}
+
+/// Whether a finding weighs nothing although its rule blocks by default.
+fn is_lowered(row: &FindingRow) -> bool {
+    let blocks = |severity| severity >= Severity::Incomplete;
+    row.severity == Severity::Info && register::find(&row.code).is_some_and(|rule| blocks(rule.severity))
+}
