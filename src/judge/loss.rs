@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 use crate::compare::curve::{CurveMeasures, Scale, measure};
 use crate::judge::finding::Finding;
-use crate::judge::unit::CurveUnit;
+use crate::judge::unit::{CurveUnit, Evidence};
 use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing};
 use crate::policy::loss::{LossPolicy, MetricPolicy};
@@ -227,6 +227,7 @@ impl<'r, 'a> Run<'r, 'a> {
             paired: pair.points.len() as u64,
             paired_by: pair.points.by.as_str().to_owned(),
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
+            evidence: Evidence::default(),
             non_finite_steps: completeness::one_sided_non_finite(&pair.points).take(completeness::LISTED).collect(),
             rules: std::mem::take(&mut results.rules),
             series: downsample::downsample(pair, noise),

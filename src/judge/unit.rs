@@ -4,6 +4,7 @@ mod any;
 mod checkpoint;
 mod curve;
 mod dump;
+mod evidence;
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -18,6 +19,7 @@ use crate::read::dump::TensorKind;
 use crate::verdict::{CheckId, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
+pub use evidence::Evidence;
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -273,6 +275,9 @@ pub struct CurveUnit {
     /// The first step after which the difference never returns into the band.
     #[serde(default)]
     pub first_diverging_step: Option<u64>,
+    /// What became of its steps.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// Steps at which one side only is not finite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_finite_steps: Vec<u64>,
@@ -312,6 +317,9 @@ pub struct CheckpointUnit {
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,
+    /// What became of its parameters.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
     /// Rules as applied, worst values first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleOutcome>,
@@ -327,6 +335,7 @@ impl CheckpointUnit {
             unmatched_candidate: 0,
             unmatched_baseline: 0,
             not_compared: 0,
+            evidence: Evidence::default(),
             rules: Vec::new(),
         }
     }
