@@ -18,6 +18,8 @@ pub struct ParameterComparison<'a> {
     pub name: &'a str,
     /// What came of it.
     pub outcome: ParameterOutcome,
+    /// Whether it is the state of a generator or of what hands out data, which differs between healthy runs.
+    pub is_state: bool,
 }
 
 /// What came of comparing a parameter.
@@ -57,7 +59,8 @@ pub fn parameters<'a>(
                 (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
             };
             done();
-            ParameterComparison { name, outcome }
+            let is_state = baseline.is_state(name) && candidate.is_state(name);
+            ParameterComparison { name, outcome, is_state }
         })
         .collect()
 }
