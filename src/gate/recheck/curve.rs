@@ -85,12 +85,12 @@ impl Curve<'_> {
         outcome.value.map(|value| value.0)
     }
 
-    /// What was paired is compared, shown or not comparable; of windows, their steps are counted.
+    /// Every paired step is in one state; a window counts as the steps it covers.
     fn evidence(&self) -> Checked {
         let states = self.unit.evidence;
-        let paired = states.compared.saturating_add(states.shown_only).saturating_add(states.not_compared);
-        let counted = self.unit.paired_by == "window" || states.left_out > 0 || paired == self.unit.paired;
-        demand(states.is_empty() || counted, self.at, || "its evidence does not add up to its paired steps".into())
+        demand(states.is_empty() || states.total() >= self.unit.paired, self.at, || {
+            "its evidence does not add up to its paired steps".into()
+        })
     }
 
     /// Rules are named once.

@@ -1,12 +1,13 @@
 //! What became of every step of a curve.
 //!
-//! Steps that both sides have count once. Where windows are compared, the steps they cover are counted, as coverage does;
-//! elsewhere the points that were logged. A step that both sides list without a value has nothing to compare and is not
+//! Steps that both sides have count once. Where log lines of the two sides stand for windows of different lengths, the
+//! steps they cover are counted, as coverage does; elsewhere the points that were logged. A step that both sides list without a value has nothing to compare and is not
 //! counted.
 
 use crate::judge::unit::Evidence;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
+use crate::read::curve::Logged;
 use crate::read::curve::series::Series;
 
 /// What becomes of a curve whose steps are compared.
@@ -24,6 +25,7 @@ pub enum Use {
 pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
     let mut evidence = match pair.points.by {
         PairedBy::Window => by_window(pair),
+        PairedBy::Step if logs_differ(pair) => by_window(pair),
         PairedBy::Position => by_position(pair),
         PairedBy::Step => by_step(pair),
     };
@@ -41,12 +43,20 @@ fn paired(pair: &CurvePair<'_>) -> Evidence {
     Evidence { compared, not_compared: pair.points.len() as u64 - compared, ..Evidence::default() }
 }
 
+/// Whether a log line stands for more steps on one side than on the other.
+fn logs_differ(pair: &CurvePair<'_>) -> bool {
+    let (baseline, candidate) = (&pair.baseline, &pair.candidate);
+    let windows = baseline.logged == Logged::Windows && candidate.logged == Logged::Windows;
+    windows && baseline.interval != candidate.interval
+}
+
 fn by_window(pair: &CurvePair<'_>) -> Evidence {
     let coverage = &pair.points.coverage;
     let missing = coverage.baseline.saturating_sub(coverage.both);
     Evidence {
         compared: coverage.both,
         one_sided: missing.saturating_add(coverage.candidate_only),
+        not_compared: paired(pair).not_compared,
         ..Evidence::default()
     }
 }
