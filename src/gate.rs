@@ -231,6 +231,8 @@ impl Sides {
             sides.baseline.expect_file_of(*check);
             sides.candidate.expect_file_of(*check);
         }
+        sides.baseline.expect_like(&sides.candidate);
+        sides.candidate.expect_like(&sides.baseline);
         Ok(sides)
     }
 }

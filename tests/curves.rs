@@ -2,6 +2,11 @@
 #![allow(clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
+#[path = "curves/evidence.rs"]
+mod evidence;
+#[path = "curves/hiding.rs"]
+mod hiding;
+
 use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{Quiet, Request, run};

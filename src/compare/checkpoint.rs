@@ -18,6 +18,8 @@ pub struct ParameterComparison<'a> {
     pub name: &'a str,
     /// Result of the comparison.
     pub outcome: ParameterOutcome,
+    /// Whether it is the state of a generator or of what hands out data, which differs between healthy runs.
+    pub is_state: bool,
 }
 
 /// Result of comparing a parameter.
@@ -35,7 +37,7 @@ pub enum ParameterOutcome {
     /// A side cannot be read; why.
     Unread(Side, String),
     /// A quick look left it out.
-    PartialCoverage,
+    LeftOut,
 }
 
 /// Compares every pair; the order is that of `pairs`, whatever the thread count. `done` is called after each.
@@ -57,7 +59,8 @@ pub fn parameters<'a>(
                 (_, Parameter::Unread(reason)) => ParameterOutcome::Unread(Side::Candidate, reason.clone()),
             };
             done();
-            ParameterComparison { name, outcome }
+            let is_state = baseline.is_state(name) && candidate.is_state(name);
+            ParameterComparison { name, outcome, is_state }
         })
         .collect()
 }
@@ -84,5 +87,5 @@ fn tensors(name: &str, baseline: &TensorData, candidate: &TensorData, measuremen
     if let Some(ParameterOutcome::Compared { stats, .. }) = &outcome {
         measurements.count(stats.elements, candidate.elements());
     }
-    outcome.unwrap_or(ParameterOutcome::PartialCoverage)
+    outcome.unwrap_or(ParameterOutcome::LeftOut)
 }

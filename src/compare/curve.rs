@@ -141,9 +141,15 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The mean; 0 for nothing.
 #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53")]
-fn mean_of(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+fn mean_of(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
     let count = values.len();
-    if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
+    let sum: f64 = values.clone().sum();
+    match count {
+        0 => 0.0,
+        // The sum of large numbers overflows where their mean does not.
+        _ if !sum.is_finite() => values.map(|value| value / count as f64).sum(),
+        _ => sum / count as f64,
+    }
 }
 
 /// Number of steps in the tail of `n`: a tenth, 5 to 50, and never more than there are.

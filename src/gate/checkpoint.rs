@@ -1,5 +1,7 @@
 //! The checkpoint check: checkpoints of both sides to a verdict each.
 
+use std::collections::BTreeSet;
+
 use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
@@ -54,7 +56,8 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
     for (b, c) in &paired.matched {
         let section = &request.policy.checkpoint;
         if let (Ok(b), Ok(c)) = (open(baseline, b, section), open(candidate, c, section)) {
-            compare::parameters(&pair::parameters(&b, &c, &section.prefixes), measurements, &|| {});
+            let pairs = pair::parameters(&b.checkpoint, &c.checkpoint, &section.prefixes);
+            compare::parameters(&pairs, measurements, &|| {});
         }
         progress.advance(1);
     }
@@ -110,10 +113,13 @@ fn unit(
     let section = &policy.checkpoint;
     match (open(baseline, b, section), open(candidate, c, section)) {
         (Ok(b), Ok(c)) => {
-            let pairs = pair::parameters(&b, &c, &section.prefixes);
+            let pairs = pair::parameters(&b.checkpoint, &c.checkpoint, &section.prefixes);
             progress.begin("comparing checkpoints", pairs.matched.len() as u64);
             let comparisons = compare::parameters(&pairs, measurements, &|| progress.advance(1));
-            judge(name, &pairs, &comparisons, Settings { policy: section, profile: policy.profile }, used)
+            let settings = Settings { policy: section, profile: policy.profile };
+            let mut judged = judge(name, &pairs, &comparisons, settings, used);
+            judged.unit.evidence.left_out += b.left_out.union(&c.left_out).count() as u64;
+            judged
         }
         (b, c) => {
             let sides = [(Side::Baseline, b.err()), (Side::Candidate, c.err())];
@@ -123,11 +129,18 @@ fn unit(
     }
 }
 
-/// Opens a checkpoint without the parameters the policy leaves out.
-fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Checkpoint> {
+/// A checkpoint without the parameters the policy leaves out, and their names.
+struct Opened {
+    checkpoint: Checkpoint,
+    left_out: BTreeSet<String>,
+}
+
+fn open(inventory: &Inventory, place: &CheckpointPlace, section: &CheckpointPolicy) -> Result<Opened> {
     let mut checkpoint = place.open(inventory.all_files())?;
-    checkpoint.parameters.retain(|name, _| !section.ignore.iter().any(|pattern| pattern.matches(name)));
-    Ok(checkpoint)
+    let ignored = |name: &str| section.ignore.iter().any(|pattern| pattern.matches(name));
+    let left_out: BTreeSet<String> = checkpoint.parameters.keys().filter(|name| ignored(name)).cloned().collect();
+    checkpoint.parameters.retain(|name, _| !left_out.contains(name));
+    Ok(Opened { checkpoint, left_out })
 }
 
 fn damaged(name: &str, side: Side, error: &Error) -> Finding {

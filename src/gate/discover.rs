@@ -19,7 +19,7 @@ use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
 use crate::read::curve::log::LogPattern;
-use crate::read::dump;
+use crate::read::{dump, json, msprobe_settings};
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
 
@@ -32,7 +32,13 @@ const HEAD: usize = 64 * 1024;
 /// Reason why a sound zip archive is not read.
 const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
-/// Files of one side, sorted by check.
+/// Reason for not reading a file of no bytes.
+const EMPTY: &str = "empty file";
+
+/// Reason for not reading JSON without an end.
+const CUT_JSON: &str = "JSON that ends in the middle, too early to tell what it is";
+
+/// Artifacts that lie on one side.
 pub struct Inventory {
     files: Arc<dyn Files>,
     artifacts: Artifacts,
@@ -140,13 +146,24 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
         let mut asked = recognisers.iter().filter(|recogniser| recogniser.by == by);
         asked.find_map(|recogniser| Some(Found::Of(recogniser.check, (recogniser.look)(sample)?)))
     };
+    if msprobe_settings::recognise(sample.head) {
+        return Found::Ignored("the configuration msprobe was started with");
+    }
     let found = ask(Evidence::Place).or_else(|| {
         if sample.head.is_empty() {
-            return Some(Found::Ignored("empty file"));
+            return Some(Found::Ignored(EMPTY));
         }
         ask(Evidence::Signature).or_else(|| other_archive(sample)).or_else(|| ask(Evidence::Lines))
     });
-    found.unwrap_or(Found::Ignored("not a format the gate knows"))
+    found.unwrap_or(Found::Ignored(if is_cut_json(sample) { CUT_JSON } else { "not a format the gate knows" }))
+}
+
+/// Whether a file begins as JSON and ends before its last bracket.
+fn is_cut_json(sample: &Sample<'_>) -> bool {
+    let whole = sample.source.len() == sample.head.len() as u64;
+    matches!(sample.head.trim_ascii_start().first(), Some(b'{' | b'['))
+        && whole
+        && json::parse_bytes(sample.path, sample.head).is_err()
 }
 
 /// A zip archive that no check knows.
@@ -218,6 +235,22 @@ impl Inventory {
             seen.outcome = Outcome::Damaged(error.with_help("give the file that the run wrote, and whole"));
         }
         seen.check = Some(check);
+    }
+
+    /// A file that is empty or cut, and under whose path the other side has an artifact, is damage: it would be one.
+    pub fn expect_like(&mut self, other: &Self) {
+        let theirs: HashMap<&str, &Seen> = other.seen.iter().map(|seen| (seen.path.as_str(), seen)).collect();
+        for seen in &mut self.seen {
+            let Outcome::Ignored(reason) = &seen.outcome else { continue };
+            let twin = theirs.get(seen.path.as_str()).filter(|twin| matches!(twin.outcome, Outcome::Read(_)));
+            let Some((twin, check)) = twin.and_then(|twin| Some((twin, twin.check?))) else { continue };
+            if reason == EMPTY || reason == CUT_JSON {
+                let message = format!("{reason}; on the other side it is a {}", twin.kind);
+                let error =
+                    Error::corrupt(&seen.path, message).with_help("give the file that the run wrote, and whole");
+                (seen.check, seen.kind, seen.outcome) = (Some(check), twin.kind, Outcome::Damaged(error));
+            }
+        }
     }
 
     /// The location as the user gave it.

@@ -24,7 +24,7 @@ pub(super) struct KnownDefect {
     pub(super) code: &'static str,
     /// Names of its cases in the self-test: in a dump, in a checkpoint.
     pub(super) cases: [&'static str; 2],
-    /// What is wrong.
+    /// Name of the defect.
     pub(super) what: &'static str,
     /// Its error relative to scale, which is its largest difference on a tensor of unit scale too.
     pub(super) size: f64,
@@ -178,7 +178,7 @@ fn names_parameters(rule: &ParameterRule) -> bool {
 }
 
 impl Limit {
-    /// What a defect of `size` leads to in the type that judges it mildest.
+    /// Verdict on a defect of `size` in the type that judges it mildest.
     fn verdict(&self, size: f64) -> Verdict {
         self.dtypes.iter().map(|dtype| verdict(size, band(Some(*dtype)), self.given)).min().unwrap_or(Verdict::Fail)
     }
@@ -232,7 +232,7 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
     .collect()
 }
 
-/// What the limits for all operations, or all parameters, make of a defect of `size`; the built-in ones where there are none.
+/// Verdict of the limits for all operations, or all parameters, on a defect of `size`; of the built-in ones where there are none.
 pub(super) fn by_global_limits(key: &str, size: f64, policy: &Policy) -> Verdict {
     let limits = limits(policy).into_iter().filter(|limit| limit.key == key && !limit.is_named);
     let built_in = DTYPES.into_iter().map(|dtype| verdict(size, band(Some(dtype)), [None; 3]));

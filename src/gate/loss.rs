@@ -157,7 +157,7 @@ pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>>
 /// are no repeats of each other are refused, unless `any_runs` are taken.
 ///
 /// # Errors
-/// What opening them gives; `Usage` where fewer than two hold curves, or two are no repeats of one case.
+/// Errors of opening them; `Usage` where fewer than two hold curves, or two are no repeats of one case.
 pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
     let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
     let mut locations = Vec::new();

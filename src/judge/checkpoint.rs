@@ -10,7 +10,7 @@ use crate::dtype::Dtype;
 use crate::judge::dump::limits::{Band, band, looser};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::outcome::{Note, RuleOutcome};
-use crate::judge::unit::CheckpointUnit;
+use crate::judge::unit::{CheckpointUnit, Evidence};
 use crate::pair::checkpoint::ParameterPairs;
 use crate::policy::checkpoint::{CheckpointPolicy, ParameterRule};
 use crate::verdict::{Profile, Severity, Side};
@@ -51,6 +51,8 @@ pub mod rules {
     pub const PREFIX_DIFFERS: Rule = rule("parameter-prefix-differs", Severity::Incomplete);
     /// A parameter cannot be read.
     pub const UNREAD: Rule = rule("parameter-unread", Severity::Incomplete);
+    /// States of random generators, and of what hands out data, are there and are not judged.
+    pub const STATE: Rule = rule("checkpoint-state", Severity::Info);
     /// Nothing could be compared.
     pub const NOTHING_COMPARED: Rule = rule("checkpoint-not-compared", Severity::Incomplete);
     /// A checkpoint is there on one side only.
@@ -69,6 +71,7 @@ pub mod rules {
         &MISSING,
         &PREFIX_DIFFERS,
         &UNREAD,
+        &STATE,
         &NOTHING_COMPARED,
         &UNPAIRED,
     ];
@@ -93,7 +96,11 @@ pub fn judge(
 ) -> JudgedCheckpoint {
     let mut judge = Judge { name, settings, findings: Vec::new(), outcomes: Vec::new() };
     let (mut compared, mut not_compared) = (0, 0);
-    for comparison in comparisons {
+    let mut evidence = Evidence::default();
+    let (states, weights): (Vec<_>, Vec<_>) = comparisons.iter().partition(|comparison| comparison.is_state);
+    judge.states(pairs, &states, &mut evidence);
+    for comparison in weights {
+        count(&comparison.outcome, &mut evidence);
         match &comparison.outcome {
             ParameterOutcome::Compared { dtypes, stats } => {
                 compared += 1;
@@ -108,7 +115,7 @@ pub fn judge(
                     &format!("{candidate:?}"),
                 );
             }
-            ParameterOutcome::PartialCoverage => not_compared += 1,
+            ParameterOutcome::LeftOut => not_compared += 1,
             ParameterOutcome::Unread(side, reason) => {
                 not_compared += 1;
                 let finding = Finding::new(&rules::UNREAD, comparison.name).with("side", side.as_str());
@@ -120,8 +127,10 @@ pub fn judge(
     if compared == 0 {
         judge.say(Finding::new(&rules::NOTHING_COMPARED, name));
     }
+    evidence.one_sided += (pairs.only_candidate.len() + pairs.only_baseline.len()) as u64;
     let unit = CheckpointUnit {
         compared,
+        evidence,
         unmatched_candidate: pairs.only_candidate.len() as u64,
         unmatched_baseline: pairs.only_baseline.len() as u64,
         not_compared,
@@ -129,6 +138,17 @@ pub fn judge(
         ..CheckpointUnit::empty(name)
     };
     JudgedCheckpoint { unit, findings: judge.findings }
+}
+
+/// Counts a parameter of both sides by its outcome.
+fn count(outcome: &ParameterOutcome, evidence: &mut Evidence) {
+    let state = match outcome {
+        ParameterOutcome::Compared { .. } => &mut evidence.compared,
+        ParameterOutcome::ShapesDiffer(..) => &mut evidence.not_compared,
+        ParameterOutcome::LeftOut => &mut evidence.left_out,
+        ParameterOutcome::Unread(..) => &mut evidence.unreadable,
+    };
+    *state += 1;
 }
 
 /// Policy and profile that checkpoints are judged by.
@@ -163,6 +183,23 @@ impl Judge<'_> {
     /// A property that has to be the same and is not.
     fn exact(&mut self, rule: &crate::judge::rule::Rule, parameter: &str, baseline: &str, candidate: &str) {
         self.say(Finding::new(rule, parameter).with("baseline", baseline).with("candidate", candidate));
+    }
+
+    /// Tells which states of generators are there, and how many of them differ; a healthy run's do.
+    fn states(&mut self, pairs: &ParameterPairs<'_>, states: &[&ParameterComparison<'_>], evidence: &mut Evidence) {
+        let differs = |outcome: &ParameterOutcome| !matches!(outcome, ParameterOutcome::Compared { stats, .. } if stats.unequal == 0);
+        let names: Vec<String> = states
+            .iter()
+            .map(|state| state.name)
+            .chain(pairs.one_sided_states.iter().copied())
+            .map(str::to_owned)
+            .collect();
+        evidence.shown_only = names.len() as u64;
+        let Some(first) = names.first().cloned() else { return };
+        let differing = states.iter().filter(|state| differs(&state.outcome)).count() + pairs.one_sided_states.len();
+        let listed: Vec<String> = names.iter().take(SHOWN).cloned().collect();
+        let finding = Finding::new(&rules::STATE, first).with("count", names.len()).with("differing", differing);
+        self.say(finding.with("names", listed));
     }
 
     fn compared(&mut self, parameter: &str, dtypes: (Dtype, Dtype), stats: &PairStats, used: &mut [bool]) {

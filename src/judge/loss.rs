@@ -9,6 +9,7 @@ pub mod code;
 pub mod completeness;
 pub mod curve_limits;
 pub mod downsample;
+pub mod evidence;
 pub mod level;
 pub mod limits;
 pub mod mode;
@@ -32,6 +33,7 @@ use crate::verdict::{Profile, Verdict};
 pub use code::RULES;
 use completeness::Surroundings;
 use curve_limits::CurveLimits;
+use evidence::Use;
 use level::LevelContext;
 use mode::ResolvedMode;
 use noise::{MetricNoise, NoiseBand};
@@ -113,17 +115,39 @@ impl<'r, 'a> Run<'r, 'a> {
         let own = self.settings.policy.metrics.get(&pair.metric);
         let counts = self.counts(pair, own);
         if counts {
-            sources::notes(pair, &mut results);
+            if pair.role == Role::Loss || self.is_first(pair) {
+                sources::notes(pair, &mut results);
+            }
             self.judge_role(pair, measures, &limits, noise, &mut results);
         }
         if let (Some(own), Some(measures), true) = (own, measures, counts) {
             secondary_metrics::declared(pair, own, measures, &self.settings.policy.hardware, &mut results);
         }
+        let left_out = own.is_some_and(|own| own.ignore);
         if !counts {
             secondary_metrics::shown_only(measures, &mut results);
         }
+        if !counts && !left_out {
+            unjudged(pair, &mut results);
+        }
+        // What is said of a metric that nothing else judges is its verdict.
+        let counts = counts || !results.findings.is_empty();
+        let judged = results.rules.iter().any(|outcome| outcome.verdict != Verdict::Skipped);
+        let used = match (left_out, judged) {
+            (true, _) => Use::LeftOut,
+            (false, true) => Use::Judged,
+            (false, false) => Use::Shown,
+        };
         let unit = self.unit(pair, measures, &limits, noise, &mut results);
+        let unit = CurveUnit { evidence: evidence::of(pair, used), ..unit };
         JudgedCurve { unit, findings: results.findings, counts }
+    }
+
+    /// Whether a metric is the first of the run that is judged: what concerns all of them is said with it.
+    fn is_first(&self, pair: &CurvePair<'_>) -> bool {
+        let counted =
+            |(pair, _): &&(&CurvePair<'_>, _)| self.counts(pair, self.settings.policy.metrics.get(&pair.metric));
+        self.pairs.iter().find(counted).is_some_and(|(first, _)| std::ptr::eq(*first, pair))
     }
 
     /// Whether a metric is judged: by its role, or because the policy names limits for it.
@@ -152,6 +176,9 @@ impl<'r, 'a> Run<'r, 'a> {
                 &Surroundings { gradients: self.gradients(), lead: self.lead(pair), needed },
                 results,
             );
+        }
+        if pair.role.is_performance() {
+            completeness::broken(pair, results);
         }
         let Some(measures) = measures else { return };
         match pair.role {
@@ -233,6 +260,15 @@ impl<'r, 'a> Run<'r, 'a> {
             rules: std::mem::take(&mut results.rules),
             series: downsample::downsample(pair, noise),
         }
+    }
+}
+
+/// Findings about a metric that no rule judges: that it is broken on the candidate alone, or that its name is
+/// that of a loss or reward, which a pass would have to rest on.
+fn unjudged(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    completeness::broken(pair, results);
+    if crate::read::metric::looks_like_goal(&pair.metric) {
+        results.say(&code::SHOWN_ONLY, |finding| finding.with("metric", pair.metric.as_str()));
     }
 }
 

@@ -282,7 +282,7 @@ pub struct CurveUnit {
     /// The first step after which the difference never returns into the band.
     #[serde(default)]
     pub first_diverging_step: Option<u64>,
-    /// What became of its steps.
+    /// States that its steps ended in.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
     /// Steps at which one side only is not finite.
@@ -324,7 +324,7 @@ pub struct CheckpointUnit {
     pub unmatched_baseline: u64,
     /// Paired, and not comparable.
     pub not_compared: u64,
-    /// What became of its parameters.
+    /// States that its parameters ended in.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
     /// Rules as applied, worst values first.

@@ -72,6 +72,8 @@ pub struct ParameterPairs<'a> {
     pub only_baseline: Vec<&'a str>,
     /// Names that only the candidate has.
     pub only_candidate: Vec<&'a str>,
+    /// Names that one side only has, of states of generators and of what hands out data.
+    pub one_sided_states: Vec<&'a str>,
 }
 
 /// Pairs by name, after prefixes are rewritten on both sides (`module.` to nothing).
@@ -95,6 +97,12 @@ pub fn parameters<'a>(
     let matched: HashSet<&str> = pairs.matched.iter().map(|(name, ..)| *name).collect();
     pairs.only_candidate =
         candidate.parameters.keys().map(String::as_str).filter(|name| !matched.contains(name)).collect();
+    for (names, side) in [(&mut pairs.only_baseline, baseline), (&mut pairs.only_candidate, candidate)] {
+        let is_state = |name: &&str| side.parameters.get(*name).is_some_and(|parameter| parameter.is_state(name));
+        let (states, rest): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(is_state);
+        pairs.one_sided_states.extend(states);
+        *names = rest;
+    }
     pairs
 }
 

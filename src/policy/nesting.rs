@@ -1,4 +1,4 @@
-//! How deep a YAML text nests its brackets, counted before it is parsed.
+//! Depth to which a YAML text nests its brackets, counted before it is parsed.
 //!
 //! A parser of YAML takes time that grows with the square of the depth. A policy needs four levels; a text with a
 //! hundred thousand is refused here, in one pass over its bytes.

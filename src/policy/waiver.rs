@@ -45,7 +45,7 @@ impl Waiver {
     }
 }
 
-/// How many days from today a waiver may hold at most: a leap year, unless the policy says otherwise.
+/// Number of days from today a waiver may hold at most: a leap year, unless the policy says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u16")]
 pub struct MaxDays(u16);

@@ -151,6 +151,26 @@ impl Checkpoint {
     }
 }
 
+impl Parameter {
+    /// Whether `name` is the state of a random generator, or of what hands out data. A GPU's and an NPU's generators have
+    /// different states, of different lengths; weights are floating-point numbers, and a state never is.
+    pub fn is_state(&self, name: &str) -> bool {
+        let is_number = match self {
+            Self::Tensor(tensor) => tensor.dtype.is_float() || tensor.dtype.is_complex(),
+            Self::Unread(_) => false,
+        };
+        !is_number && name.split('.').any(names_state)
+    }
+}
+
+/// Whether one part of a name is that of such a state: `np_rng_state`, `cuda_rng_state`, `rng_tracker_states`, `generator`.
+fn names_state(part: &str) -> bool {
+    let part = part.to_ascii_lowercase();
+    let mut words = part.split(|c: char| !c.is_ascii_alphanumeric());
+    let known = ["random_state", "random_states", "generator", "generator_state", "sampler", "rerun_state_machine"];
+    words.any(|word| word == "rng") || known.contains(&part.as_str()) || part.starts_with("dataloader")
+}
+
 /// Takes out the single files that are shards of an index beside them.
 pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
     let shards: std::collections::BTreeSet<String> = places
@@ -159,4 +179,35 @@ pub fn without_shards(places: Vec<CheckpointPlace>) -> Vec<CheckpointPlace> {
         .flat_map(|place| place.shards.keys().cloned())
         .collect();
     places.into_iter().filter(|place| !shards.contains(&place.path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::Dtype;
+    use crate::fetch::Memory;
+    use crate::read::tensor::{ByteOrder, Placement};
+
+    fn parameter(dtype: Dtype) -> Parameter {
+        let source = std::sync::Arc::new(Memory::new("rng.pt", vec![0; 8]));
+        let placement = Placement { offset: 0, len: 8, strides: None, order: ByteOrder::Little };
+        Parameter::Tensor(TensorData::new(source, dtype, vec![1], placement).expect("a tensor"))
+    }
+
+    #[test]
+    fn states_of_generators_are_told_from_weights() {
+        let (bytes, weight) = (parameter(Dtype::U8), parameter(Dtype::F32));
+        for name in [
+            "rng_state.0.np_rng_state.1",
+            "rng_state.0.cuda_rng_state",
+            "rng_state.0.rng_tracker_states.model-parallel-rng",
+            "dataloader_state_dict.generator",
+            "torch_rng_state",
+        ] {
+            assert!(bytes.is_state(name) && !weight.is_state(name), "{name}");
+        }
+        for name in ["embeddings.position_ids", "bn.num_batches_tracked", "generator_blocks.0.index", "strange.ring"] {
+            assert!(!bytes.is_state(name), "{name}");
+        }
+    }
 }

@@ -79,7 +79,7 @@ pub struct Damage {
     pub kind: DamageKind,
     /// The file, row or operation; the first where there are several.
     pub place: String,
-    /// Why it could not be used, for people; empty where the kind says all.
+    /// Reason in words for people; empty where the kind says all.
     pub reason: String,
     /// Number of such parts.
     pub count: u64,

@@ -157,6 +157,21 @@ pub fn role(canonical: &str) -> Role {
     if score { Role::EvalScore } else { Role::Other }
 }
 
+/// Whether a canonical name that no role fits reads like a training loss or a reward: what a run is about.
+pub fn looks_like_goal(canonical: &str) -> bool {
+    let lower = canonical.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    // Their spread, their scale and how many there were are no goal.
+    let about = ["scale", "scaler", "std", "var", "min", "max", "num", "count", "clipfrac", "ratio", "weight", "coef"];
+    let goal = ["nll", "ce", "xent", "objective", "perplexity", "ppl"];
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    let is_goal = |word: &&str| {
+        word.starts_with("loss") || word.ends_with("loss") || word.starts_with("reward") || *word == "crossentropy"
+    };
+    let named = words.iter().any(is_goal) || lower.contains("cross_entropy") || has(&goal);
+    role(canonical) == Role::Other && !has(&about) && !lower.contains("lossscale") && named
+}
+
 fn performance_role(canonical: &str) -> Option<Role> {
     let has = |words: &[&str]| words.iter().any(|word| canonical.contains(word));
     if has(&["mem", "memory", "memo_"]) && !has(&["member"]) {
@@ -191,6 +206,16 @@ mod tests {
             ("eval_loss", "eval_loss"),
         ] {
             assert_eq!(canonical(spelled), name, "{spelled}");
+        }
+    }
+
+    #[test]
+    fn what_a_run_is_about_is_told_from_its_surroundings() {
+        for name in ["loss_step", "loss/train", "train_loss_step", "nll", "critic/rewards/mean", "val_cross_entropy"] {
+            assert!(looks_like_goal(name), "{name}");
+        }
+        for name in ["loss", "loss_scale", "critic/rewards/std", "entropy", "glossary", "num_losses", "reward"] {
+            assert!(!looks_like_goal(name), "{name}");
         }
     }
 

@@ -34,8 +34,8 @@ pub(crate) enum Value {
     BigInt,
     Float(f64),
     Text(Arc<str>),
-    /// A byte string of that length; its content is of no use to any reader here.
-    Bytes(usize),
+    /// A byte string: the elements of a NumPy array, for one.
+    Bytes(Arc<[u8]>),
     /// A class or function: `module name`.
     Global(Arc<str>),
     Node(NodeId),
@@ -47,11 +47,12 @@ pub(crate) enum Node {
     Tuple(Vec<Value>),
     List(Vec<Value>),
     Dict(Vec<(Value, Value)>),
-    /// An allowed callable with its arguments, and the items set on the result afterwards.
+    /// An allowed callable with its arguments, and the items and the state set on the result afterwards.
     Call {
         callable: Arc<str>,
         arguments: Vec<Value>,
         items: Vec<(Value, Value)>,
+        state: Option<Value>,
     },
     /// A persistent id: a value that a producer stored outside of the pickle.
     Persistent(Value),
@@ -186,7 +187,7 @@ impl<'a> Input<'a> {
     }
 
     fn bytes(&mut self, len: u64) -> Result<Value> {
-        Ok(Value::Bytes(self.take(len)?.len()))
+        Ok(Value::Bytes(self.take(len)?.into()))
     }
 
     fn u32(&mut self) -> Result<u32> {
@@ -401,12 +402,21 @@ impl Machine<'_, '_, '_> {
                 let id = self.pop()?;
                 self.push_node(Node::Persistent(id));
             }
-            // State set after construction: attributes of a dictionary, hooks. No reader needs it.
-            b'b' => drop(self.pop()?),
+            b'b' => self.build()?,
             _ => {
                 let operands = self.pop_many(if opcode == 0x92 { 3 } else { 2 })?;
                 self.call(&operands)?;
             }
+        }
+        Ok(())
+    }
+
+    /// State set after construction: the elements of an array. Attributes of a dictionary, and hooks, no reader needs.
+    fn build(&mut self) -> Result<()> {
+        let set = self.pop()?;
+        let Value::Node(id) = self.top()? else { return Ok(()) };
+        if let Some(Node::Call { state, .. }) = self.nodes.get_mut(id.0) {
+            *state = Some(set);
         }
         Ok(())
     }
@@ -423,7 +433,8 @@ impl Machine<'_, '_, '_> {
             return Err(Error::unsupported(self.input.source.name(), message)
                 .with_help("save plain tensors or a plain state dict; nothing in the file was executed"));
         }
-        let node = Node::Call { callable: callable.clone(), arguments: arguments.clone(), items: Vec::new() };
+        let node =
+            Node::Call { callable: callable.clone(), arguments: arguments.clone(), items: Vec::new(), state: None };
         self.push_node(node);
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! tensors may share a storage, and a view may be far smaller than its storage.
 
 mod container;
+mod numpy;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,8 +56,8 @@ const UNREAD: [(&str, &str); 9] = [
     ("torch._utils _rebuild_meta_tensor_no_storage", "a meta tensor without elements"),
     ("torch._utils _rebuild_wrapper_subclass", "a tensor subclass without storage of its own"),
     ("torch._utils _rebuild_device_tensor_from_numpy", "a tensor pickled through NumPy"),
-    ("numpy.core.multiarray _reconstruct", "a pickled NumPy array"),
-    ("numpy._core.multiarray _reconstruct", "a pickled NumPy array"),
+    ("numpy.core.multiarray _reconstruct", "a pickled NumPy array of another kind"),
+    ("numpy._core.multiarray _reconstruct", "a pickled NumPy array of another kind"),
 ];
 
 /// Harmless callables whose result is shown as their name.
@@ -126,7 +127,7 @@ impl Walk<'_> {
                 indexed.into_iter().try_for_each(|(index, item)| self.enter(path, index.to_string(), item))
             }
             Some(Node::Dict(items)) => self.visit_items(path, items),
-            Some(Node::Call { callable, items, arguments }) if DICTIONARIES.contains(&callable.as_ref()) => {
+            Some(Node::Call { callable, items, arguments, .. }) if DICTIONARIES.contains(&callable.as_ref()) => {
                 arguments.iter().try_for_each(|argument| self.visit_pairs(path, argument))?;
                 self.visit_items(path, items)
             }
@@ -161,9 +162,14 @@ impl Walk<'_> {
     }
 
     fn leaf(&self, value: &Value) -> Result<Stored> {
-        let Some(Node::Call { callable, arguments, .. }) = self.content.graph.node(value) else {
+        let Some(Node::Call { callable, arguments, state, .. }) = self.content.graph.node(value) else {
             return Ok(Stored::Plain(plain_text(value)));
         };
+        if let Some(state) = state.as_ref().filter(|_| numpy::is_array(callable)) {
+            if let Some(array) = numpy::array(&self.content.graph, self.source.name(), state) {
+                return Ok(Stored::Tensor(array));
+            }
+        }
         self.tensor(callable, arguments, MAX_DEPTH)
     }
 
@@ -310,7 +316,7 @@ fn plain_text(value: &Value) -> String {
         Value::BigInt => "an integer beyond 64 bits".into(),
         Value::Float(number) => format!("{number:?}"),
         Value::Text(text) => text.chars().take(MAX_TEXT).collect(),
-        Value::Bytes(len) => format!("{len} bytes"),
+        Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         Value::Global(name) => name.replace(' ', "."),
         Value::Node(_) => "a value of several parts".into(),
     }

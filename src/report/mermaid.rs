@@ -8,6 +8,9 @@ use super::phrases;
 /// Points per line of a diagram.
 const POINTS: usize = 60;
 
+/// The largest number of a diagram, which has no exponents: longer ones would fill the comment.
+const LARGEST: f64 = 1e15;
+
 /// The curve a report shows first, as an `xychart-beta`; `None` where there is none to show.
 ///
 /// Steps at which a side has no finite value are left out, as the format knows no gaps.
@@ -20,6 +23,7 @@ pub fn loss_chart(result: &GateResult, language: Language) -> Option<String> {
         .zip(shown.baseline.iter().zip(&shown.candidate))
         .filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
         .filter(|(_, b, c)| b.is_finite() && c.is_finite())
+        .map(|(step, b, c)| (step, b.clamp(-LARGEST, LARGEST), c.clamp(-LARGEST, LARGEST)))
         .collect();
     let (first, last) = (both.first()?.0, both.last()?.0);
     let side = |of: fn(&(f64, f64, f64)) -> f64| {

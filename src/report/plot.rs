@@ -84,6 +84,14 @@ fn picture(width: u32, height: u32, draw: impl FnOnce(&Area<'_>) -> Result<()>) 
     encode(&pixels, width, height)
 }
 
+/// The largest number that is drawn as it is: axes reckon with sums and multiples of their ends.
+const LARGEST: f64 = 1e300;
+
+/// A number within what axes can reckon with.
+fn within_axes(value: f64) -> f64 {
+    value.clamp(-LARGEST, LARGEST)
+}
+
 /// A length as a coordinate.
 fn pixel(length: u32) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)

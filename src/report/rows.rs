@@ -23,7 +23,7 @@ pub struct FindingRow {
     pub help: Value,
     /// Whether it is about the culprit that the result names.
     pub is_culprit: bool,
-    /// What each side has, baseline first, where the finding tells a difference of two values.
+    /// Values of both sides, baseline first, where the finding tells a difference of two values.
     pub sides: Option<[Value; 2]>,
 }
 
@@ -32,11 +32,11 @@ pub struct FindingRow {
 pub struct WaivedRow {
     /// The waiver: its code and place.
     pub waiver: String,
-    /// What is waived.
+    /// The waived finding.
     pub finding: FindingRow,
     /// Why.
     pub reason: String,
-    /// Who answers for it.
+    /// Person who answers for it.
     pub owner: String,
     /// Until when.
     pub expires: String,

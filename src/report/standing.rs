@@ -1,4 +1,4 @@
-//! What a result without a counting failure rests on: waivers, and failures that the policy takes for information.
+//! Ground of a result without a counting failure: waivers, and failures that the policy takes for information.
 //!
 //! A defect that a waiver covers is not agreement, and neither is one whose severity the policy lowers to `info`. Both are
 //! named wherever a reader would otherwise take the pass for one.
@@ -23,7 +23,7 @@ pub(super) struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// What takes the place of "agrees", for `check` or for the whole result; `None` where no failure was taken out.
+    /// Words in the place of "agrees", for `check` or for the whole result; `None` where no failure was taken out.
     pub(super) fn instead_of_agreement(&self, check: Option<CheckId>) -> Result<Option<Value>> {
         let of_check = |row: &&FindingRow| check.is_none_or(|check| row.check == check);
         let waived: Vec<&WaivedRow> = self.waived.iter().filter(|row| of_check(&&row.finding)).collect();

@@ -262,7 +262,7 @@ impl Page<'_> {
         if lines.is_empty() { Ok(lines) } else { self.section("section_findings", lines) }
     }
 
-    /// What waivers cover, with who answers for each.
+    /// Findings that waivers cover, with the person who answers for each.
     fn waived(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
         for row in self.view.waived.iter().take(MOST_FINDINGS) {

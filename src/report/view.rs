@@ -33,7 +33,7 @@ pub struct View {
     pub verdict: Verdict,
     /// Reason of the verdict, in one line.
     pub reason: Value,
-    /// What a reader has to know before all else, in lines below the headline; empty for most results.
+    /// Facts that a reader has to know before all else, in lines below the headline; empty for most results.
     pub notes: Vec<Value>,
     /// One row per check.
     pub checks: Vec<CheckRow>,

@@ -13,11 +13,11 @@ use precision_gate::report::writer;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/checkpoints")
 }
 
-fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
+pub(super) fn judged(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
     let request = Request {
         baseline: baseline.display().to_string(),

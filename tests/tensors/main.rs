@@ -9,4 +9,5 @@
 
 mod checkpoints;
 mod files;
+mod hiding;
 mod msprobe_cells;

@@ -13,7 +13,7 @@ pub struct Measurement {
     pub basis: Basis,
     /// Whether every bit that was recorded is the same.
     pub identical: bool,
-    /// How much of the two values was there to be compared.
+    /// Share of the two values that was there to be compared.
     pub coverage: Coverage,
 }
 

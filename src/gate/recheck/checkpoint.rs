@@ -37,7 +37,11 @@ pub(super) fn check(unit: &CheckpointUnit, key: &Key, said: &Said<'_>, profile: 
     for outcome in &unit.rules {
         parameter(outcome, &findings, profile, &format!("{at}, {}", shown(outcome.subject())))?;
     }
-    listed(unit, &findings, at)
+    listed(unit, &findings, at)?;
+    let states = unit.evidence;
+    let counted = states.compared == unit.compared
+        && states.one_sided == unit.unmatched_candidate.saturating_add(unit.unmatched_baseline);
+    demand(states.is_empty() || counted, at, || "its evidence does not add up to what it compared".into())
 }
 
 /// A parameter's error against its limits.

@@ -56,6 +56,7 @@ pub(super) fn check(unit: &CurveUnit, key: &Key, said: &Said<'_>, profile: Profi
     series::check(unit, at)?;
     let curve = Curve { unit, findings: said.all(key).collect(), profile, at };
     curve.names()?;
+    curve.evidence()?;
     if unit.verdict == Verdict::Skipped {
         let shown_only = unit.rules.iter().all(|outcome| outcome.rule == SHOWN_ONLY) && curve.findings.is_empty();
         return demand(shown_only, at, || "is skipped, and has rules or findings that count".into());
@@ -84,6 +85,14 @@ impl Curve<'_> {
         outcome.value.map(|value| value.0)
     }
 
+    /// Every paired step is in one state; a window counts as the steps it covers.
+    fn evidence(&self) -> Checked {
+        let states = self.unit.evidence;
+        demand(states.is_empty() || states.total() >= self.unit.paired, self.at, || {
+            "its evidence does not add up to its paired steps".into()
+        })
+    }
+
     /// Rules are named once.
     fn names(&self) -> Checked {
         let names: BTreeSet<&str> = self.unit.rules.iter().map(|outcome| outcome.rule.as_str()).collect();
@@ -94,6 +103,7 @@ impl Curve<'_> {
         let at = format!("{}, rule {}", self.at, shown(&outcome.rule));
         let follows = match outcome.rule.as_str() {
             completeness::COVERAGE => self.coverage(outcome, &at)?,
+            SHOWN_ONLY if outcome.verdict == Verdict::Skipped => None,
             "non_finite" => self.count(outcome, &at, &code::NON_FINITE)?,
             "hidden_failure" => self.count(outcome, &at, &code::HIDDEN_FAILURE)?,
             name => match name.strip_prefix("preset:") {
@@ -163,14 +173,17 @@ impl Curve<'_> {
         let fits = outcome.value == Some(Number(share));
         demand(fits && outcome.warn.is_none(), at, || "its numbers do not fit each other".into())?;
         let holds = share >= needed && both > 0;
-        let gap = if matches!(self.role(), Role::Loss | Role::EvalLoss) || share <= 0.0 {
+        let whole = both == of && both > 0;
+        let gap = if holds {
+            Verdict::Warn
+        } else if matches!(self.role(), Role::Loss | Role::EvalLoss) || share <= 0.0 {
             Verdict::Incomplete
         } else {
             Verdict::Warn
         };
         let told = share > 0.0 && self.role() != Role::Loss && outcome.verdict == Verdict::Skipped;
-        let expected = if holds { Verdict::Pass } else { gap };
-        demand(outcome.verdict == expected || !holds && told, at, || {
+        let expected = if whole { Verdict::Pass } else { gap };
+        demand(outcome.verdict == expected || !whole && told, at, || {
             format!("says {}, which does not follow from its value and limit", outcome.verdict.as_str())
         })?;
         Ok((outcome.verdict > Verdict::Pass).then_some(&code::COVERAGE))
@@ -183,7 +196,7 @@ impl Curve<'_> {
         held(outcome, at)?;
         let limits = outcome.warn.is_none() && outcome.fail == Some(Number(0.0));
         demand(whole && limits, at, || "is no count of steps of which none is allowed".into())?;
-        let mild = rule.code == code::HIDDEN_FAILURE.code || self.role() == Role::GradNorm;
+        let mild = rule.code == code::HIDDEN_FAILURE.code;
         let verdict = outcome.verdict;
         let follows = if count > 0.0 {
             verdict == Verdict::Fail || mild && verdict > Verdict::Pass
@@ -255,7 +268,7 @@ impl Curve<'_> {
         let there = |name: &str| self.unit.rules.iter().any(|outcome| outcome.rule == name);
         let finite = series::has_finite(&self.unit.series);
         let mut due = vec![];
-        if !self.role().is_performance() {
+        if !self.role().is_performance() && self.role() != Role::Other {
             due.extend([completeness::COVERAGE, "non_finite"]);
         }
         let own: &[&str] = match self.role() {

@@ -83,7 +83,11 @@ fn claimed_owner(finding: &Finding) -> Option<&str> {
     match finding.check {
         CheckId::Dump if own && of_whole_unit.iter().any(|rule| rule.code == finding.code) => Some(&finding.place),
         CheckId::Dump if own => text(finding, "unit"),
-        CheckId::Loss if own && finding.code != code::ONE_SIDED.code => Some(&finding.place),
+        CheckId::Loss
+            if own && ![code::ONE_SIDED.code, code::METRICS_MISSING.code].contains(&finding.code.as_str()) =>
+        {
+            Some(&finding.place)
+        }
         CheckId::Checkpoint if own => text(finding, "checkpoint"),
         CheckId::Checkpoint if is_of_file(finding) => Some(&finding.place),
         _ => None,

@@ -6,6 +6,7 @@ use crate::judge::dump::limits::{Band, band};
 use crate::judge::dump::rules as dump;
 use crate::judge::finding::Finding;
 use crate::judge::loss::code;
+use crate::judge::loss::completeness::COVERAGE;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::{Rule, artifacts};
@@ -92,16 +93,12 @@ fn of_curve(finding: &Finding, rule: &Rule, rules: &[RuleOutcome], strict: bool)
     let count = number(finding, "count").unwrap_or(f64::INFINITY);
     match () {
         () if is(&code::COVERAGE) => {
+            // Above the share that is needed the rule only warns.
+            let warns = rules.iter().any(|outcome| outcome.rule == COVERAGE && outcome.verdict == Verdict::Warn);
             let none = number(finding, "share").is_none_or(|share| share <= 0.0);
-            if lead || none { Severity::Incomplete } else { Severity::Warn }
+            if !warns && (lead || none) { Severity::Incomplete } else { Severity::Warn }
         }
-        () if is(&code::NON_FINITE) => {
-            if role(metric) == Role::GradNorm {
-                Severity::Warn
-            } else {
-                Severity::Fail
-            }
-        }
+        () if is(&code::NON_FINITE) => Severity::Fail,
         () if is(&code::NON_FINITE_BASELINE) && count.is_infinite() => Severity::Incomplete,
         () if is(&code::HIDDEN_FAILURE) => match text(finding, "side") {
             Some("both") => Severity::Warn,

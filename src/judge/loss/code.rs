@@ -73,6 +73,10 @@ pub const SKIPPED_LINES: Rule = rule("curve-skipped-lines", Severity::Warn);
 pub const DUPLICATE: Rule = rule("curve-duplicate-source", Severity::Info);
 /// A loss that only one side has.
 pub const ONE_SIDED: Rule = rule("curve-one-sided", Severity::Incomplete);
+/// Metrics that nothing judges, and that only the baseline has.
+pub const METRICS_MISSING: Rule = rule("curve-metrics-missing", Severity::Warn);
+/// A metric with the name of a loss or reward was shown and not judged.
+pub const SHOWN_ONLY: Rule = rule("curve-shown-only", Severity::Warn);
 /// A noise band was given, and it knows nothing of this metric.
 pub const NO_NOISE: Rule = rule("curve-noise-missing", Severity::Warn);
 
@@ -111,5 +115,7 @@ pub const RULES: &[&Rule] = &[
     &SKIPPED_LINES,
     &DUPLICATE,
     &ONE_SIDED,
+    &METRICS_MISSING,
+    &SHOWN_ONLY,
     &NO_NOISE,
 ];

@@ -37,7 +37,9 @@ pub struct Surroundings<'r, 'a> {
 /// Applies all rules of this file.
 pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
     coverage(pair, around, results);
+    extra(pair, around, results);
     non_finite(pair, results);
+    baseline_non_finite(pair, results);
     if pair.role == Role::Loss {
         hidden_failure(pair, around.gradients, results);
         constant(pair, results);
@@ -52,18 +54,25 @@ fn gap(role: Role, share: f64) -> Severity {
 fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
     let (coverage, needed) = (&pair.points.coverage, around.needed);
     let share = coverage.share();
+    let whole = coverage.both == coverage.baseline && coverage.both > 0;
     let holds = share >= needed && coverage.both > 0;
     // Steps that the loss lacks as well are told once, with the loss.
-    let told = around.lead.is_some_and(|lead| share > 0.0 && share + 0.01 >= lead.points.coverage.share());
-    let severity = if told { Severity::Info } else { gap(pair.role, share) };
+    let of_lead = around.lead.map(|lead| lead.points.coverage.share()).filter(|of_lead| *of_lead < 1.0);
+    let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead);
+    // What was not seen is no agreement, however little it is.
+    let severity = match () {
+        () if told => Severity::Info,
+        () if holds => Severity::Warn,
+        () => gap(pair.role, share),
+    };
     let verdict = match () {
-        () if holds => Verdict::Pass,
+        () if whole => Verdict::Pass,
         () if told => Verdict::Skipped,
         () => severity.verdict(),
     };
     let covered = Note::new(Note::STEPS_COVERED).with("both", coverage.both).with("baseline", coverage.baseline);
     results.note(RuleOutcome::new(COVERAGE, Some(share), (None, Some(needed)), verdict).noting([covered]));
-    if !holds && !told {
+    if !whole && !told {
         results.say(&code::COVERAGE, |finding| {
             finding
                 .with_severity(severity)
@@ -74,8 +83,13 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
                 .with("missing", ranges(&coverage.missing))
         });
     }
-    // One step in twenty, as for the other direction.
-    if pair.role == Role::Loss && coverage.both > 0 && coverage.candidate_only * 20 > coverage.both {
+}
+
+/// Steps that only the candidate has; those that its loss has as well are told once, with the loss.
+fn extra(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
+    let coverage = &pair.points.coverage;
+    let said = around.lead.is_some_and(|lead| lead.points.coverage.candidate_only > 0);
+    if coverage.both > 0 && coverage.candidate_only > 0 && !said {
         results.say(&code::BASELINE_SHORTER, |finding| {
             finding.with("extra", coverage.candidate_only).with("both", coverage.both)
         });
@@ -101,11 +115,18 @@ pub fn lasting_failure(points: &Aligned<'_>) -> Option<u64> {
     if broken == 0 { None } else { points.steps.get(points.len() - broken) }
 }
 
+/// Fails a metric, whatever it is, that is not finite on the candidate side alone; says nothing of any other.
+pub fn broken(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    if pair.points.iter().any(|(_, b, c)| b.is_finite() && !c.is_finite()) {
+        non_finite(pair, results);
+    }
+}
+
 fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let points = &pair.points;
     let of_candidate: Vec<u64> =
         points.iter().filter(|(_, b, c)| b.is_finite() && !c.is_finite()).map(|(step, ..)| step).collect();
-    let severity = severity_of(pair, of_candidate.len());
+    let severity = Severity::Fail;
     let first = of_candidate.first().copied();
     let verdict = if first.is_none() { Verdict::Pass } else { severity.verdict() };
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
@@ -119,14 +140,6 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
             finding.with_severity(severity).with("count", of_candidate.len()).with("step", first.to_string())
         });
     }
-    baseline_non_finite(pair, results);
-}
-
-/// A gradient norm may overflow at a step that loss scaling then skips; a loss may not.
-fn severity_of(pair: &CurvePair<'_>, count: usize) -> Severity {
-    let recovered = pair.points.candidate.last().is_some_and(|value| value.is_finite());
-    let rare = count * 100 <= pair.points.len();
-    if pair.role == Role::GradNorm && recovered && rare { Severity::Warn } else { Severity::Fail }
 }
 
 /// Steps without a finite value in the baseline cannot be judged: beyond one step in twenty it is no baseline.

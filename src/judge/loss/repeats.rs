@@ -14,7 +14,7 @@ const HEAD: f64 = 0.2;
 /// A loss that is smaller than this is not judged by its level: a ratio to a number near zero says nothing.
 const LEAST_LOSS: f64 = 0.1;
 
-/// Why two runs with these measures are no repeats of each other; `None` where they may be.
+/// Reason why two runs with these measures are no repeats of each other; `None` where they may be.
 pub fn difference(measured: &[(String, CurveMeasures)]) -> Option<String> {
     if measured.is_empty() {
         return Some("they have no loss or gradient norm at a common step".into());

@@ -51,7 +51,8 @@ pub fn score(role: Role, measures: &CurveMeasures, results: &mut RuleResults) {
     results.measure(Measured {
         rule: "worse_mean",
         code: &code::WORSE,
-        value: worse.max(0.0) / measures.median.max(1.0),
+        // Not a number stays so, and fails.
+        value: if worse <= 0.0 { 0.0 } else { worse / measures.median.max(1.0) },
         limits: SCORE,
         step: None,
         note: None,

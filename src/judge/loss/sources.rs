@@ -15,10 +15,6 @@ use crate::verdict::{CheckId, Severity, Side};
 
 /// Notes about a pair's files and steps.
 pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
-    // Said once per run, with the metric that a report shows first.
-    if pair.role != Role::Loss {
-        return;
-    }
     if pair.points.by == PairedBy::Position {
         results.say(&code::BY_POSITION, |finding| finding);
     }
@@ -55,7 +51,22 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
 
 /// Findings about metrics that could not be paired.
 pub fn unpaired(unpaired: &[Unpaired], metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
-    unpaired.iter().filter_map(|unpaired| finding(unpaired, metrics)).collect()
+    let mut findings: Vec<Finding> = unpaired.iter().filter_map(|unpaired| finding(unpaired, metrics)).collect();
+    findings.extend(shown_alone(unpaired, metrics));
+    findings
+}
+
+/// One finding of all metrics that nobody would judge and the candidate lacks: had one of them become NaN there, it
+/// would have failed. How fast a run was says nothing of what it computed.
+fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
+    let names = unpaired.iter().filter_map(|unpaired| match unpaired {
+        Unpaired::OneSided { metric, role: Role::Other, side: Side::Baseline, .. } => Some(metric),
+        _ => None,
+    });
+    let ignored = |metric: &String| policies.get(metric).is_some_and(|own| own.ignore);
+    let metrics: Vec<String> = names.filter(|metric| !ignored(metric)).cloned().collect();
+    let first = metrics.first()?.clone();
+    Some(Finding::new(&code::METRICS_MISSING, first).with("count", metrics.len()).with("metrics", metrics))
 }
 
 fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
@@ -77,8 +88,12 @@ fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Opt
         Unpaired::OneSided { metric, role, side, path } => {
             let severity = match role {
                 Role::Loss => Severity::Incomplete,
-                Role::EvalLoss | Role::EvalScore | Role::Reward | Role::GradNorm => Severity::Warn,
-                // A learning rate or a speed on one side only takes nothing away from the loss.
+                Role::EvalLoss | Role::EvalScore | Role::Reward | Role::GradNorm | Role::AuxiliaryLoss => {
+                    Severity::Warn
+                }
+                // A schedule that the candidate does not log cannot be seen to differ; one that the baseline does not log
+                // takes nothing away from the loss.
+                Role::LearningRate if *side == Side::Baseline => Severity::Warn,
                 _ => return None,
             };
             if ignored(metric) {

@@ -1,4 +1,4 @@
-//! What became of everything that was there on either side.
+//! Account of everything that was there on either side.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -14,13 +14,15 @@ pub(super) struct Lines<'a> {
     buffer: Vec<u8>,
     start: usize,
     next_offset: u64,
+    /// Whether the line last given has no line end: the source ends there.
+    unterminated: bool,
     /// Number of the line last given, from 1.
     pub(super) number: u64,
 }
 
 impl<'a> Lines<'a> {
     pub(super) fn new(source: &'a dyn ByteSource) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, next_offset: 0, number: 0 }
+        Self { source, buffer: Vec::new(), start: 0, next_offset: 0, unterminated: false, number: 0 }
     }
 
     /// Bytes of the source that were looked at.
@@ -30,11 +32,17 @@ impl<'a> Lines<'a> {
 
     /// The next line that is not empty, without its end and without white space around it.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>> {
+        Ok(self.next_with_end()?.map(|(line, _)| line))
+    }
+
+    /// The same, and whether it has its line end: a last line without one may be cut.
+    pub(super) fn next_with_end(&mut self) -> Result<Option<(&[u8], bool)>> {
         loop {
             let Some(range) = self.next_range()? else { return Ok(None) };
             self.number += 1;
             if !self.buffer.get(range.clone()).unwrap_or_default().trim_ascii_start().is_empty() {
-                return Ok(self.buffer.get(range).map(<[u8]>::trim_ascii));
+                let ended = !self.unterminated;
+                return Ok(self.buffer.get(range).map(|line| (line.trim_ascii(), ended)));
             }
         }
     }
@@ -56,6 +64,7 @@ impl<'a> Lines<'a> {
             if !self.fill()? {
                 let range = self.start..self.buffer.len();
                 self.start = self.buffer.len();
+                self.unterminated = true;
                 return Ok((!range.is_empty()).then_some(range));
             }
         }

@@ -101,6 +101,15 @@ pub(super) fn read_array(source: &dyn ByteSource) -> Result<CurveFile> {
     Ok(CurveFile::new(source, Format::JsonRecords, collector.finish()))
 }
 
+/// Adds a value, or notes that there is none.
+pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut Collector<'_>) -> Result<()> {
+    match number(value) {
+        Some(value) => collector.push(name, step, value),
+        None if matches!(value, Json::Null | Json::Text(_)) => collector.blank(name, step),
+        None => Ok(()),
+    }
+}
+
 /// Adds the numbers of one record; a record without any is passed over.
 fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
@@ -124,8 +133,8 @@ fn flatten(
             if depth < MAX_NESTING {
                 flatten(&format!("{prefix}{key}/"), nested, step, collector, depth + 1)?;
             }
-        } else if let (Some(value), false) = (number(value), metric::is_bookkeeping(key)) {
-            collector.push(&format!("{prefix}{key}"), step, value)?;
+        } else if !metric::is_bookkeeping(key) {
+            add(&format!("{prefix}{key}"), step, value, collector)?;
         }
     }
     Ok(())

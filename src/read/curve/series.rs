@@ -126,7 +126,7 @@ pub struct Series {
     pub listed: usize,
     /// Steps that were logged more than once; the last value counts.
     pub repeated: u64,
-    /// Steps at which the source says that nothing was recorded.
+    /// Steps that the source lists without a value, rising: `null`, an empty cell, a text that is no number.
     pub unrecorded: Vec<u64>,
 }
 
@@ -143,6 +143,24 @@ impl Series {
         let mut builder = SeriesBuilder::new(true);
         points.into_iter().for_each(|(step, value)| builder.push(Some(step), value));
         builder.finish(name.into())
+    }
+
+    /// The same, which the file lists without a value at the steps of `blank`; a step that has one elsewhere is none of
+    /// them.
+    fn without(mut self, mut blank: Vec<u64>) -> Self {
+        if blank.is_empty() || !self.steps.is_numbered() {
+            return self;
+        }
+        blank.sort_unstable();
+        blank.dedup();
+        let mut recorded = self.steps.iter().peekable();
+        blank.retain(|step| {
+            while recorded.next_if(|other| other < step).is_some() {}
+            recorded.peek() != Some(step)
+        });
+        drop(recorded);
+        self.unrecorded = blank;
+        self
     }
 
     /// Steps and values.
@@ -212,12 +230,14 @@ pub(super) struct Collector<'a> {
     file: &'a str,
     order: HashMap<String, usize>,
     series: Vec<(String, SeriesBuilder)>,
+    /// Steps that the file lists without a value, by metric.
+    blanks: HashMap<String, Vec<u64>>,
     points: usize,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(file: &'a str) -> Self {
-        Self { file, order: HashMap::new(), series: Vec::new(), points: 0 }
+        Self { file, order: HashMap::new(), series: Vec::new(), blanks: HashMap::new(), points: 0 }
     }
 
     /// Adds a value; without a step the point is numbered by its position.
@@ -254,6 +274,27 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
+    /// Notes a step that the file lists without a value of metric `name`. A metric that never has a value is none.
+    pub(super) fn blank(&mut self, name: &str, step: Option<u64>) -> Result<()> {
+        let Some(step) = step else { return Ok(()) };
+        self.points += 1;
+        if self.points > MAX_POINTS {
+            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
+        }
+        if let Some(steps) = self.blanks.get_mut(name) {
+            steps.push(step);
+        } else if self.blanks.len() < MAX_METRICS {
+            self.blanks.insert(name.to_owned(), vec![step]);
+        }
+        Ok(())
+    }
+
+    /// Notes a step without a value of the metric at `index`.
+    pub(super) fn blank_at(&mut self, index: usize, step: Option<u64>) -> Result<()> {
+        let Some(name) = self.series.get(index).map(|(name, _)| name.clone()) else { return Ok(()) };
+        self.blank(&name, step)
+    }
+
     fn too_much(&self, what: String) -> Error {
         Error::new(ErrorKind::LimitExceeded, self.file, what)
             .with_help("log less often, or keep only the metrics to judge")
@@ -261,7 +302,12 @@ impl<'a> Collector<'a> {
 
     /// The metrics, in the order in which they first occurred.
     pub(super) fn finish(self) -> Vec<Series> {
-        self.series.into_iter().map(|(name, builder)| builder.finish(name)).collect()
+        let mut blanks = self.blanks;
+        let finish = |(name, builder): (String, SeriesBuilder)| {
+            let blank = blanks.remove(&name).unwrap_or_default();
+            builder.finish(name).without(blank)
+        };
+        self.series.into_iter().map(finish).collect()
     }
 }
 

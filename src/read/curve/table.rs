@@ -39,7 +39,7 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     let separator = [b',', b'\t', b';'].into_iter().find(|separator| line.contains(separator))?;
     let names: Vec<String> =
         cells(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
-    if names.iter().any(|name| name.is_empty() || lines::number(name).is_some()) {
+    if names.iter().any(|name| name.is_empty() || lines::number(name).is_some()) || is_monitor(&names) {
         return None;
     }
     let best = names.iter().enumerate().filter_map(|(index, name)| Some((metric::step_rank(name)?, index))).min();
@@ -55,6 +55,12 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     let known = names.iter().any(|name| matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm));
     let metrics = columns.iter().any(|column| matches!(column, Column::Metric(_)));
     (metrics && (best.is_some() || known)).then_some((separator, columns))
+}
+
+/// Table of msprobe's monitor: a row per tensor and step, which is no curve.
+fn is_monitor(names: &[String]) -> bool {
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    has("vpp_stage") && has("name") && has("step")
 }
 
 /// W&B exports a curve with its smallest and largest value beside it.
@@ -81,7 +87,15 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         .ok_or_else(|| Error::corrupt(source.name(), "line 1: expected the names of a step column and of metrics"))?;
     let mut rows = Rows::new(source, &columns)?;
     let mut skipped = 0;
-    while let Some(line) = lines.next()? {
+    let mut cut = false;
+    while let Some((line, ended)) = lines.next_with_end()? {
+        if !ended && is_cut(line, separator, columns.len()) {
+            cut = true;
+            // Its last cell may have lost digits; what stands before it is whole.
+            let whole = line.rsplitn(2, |byte| *byte == separator).nth(1).unwrap_or_default();
+            rows.take(whole.split(|byte| *byte == separator))?;
+            continue;
+        }
         let taken = if memchr::memchr(b'"', line).is_some() {
             let cells = cells(line, separator);
             rows.take(cells.iter().map(Vec::as_slice))?
@@ -90,8 +104,18 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         };
         skipped += u64::from(!taken);
     }
-    let note = (skipped > 0).then_some(Note::SkippedLines(skipped));
-    Ok(CurveFile::new(source, Format::Table, rows.collector.finish()).with_note(note))
+    let file = CurveFile::new(source, Format::Table, rows.collector.finish());
+    let file = file.with_note((skipped > 0).then_some(Note::SkippedLines(skipped)));
+    Ok(file.with_note(cut.then_some(Note::Truncated)))
+}
+
+/// Whether a last line without line end stops inside its row: cells are missing, a quotation is open, or the last cell is
+/// empty or ends as no number does.
+fn is_cut(line: &[u8], separator: u8, columns: usize) -> bool {
+    let quotes = line.iter().filter(|byte| **byte == b'"').count();
+    let have = cells(line, separator).len();
+    let last = line.last().copied().unwrap_or_default();
+    quotes % 2 == 1 || have < columns || matches!(last, b'.' | b'-' | b'+')
 }
 
 /// Rows on their way into curves.
@@ -101,6 +125,8 @@ struct Rows<'a> {
     places: Vec<Option<usize>>,
     step_column: Option<usize>,
     values: Vec<(usize, f64)>,
+    /// Places of the cells of a row that hold no number.
+    blanks: Vec<usize>,
 }
 
 impl<'a> Rows<'a> {
@@ -114,7 +140,7 @@ impl<'a> Rows<'a> {
                 Column::Step | Column::Ignored => None,
             });
         }
-        Ok(Self { collector, places, step_column, values: Vec::new() })
+        Ok(Self { collector, places, step_column, values: Vec::new(), blanks: Vec::new() })
     }
 
     /// Adds one row; false where it has no step or a cell that should be a number is not.
@@ -122,6 +148,7 @@ impl<'a> Rows<'a> {
         let mut step = None;
         let mut sound = true;
         self.values.clear();
+        self.blanks.clear();
         for (column, cell) in cells.enumerate() {
             if self.step_column == Some(column) {
                 step = lines::plain_step(cell).or_else(|| text(cell).and_then(lines::step));
@@ -132,8 +159,10 @@ impl<'a> Rows<'a> {
                 }
                 match text(cell).map(|text| (lines::number(text), text)) {
                     Some((Some(value), _)) => self.values.push((place, value)),
-                    Some((None, text)) if text.trim().is_empty() => {}
-                    _ => sound = false,
+                    other => {
+                        sound &= other.is_some_and(|(_, text)| text.trim().is_empty());
+                        self.blanks.push(place);
+                    }
                 }
             }
         }
@@ -142,6 +171,9 @@ impl<'a> Rows<'a> {
         }
         for (place, value) in self.values.drain(..) {
             self.collector.push_at(place, step, value)?;
+        }
+        for place in self.blanks.drain(..) {
+            self.collector.blank_at(place, step)?;
         }
         Ok(sound)
     }
@@ -164,7 +196,31 @@ mod tests {
         assert!(!recognise("package,version\ntorch,2.1\n"));
         assert!(!recognise("1,2.5\n2,2.4\n"));
         assert!(!recognise("step,name\n1,linear\n"));
+        assert!(!recognise("vpp_stage,name,step,norm,min\n0,layer.weight,1,2.5,0.1\n"));
         assert!(!recognise("NPU Name,Bench Name,Cosine\na,b,1.0\n"));
+    }
+
+    #[test]
+    fn a_last_row_that_is_cut_is_told_and_its_last_cell_is_not_believed() {
+        for (text, steps, cut) in [
+            ("step,loss,lr\n1,2.5,0.1\n2,2.4,0.1", 2, false),
+            ("step,loss,lr\n1,2.5,0.1\n2,2.4,", 2, false),
+            ("step,loss,lr\n1,2.5,0.1\n2,2.", 1, true),
+            ("step,loss,lr\n1,2.5,0.1\n2", 1, true),
+            ("step,loss\n1,2.5\n2,2.", 1, true),
+            ("step,loss\n1,2.5\n2,\"2.4", 1, true),
+            ("step,loss,lr\n1,2.5,0.1\n2,2.4\n", 2, false),
+        ] {
+            let file = table(text);
+            assert_eq!(file.series[0].steps.len(), steps, "{text}");
+            assert_eq!(file.notes.contains(&Note::Truncated), cut, "{text}");
+        }
+    }
+
+    #[test]
+    fn cells_without_a_number_are_kept_as_steps_without_a_value() {
+        let file = table("step,loss\n1,2.5\n2,\n3,none\n4,2.2\n");
+        assert_eq!(file.series[0].unrecorded, [2, 3]);
     }
 
     #[test]

@@ -47,10 +47,8 @@ fn take(record: &Json, collector: &mut Collector<'_>, seen: &mut HashMap<String,
         return Ok(());
     }
     for (key, value) in entries.iter().filter(|(key, _)| !metric::is_bookkeeping(key)) {
-        if let Some(value) = records::number(value) {
-            *seen.entry(key.clone()).or_default() += 1;
-            collector.push(key, Some(step), value)?;
-        }
+        *seen.entry(key.clone()).or_default() += u32::from(records::number(value).is_some());
+        records::add(key, Some(step), value, collector)?;
     }
     Ok(())
 }

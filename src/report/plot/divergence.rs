@@ -12,7 +12,7 @@ use plotters::style::Color;
 
 use super::{
     ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text,
-    verdict, words,
+    verdict, within_axes, words,
 };
 use crate::error::Result;
 use crate::judge::number::Number;
@@ -142,7 +142,7 @@ fn whole(order: &f64) -> String {
 /// Whole decades around errors and limits.
 fn decades(profile: &[ProfilePoint]) -> Range<f64> {
     let sizes = || profile.iter().flat_map(|point| [point.error.0, point.limit.0]);
-    let told = || sizes().filter(|size| size.is_finite() && *size > LOWEST);
+    let told = || sizes().filter(|size| size.is_finite() && *size > LOWEST).map(within_axes);
     let highest = told().fold(1e-6, f64::max);
     let lowest = told().fold(highest, f64::min);
     let top = (highest * 1.5).log10().ceil();
@@ -205,4 +205,19 @@ fn culprit(area: &Area<'_>, chart: &mut Chart<'_, '_>, unit: &DumpUnit, from: i3
     let (x, _) = chart.backend_coord(&at);
     let x = (x - pixel(width) / 2).min(pixel(WIDTH) - pixel(width) - 40).max(from);
     text(area, &name, (x, 20), 26, ALARM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decades_stay_finite_whatever_the_errors() {
+        for error in [f64::MAX, 1e308, f64::INFINITY, f64::NAN, 5e-324, 0.0] {
+            let point =
+                ProfilePoint { order: 0, op: String::new(), error: Number(error), limit: Number(0.01), suspect: false };
+            let range = decades(&[point]);
+            assert!(range.start > 0.0 && range.end.is_finite() && range.end > range.start, "{error:e}: {range:?}");
+        }
+    }
 }

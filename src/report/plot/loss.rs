@@ -11,7 +11,8 @@ use plotters::prelude::{
 use plotters::style::{Color, RGBAColor, RGBColor, ShapeStyle};
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, style, text, verdict, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, style, text, verdict,
+    within_axes, words,
 };
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
@@ -102,14 +103,14 @@ fn legend(
 /// The range of steps with a little room; one step gets room on both sides.
 fn steps(shown: &Shown) -> Range<f64> {
     let (first, last) = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
-    let room = ((last - first) * 0.01).max(0.5);
+    let room = ((last - first) * 0.01).max(0.5).max(last.abs() * 1e-9);
     first - room..last + room
 }
 
 /// The range of values with a little room; single spikes are cut so that the curve stays readable.
 fn values(shown: &Shown) -> Range<f64> {
-    let mut all: Vec<f64> =
-        shown.baseline.iter().chain(&shown.candidate).flatten().copied().filter(|value| value.is_finite()).collect();
+    let finite = shown.baseline.iter().chain(&shown.candidate).flatten().filter(|value| value.is_finite());
+    let mut all: Vec<f64> = finite.map(|value| within_axes(*value)).collect();
     all.sort_by(f64::total_cmp);
     let (Some(lowest), Some(highest)) = (all.first().copied(), all.last().copied()) else { return 0.0..1.0 };
     let usual = all.get(all.len() * 99 / 100).copied().unwrap_or(highest);
@@ -303,7 +304,8 @@ fn recorded(chart: &mut LogChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> 
 
 /// Whole decades around the differences and the limit.
 fn decades(shown: &Shown, limit: Option<f64>) -> Range<f64> {
-    let all = || shown.rel().into_iter().map(|(_, rel)| rel).filter(|rel| *rel > LOWEST && rel.is_finite());
+    let told = |rel: &f64| *rel > LOWEST && rel.is_finite();
+    let all = || shown.rel().into_iter().map(|(_, rel)| rel).filter(told).map(within_axes);
     let highest = all().chain(limit).fold(1e-6, f64::max);
     let lowest = all().chain(limit).fold(highest, f64::min);
     let decade = |value: f64| (value * 0.5).max(LOWEST).log10();
@@ -331,4 +333,28 @@ fn limits(
         chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Axes of plotters never end, or take all memory, where a range or its room is infinite.
+    #[test]
+    fn ranges_stay_finite_whatever_the_values() {
+        for extreme in [f64::MAX, f64::MIN, 1.7e308, -1.7e308, 1e300, 5e-324, f64::INFINITY, f64::NAN] {
+            for other in [1.0, -1.0, 0.0, 1.7e308, -1.7e308] {
+                let shown = Shown {
+                    step: vec![1.0, 1e18],
+                    baseline: vec![Some(other), Some(2.0)],
+                    candidate: vec![Some(extreme), Some(2.0)],
+                    ..Shown::default()
+                };
+                for range in [values(&shown), decades(&shown, Some(0.01)), steps(&shown)] {
+                    let span = range.end - range.start;
+                    assert!(span.is_finite() && span > 0.0, "{extreme:e} {other:e}: {range:?}");
+                }
+            }
+        }
+    }
 }

@@ -13,7 +13,8 @@ use plotters::prelude::{
 use plotters::style::{Color, RGBColor, ShapeStyle};
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text,
+    within_axes, words,
 };
 use crate::error::Result;
 use crate::history::trend::{Change, Drift, Limit, Trend};
@@ -95,14 +96,18 @@ struct Frame {
 impl Frame {
     /// Around the finite values, the limits that are near, and a drift's way to its limit; `None` without a value.
     fn around(trend: &Trend) -> Option<Self> {
-        let finite = || trend.last.iter().map(|run| run.value.0).filter(|value| value.is_finite());
+        let finite = || trend.last.iter().map(|run| run.value.0).filter(|value| value.is_finite()).map(within_axes);
         let (start, end) = (trend.last.first()?.time, trend.last.last()?.time);
         let highest = finite().reduce(f64::max)?;
         let far = match &trend.drift {
             Some(drift) => FAR_BEYOND * limit_of(trend, drift).unwrap_or(highest),
             None => FAR * highest,
         };
-        let near = [trend.warn, trend.fail].into_iter().flatten().map(|limit| limit.0).filter(|limit| *limit <= far);
+        let near = [trend.warn, trend.fail]
+            .into_iter()
+            .flatten()
+            .map(|limit| within_axes(limit.0))
+            .filter(|limit| *limit <= far);
         let numbers: Vec<f64> = finite().chain(near).collect();
         let (low, high) = (numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?);
         let is_logarithmic = trend.drift.is_none() && low > 0.0 && high > LOGARITHMIC * low;

@@ -1,0 +1,80 @@
+//! NumPy arrays inside a pickle, as `numpy.ndarray.__reduce__` writes them.
+//!
+//! An array is an empty one, and a state that fills it: `(version, shape, dtype, is_fortran, elements)`. The elements are
+//! bytes; pickles of protocol 2, which `torch.save` writes, spell them as Latin-1 text to be encoded again.
+
+use std::sync::Arc;
+
+use crate::dtype::Dtype;
+use crate::fetch::Memory;
+use crate::read::pickle::{Graph, Node, Value};
+use crate::read::tensor::{ByteOrder, Placement, TensorData};
+
+/// Whether `callable` makes the empty array that a state fills.
+pub(super) fn is_array(callable: &str) -> bool {
+    matches!(callable, "numpy.core.multiarray _reconstruct" | "numpy._core.multiarray _reconstruct")
+}
+
+/// The array that `state` describes, in the file called `name`; `None` for elements that are no numbers, or a state that
+/// is none.
+pub(super) fn array(graph: &Graph, name: &str, state: &Value) -> Option<TensorData> {
+    let [_, shape, dtype, fortran, elements] = graph.sequence(state)? else { return None };
+    let shape: Vec<u64> = graph.sequence(shape)?.iter().map(super::unsigned).collect::<Option<_>>()?;
+    let (dtype, order) = element_type(graph, dtype)?;
+    let bytes = bytes(graph, elements)?;
+    let strides = matches!(fortran, Value::Bool(true)).then(|| column_major(&shape)).flatten();
+    let placement = Placement { offset: 0, len: bytes.len() as u64, strides, order };
+    TensorData::new(Arc::new(Memory::new(name.to_owned(), bytes)), dtype, shape, placement).ok()
+}
+
+/// `numpy.dtype('u4', False, True)`, whose state begins with a version and the byte order.
+fn element_type(graph: &Graph, dtype: &Value) -> Option<(Dtype, ByteOrder)> {
+    let Node::Call { callable, arguments, state, .. } = graph.node(dtype)? else { return None };
+    let (Some(Value::Text(code)), "numpy dtype") = (arguments.first(), callable.as_ref()) else { return None };
+    let order = state.as_ref().and_then(|state| graph.sequence(state)?.get(1));
+    let order = match order {
+        Some(Value::Text(order)) if order.as_ref() == ">" => ByteOrder::Big,
+        _ => ByteOrder::Little,
+    };
+    let dtype = match code.as_ref() {
+        "b1" => Dtype::Bool,
+        "u1" => Dtype::U8,
+        "u2" => Dtype::U16,
+        "u4" => Dtype::U32,
+        "u8" => Dtype::U64,
+        "i1" => Dtype::I8,
+        "i2" => Dtype::I16,
+        "i4" => Dtype::I32,
+        "i8" => Dtype::I64,
+        "f2" => Dtype::F16,
+        "f4" => Dtype::F32,
+        "f8" => Dtype::F64,
+        "c8" => Dtype::C64,
+        "c16" => Dtype::C128,
+        _ => return None,
+    };
+    Some((dtype, order))
+}
+
+/// The elements: bytes, or text that `_codecs.encode(text, 'latin1')` turns into bytes.
+fn bytes(graph: &Graph, elements: &Value) -> Option<Vec<u8>> {
+    if let Value::Bytes(bytes) = elements {
+        return Some(bytes.to_vec());
+    }
+    let Node::Call { callable, arguments, .. } = graph.node(elements)? else { return None };
+    let ("_codecs encode", [Value::Text(text), Value::Text(codec)]) = (callable.as_ref(), arguments.as_slice()) else {
+        return None;
+    };
+    let is_latin = matches!(codec.as_ref(), "latin1" | "latin-1" | "iso-8859-1");
+    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect::<Option<Vec<u8>>>().filter(|_| is_latin)
+}
+
+fn column_major(shape: &[u64]) -> Option<Vec<u64>> {
+    let mut next = 1_u64;
+    let mut strides = Vec::with_capacity(shape.len());
+    for len in shape {
+        strides.push(next);
+        next = next.checked_mul(*len)?;
+    }
+    Some(strides)
+}

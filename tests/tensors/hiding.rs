@@ -1,0 +1,96 @@
+//! Taking parameters, files or bytes from the candidate's checkpoint never buys a pass.
+
+use std::path::{Path, PathBuf};
+
+use precision_gate::judge::unit::{Evidence, Unit};
+use precision_gate::report::GateResult;
+use precision_gate::verdict::Verdict;
+use serde_json::Value;
+
+use super::checkpoints::{judged, root};
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+        if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
+    }
+    found.sort();
+    found
+}
+
+/// The header of a safetensors file and the data behind it.
+fn parts(bytes: &[u8]) -> Option<(Value, &[u8])> {
+    let (len, rest) = bytes.split_first_chunk::<8>()?;
+    let (header, data) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+    Some((serde_json::from_slice(header).ok()?, data))
+}
+
+fn joined(header: &Value, data: &[u8]) -> Vec<u8> {
+    let header = header.to_string();
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat()
+}
+
+/// What a file becomes where something of it is hidden; `None` is a file that is gone.
+fn hidden(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
+    let mut found = vec![("gone".to_owned(), None), ("cut".to_owned(), Some(bytes[..bytes.len() / 2].to_vec()))];
+    found.push(("empty".to_owned(), Some(Vec::new())));
+    let Some((header, data)) = parts(bytes) else { return found };
+    for name in header.as_object().into_iter().flatten().map(|(name, _)| name.as_str()) {
+        let mut without = header.clone();
+        without.as_object_mut().expect("an object").remove(name);
+        found.push((format!("without {name}"), Some(joined(&without, data))));
+        let mut unknown = header.clone();
+        unknown[name]["dtype"] = "F4".into();
+        found.push((format!("{name} of an unknown type"), Some(joined(&unknown, data))));
+    }
+    found
+}
+
+fn evidence(result: &GateResult) -> Vec<Evidence> {
+    let all = result.checks.iter().flat_map(|check| &check.units);
+    all.filter_map(|unit| if let Unit::Checkpoint(unit) = unit { Some(unit.evidence) } else { None }).collect()
+}
+
+#[test]
+fn hiding_what_the_candidate_saved_never_buys_a_pass() {
+    let mut made = 0;
+    for case in std::fs::read_dir(root()).expect("fixtures").flatten().map(|case| case.path()) {
+        let Ok(truth) = std::fs::read(case.join("case.json")) else { continue };
+        let truth: Value = serde_json::from_slice(&truth).expect("JSON");
+        let policy = truth["policy"].as_str().unwrap_or_default();
+        let untouched = judged(&case.join("gpu"), &case.join("npu"), policy).verdict;
+        for file in files(&case.join("npu")) {
+            for (what, bytes) in hidden(&std::fs::read(&file).expect("readable")) {
+                let copied = tempfile::tempdir().expect("a folder");
+                for other in files(&case.join("npu")) {
+                    let target = copied.path().join(other.strip_prefix(case.join("npu")).expect("below"));
+                    std::fs::create_dir_all(target.parent().expect("a folder")).expect("made");
+                    let bytes =
+                        if other == file { bytes.clone() } else { Some(std::fs::read(&other).expect("readable")) };
+                    if let Some(bytes) = bytes {
+                        std::fs::write(target, bytes).expect("written");
+                    }
+                }
+                let result = judged(&case.join("gpu"), copied.path(), policy);
+                let whole = evidence(&result).iter().all(|evidence| evidence.unseen() == 0 && evidence.compared > 0);
+                let unexplained = result.verdict == Verdict::Pass && (untouched > Verdict::Pass || !whole);
+                assert!(!unexplained, "{} {}: {what}", case.display(), file.display());
+                made += 1;
+            }
+        }
+    }
+    assert!(made > 100, "only {made} changes");
+}
+
+#[test]
+fn the_evidence_of_a_checkpoint_adds_up() {
+    let case = root().join("random_state");
+    let result = judged(&case.join("gpu"), &case.join("npu"), "");
+    let [evidence] = evidence(&result)[..] else { panic!("one checkpoint") };
+    // NumPy's, torch's and the device's generators, and the one of the tensor-parallel group.
+    assert_eq!((evidence.shown_only, evidence.unseen()), (4, 0));
+    assert_eq!(evidence.total(), evidence.compared + 4);
+    let ignored = judged(&case.join("gpu"), &case.join("npu"), "checkpoint: {ignore: ['*rng*']}");
+    let [without] = self::evidence(&ignored)[..] else { panic!("one checkpoint") };
+    assert_eq!((without.left_out, without.total()), (4, evidence.total()));
+}
