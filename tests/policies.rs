@@ -1,4 +1,4 @@
-//! What a pass rests on: waivers, lowered severities, wide limits, and sides that are no two runs.
+//! Grounds of a pass: waivers, lowered severities, wide limits, and sides that are no two runs.
 #![allow(
     clippy::indexing_slicing,
     reason = "a test that indexes beyond what is there fails, as it should; a key that is not there reads as null"
@@ -15,7 +15,7 @@ fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/policies")
 }
 
-/// What a command left behind.
+/// Output of a command.
 struct Ran {
     code: i32,
     /// Summary and terminal.
@@ -57,7 +57,7 @@ fn codes(ran: &Ran) -> Vec<&str> {
     findings.filter_map(|finding| finding["code"].as_str()).collect()
 }
 
-/// What falls short of the truth of a case.
+/// Parts that fall short of the truth of a case.
 fn shortfalls(ran: &Ran, truth: &Value) -> Vec<String> {
     let list = |key: &str| truth[key].as_array().cloned().unwrap_or_default();
     let fits = |pattern: &Value| Regex::new(pattern.as_str().expect("a pattern")).expect("sound").is_match(&ran.text);

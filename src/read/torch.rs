@@ -165,12 +165,11 @@ impl Walk<'_> {
         let Some(Node::Call { callable, arguments, state, .. }) = self.content.graph.node(value) else {
             return Ok(Stored::Plain(plain_text(value)));
         };
-        if let Some(state) = state.as_ref().filter(|_| numpy::is_array(callable)) {
-            if let Some(array) = numpy::array(&self.content.graph, self.source.name(), state) {
-                return Ok(Stored::Tensor(array));
-            }
+        let state = state.as_ref().filter(|_| numpy::is_array(callable));
+        match state.and_then(|state| numpy::array(&self.content.graph, self.source.name(), state)) {
+            Some(array) => Ok(Stored::Tensor(array)),
+            None => self.tensor(callable, arguments, MAX_DEPTH),
         }
-        self.tensor(callable, arguments, MAX_DEPTH)
     }
 
     /// The tensor that `callable(arguments)` stands for; wrappers are followed up to `depth` times.

@@ -1,4 +1,4 @@
-//! What was not seen is told, and counted.
+//! Evidence that was not seen is told, and counted.
 
 use precision_gate::verdict::Verdict;
 

@@ -30,7 +30,7 @@ fn joined(header: &Value, data: &[u8]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat()
 }
 
-/// What a file becomes where something of it is hidden; `None` is a file that is gone.
+/// Bytes of a file where something of it is hidden; `None` is a file that is gone.
 fn hidden(bytes: &[u8]) -> Vec<(String, Option<Vec<u8>>)> {
     let mut found = vec![("gone".to_owned(), None), ("cut".to_owned(), Some(bytes[..bytes.len() / 2].to_vec()))];
     found.push(("empty".to_owned(), Some(Vec::new())));
