@@ -126,7 +126,13 @@ fn the_release_profile_reads_every_byte_of_the_baseline() {
         .code(1)
         .stdout(contains("demands a baseline with a manifest"));
     promote(root, "runs/old", "first").assert().code(0);
-    judge(root, "runs/old", "2026-11-02").assert().code(0);
+    judge(root, "runs/old", "2026-11-02").assert().code(1).stdout(contains("compared with itself"));
+    // Another run of the same numbers: its records end with one line more.
+    copy(&root.join("runs/old"), &root.join("runs/again"));
+    let records = root.join("runs/again/step0/proc12975/dump.json");
+    let text = std::fs::read_to_string(&records).expect("readable");
+    std::fs::write(&records, text + "\n").expect("written");
+    judge(root, "runs/again", "2026-11-02").assert().code(0);
 }
 
 #[test]

@@ -102,7 +102,17 @@ fn a_unit_of_a_dump_that_contradicts_itself() {
             ("give another error", |v| unit(v, DUMP)["culprit"]["metrics"]["error"] = 1e-9.into()),
             ("which its findings deny", |v| unit(v, DUMP)["compared"] = 0.into()),
             ("values without a partner, and no finding says so", |v| unit(v, DUMP)["unmatched_baseline"] = 4.into()),
-            ("values, and no finding says why", |v| unit(v, DUMP)["not_compared"] = 4.into()),
+            ("counts other states of its values than values", |v| unit(v, DUMP)["not_compared"] = 400.into()),
+            ("values, and no finding says why", |v| {
+                unit(v, DUMP)["not_compared"] = 4.into();
+                let evidence = json!({"compared": unit(v, DUMP)["compared"], "unreadable": 4});
+                unit(v, DUMP)["evidence"] = evidence;
+            }),
+            ("in part on one side only, and no finding says so", |v| {
+                unit(v, DUMP)["not_compared"] = 4.into();
+                let evidence = json!({"compared": unit(v, DUMP)["compared"], "one_sided": 4});
+                unit(v, DUMP)["evidence"] = evidence;
+            }),
             ("is there twice", |v| {
                 let twice = unit(v, DUMP).clone();
                 v["checks"][DUMP]["units"].as_array_mut().unwrap().push(twice);
