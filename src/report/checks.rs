@@ -28,6 +28,8 @@ pub(super) struct Presentation {
     pub(super) embedded: Option<Embedded>,
     /// Whether a diagnosis at the place of a finding is about that finding, whatever its evidence name.
     pub(super) is_diagnosed_by_place: bool,
+    /// Whether it compares settings, and nothing that a run computed.
+    pub(super) is_of_settings: bool,
 }
 
 /// A table on the terminal.
@@ -62,7 +64,14 @@ pub(super) struct Embedded {
 impl Presentation {
     /// Nothing beside row, rules and findings.
     const fn of(check: CheckId) -> Self {
-        Self { check, details: Details::Nothing, picture: None, embedded: None, is_diagnosed_by_place: false }
+        Self {
+            check,
+            details: Details::Nothing,
+            picture: None,
+            embedded: None,
+            is_diagnosed_by_place: false,
+            is_of_settings: false,
+        }
     }
 }
 
@@ -77,6 +86,12 @@ fn find(check: CheckId) -> Option<&'static Presentation> {
 /// The table of `check` on the terminal.
 pub(super) fn details(check: CheckId) -> Details {
     find(check).map_or(Details::Nothing, |shown| shown.details)
+}
+
+/// Whether `result` compared anything that the runs computed.
+pub(super) fn computed_anything(result: &GateResult) -> bool {
+    let is_of_settings = |check| find(check).is_some_and(|shown| shown.is_of_settings);
+    result.checks.iter().any(|check| !check.units.is_empty() && !is_of_settings(check.id))
 }
 
 /// Whether a diagnosis at the place of a finding of `check` is about that finding, whatever its evidence name.

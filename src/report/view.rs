@@ -198,7 +198,11 @@ impl Builder<'_> {
         match findings.iter().find(|row| Some(row.severity) == worst) {
             Some(row) if row.severity >= Severity::Warn => Ok(row.message.clone()),
             _ if self.result.verdict != Verdict::Pass => self.words("reason_nothing"),
-            _ => standing.instead_of_agreement(None)?.map_or_else(|| self.words("reason_pass"), Ok),
+            _ => {
+                let agrees =
+                    if checks::computed_anything(self.result) { "reason_pass" } else { "reason_pass_settings" };
+                standing.instead_of_agreement(None)?.map_or_else(|| self.words(agrees), Ok)
+            }
         }
     }
 

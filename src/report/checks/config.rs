@@ -3,4 +3,5 @@
 use super::{Details, Presentation};
 use crate::verdict::CheckId;
 
-pub(super) const SHOWN: Presentation = Presentation { details: Details::Checkers, ..Presentation::of(CheckId::Config) };
+pub(super) const SHOWN: Presentation =
+    Presentation { details: Details::Checkers, is_of_settings: true, ..Presentation::of(CheckId::Config) };
