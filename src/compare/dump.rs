@@ -103,6 +103,7 @@ impl LeafComparison {
         let recorded = |same| recorded(baseline.value, candidate.value, same);
         match self.data.as_deref() {
             Some(Ok(Found::Checksums { same })) => recorded(Some(*same)),
+            Some(Ok(Found::Numbers(stats, _))) if baseline.record().is_none() => data::scalars(stats),
             Some(Ok(Found::Numbers(stats, _))) => {
                 let is_exact = baseline.record().is_some_and(|record| recorded::is_exact_type(&record));
                 data::examined(&recorded(None), stats, is_exact)

@@ -10,7 +10,7 @@ use crate::compare::closeness::{Closeness, closeness};
 use crate::compare::measurements::PairName;
 use crate::compare::tensor::{self, PairStats};
 use crate::error::Result;
-use crate::read::dump::Leaf;
+use crate::read::dump::{Leaf, Value};
 use crate::verdict::Side;
 
 /// Outcome of reading the data of two tensors.
@@ -30,10 +30,12 @@ pub(super) struct Saved<'a> {
 }
 
 pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved<'a>> {
-    let (left, right) = (baseline.record()?, candidate.record()?);
-    let is_saved = left.shape == right.shape && left.extension.is_some() && right.extension.is_some();
-    is_saved.then_some(())?;
-    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape: right.shape })
+    let shape = match (baseline.value, candidate.value) {
+        (Value::Tensor(left), Value::Tensor(right)) if left.shape == right.shape => right.shape,
+        (Value::Plain { .. }, Value::Plain { .. }) => &[],
+        _ => return None,
+    };
+    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape })
 }
 
 /// Compares the saved data of two tensors, or says for people why it cannot; `None` where a quick look leaves it out, so
@@ -101,6 +103,15 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -
     }
 }
 
+/// Saved scalars, which have to be equal as arguments are.
+pub(super) fn scalars(stats: &PairStats) -> Examined {
+    if stats.unequal > 0 || stats.nonfinite_mismatches > 0 {
+        Examined::differing(Basis::Plain, ExactDifference::Argument)
+    } else {
+        Examined::equal(Basis::Plain)
+    }
+}
+
 fn coverage(stats: &PairStats) -> Coverage {
     let non_finite = |nan: u64, infinite: u64| nan.saturating_add(infinite) >= stats.elements;
     let nothing_finite = stats.nonfinite_mismatches == 0
@@ -133,7 +144,7 @@ fn metrics(stats: &PairStats, error: f64) -> Vec<(&'static str, f64)> {
         ("cosine", if norms > 0.0 { stats.dot / norms } else { f64::NAN }),
         ("max_abs_err", stats.max_abs_diff),
         ("mean_difference", stats.sum_diff / count(stats.elements)),
-        ("unequal_share", count(stats.unequal) / count(stats.elements)),
+        ("unequal_share", if stats.unequal == 0 { 0.0 } else { count(stats.unequal) / count(stats.elements) }),
     ]
 }
 

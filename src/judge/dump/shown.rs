@@ -21,7 +21,7 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
     let tensor = leaf.row.to_string();
     match leaf.value {
         Value::Null => Shown { tensor, dtype: "null".into(), shape: vec![], values: vec!["null".into()] },
-        Value::Plain { type_name, value } => {
+        Value::Plain { type_name, value, .. } => {
             Shown { tensor, dtype: type_name.to_string(), shape: vec![], values: vec![plain(value)] }
         }
         Value::Tensor(record) => {

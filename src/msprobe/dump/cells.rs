@@ -34,7 +34,7 @@ impl Half {
             Value::Tensor(record) => {
                 Self { data_name: leaf.data_name().unwrap_or(NO_FILE.into()), ..Self::of_tensor(&record) }
             }
-            Value::Plain { type_name, value } => Self::of_plain(leaf.row, type_name, value),
+            Value::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
         };
         Self { name: leaf.row.to_string(), ..half }
     }

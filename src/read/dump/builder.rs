@@ -62,7 +62,20 @@ impl Builder {
 
     /// Adds a value that is no tensor.
     pub(super) fn plain(&mut self, row: &str, kind: TensorKind, type_name: &str, value: Json) {
-        let body = Body::Plain { type_name: self.shared.text(type_name) };
+        self.saved_plain(row, kind, type_name, value, None);
+    }
+
+    /// Adds a value that is no tensor and may have been saved to a file whose name ends with `extension`.
+    pub(super) fn saved_plain(
+        &mut self,
+        row: &str,
+        kind: TensorKind,
+        type_name: &str,
+        value: Json,
+        extension: Option<&str>,
+    ) {
+        let extension = extension.map(|extension| self.shared.text(extension));
+        let body = Body::Plain { type_name: self.shared.text(type_name), extension };
         let place = self.other(value);
         self.push(row, kind, body, [place, 0, 0, 0], "");
     }
@@ -150,7 +163,9 @@ impl Builder {
         let row = leaf.row.to_string();
         match leaf.value {
             Value::Null => self.null(&row, leaf.kind),
-            Value::Plain { type_name, value } => self.plain(&row, leaf.kind, type_name, value.clone()),
+            Value::Plain { type_name, value, extension } => {
+                self.saved_plain(&row, leaf.kind, type_name, value.clone(), extension);
+            }
             Value::Tensor(record) => {
                 let statistics = record.statistics().map(Statistic::json);
                 let tensor = NewTensor {

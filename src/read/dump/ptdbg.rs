@@ -51,8 +51,8 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
                 if builder.current() != value.operation {
                     builder.begin(value.operation);
                 }
-                let is_saved = value.is_tensor() && saved(&format!("{}{EXTENSION}", value.row));
-                if is_saved {
+                let is_saved = saved(&format!("{}{EXTENSION}", value.row));
+                if is_saved && value.is_tensor() {
                     "tensor".clone_into(&mut dump.task);
                 }
                 value.add_to(&mut builder, is_saved);
@@ -99,9 +99,10 @@ impl RowValue<'_> {
 
     fn add_to(&self, builder: &mut Builder, is_saved: bool) {
         let statistic = |index: usize| self.statistics.get(index).unwrap_or(&Json::Null);
+        let extension = is_saved.then_some(EXTENSION);
         let Some(shape) = &self.shape else {
             let class = class_of(self.dtype).unwrap_or_default();
-            return builder.plain(self.row, self.kind, class, statistic(0).clone());
+            return builder.saved_plain(self.row, self.kind, class, statistic(0).clone(), extension);
         };
         let tensor = NewTensor {
             dtype: self.dtype,
@@ -109,7 +110,7 @@ impl RowValue<'_> {
             statistics: std::array::from_fn(statistic),
             requires_grad: None,
             checksum: self.checksum,
-            extension: is_saved.then_some(EXTENSION),
+            extension,
         };
         builder.tensor(self.row, self.kind, &tensor);
     }
@@ -210,6 +211,15 @@ mod tests {
         assert_eq!(record.norm, Statistic::Null);
         let stacks = dump.stacks.expect("stacks");
         assert_eq!(stacks.get("Torch_a_0_forward").expect("a stack")[0], "File a.py, line 1, in f, \n g()");
+    }
+
+    #[test]
+    fn scalars_are_saved_as_tensors_are() {
+        let line = "[\"Torch.sum.0.forward.input.1\",1,[],\"<class 'float'>\",\"[]\",[1.0,1.0,1.0,1.0]]\n";
+        let dump = read(&Memory::new("dump.pkl", line.as_bytes().to_vec()), |_| true).expect("valid");
+        let name = dump.operations.leaves().next().and_then(Leaf::data_name);
+        assert_eq!(name.as_deref(), Some("Torch.sum.0.forward.input.1.npy"));
+        assert_eq!(dump.task, "statistics", "a scalar alone makes no dump of tensors");
     }
 
     #[test]

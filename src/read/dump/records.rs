@@ -53,6 +53,8 @@ pub(super) enum Body {
     },
     Plain {
         type_name: Arc<str>,
+        /// As of a tensor: ptdbg_ascend saves scalars too.
+        extension: Option<Arc<str>>,
     },
 }
 
@@ -116,6 +118,8 @@ pub enum Value<'a> {
         type_name: &'a str,
         /// The recorded value.
         value: &'a Json,
+        /// End of the name of the file it was saved to, after the row name; `None` where it was not saved.
+        extension: Option<&'a str>,
     },
 }
 
@@ -206,7 +210,9 @@ impl Operations {
         let [max, min, mean, norm] = *self.words.get(index)?;
         Some(match body {
             Body::Null => Value::Null,
-            Body::Plain { type_name } => Value::Plain { type_name, value: self.other(max)? },
+            Body::Plain { type_name, extension } => {
+                Value::Plain { type_name, value: self.other(max)?, extension: extension.as_deref() }
+            }
             Body::Tensor { dtype, shape, statistics, requires_grad, extension } => {
                 let [of_max, of_min, of_mean, of_norm] = *statistics;
                 Value::Tensor(TensorRecord {
@@ -307,7 +313,16 @@ impl<'a> Leaf<'a> {
 
     /// Name of the file below the data folder that a tensor was saved to; `None` where it was not.
     pub fn data_name(self) -> Option<String> {
-        Some(format!("{}{}", self.row, self.record()?.extension?))
+        Some(format!("{}{}", self.row, self.extension()?))
+    }
+
+    /// End of the name of the file its data was saved to, after the row name; `None` where it was not saved.
+    pub fn extension(self) -> Option<&'a str> {
+        match self.value {
+            Value::Null => None,
+            Value::Tensor(record) => record.extension,
+            Value::Plain { extension, .. } => extension,
+        }
     }
 }
 
