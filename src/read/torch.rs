@@ -242,7 +242,11 @@ impl Walk<'_> {
             strides: Some(strides),
             order: self.content.order,
         };
-        Ok(Stored::Tensor(TensorData::new(self.source.clone(), dtype, shape, placement)?))
+        match TensorData::new(self.source.clone(), dtype, shape, placement) {
+            // The file's other tensors are read as usual.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded => Ok(Stored::Unsupported(error.to_string())),
+            tensor => tensor.map(Stored::Tensor),
+        }
     }
 
     fn unsigned_list(&self, value: &Value) -> Option<Vec<u64>> {
