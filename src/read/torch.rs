@@ -244,7 +244,7 @@ impl Walk<'_> {
         };
         match TensorData::new(self.source.clone(), dtype, shape, placement) {
             // The file's other tensors are read as usual.
-            Err(error) if error.kind() == ErrorKind::LimitExceeded => Ok(Stored::Unsupported(error.to_string())),
+            Err(error) if error.kind() == ErrorKind::LimitExceeded => Ok(Stored::Unsupported(error.message().to_owned())),
             tensor => tensor.map(Stored::Tensor),
         }
     }
