@@ -220,6 +220,19 @@ fn a_policy_that_is_no_file_or_nested_too_deep_is_refused_at_once() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_side_that_is_a_pipe_or_a_device_is_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(std::process::Command::new("mkfifo").arg(folder.path().join("pipe")).status().expect("mkfifo").success());
+    fs::create_dir(folder.path().join("gpu")).expect("made");
+    for candidate in ["pipe", "/dev/zero"] {
+        let ran = run(folder.path(), &["compare", "gpu", candidate], &folder.path().join("out"));
+        assert_eq!(ran.code, 2, "{candidate}");
+        assert!(ran.text.contains("is neither a file nor a folder"), "{candidate}: {}", ran.text);
+    }
+}
+
 #[test]
 fn a_result_that_was_edited_is_not_rendered_again() {
     let out = tempfile::tempdir().expect("a folder");

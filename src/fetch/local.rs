@@ -38,6 +38,9 @@ impl LocalFiles {
             files.entries.sort_by(|a, b| a.path.cmp(&b.path));
             files.skipped.sort();
         } else {
+            if !metadata.is_file() {
+                return Err(endless(location).with_help("write what it gives into a file, and give that file"));
+            }
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             files.root = path.parent().map(Path::to_path_buf).unwrap_or_default();
             files.entries.push(FileEntry { path: name, len: metadata.len() });
@@ -107,6 +110,11 @@ impl Files for LocalFiles {
     }
 }
 
+/// A pipe, a socket or a device: opening a pipe waits for a writer, and a device may have no end.
+fn endless(name: &str) -> Error {
+    Error::unsupported(name, "is neither a file nor a folder; a pipe, a socket or a device is not read")
+}
+
 /// One open file, read by position.
 #[derive(Debug)]
 pub struct LocalFile {
@@ -124,11 +132,16 @@ impl LocalFile {
 
     /// Opens `path`; messages call it `name`.
     pub fn open(path: &Path, name: &str) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(name, &error))?;
-        let metadata = file.metadata().map_err(|error| Error::io(name, &error))?;
+        let io = |error: std::io::Error| Error::io(name, &error);
+        let metadata = fs::metadata(path).map_err(io)?;
         if metadata.is_dir() {
             return Err(Error::new(ErrorKind::Corrupt, name, "is a folder, expected a file"));
         }
+        if !metadata.is_file() {
+            return Err(endless(name));
+        }
+        let file = File::open(path).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
         Ok(Self { name: name.to_owned(), file, len: metadata.len(), ahead: ReadAhead::default() })
     }
 }

@@ -8,12 +8,11 @@
 //! alike in all of that. A backward operation follows its forward operation.
 
 mod alike;
+mod sequence;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU32;
-
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, Value};
@@ -280,10 +279,10 @@ fn align(
     let keys = |side: &Side<'_>, indices: &[usize]| -> Vec<u64> {
         indices.iter().map(|index| side.key(*index, *detail)).collect()
     };
-    for step in capture_diff_slices(Algorithm::Patience, &keys(baseline, left), &keys(candidate, right)) {
-        let (old, new) = (step.old_range(), step.new_range());
-        let (old, new) = (left.get(old).unwrap_or_default(), right.get(new).unwrap_or_default());
-        if matches!(step, DiffOp::Equal { .. }) {
+    for stretch in sequence::align(&keys(baseline, left), &keys(candidate, right)) {
+        let old = left.get(stretch.left).unwrap_or_default();
+        let new = right.get(stretch.right).unwrap_or_default();
+        if stretch.is_equal {
             partners.extend(new.iter().copied().zip(old.iter().copied()));
         } else {
             align(baseline, candidate, old, new, weaker, partners);

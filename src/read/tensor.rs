@@ -6,13 +6,16 @@
 use std::collections::HashMap;
 
 use crate::dtype::Dtype;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
 /// Bytes fetched at once where elements do not lie in row-major order.
 const PAGE: u64 = 512;
 /// Pages kept while one block is gathered (32 MiB).
 const MAX_PAGES: usize = 64 << 10;
+/// Most elements of a tensor that has more of them than its storage: an expanded tensor (stride 0) of a few bytes can
+/// claim any number.
+const MAX_REPEATED: u64 = 1 << 26;
 
 /// A tensor that can be read.
 pub struct TensorData {
@@ -84,6 +87,13 @@ impl TensorData {
         if bytes > available {
             let message = format!("a tensor of shape {shape:?} needs {bytes} bytes, its storage has {available}");
             return Err(Error::corrupt(source.name(), message).with_help("the file looks cut short; copy it again"));
+        }
+        if elements > MAX_REPEATED && extent.is_some_and(|extent| elements > extent) {
+            let message = format!(
+                "shape {shape:?} repeats stored elements up to {elements}, and such tensors are read up to {MAX_REPEATED}"
+            );
+            let error = Error::new(ErrorKind::LimitExceeded, source.name(), message);
+            return Err(error.with_help("save a contiguous copy of the tensor, or the tensor before it was expanded"));
         }
         let dense = placement.strides.as_ref().is_none_or(|strides| is_row_major(&shape, strides));
         Ok(Self { dtype, shape, elements, source, placement, dense })

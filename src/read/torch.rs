@@ -241,7 +241,11 @@ impl Walk<'_> {
             strides: Some(strides),
             order: self.content.order,
         };
-        Ok(Stored::Tensor(TensorData::new(self.source.clone(), dtype, shape, placement)?))
+        match TensorData::new(self.source.clone(), dtype, shape, placement) {
+            // The file's other tensors are read as usual.
+            Err(error) if error.kind() == ErrorKind::LimitExceeded => Ok(Stored::Unsupported(error.message().to_owned())),
+            tensor => tensor.map(Stored::Tensor),
+        }
     }
 
     fn unsigned_list(&self, value: &Value) -> Option<Vec<u64>> {

@@ -84,3 +84,30 @@ fn a_pack_that_is_not_there_is_bad_usage() {
     assert_eq!((code, result), (2, Value::Null));
     assert!(errors.contains("npu.zip") && errors.contains("help:"), "{errors}");
 }
+
+#[test]
+fn a_pack_of_many_broken_members_is_told_in_few_findings() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().expect("folder");
+    let pack = |name: &str, count: usize| {
+        let path = folder.path().join(name);
+        let mut writer = zip::ZipWriter::new(std::fs::File::create(&path).expect("created"));
+        let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        writer.start_file("env", options).expect("started");
+        writer.write_all(b"{}").expect("written");
+        for step in 0..count {
+            writer.start_file(format!("dataset/step{step}/rank0/dataset.json"), options).expect("started");
+            writer.start_file(format!("random/{step}.json"), options).expect("started");
+        }
+        writer.finish().expect("finished");
+        path.display().to_string()
+    };
+    let outcome = crate::common::run_paths(&pack("gpu.zip", 3), &pack("npu.zip", 2000), "").expect("both are there");
+    let count = |code: &str| outcome.result.findings.iter().filter(|finding| finding.code == code).count();
+    assert_eq!(count("pack-member-damaged"), 3 + 100);
+    assert_eq!(count("pack-member-misplaced"), 3 + 100);
+    assert_eq!(count("pack-members-unlisted"), 2, "one of each kind");
+    let said = format!("{:?}", outcome.result.findings);
+    assert!(said.contains("1900"), "{said}");
+    assert_eq!(outcome.result.verdict.as_str(), "incomplete");
+}

@@ -135,3 +135,39 @@ fn any_cut_and_any_changed_byte_is_an_answer() {
         }
     }
 }
+
+/// A torch file of one `float32` tensor of `len` elements that are all the first of a storage of 16.
+fn expanded(len: u64) -> Source {
+    use std::io::Write as _;
+    let number = |number: u64| [&[0x8a, 8][..], &number.to_le_bytes()].concat();
+    let tuple = |one: u64| [&b"("[..], &number(one), b"t"].concat();
+    let pickle = [
+        &b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"[..],
+        b"X\x03\x00\x00\x00cpu",
+        &number(16),
+        b"tQ",
+        &number(0),
+        &tuple(len),
+        &tuple(0),
+        b"\x89ccollections\nOrderedDict\n)RtR.",
+    ]
+    .concat();
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, bytes) in [("x/data.pkl", &pickle[..]), ("x/byteorder", b"little"), ("x/data/0", &[0; 64])] {
+        writer.start_file(name, options).expect("started");
+        writer.write_all(bytes).expect("written");
+    }
+    Arc::new(Memory::new("expanded.pt", writer.finish().expect("finished").into_inner()))
+}
+
+#[test]
+fn an_expanded_tensor_is_read_unless_it_claims_more_elements_than_can_be_walked() {
+    let tensor = open(expanded(100_000)).expect("small enough");
+    let mut bytes = vec![1; 4000];
+    tensor.read_block(99_000, &mut bytes).expect("there");
+    assert!(bytes.iter().all(|byte| *byte == 0));
+    let error = open(expanded(1 << 36)).expect_err("too many");
+    assert!(error.to_string().contains("repeats stored elements up to 68719476736"), "{error}");
+    assert!(matches!(&open_all(expanded(1 << 36)).expect("the file is sound")[..], [(_, Stored::Unsupported(_))]));
+}

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::rules::{
-    MEMBER_DAMAGED, MEMBER_MISPLACED, MEMBER_REFUSED, MEMBER_REPEATED, MEMBER_UNKNOWN, MIXES_RUNS, NO_FIRST_STEP,
-    RANKS_DIFFER, STEPS_DIFFER,
+    MEMBER_DAMAGED, MEMBER_MISPLACED, MEMBER_REFUSED, MEMBER_REPEATED, MEMBER_UNKNOWN, MEMBERS_UNLISTED, MIXES_RUNS,
+    NO_FIRST_STEP, RANKS_DIFFER, STEPS_DIFFER,
 };
 use super::{Context, listed};
 use crate::error::Error;
@@ -12,17 +12,20 @@ use crate::judge::finding::Finding;
 use crate::read::pack::{Checker, Pack, Place};
 use crate::verdict::Side;
 
+/// Members of one side with one fault that become findings of their own; the rest are counted. A pack of many broken
+/// members is broken as a whole, and a report of all of them would take minutes.
+const MOST_MEMBERS: usize = 100;
+
 /// Findings about the packs as such.
 pub(super) fn general(context: &Context<'_>) -> Vec<Finding> {
     context.sides().into_iter().flat_map(|(side, pack)| of_pack(side, pack)).collect()
 }
 
 fn of_pack(side: Side, pack: &Pack) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for refused in &pack.refused {
+    let mut findings = at_most(side, pack, &pack.refused, |refused| {
         let finding = Finding::new(&MEMBER_REFUSED, &refused.name);
-        findings.push(finding.with("side", side.as_str()).with("reason", refused.reason));
-    }
+        finding.with("side", side.as_str()).with("reason", refused.reason)
+    });
     if !pack.unknown.is_empty() {
         let finding = Finding::new(&MEMBER_UNKNOWN, &pack.path).with("side", side.as_str());
         findings.push(finding.with("count", pack.unknown.len()).with("members", listed(pack.unknown.iter().cloned())));
@@ -35,6 +38,18 @@ fn of_pack(side: Side, pack: &Pack) -> Vec<Finding> {
     findings.extend(mixed_runs(side, pack));
     if let Some(Err(error)) = &pack.digests {
         findings.push(damaged(side, error));
+    }
+    findings
+}
+
+/// A finding for each of the first members with a fault, and one that counts the rest.
+fn at_most<T>(side: Side, pack: &Pack, members: &[T], finding: impl Fn(&T) -> Finding) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = members.iter().take(MOST_MEMBERS).map(finding).collect();
+    let rest = members.len().saturating_sub(MOST_MEMBERS);
+    let code = findings.last().map(|one| one.code.clone()).unwrap_or_default();
+    if rest > 0 {
+        let unlisted = Finding::new(&MEMBERS_UNLISTED, &pack.path).with("side", side.as_str());
+        findings.push(unlisted.with("count", rest).with("code", code));
     }
     findings
 }
@@ -59,9 +74,12 @@ fn mixed_runs(side: Side, pack: &Pack) -> Option<Finding> {
 pub(super) fn of_checker(checker: Checker, context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (side, pack) in context.sides() {
-        findings.extend(errors(checker, pack).into_iter().map(|error| damaged(side, error)));
-        let misplaced = pack.misplaced.iter().filter(|(of, _)| *of == checker);
-        findings.extend(misplaced.map(|(_, path)| Finding::new(&MEMBER_MISPLACED, path).with("side", side.as_str())));
+        findings.extend(at_most(side, pack, &errors(checker, pack), |error| damaged(side, error)));
+        let misplaced: Vec<&String> =
+            pack.misplaced.iter().filter(|(of, _)| *of == checker).map(|(_, path)| path).collect();
+        findings.extend(at_most(side, pack, &misplaced, |path| {
+            Finding::new(&MEMBER_MISPLACED, path.as_str()).with("side", side.as_str())
+        }));
     }
     if context.baseline.has(checker) && context.candidate.has(checker) {
         findings.extend(coverage(checker, context));

@@ -19,6 +19,8 @@ rules! {
     MEMBER_REFUSED = "pack-member-refused", Incomplete;
     /// A member lies in a checker's folder where none belongs.
     MEMBER_MISPLACED = "pack-member-misplaced", Incomplete;
+    /// More members have a fault that is listed for the first ones.
+    MEMBERS_UNLISTED = "pack-members-unlisted", Incomplete;
     /// Members that belong to nothing known.
     MEMBER_UNKNOWN = "pack-member-unknown", Info;
     /// A member occurs more than once: two runs wrote into one file.

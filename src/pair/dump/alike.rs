@@ -34,9 +34,10 @@ fn slide_from(
     mut position: usize,
     forward: bool,
 ) {
-    while let Some(next) = like_call(side, position, forward) {
-        let (Some(here), Some(there)) = (side.indices.get(position), side.indices.get(next)) else { return };
-        let Some(partner) = partners.get(there).copied().filter(|_| !partners.contains_key(here)) else { return };
+    while let Some(here) = side.indices.get(position).filter(|here| !partners.contains_key(*here)) {
+        let Some(next) = like_call(side, position, forward) else { return };
+        let Some(there) = side.indices.get(next) else { return };
+        let Some(partner) = partners.get(there).copied() else { return };
         let distance = |index: usize| {
             side.operations.get(index).zip(other.get(partner)).map_or(f64::INFINITY, |(a, b)| distance(a, b))
         };
