@@ -2,8 +2,9 @@
 //!
 //! A pass after a change is explained where the pair passed before and either every count of evidence is at least what it
 //! was, so that all is still compared and agrees within the limits, or the changed file, its loss or what it lacks is told:
-//! in a finding, among the files that were not used, or as evidence that was not seen. A pair that did not pass before has
-//! no explained pass, but for a change that leaves the judged numbers of the two sides equal byte by byte.
+//! in a finding, among the files that were not used, or as evidence that was not seen. A pair that failed
+//! before has no explained pass; one that was incomplete or had a warning has it where a finding of a new kind tells of the
+//! change, such as a member of a pack under a name that means nothing.
 
 #![allow(clippy::indexing_slicing, clippy::print_stdout, reason = "a test may panic, and figures are for people")]
 
@@ -16,8 +17,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use changes::folder::{Change, Copied, files};
+use changes::folder::{Change, Copied, copy, files};
+use changes::pairs::{Pair, by_format};
 use changes::places::places;
+use changes::removal::{CHOICE, remove};
 use changes::{Random, codes, evidence, judge};
 use precision_gate::exit;
 use precision_gate::report::GateResult;
@@ -46,45 +49,12 @@ const ODD: [&str; 12] = [
     "[]",
 ];
 
-/// Dumps that are small enough to be judged often.
-const DUMPS: [&str; 6] = [
-    "md5_one_diff",
-    "md5_identical",
-    "legacy_ptdbg_three_statistics",
-    "debug_save_tensor",
-    "zoo_stats_scalar_bool_int",
-    "glm_stats_mix_fp16_saturation",
-];
-
-/// A real pair, in a folder with one folder or file per side.
-struct Pair {
-    name: String,
-    sides: [PathBuf; 2],
-}
-
-fn folders(root: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(root).expect("a folder").flatten().map(|entry| entry.path()).collect();
-    found.retain(|path| path.is_dir());
-    found.sort();
-    found
-}
-
-/// All pairs; those of packs are archives.
 fn pairs() -> Vec<Pair> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    let mut cases: Vec<PathBuf> = DUMPS.iter().map(|name| root.join("dumps").join(name)).collect();
-    for format in ["loss", "checkpoints", "config-check"] {
-        cases.extend(folders(&root.join(format)));
-    }
-    let pair = |case: PathBuf| {
-        let side = |name: &str| {
-            let sides = [case.join(name), case.join(format!("{name}.zip"))];
-            sides.into_iter().find(|path| path.exists())
-        };
-        let name = case.strip_prefix(&root).expect("below").display().to_string();
-        Some(Pair { name, sides: [side("gpu")?, side("npu")?] })
-    };
-    cases.into_iter().filter_map(pair).collect()
+    by_format(&fixtures()).into_iter().flatten().collect()
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
 /// Bytes with one to four of them changed, doubled or gone.
@@ -131,7 +101,8 @@ struct Seen {
 /// Why a pass after a change of `file` stands; `None` where nothing explains it.
 fn explanation(untouched: &GateResult, result: &GateResult, file: &str) -> Option<&'static str> {
     if untouched.verdict > Verdict::Pass {
-        return None;
+        let is_new = |code: &&str| !codes(untouched).contains(code);
+        return codes(result).iter().any(is_new).then_some("told").filter(|_| untouched.verdict < Verdict::Fail);
     }
     let (before, after) = (evidence(untouched), evidence(result));
     if after.compared + after.shown_only >= before.compared + before.shown_only && after.unseen() <= before.unseen() {
@@ -245,4 +216,41 @@ fn changed_files_never_panic_and_never_pass_unexplained() {
 fn many_changed_files_never_panic_and_never_pass_unexplained() {
     let most: usize = std::env::var("MUTATIONS").ok().and_then(|most| most.parse().ok()).unwrap_or(8000);
     assert!(all_pairs(|pairs| (most.div_ceil(pairs), (most / 4).div_ceil(pairs))) > 0);
+}
+
+/// Takes up to four things from the candidate of every pair that fails, `times` times.
+fn all_removals(times: u64) -> usize {
+    let failing = |pair: &Pair| {
+        let untouched = judge(&pair.sides[0], &pair.sides[1], "");
+        untouched.is_ok_and(|result| result.verdict == Verdict::Fail)
+    };
+    let failing: Vec<Pair> = pairs().into_par_iter().filter(failing).collect();
+    let tasks: Vec<(&Pair, u64)> = failing.iter().flat_map(|pair| (0..times).map(move |seed| (pair, seed))).collect();
+    let wrong: Vec<String> = tasks.par_iter().filter_map(|(pair, seed)| removal(pair, *seed)).collect();
+    println!("{} removals from {} failing pairs", tasks.len(), failing.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    tasks.len()
+}
+
+/// Names a removal after which the pair passes.
+fn removal(pair: &Pair, seed: u64) -> Option<String> {
+    let mut random = Random(seed);
+    let count = CHOICE * (1 + random.below(4));
+    let choices: Vec<u8> = (0..count).map(|_| u8::try_from(random.below(256)).expect("a byte")).collect();
+    let copied = tempfile::tempdir().expect("a folder");
+    copy(&pair.sides[1], copied.path());
+    remove(copied.path(), &choices);
+    let result = judge(&pair.sides[0], copied.path(), "").ok()?;
+    (result.verdict <= Verdict::Pass).then(|| format!("{}: passes after {choices:?}", pair.name))
+}
+
+#[test]
+fn removals_never_make_a_failing_pair_pass() {
+    assert!(all_removals(2) > 50);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn many_removals_never_make_a_failing_pair_pass() {
+    assert!(all_removals(50) > 1000);
 }

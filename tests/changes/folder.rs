@@ -42,6 +42,17 @@ pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Copies a folder, or a file into a folder.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let (root, all) =
+        if from.is_dir() { (from, files(from)) } else { (from.parent().expect("a folder"), vec![from.into()]) };
+    for file in all {
+        let target = to.join(file.strip_prefix(root).expect("below"));
+        fs::create_dir_all(target.parent().expect("a folder")).expect("made");
+        fs::copy(file, target).expect("copied");
+    }
+}
+
 /// A copy of a folder.
 pub(crate) struct Copied {
     original: PathBuf,

@@ -1,7 +1,9 @@
 //! Changes of real files, for tests that ask what the gate makes of them.
 
 pub(crate) mod folder;
+pub(crate) mod pairs;
 pub(crate) mod places;
+pub(crate) mod removal;
 
 use std::path::Path;
 
