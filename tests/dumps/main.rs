@@ -9,8 +9,12 @@
 )]
 
 mod build;
+#[path = "../changes/mod.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod changes;
 mod culprit;
 mod damage;
+mod hiding;
 mod parity;
 mod parts;
 mod quick;

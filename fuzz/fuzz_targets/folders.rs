@@ -1,0 +1,51 @@
+//! Whole pairs through the gate: whatever is taken from a candidate that fails, it never passes.
+//!
+//! The first byte chooses the format, the second the pair, and each six bytes after them what is taken.
+#![no_main]
+
+#[path = "../../tests/changes/mod.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod changes;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use changes::folder::copy;
+use changes::judge;
+use changes::pairs::{Pair, by_format};
+use changes::removal::{CHOICE, remove};
+use libfuzzer_sys::fuzz_target;
+use precision_gate::error::ErrorKind;
+use precision_gate::verdict::Verdict;
+
+/// Removals of one input; more of them only take longer.
+const MOST: usize = 8;
+
+static PAIRS: LazyLock<[Vec<Pair>; 4]> =
+    LazyLock::new(|| by_format(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")));
+
+/// Verdicts of pairs as they are, by name.
+static UNTOUCHED: LazyLock<Mutex<HashMap<String, Option<Verdict>>>> = LazyLock::new(Mutex::default);
+
+fn untouched(pair: &Pair) -> Option<Verdict> {
+    let mut known = UNTOUCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let judged = || judge(&pair.sides[0], &pair.sides[1], "").ok().map(|result| result.verdict);
+    *known.entry(pair.name.clone()).or_insert_with(judged)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [format, number, choices @ ..] = bytes else { return };
+    let pairs = &PAIRS[usize::from(*format) % PAIRS.len()];
+    let pair = &pairs[usize::from(*number) % pairs.len()];
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(&pair.sides[1], folder.path());
+    remove(folder.path(), &choices[..choices.len().min(MOST * CHOICE)]);
+    match judge(&pair.sides[0], folder.path(), "") {
+        Ok(result) if untouched(pair) == Some(Verdict::Fail) => {
+            assert!(result.verdict > Verdict::Pass, "{} passes", pair.name);
+        }
+        Ok(_) => {}
+        Err(error) => assert!(error.kind() != ErrorKind::Internal, "{}: {error}", pair.name),
+    }
+});

@@ -1,0 +1,43 @@
+//! Real pairs of every format that are small enough to be judged often.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Dumps among them.
+const DUMPS: [&str; 6] = [
+    "md5_one_diff",
+    "md5_identical",
+    "legacy_ptdbg_three_statistics",
+    "debug_save_tensor",
+    "zoo_stats_scalar_bool_int",
+    "glm_stats_mix_fp16_saturation",
+];
+
+/// A real pair: a folder or an archive per side.
+pub(crate) struct Pair {
+    pub(crate) name: String,
+    pub(crate) sides: [PathBuf; 2],
+}
+
+/// The pairs of each format: dumps, curves, packs, checkpoints.
+pub(crate) fn by_format(root: &Path) -> [Vec<Pair>; 4] {
+    let dumps = DUMPS.iter().map(|name| root.join("dumps").join(name)).collect();
+    let [curves, packs, checkpoints] = ["loss", "config-check", "checkpoints"].map(|name| folders(&root.join(name)));
+    [dumps, curves, packs, checkpoints].map(|cases| cases.into_iter().filter_map(|case| pair(root, &case)).collect())
+}
+
+fn pair(root: &Path, case: &Path) -> Option<Pair> {
+    let side = |name: &str| {
+        let sides = [case.join(name), case.join(format!("{name}.zip"))];
+        sides.into_iter().find(|path| path.exists())
+    };
+    let name = case.strip_prefix(root).ok()?.display().to_string();
+    Some(Pair { name, sides: [side("gpu")?, side("npu")?] })
+}
+
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(root).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| path.is_dir());
+    found.sort();
+    found
+}
