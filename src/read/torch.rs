@@ -243,7 +243,9 @@ impl Walk<'_> {
         };
         match TensorData::new(self.source.clone(), dtype, shape, placement) {
             // The file's other tensors are read as usual.
-            Err(error) if error.kind() == ErrorKind::LimitExceeded => Ok(Stored::Unsupported(error.message().to_owned())),
+            Err(error) if error.kind() == ErrorKind::LimitExceeded => {
+                Ok(Stored::Unsupported(error.message().to_owned()))
+            }
             tensor => tensor.map(Stored::Tensor),
         }
     }
