@@ -21,7 +21,7 @@ impl Place {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// What to cut so that the value is gone and the rest is still JSON.
+    /// Range to cut so that the value is gone and the rest is still JSON.
     pub(crate) fn cut(&self, bytes: &[u8]) -> Range<usize> {
         let is_blank = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);
         let (mut start, mut end) = (self.whole.start, self.whole.end);
