@@ -1,6 +1,6 @@
 //! Places of the values in JSON texts, so that one of them changes and every other byte stays.
 //!
-//! What Python writes is read as well: `NaN`, `Infinity`, and several texts one after the other.
+//! Texts that Python writes are read as well: `NaN`, `Infinity`, and several texts one after the other.
 
 use std::ops::Range;
 
