@@ -98,7 +98,7 @@ struct Seen {
     complaint: Option<String>,
 }
 
-/// Why a pass after a change of `file` stands; `None` where nothing explains it.
+/// Explanation of a pass after a change of `file`; `None` where there is none.
 fn explanation(untouched: &GateResult, result: &GateResult, file: &str) -> Option<&'static str> {
     if untouched.verdict > Verdict::Pass {
         let is_new = |code: &&str| !codes(untouched).contains(code);

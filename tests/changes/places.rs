@@ -1,6 +1,6 @@
 //! Places of the values in JSON texts, so that one of them changes and every other byte stays.
 //!
-//! What Python writes is read as well: `NaN`, `Infinity`, and several texts one after the other.
+//! Texts that Python writes are read as well: `NaN`, `Infinity`, and several texts one after the other.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ impl Place {
         self.path.last().map_or("", String::as_str)
     }
 
-    /// What to cut so that the value is gone and the rest is still JSON.
+    /// Range to cut so that the value is gone and the rest is still JSON.
     pub(crate) fn cut(&self, bytes: &[u8]) -> Range<usize> {
         let is_blank = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_whitespace);
         let (mut start, mut end) = (self.whole.start, self.whole.end);

@@ -26,7 +26,7 @@ pub(crate) fn remove(folder: &Path, choices: &[u8]) {
     }
 }
 
-/// What is left of a file; `None` where the file goes.
+/// Rest of a file; `None` where the file goes.
 fn removed(bytes: &[u8], action: u8, number: usize) -> Option<Vec<u8>> {
     match action % 8 {
         0 => None,

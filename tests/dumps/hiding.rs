@@ -108,7 +108,7 @@ fn hidings(case: &Path) -> Vec<Hiding> {
     found
 }
 
-/// What is wrong with the verdict after a change; empty where nothing is.
+/// Complaint about the verdict after a change; empty where there is none.
 fn complaint(untouched: &GateResult, result: &GateResult, hiding: &Hiding) -> &'static str {
     let (before, after) = (untouched.verdict, result.verdict);
     if after == Verdict::Pass && before > Verdict::Pass {
