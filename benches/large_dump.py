@@ -1,10 +1,11 @@
 """Makes a pair of statistics dumps of as many operations as wanted, to see what a run of that size costs.
 
-    python3 benches/large_dump.py FOLDER OPERATIONS
+    python3 benches/large_dump.py FOLDER OPERATIONS [--renamed]
     /usr/bin/time -v precision-gate compare FOLDER/gpu FOLDER/npu --out FOLDER/out --quiet
 
 Four operations a layer, three values each, every value with statistics of its own; call stacks and module tree beside
-them. The candidate differs by rounding noise everywhere, and by 5 % in one operation in ten thousand.
+them. The candidate differs by rounding noise everywhere, and by 5 % in one operation in ten thousand. With --renamed every
+operation of the candidate has a name that the baseline does not have, so that none has a partner.
 """
 
 import json
@@ -12,6 +13,7 @@ import pathlib
 import random
 import sys
 
+RENAMED = sys.argv[3:] == ["--renamed"]
 APIS = ["Functional.linear", "Tensor.__add__", "Torch.matmul", "Functional.layer_norm"]
 
 
@@ -19,6 +21,11 @@ def tensor(shape, values):
     keys = ["Max", "Min", "Mean", "Norm"]
     head = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": shape}
     return head | dict(zip(keys, values)) | {"requires_grad": True}
+
+
+def name_of(index, drift):
+    own = f"_{index:x}_of_the_candidate" if drift and RENAMED else ""
+    return f"{APIS[index % 4]}{own}.{index // 4}.forward"
 
 
 def operations(count, drift):
@@ -30,7 +37,7 @@ def operations(count, drift):
         return [value * factor * (1 + noise.uniform(-1e-7, 1e-7)) for value in plain]
 
     for index in range(count):
-        name = f"{APIS[index % 4]}.{index // 4}.forward"
+        name = name_of(index, drift)
         shape = [8, 128, 64 * (1 + index % 7)]
         broken = 1.05 if drift and index % 10_000 == 5_000 else 1.0
         yield name, {
@@ -47,7 +54,7 @@ def write(folder, count, drift):
         for index, (name, record) in enumerate(operations(count, drift)):
             out.write("," * (index > 0) + f'\n "{name}": {json.dumps(record)}')
         out.write("}}\n")
-    names = [f"{APIS[index % 4]}.{index // 4}.forward" for index in range(count)]
+    names = [name_of(index, drift) for index in range(count)]
     with open(folder / "stack.json", "w") as out:
         frames = [["File model.py, line 10, in forward, \n y = f(x)", "File train.py, line 3, in step, \n model(x)"]] * 100
         json.dump({str(at): [names[at::100], frames[at]] for at in range(100)}, out)

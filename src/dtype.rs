@@ -54,6 +54,27 @@ impl Dtype {
         })
     }
 
+    /// Reads the kind and size that NumPy's type strings end in, such as `f4` of `<f4`.
+    pub fn from_numpy_code(code: &str) -> Option<Self> {
+        Some(match code {
+            "b1" => Self::Bool,
+            "u1" => Self::U8,
+            "u2" => Self::U16,
+            "u4" => Self::U32,
+            "u8" => Self::U64,
+            "i1" => Self::I8,
+            "i2" => Self::I16,
+            "i4" => Self::I32,
+            "i8" => Self::I64,
+            "f2" => Self::F16,
+            "f4" => Self::F32,
+            "f8" => Self::F64,
+            "c8" => Self::C64,
+            "c16" => Self::C128,
+            _ => return None,
+        })
+    }
+
     /// Bytes of one element.
     pub fn size(self) -> usize {
         match self {

@@ -6,6 +6,8 @@
 mod evidence;
 #[path = "curves/hiding.rs"]
 mod hiding;
+#[path = "changes/tree.rs"]
+mod tree;
 
 use std::path::{Path, PathBuf};
 

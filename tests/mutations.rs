@@ -17,10 +17,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use changes::folder::{Change, Copied, copy, files};
+use changes::folder::{Change, Copied};
 use changes::pairs::{Pair, by_format};
 use changes::places::places;
 use changes::removal::{CHOICE, remove};
+use changes::tree::{copy, files};
 use changes::{Random, codes, evidence, judge};
 use precision_gate::exit;
 use precision_gate::report::GateResult;

@@ -75,30 +75,13 @@ fn element_type(descr: &str) -> std::result::Result<(ByteOrder, Dtype), String> 
         Some('>') => ByteOrder::Big,
         _ => return Err(format!("holds elements of type `{descr}`, which are no plain numbers")),
     };
-    let dtype = match rest.as_str() {
-        "b1" => Dtype::Bool,
-        "u1" => Dtype::U8,
-        "u2" => Dtype::U16,
-        "u4" => Dtype::U32,
-        "u8" => Dtype::U64,
-        "i1" => Dtype::I8,
-        "i2" => Dtype::I16,
-        "i4" => Dtype::I32,
-        "i8" => Dtype::I64,
-        "f2" => Dtype::F16,
-        "f4" => Dtype::F32,
-        "f8" => Dtype::F64,
-        "c8" => Dtype::C64,
-        "c16" => Dtype::C128,
-        kind => {
-            return Err(match kind.chars().next() {
-                Some('S' | 'U' | 'T' | 'O' | 'V' | 'M' | 'm') => {
-                    format!("holds elements of type `{descr}` (text, objects, dates or raw bytes), not numbers")
-                }
-                _ => format!("holds elements of type `{descr}`, which is not known"),
-            });
+    let code = rest.as_str();
+    let dtype = Dtype::from_numpy_code(code).ok_or_else(|| match code.chars().next() {
+        Some('S' | 'U' | 'T' | 'O' | 'V' | 'M' | 'm') => {
+            format!("holds elements of type `{descr}` (text, objects, dates or raw bytes), not numbers")
         }
-    };
+        _ => format!("holds elements of type `{descr}`, which is not known"),
+    })?;
     Ok((order, dtype))
 }
 

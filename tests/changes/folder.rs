@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::places;
+use super::tree::files;
 
 /// A change of a folder; paths are below it.
 #[derive(Clone, Debug)]
@@ -19,16 +20,6 @@ pub(crate) enum Change {
     Rewritten(PathBuf, Vec<u8>),
 }
 
-/// Every file below a folder, sorted.
-pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
-        if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
-    }
-    found.sort();
-    found
-}
-
 /// Every folder below a folder.
 pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -40,17 +31,6 @@ pub(crate) fn folders(folder: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
-}
-
-/// Copies a folder, or a file into a folder.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    let (root, all) =
-        if from.is_dir() { (from, files(from)) } else { (from.parent().expect("a folder"), vec![from.into()]) };
-    for file in all {
-        let target = to.join(file.strip_prefix(root).expect("below"));
-        fs::create_dir_all(target.parent().expect("a folder")).expect("made");
-        fs::copy(file, target).expect("copied");
-    }
 }
 
 /// A copy of a folder.

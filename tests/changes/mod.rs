@@ -4,6 +4,7 @@ pub(crate) mod folder;
 pub(crate) mod pairs;
 pub(crate) mod places;
 pub(crate) mod removal;
+pub(crate) mod tree;
 
 use std::path::Path;
 

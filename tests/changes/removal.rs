@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{Cursor, Read, Write};
 use std::path::Path;
 
-use super::folder::files;
 use super::places::{places, replaced};
+use super::tree::files;
 
 /// Bytes that choose one removal.
 pub(crate) const CHOICE: usize = 6;

@@ -9,6 +9,7 @@ use precision_gate::report::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::Value;
 
+use super::tree::{copy, files};
 use super::{codes, judge, made_cases, units};
 
 /// Changes of a case that the sampled test makes.
@@ -27,15 +28,6 @@ enum Hiding {
     Value(PathBuf, usize, String),
     /// A metric of all records of a file.
     Metric(PathBuf, String),
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
-        if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
-    }
-    found.sort();
-    found
 }
 
 /// A file of records, one per line or in the Trainer's history.
@@ -87,14 +79,6 @@ fn hidings(folder: &Path) -> Vec<Hiding> {
         found.extend(metrics.into_iter().map(|metric| Hiding::Metric(file.clone(), metric)));
     }
     found
-}
-
-fn copy(from: &Path, to: &Path) {
-    for path in files(from) {
-        let target = to.join(path.strip_prefix(from).expect("below"));
-        std::fs::create_dir_all(target.parent().expect("a folder")).expect("made");
-        std::fs::write(target, std::fs::read(&path).expect("readable")).expect("written");
-    }
 }
 
 fn hide(folder: &Path, hiding: &Hiding) {

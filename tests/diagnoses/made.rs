@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tempfile::TempDir;
+
+use crate::tree::{copy, files};
 
 /// Two sides in a folder that goes away.
 pub(crate) struct Pair {
@@ -21,7 +23,7 @@ impl Pair {
     pub(crate) fn copy(case: &str) -> Self {
         let pair = Self::empty();
         for side in ["gpu", "npu"] {
-            copy_all(&crate::fixtures().join(case).join(side), &pair.side(side));
+            copy(&crate::fixtures().join(case).join(side), &pair.side(side));
         }
         pair
     }
@@ -77,28 +79,6 @@ fn end_of_object(text: &str) -> usize {
         }
     }
     text.len()
-}
-
-/// Every file below a folder.
-pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found
-}
-
-pub(crate) fn copy_all(from: &Path, to: &Path) {
-    for path in files(from) {
-        let target = to.join(path.strip_prefix(from).expect("below"));
-        fs::create_dir_all(target.parent().expect("a folder")).expect("created");
-        fs::copy(&path, target).expect("copied");
-    }
 }
 
 /// A tensor by its statistics.

@@ -12,6 +12,8 @@ mod made;
 mod next_dump;
 mod story;
 mod switched_off;
+#[path = "../changes/tree.rs"]
+mod tree;
 
 use std::path::{Path, PathBuf};
 

@@ -9,14 +9,15 @@ use precision_gate::report::templates::Templates;
 use precision_gate::report::{GateResult, causes as texts};
 
 use crate::causes;
-use crate::made::{Pair, copy_all};
+use crate::made::Pair;
+use crate::tree::copy;
 
 /// A dump case with a curve case and a pair of packs beside it.
 fn joined(dump: &str, curve: &str, packs: &str) -> GateResult {
     let pair = Pair::copy(&format!("dumps/{dump}"));
     for side in ["gpu", "npu"] {
         let from = crate::fixtures().join("loss").join(curve).join(side);
-        copy_all(&from, &pair.side(side).join("curves"));
+        copy(&from, &pair.side(side).join("curves"));
         let pack = crate::fixtures().join("config-check").join(packs).join(format!("{side}.zip"));
         fs::copy(pack, pair.side(side).join("config_check_pack.zip")).expect("copied");
     }

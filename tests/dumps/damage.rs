@@ -10,6 +10,7 @@ use precision_gate::gate::discover;
 use precision_gate::gate::{Quiet, search};
 use precision_gate::read::dump::DumpFolder;
 
+use crate::changes::Random;
 use crate::support::fixtures;
 
 /// One records file with changed bytes, at its place.
@@ -58,16 +59,6 @@ fn records(folder: &Path, found: &mut Vec<PathBuf>) {
         {
             found.push(path);
         }
-    }
-}
-
-/// A small deterministic generator: which bytes are changed must not vary from run to run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).expect("31 bits") % limit.max(1)
     }
 }
 

@@ -12,8 +12,9 @@ use precision_gate::report::GateResult;
 use precision_gate::verdict::Verdict;
 use rayon::prelude::*;
 
-use crate::changes::folder::{Change, Copied, files, folders};
+use crate::changes::folder::{Change, Copied, folders};
 use crate::changes::places::{Place, places};
+use crate::changes::tree::files;
 use crate::changes::{Random, codes, evidence, judge};
 use crate::support::fixtures;
 

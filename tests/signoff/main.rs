@@ -9,3 +9,5 @@ mod documents;
 mod pipelines;
 mod refusals;
 mod release;
+#[path = "../changes/tree.rs"]
+mod tree;

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::tree::copy;
+
 /// The commit of the candidate.
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// The day it is judged and signed off.
@@ -116,17 +118,5 @@ impl Release {
     pub(crate) fn sign_off_of(&self, results: &[&str], more: &[&str]) -> Ended {
         let given = ["--approved-by", "ann", "--today", TODAY];
         self.run(&[&["signoff"][..], results, &given, more].concat())
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("a folder").flatten() {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).expect("copied");
-        }
     }
 }

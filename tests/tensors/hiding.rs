@@ -1,22 +1,12 @@
 //! Taking parameters, files or bytes from the candidate's checkpoint never buys a pass.
 
-use std::path::{Path, PathBuf};
-
 use precision_gate::judge::unit::{Evidence, Unit};
 use precision_gate::report::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::Value;
 
 use super::checkpoints::{judged, root};
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
-        if entry.is_dir() { found.extend(files(&entry)) } else { found.push(entry) }
-    }
-    found.sort();
-    found
-}
+use super::tree::files;
 
 /// The header of a safetensors file and the data behind it.
 fn parts(bytes: &[u8]) -> Option<(Value, &[u8])> {

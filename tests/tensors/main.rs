@@ -11,3 +11,6 @@ mod checkpoints;
 mod files;
 mod hiding;
 mod msprobe_cells;
+#[path = "../changes/tree.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod tree;

@@ -36,24 +36,7 @@ fn element_type(graph: &Graph, dtype: &Value) -> Option<(Dtype, ByteOrder)> {
         Some(Value::Text(order)) if order.as_ref() == ">" => ByteOrder::Big,
         _ => ByteOrder::Little,
     };
-    let dtype = match code.as_ref() {
-        "b1" => Dtype::Bool,
-        "u1" => Dtype::U8,
-        "u2" => Dtype::U16,
-        "u4" => Dtype::U32,
-        "u8" => Dtype::U64,
-        "i1" => Dtype::I8,
-        "i2" => Dtype::I16,
-        "i4" => Dtype::I32,
-        "i8" => Dtype::I64,
-        "f2" => Dtype::F16,
-        "f4" => Dtype::F32,
-        "f8" => Dtype::F64,
-        "c8" => Dtype::C64,
-        "c16" => Dtype::C128,
-        _ => return None,
-    };
-    Some((dtype, order))
+    Some((Dtype::from_numpy_code(code)?, order))
 }
 
 /// The elements: bytes, or text that `_codecs.encode(text, 'latin1')` turns into bytes.
