@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use changes::folder::copy;
 use changes::judge;
 use changes::pairs::{Pair, by_format};
 use changes::removal::{CHOICE, remove};
+use changes::tree::copy;
 use libfuzzer_sys::fuzz_target;
 use precision_gate::error::ErrorKind;
 use precision_gate::verdict::Verdict;

@@ -7,6 +7,7 @@
 mod data;
 mod measurement;
 mod recorded;
+mod sums;
 
 use rayon::prelude::*;
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::unit::{JudgedUnit, judge};
+use crate::judge::dump::update::Parameters;
 use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
@@ -97,6 +98,8 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
 #[derive(Clone, Default)]
 struct Earlier {
     largest_error: f64,
+    gradients: f64,
+    parameters: Parameters,
     culprit: Option<Place>,
 }
 
@@ -119,7 +122,7 @@ fn step(
     let mut units = Units::new(policy, measurements);
     let collectives =
         units.collective_errors(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
-    let mut context = Context { collectives, earlier_steps: 0.0 };
+    let mut context = Context { collectives, ..Context::default() };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
     let mut judged = Vec::new();
     let mut diagnoses = BTreeMap::new();
@@ -131,7 +134,9 @@ fn step(
                 continue;
             }
         };
-        context.earlier_steps = earlier.get(&pair.candidate.rank).map_or(0.0, |earlier| earlier.largest_error);
+        let before = earlier.get(&pair.candidate.rank).cloned().unwrap_or_default();
+        (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
+        context.parameters = before.parameters;
         let (table, judgement) = rayon::join(
             || unit.table(&request.matching, measurements, sink),
             || judge_unit(unit, &context, policy, sink),
@@ -217,6 +222,8 @@ fn inherit(judged: &mut [JudgedUnit], earlier: &mut HashMap<Option<u64>, Earlier
             unit.unit.inherited_from = before.culprit.clone().or_else(|| first.clone());
         }
         before.largest_error = before.largest_error.max(unit.largest_error);
+        before.gradients = before.gradients.max(unit.gradients);
+        before.parameters = std::mem::take(&mut unit.parameters);
         let origin = unit.unit.culprit.as_ref().map(place).or_else(|| unit.unit.inherited_from.clone());
         before.culprit = before.culprit.take().or(origin);
     }

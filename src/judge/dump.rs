@@ -6,16 +6,21 @@
 //! exact. The first suspect in execution order is the culprit.
 
 mod coverage;
+mod decomposition;
 pub mod flow;
 mod input;
 mod item;
+mod kinks;
 pub mod limits;
 pub mod lines;
 pub mod preset;
 pub mod rules;
 mod shown;
 pub mod suspicion;
+mod terms;
 pub mod unit;
+pub mod update;
 mod upstream;
+mod writes;
 
 pub use rules::RULES;

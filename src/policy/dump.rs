@@ -16,6 +16,57 @@ pub struct DumpPolicy {
     pub preset: Option<TensorPreset>,
     /// Limits of some operations in place of the built-in ones; the first that fits decides.
     pub limits: Vec<LimitRule>,
+    /// Refinements that are switched off; no policy file can. `examples/ablation.rs` shows what each is worth.
+    #[serde(skip)]
+    pub without: Vec<Refinement>,
+}
+
+impl DumpPolicy {
+    /// Whether dumps are judged with this refinement.
+    pub fn has(&self, refinement: Refinement) -> bool {
+        !self.without.contains(&refinement)
+    }
+}
+
+/// A refinement of how dumps are judged; `docs/dump.md` derives each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refinement {
+    /// Mean and norm of equal data may differ as sums in another order do.
+    SummationBound,
+    /// The destination of a write that nothing dumped made is no input.
+    WriteDestinations,
+    /// In statistics an operation received the largest error upstream.
+    CarriedError,
+    /// Terms of a sum bring their error in proportion to their size.
+    AdditiveTerms,
+    /// A masked scale hides no error.
+    MaskedScale,
+    /// Gradients that are zero in mathematics are measured against the terms they sum.
+    SummedTerms,
+    /// Gradients of functions with a kink may flip where the kink ties.
+    Kinks,
+    /// A backward pass may be recorded as another last node.
+    OtherDecomposition,
+    /// Parameters of later steps are measured against their update.
+    LinkedSteps,
+    /// A failure outranks an earlier marginal warning.
+    FailureFirst,
+}
+
+impl Refinement {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::SummationBound,
+        Self::WriteDestinations,
+        Self::CarriedError,
+        Self::AdditiveTerms,
+        Self::MaskedScale,
+        Self::SummedTerms,
+        Self::Kinks,
+        Self::OtherDecomposition,
+        Self::LinkedSteps,
+        Self::FailureFirst,
+    ];
 }
 
 /// A published rule for tensors; needs their data.

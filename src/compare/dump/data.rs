@@ -96,6 +96,7 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -
         absolute: if infinite { f64::INFINITY } else { stats.max_abs_diff },
         basis: Basis::Data,
         identical: stats.unequal == 0 && exact.is_none(),
+        is_equal: stats.unequal == 0 && exact.is_none(),
         rms: Some(norm / count(stats.elements).sqrt()),
         elements: stats.elements.max(1),
         metrics: metrics(stats, error),

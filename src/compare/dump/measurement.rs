@@ -13,6 +13,9 @@ pub struct Measurement {
     pub basis: Basis,
     /// Whether every bit that was recorded is the same.
     pub identical: bool,
+    /// Whether the two values are equal as far as was recorded: identical, but for sums that each device takes in an order
+    /// of its own.
+    pub is_equal: bool,
     /// Share of the two values that was there to be compared.
     pub coverage: Coverage,
 }
@@ -96,6 +99,7 @@ pub(super) struct Examined {
     pub(super) absolute: f64,
     pub(super) basis: Basis,
     pub(super) identical: bool,
+    pub(super) is_equal: bool,
     pub(super) rms: Option<f64>,
     pub(super) elements: u64,
     pub(super) metrics: Vec<(&'static str, f64)>,
@@ -111,6 +115,7 @@ impl Examined {
             absolute: 0.0,
             basis,
             identical: true,
+            is_equal: true,
             rms: None,
             elements: 1,
             metrics: Vec::new(),
@@ -125,13 +130,14 @@ impl Examined {
             error: f64::INFINITY,
             absolute: f64::INFINITY,
             identical: false,
+            is_equal: false,
             ..Self::equal(basis)
         }
     }
 
     pub(super) fn measurement(&self) -> Measurement {
-        let Self { error, exact, basis, identical, coverage, .. } = *self;
-        Measurement { error, exact, basis, identical, coverage }
+        let Self { error, exact, basis, identical, is_equal, coverage, .. } = *self;
+        Measurement { error, exact, basis, identical, is_equal, coverage }
     }
 
     pub(super) fn details(self) -> Details {

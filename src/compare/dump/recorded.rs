@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::measurement::{Basis, Coverage, ExactDifference, Examined};
+use super::sums;
 use crate::dtype::Dtype;
 use crate::read::dump::{Statistic, TensorRecord, Value};
 use crate::read::json::Json;
@@ -60,6 +61,7 @@ fn tensors(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, same: Opti
     measured.coverage = coverage(baseline, candidate);
     measured.exact = exact.or(measured.exact);
     measured.identical &= measured.exact.is_none();
+    measured.is_equal &= measured.exact.is_none();
     measured
 }
 
@@ -167,13 +169,13 @@ fn statistics(
         };
     }
     // Statistics of equal data may still differ: each device sums in an order of its own.
-    let equal = same_data == Some(true) || left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
+    let equal = same_checksum == Some(true) || left.iter().zip(&right).all(|(a, b)| same_plain(a, b));
     let mut measured =
         if equal { Examined::equal(Basis::Statistics) } else { differences(baseline, candidate, elements) };
     let four = Four::of(baseline);
     measured.rms = rms(&four, elements);
     if same_checksum == Some(false) {
-        measured.identical = false;
+        (measured.identical, measured.is_equal) = (false, false);
     }
     // A checksum of data that was read says no more than that some bit differs; a recorded one is all there is to judge.
     if same_checksum == Some(false) && same_data.is_none() {
@@ -205,8 +207,9 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
     let rms = rms(&left, elements).unwrap_or(magnitude);
     let scales = [magnitude, magnitude, rms, left.norm.unwrap_or(magnitude).abs()];
     let names = ["max_difference", "min_difference", "mean_difference", "norm_difference"];
+    let sums = sums::bounds(baseline, candidate, elements);
     let mut measured = Examined::equal(Basis::Statistics);
-    for ((pair, scale), name) in pairs.into_iter().zip(scales).zip(names) {
+    for (((pair, scale), name), bound) in pairs.into_iter().zip(scales).zip(names).zip(sums) {
         // An older release wrote fewer statistics; what both sides have is compared.
         let (Some(left), Some(right)) = pair else { continue };
         if !left.is_finite() {
@@ -216,8 +219,10 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
         let error = relative(difference, scale);
         measured.absolute = measured.absolute.max(difference);
         measured.metrics.push((name, error));
-        measured.error = measured.error.max(error);
+        let beyond = relative((difference - bound).max(0.0), scale);
+        measured.error = measured.error.max(beyond);
         measured.identical &= difference == 0.0;
+        measured.is_equal &= beyond == 0.0;
     }
     measured
 }

@@ -1,5 +1,6 @@
 //! Accounting for evidence: every value of either side ends in one state, and what was not seen is said.
 
+use super::flow::OperationFlow;
 use super::input::UnitInput;
 use super::rules;
 use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
@@ -32,10 +33,10 @@ pub(super) struct Census {
 
 impl Census {
     /// Counts every value of both sides.
-    pub(super) fn of(input: &UnitInput<'_>) -> Self {
+    pub(super) fn of(input: &UnitInput<'_>, flows: &[OperationFlow]) -> Self {
         let mut census = Self::default();
-        for operation in &input.comparison.operations {
-            census.operation(input, operation);
+        for (operation, flow) in input.comparison.operations.iter().zip(flows) {
+            census.operation(input, operation, flow);
         }
         if census.tensors == 0 && census.evidence.total() > census.plain {
             // Arguments that agree say nothing of the numbers.
@@ -44,12 +45,17 @@ impl Census {
         census
     }
 
-    fn operation(&mut self, input: &UnitInput<'_>, operation: &OperationComparison) {
+    fn operation(&mut self, input: &UnitInput<'_>, operation: &OperationComparison, flow: &OperationFlow) {
         let (baseline, candidate) = (
             operation.pair.baseline().and_then(|index| input.baseline.operations.get(index)),
             operation.pair.candidate().and_then(|index| input.candidate.operations.get(index)),
         );
         match (baseline, candidate) {
+            (Some(_), Some(candidate)) if flow.is_other_node => {
+                let all = operation.leaves.len() as u64;
+                self.evidence.shown_only += all;
+                self.note(&rules::DECOMPOSED_OTHERWISE, None, || candidate.name.to_owned());
+            }
             (Some(baseline), Some(candidate)) => operation.leaves.iter().for_each(|leaf| {
                 let left = leaf.pair.baseline().and_then(|index| baseline.leaves.get(index));
                 let right = leaf.pair.candidate().and_then(|index| candidate.leaves.get(index));
@@ -148,7 +154,7 @@ impl Unseen {
         let by_candidate = self.side == Some(Side::Candidate);
         match self.rule {
             rule if *rule == rules::REQUIRES_GRAD_MISSING && (!by_candidate || !same_framework) => Severity::Info,
-            rule if *rule == rules::STATISTICS_UNREADABLE => rule.severity,
+            rule if *rule == rules::STATISTICS_UNREADABLE || *rule == rules::DECOMPOSED_OTHERWISE => rule.severity,
             rule if by_candidate => rule.severity,
             _ => Severity::Warn,
         }

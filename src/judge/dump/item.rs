@@ -29,6 +29,18 @@ impl<'a> Item<'a> {
         Some(self.comparison.details(self.baseline?, self.candidate?))
     }
 
+    /// The largest finite magnitude of the baseline's extremes.
+    pub(super) fn magnitude(&self) -> Option<f64> {
+        let record = self.baseline?.record()?;
+        let extremes = [record.max.as_f64()?.abs(), record.min.as_f64()?.abs()];
+        extremes.into_iter().filter(|value| value.is_finite()).reduce(f64::max)
+    }
+
+    /// Name of its row: the candidate's, where it has one.
+    pub(super) fn row(&self) -> String {
+        self.candidate.or(self.baseline).map_or_else(String::new, |leaf| leaf.row.to_string())
+    }
+
     pub(super) fn measured(&self) -> Option<&Measurement> {
         self.comparison.measured.as_ref()
     }

@@ -51,6 +51,8 @@ pub const STATISTICS_MISSING: Rule = rule("statistics-missing", Severity::Incomp
 pub const STATISTICS_UNREADABLE: Rule = rule("statistics-unreadable", Severity::Incomplete);
 /// Data of a tensor was saved on one side only.
 pub const DATA_MISSING: Rule = rule("data-missing", Severity::Incomplete);
+/// A backward call recorded another node of a composite function on each side.
+pub const DECOMPOSED_OTHERWISE: Rule = rule("decomposed-otherwise", Severity::Info);
 /// Whether a gradient is required is recorded on one side only.
 pub const REQUIRES_GRAD_MISSING: Rule = rule("requires-grad-missing", Severity::Warn);
 /// A tensor holds nothing but NaN on both sides.
@@ -96,6 +98,7 @@ pub const RULES: &[&Rule] = &[
     &STATISTICS_MISSING,
     &STATISTICS_UNREADABLE,
     &DATA_MISSING,
+    &DECOMPOSED_OTHERWISE,
     &REQUIRES_GRAD_MISSING,
     &NOT_A_NUMBER_ON_BOTH,
     &NOT_A_NUMBER_APPEARS,

@@ -1,12 +1,13 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
 use super::coverage::{self, Census};
-use super::flow::{self, Context, LeafFlow, OperationFlow};
+use super::flow::{self, Context, Followed, LeafFlow, OperationFlow};
 pub use super::input::UnitInput;
 use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::shown::summary;
 use super::suspicion::Suspicion;
+use super::update::Parameters;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
 use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
@@ -23,9 +24,6 @@ use crate::verdict::{Profile, Severity, Side, Verdict};
 const MOST_FINDINGS: usize = 20;
 /// Points of the divergence profile.
 const MOST_POINTS: usize = 2000;
-/// Errors this far beyond the band deserve a word even if no operation is suspected.
-const ACCUMULATED: f64 = 8.0;
-
 /// A judged unit.
 #[derive(Debug)]
 pub struct JudgedUnit {
@@ -39,6 +37,10 @@ pub struct JudgedUnit {
     pub flows: Vec<OperationFlow>,
     /// The largest error with a size, for later steps.
     pub largest_error: f64,
+    /// The error of a gradient as it commonly is, for later steps.
+    pub gradients: f64,
+    /// Leaf inputs, for the next step.
+    pub parameters: Parameters,
     /// Whether anything differs beyond noise.
     pub differs: bool,
     /// Use of every limit rule of the policy, in its order: true where the rule fitted something here.
@@ -47,7 +49,8 @@ pub struct JudgedUnit {
 
 /// Judges one step and rank.
 pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
-    let (flows, limits_used) = flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
+    let Followed { flows, limits_used, largest_error, gradients, accumulated, parameters } =
+        flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
     let [culprit, runner_up] = culprits(&suspects);
@@ -58,7 +61,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     findings.extend(view.missing_findings());
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();
-    let census = Census::of(input);
+    let census = Census::of(input, &flows);
     findings.extend(census.findings(input, &view.place(), task.is_some()));
     findings.extend(task);
     findings.extend(coverage::damage_findings(input, &view.place()));
@@ -69,7 +72,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         findings.push(Finding::new(&rules::NOTHING_COMPARED, view.place()));
     }
     if suspects.is_empty() {
-        findings.extend(view.accumulation_finding());
+        findings.extend(accumulated.and_then(|accumulated| view.accumulation_finding(accumulated)));
     }
     if policy.profile == Profile::BitExact {
         findings.extend(view.bit_exact_finding());
@@ -84,7 +87,9 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         unit,
         findings: applied.findings,
         waived: applied.waived,
-        largest_error: view.largest_error(),
+        largest_error,
+        gradients,
+        parameters,
         limits_used,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
         flows,
@@ -275,7 +280,8 @@ impl<'a> View<'a> {
     /// Values that are there on one side only, and tensors whose data cannot be read.
     fn unreadable_findings(&self, policy: &Policy) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (operation, leaf) in self.leaf_comparisons().filter(|(operation, _)| operation.is_paired()) {
+        let comparable = self.operations().filter(|(_, operation, flow)| operation.is_paired() && !flow.is_other_node);
+        for (operation, leaf) in comparable.flat_map(|(_, one, _)| one.leaves.iter().map(move |leaf| (one, leaf))) {
             let row = || self.row(operation, leaf).unwrap_or_default();
             if let Some(reason) = leaf.unreadable() {
                 findings.push(
@@ -297,18 +303,10 @@ impl<'a> View<'a> {
         })
     }
 
-    fn accumulation_finding(&self) -> Option<Finding> {
-        let beyond = |(_, comparison, flow): (usize, &'a OperationComparison, &'a OperationFlow)| {
-            let leaves = comparison.leaves.iter();
-            let worst = leaves
-                .filter_map(|leaf| leaf.measured.as_ref())
-                .filter(|measured| measured.exact.is_none() && measured.error > ACCUMULATED * flow.band.wrong)
-                .map(|measured| measured.error)
-                .fold(0.0, f64::max);
-            (worst > 0.0).then(|| (self.candidate_operation(comparison), worst))
-        };
-        let (operation, error) = self.operations().find_map(beyond)?;
-        Some(Finding::new(&rules::ERROR_ACCUMULATES, operation?.name).with("unit", self.place()).with("error", error))
+    fn accumulation_finding(&self, (order, error): (usize, f64)) -> Option<Finding> {
+        let operation = self.candidate_operation(self.input.comparison.operations.get(order)?)?;
+        let finding = Finding::new(&rules::ERROR_ACCUMULATES, operation.name);
+        Some(finding.with("unit", self.place()).with("error", error))
     }
 
     fn bit_exact_finding(&self) -> Option<Finding> {
@@ -408,11 +406,6 @@ impl<'a> View<'a> {
     fn spread(&self, order: usize) -> u64 {
         let after = self.flows.iter().skip(order + 1).flat_map(|flow| &flow.leaves);
         after.filter(|leaf| leaf.differs).count() as u64
-    }
-
-    fn largest_error(&self) -> f64 {
-        let errors = self.leaf_comparisons().filter_map(|(_, leaf)| leaf.measured.as_ref());
-        errors.map(|measured| measured.error).filter(|error| error.is_finite()).fold(0.0, f64::max)
     }
 
     fn profile(&self) -> Vec<ProfilePoint> {

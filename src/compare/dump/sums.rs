@@ -1,0 +1,97 @@
+//! Bounds within which two devices record the same mean and norm of equal data.
+//!
+//! Max and Min are elements, and bit-equal where the data is. Mean and Norm are sums of n terms, which each device takes in
+//! float32 and in an order of its own. Every partial sum is rounded by at most u of itself (u: the unit roundoff of
+//! float32). Roundings are as often up as down, so n of them add up as a random walk of n steps:
+//!
+//! - Norm: the sum S of squares is off by √n·u·S, its root by half of that; the whole is allowed, for the terms of a sum
+//!   that only grows are rounded ever more alike.
+//! - Mean: partial sums of values around zero stay near √n·rms, those of a mean m near n·|m|; the sum is off by
+//!   √n·u·(√n·rms + n·|m|), the mean by u·(rms + √n·|m|) for each side.
+//!
+//! Both hold for each side. A statistic of a 16-bit tensor is rounded to its type at last, and
+//! that of another order of summation may fall on the neighbouring number.
+
+use crate::dtype::Dtype;
+use crate::read::dump::TensorRecord;
+
+/// Each side has the error of its own order.
+const BOTH_SIDES: f64 = 2.0;
+
+/// Largest differences of max, min, mean and norm that equal data may show.
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+pub(super) fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elements: u64) -> [f64; 4] {
+    let unit = Dtype::F32.unit_roundoff();
+    let walk = (elements.max(1) as f64).sqrt();
+    let magnitude = |of: fn(&TensorRecord<'_>) -> Option<f64>| {
+        let sides = [of(baseline), of(candidate)].into_iter().flatten().map(f64::abs);
+        sides.filter(|value| value.is_finite()).fold(0.0, f64::max)
+    };
+    let mean = magnitude(|record| record.mean.as_f64());
+    let norm = magnitude(|record| record.norm.as_f64());
+    let rms = norm / walk;
+    // The last rounding: to float32, or to the tensor's own type where that is narrower.
+    let own = Dtype::parse(baseline.dtype).map_or(unit, Dtype::unit_roundoff).max(unit);
+    let summed = [unit * (rms + walk * mean), unit * walk * norm];
+    let [of_mean, of_norm] = [summed[0] + own * mean, summed[1] + own * norm].map(|bound| BOTH_SIDES * bound);
+    [0.0, 0.0, of_mean, of_norm]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::dump::Statistic;
+
+    /// Mean and norm of values, taken in float32 in chunks of `width` that are added up at last, as vector units do.
+    fn summed(values: &[f32], width: usize) -> (f64, f64) {
+        let mut sums = vec![(0.0_f32, 0.0_f32); width];
+        for chunk in values.chunks(width) {
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *sum = (sum.0 + value, sum.1 + value * value);
+            }
+        }
+        let total = sums.iter().fold((0.0_f32, 0.0_f32), |all, sum| (all.0 + sum.0, all.1 + sum.1));
+        let mean = total.0 / values.len() as f32;
+        (f64::from(mean), f64::from(total.1.sqrt()))
+    }
+
+    fn record<'a>(shape: &'a [u64], (mean, norm): (f64, f64)) -> TensorRecord<'a> {
+        TensorRecord {
+            dtype: "torch.float32",
+            shape,
+            max: Statistic::Float(1.0),
+            min: Statistic::Float(-1.0),
+            mean: Statistic::Float(mean),
+            norm: Statistic::Float(norm),
+            requires_grad: None,
+            checksum: None,
+            extension: None,
+        }
+    }
+
+    #[test]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "a made wave")]
+    fn equal_data_summed_in_other_orders_stays_within_the_bounds() {
+        for elements in [1_usize, 7, 64, 1000, 204_800, 3_000_000] {
+            for offset in [0.0, 0.01, 3.0] {
+                let wave = |place: usize| ((place as f64 * 0.618_033).fract() - 0.5 + offset) as f32;
+                let values: Vec<f32> = (0..elements).map(wave).collect();
+                let sides = [4, 8, 16, 32, 64, 1024].map(|width| summed(&values, width));
+                let shape = [elements as u64];
+                for (left, right) in sides.iter().flat_map(|left| sides.iter().map(move |right| (*left, *right))) {
+                    let [_, _, mean, norm] = bounds(&record(&shape, left), &record(&shape, right), elements as u64);
+                    assert!((left.0 - right.0).abs() <= mean, "mean of {elements} around {offset}: {left:?} {right:?}");
+                    assert!((left.1 - right.1).abs() <= norm, "norm of {elements} around {offset}: {left:?} {right:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_difference_that_no_order_of_summation_makes_lies_beyond() {
+        let shape = [800, 256];
+        let sides = [(1e-3, 450.0), (1e-3, 450.1)];
+        let [_, _, mean, norm] = bounds(&record(&shape, sides[0]), &record(&shape, sides[1]), 204_800);
+        assert!(norm < 0.1 && mean < 1e-6, "{norm} {mean}");
+    }
+}

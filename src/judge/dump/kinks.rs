@@ -1,0 +1,54 @@
+//! Gradients of functions with a kink.
+//!
+//! The gradient of `relu` jumps at zero, that of max-pooling where another element becomes the largest. An element within the
+//! error of the jump may fall on either side, and its gradient is there on one side and gone on the other: a tie, of which no
+//! operation is guilty. Of n elements about n·e lie within a relative error e of the jump. One such element of size g moves the
+//! mean by g/n and the norm by g²/(2·n·rms²) of itself; k of them are k/n of all elements, which is an error of √(k/n) that the
+//! statistics of what is computed from them may not show.
+
+use super::item::Item;
+use super::limits::AMPLIFICATION;
+
+/// Calls with such a gradient.
+const KINKED: [&str; 16] = [
+    "relu",
+    "relu_",
+    "relu6",
+    "ReLU",
+    "ReLU6",
+    "leaky_relu",
+    "LeakyReLU",
+    "hardtanh",
+    "clamp",
+    "clamp_",
+    "abs",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "MaxPool2d",
+    "adaptive_max_pool2d",
+];
+
+/// Gradients that flipped.
+pub(super) struct Flips {
+    /// The error of mean and norm beyond the flips that are to be expected.
+    pub(super) beyond: f64,
+    /// The error that flips carry on.
+    pub(super) carried: f64,
+}
+
+pub(super) fn has_kink(base: &str) -> bool {
+    base.rsplit('.').next().is_some_and(|api| KINKED.contains(&api))
+}
+
+/// Flips behind the error of mean and norm, where an error of `received` came in; `None` where the tensor's size is unknown.
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+pub(super) fn flips(item: &Item<'_>, of_all: f64, received: f64) -> Option<Flips> {
+    let details = item.details()?;
+    let rms = details.rms.filter(|rms| *rms > 0.0)?;
+    let elements = details.elements as f64;
+    let largest = item.magnitude()? / rms;
+    let ties = 1.0 + AMPLIFICATION * elements * received.min(1.0);
+    let expected = ties * largest.max(largest * largest / 2.0) / elements;
+    Some(Flips { beyond: (of_all - expected).max(0.0), carried: of_all.sqrt() })
+}

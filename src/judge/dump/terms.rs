@@ -1,0 +1,117 @@
+//! Scales that follow from the terms of a sum.
+//!
+//! A sum of m terms of size t that point anywhere has a size near √m·t. Where it is far smaller, its terms cancel: a
+//! gradient that is zero in mathematics holds nothing but the roundings of its terms, and is measured against √m·t. An
+//! operand of an addition brings its error in proportion to its own size: a small bias that is far off moves the sum little,
+//! and terms that cancel move it much.
+
+use std::collections::HashMap;
+
+use super::item::{Item, is_input};
+use crate::read::dump::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
+
+/// Extremes this far apart do not share a scale: the larger one masks (`-1e9`, the type's lowest number), or the numbers are
+/// logarithms of shares. 1000 is below the smallest mask in use (-10 000) beside scores of size ten.
+const MASKED: f64 = 1e3;
+
+/// Size and number of the gradients that arrive at a module's backward calls, by the module's base name.
+#[derive(Debug, Default)]
+pub(super) struct Arriving(HashMap<String, Gradients>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Gradients {
+    rms: f64,
+    elements: f64,
+}
+
+impl Arriving {
+    /// Remembers what arrives at a backward call.
+    pub(super) fn remember(&mut self, name: &OpName, items: &[Item<'_>]) {
+        if name.direction != Some(Direction::Backward) {
+            return;
+        }
+        let Some(gradients) = items.iter().filter(|item| item.kind == TensorKind::Input).find_map(sized) else {
+            return;
+        };
+        let known = self.0.entry(name.base.clone()).or_default();
+        known.rms = known.rms.max(gradients.rms);
+        known.elements += gradients.elements;
+    }
+
+    /// The factor that turns the error of `item` relative to its own scale into one relative to the scale of the terms it
+    /// sums: 1 where it sums none, or where they do not cancel.
+    pub(super) fn cancelling(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
+        let Some(own) = sized(item) else { return 1.0 };
+        let of_sum = |terms: Gradients| {
+            let count = terms.elements / own.elements;
+            if count > 1.0 { terms.rms * count.sqrt() } else { 0.0 }
+        };
+        let natural = match name.direction {
+            Some(Direction::ParametersGradient) => self.0.get(&name.base).copied().map_or(0.0, of_sum),
+            Some(Direction::Backward) => given(items).map(of_sum).fold(0.0, f64::max),
+            _ if api(name) == "sum" => given(items).map(of_sum).fold(0.0, f64::max),
+            // A mean is the sum over the number of its terms.
+            _ if api(name) == "mean" => {
+                given(items).map(|terms| of_sum(terms) * own.elements / terms.elements).fold(0.0, f64::max)
+            }
+            _ => 0.0,
+        };
+        if natural > own.rms && natural.is_finite() { own.rms / natural } else { 1.0 }
+    }
+}
+
+fn given<'a>(items: &'a [Item<'_>]) -> impl Iterator<Item = Gradients> {
+    items.iter().filter(|item| item.kind == TensorKind::Input).filter_map(sized)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
+fn sized(item: &Item<'_>) -> Option<Gradients> {
+    let details = item.details()?;
+    Some(Gradients { rms: details.rms?, elements: details.elements as f64 })
+}
+
+fn api(name: &OpName) -> &str {
+    name.base.rsplit('.').next().unwrap_or(&name.base)
+}
+
+/// The factor by which the error of an operand counts in what an operation makes: its size beside the result's where it is
+/// added, 1 everywhere else, and where the result is masked.
+pub(super) fn share(item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
+    if !is_added(item, name) {
+        return 1.0;
+    }
+    let results: Vec<&Item<'_>> = items.iter().filter(|item| item.kind == TensorKind::Output).collect();
+    let size = results.iter().filter_map(|item| sized(item)).map(|sized| sized.rms).fold(0.0, f64::max);
+    match sized(item) {
+        Some(own) if size > 0.0 && !results.iter().any(|item| is_masked(item)) => own.rms / size,
+        _ => 1.0,
+    }
+}
+
+/// Whether an input is an operand of an addition: of `+` and `-`, or the bias of a layer.
+fn is_added(item: &Item<'_>, name: &OpName) -> bool {
+    if name.direction != Some(Direction::Forward) || !is_input(item.kind) {
+        return false;
+    }
+    let row = item.row();
+    match api(name) {
+        "add" | "add_" | "__add__" | "__radd__" | "__iadd__" | "sub" | "sub_" | "__sub__" | "__rsub__" | "__isub__" => {
+            true
+        }
+        "linear" | "conv1d" | "conv2d" | "conv3d" => row.ends_with(".input.2") || row.ends_with(".bias"),
+        "addmm" | "baddbmm" => row.ends_with(".input.0"),
+        _ => item.kind == TensorKind::Parameter && row.ends_with(".bias"),
+    }
+}
+
+/// Whether a tensor's scale is that of a mask: its extremes are too far apart to share one.
+pub(super) fn is_masked(item: &Item<'_>) -> bool {
+    let extremes =
+        |record: &crate::read::dump::TensorRecord<'_>| Some((record.max.as_f64()?.abs(), record.min.as_f64()?.abs()));
+    item.records()
+        .iter()
+        .flatten()
+        .filter_map(extremes)
+        .any(|(max, min)| max.min(min) > 0.0 && max.max(min) > MASKED * max.min(min))
+}

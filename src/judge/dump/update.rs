@@ -1,0 +1,116 @@
+//! Parameters from one step to the next.
+//!
+//! What a step is given are the parameters that the optimizer left. An optimizer that scales by the gradient's own size
+//! (Adam) turns a gradient that is noise into a full-sized update of either sign, so two healthy runs may differ by twice an
+//! update anywhere. What a healthy run does not show is that most parameters move otherwise, or that one does not move at all.
+
+use std::collections::HashMap;
+
+use super::item::{Item, hash_of};
+use super::limits::AMPLIFICATION;
+use crate::dtype::Dtype;
+use crate::read::dump::{Statistic, TensorRecord};
+
+/// Maximum, minimum, mean and norm of a value, on each side.
+type Both = [[f64; 4]; 2];
+
+/// Trained leaf inputs of a step by the name of their row.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters(HashMap<u64, Both>);
+
+/// Whether a value is trained on either side.
+pub(super) fn is_trained(item: &Item<'_>) -> bool {
+    item.records().iter().flatten().any(|record| record.requires_grad == Some(true))
+}
+
+/// Roundings of the parameter that an update has to exceed before its size says something.
+const TELLING: f64 = 64.0;
+
+/// Fewer elements may well stay as they are.
+const FEWEST: u64 = 16;
+
+/// Movement of one parameter since the step before.
+pub(super) struct Update {
+    /// The largest movement of an extreme of either side, relative to the parameter's scale.
+    pub(super) size: f64,
+    /// Whether the sides moved differently, by more than rounding and the error of their gradients explain; `None` where
+    /// neither moved enough to say.
+    pub(super) is_other: Option<bool>,
+    /// Whether one side moved and the other one stayed as it was.
+    pub(super) is_lost: bool,
+}
+
+impl Parameters {
+    /// Whether nothing is known of an earlier step.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether that step was given this input too.
+    pub(super) fn knows(&self, item: &Item<'_>) -> bool {
+        self.0.contains_key(&hash_of(&item.row()))
+    }
+
+    /// Remembers a leaf input for the next step.
+    pub(super) fn remember(&mut self, item: &Item<'_>) {
+        if let Some(both) = both(item).filter(|_| is_trained(item)) {
+            self.0.insert(hash_of(&item.row()), both);
+        }
+    }
+
+    /// The largest movement of an extreme of an input since the step that these are of, on either side; 0 where that step did
+    /// not have it.
+    pub(super) fn distance(&self, item: &Item<'_>) -> f64 {
+        let (Some(now), Some(before)) = (both(item), self.0.get(&hash_of(&item.row()))) else { return 0.0 };
+        let sides = [0, 1].map(|side| moved(before.get(side), now.get(side)));
+        sides.into_iter().flat_map(|side| [side[0].abs(), side[1].abs()]).fold(0.0, f64::max)
+    }
+
+    /// Movement of an input since the step that these are of; `None` where that step did not have it.
+    pub(super) fn update(&self, item: &Item<'_>, noise: f64, gradients: f64) -> Option<Update> {
+        let now = both(item)?;
+        let before = self.0.get(&hash_of(&item.row()))?;
+        let [baseline, candidate] = [0, 1].map(|side| moved(before.get(side), now.get(side)));
+        let magnitude = now[0][0].abs().max(now[0][1].abs());
+        let rounding = item.dtype().unwrap_or(Dtype::F32).unit_roundoff() * magnitude;
+        let largest = |side: [f64; 4]| side[0].abs().max(side[1].abs());
+        let size = self.distance(item);
+        let telling = |place: usize| {
+            let (left, right) = (baseline.get(place)?, candidate.get(place)?);
+            let larger = left.abs().max(right.abs());
+            (larger > TELLING * rounding).then(|| {
+                (left - right).abs() > AMPLIFICATION.mul_add(gradients, noise) * larger + AMPLIFICATION * rounding
+            })
+        };
+        let is_other = match (telling(0), telling(1)) {
+            (Some(max), Some(min)) => Some(max && min),
+            (one, other) => one.or(other),
+        };
+        let stayed = |side: [f64; 4]| side.iter().all(|moved| *moved == 0.0);
+        let went = |side: [f64; 4]| largest(side) > AMPLIFICATION * rounding && side[3] != 0.0;
+        let is_many = item.records().iter().flatten().all(|record| record.elements() >= FEWEST);
+        let is_lost = is_many && (stayed(baseline) && went(candidate) || went(baseline) && stayed(candidate));
+        let scale = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0).unwrap_or(magnitude);
+        Some(Update { size: if scale > 0.0 { size / scale } else { 0.0 }, is_other, is_lost })
+    }
+}
+
+fn moved(before: Option<&[f64; 4]>, now: Option<&[f64; 4]>) -> [f64; 4] {
+    match (before, now) {
+        (Some(before), Some(now)) => {
+            std::array::from_fn(|place| now.get(place).zip(before.get(place)).map_or(0.0, |(now, before)| now - before))
+        }
+        _ => [0.0; 4],
+    }
+}
+
+fn both(item: &Item<'_>) -> Option<Both> {
+    let [baseline, candidate] = item.records();
+    Some([four(&baseline?)?, four(&candidate?)?])
+}
+
+fn four(record: &TensorRecord<'_>) -> Option<[f64; 4]> {
+    let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
+    let all = [max?, min?, mean?, norm?];
+    all.iter().all(|value| value.is_finite()).then_some(all)
+}
