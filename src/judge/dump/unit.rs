@@ -3,6 +3,7 @@
 use super::coverage::{self, Census};
 use super::flow::{self, Context, Followed, LeafFlow, OperationFlow};
 pub use super::input::UnitInput;
+use super::limits::AMPLIFICATION;
 use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::shown::summary;
@@ -15,7 +16,7 @@ use crate::judge::number::Number;
 use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
 use crate::policy::Policy;
-use crate::policy::dump::TensorPreset;
+use crate::policy::dump::{Refinement, TensorPreset};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
 use crate::verdict::{Profile, Severity, Side, Verdict};
@@ -53,7 +54,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
-    let [culprit, runner_up] = culprits(&suspects);
+    let [culprit, runner_up] = culprits(&suspects, policy);
     let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up]);
     if let Some(preset) = policy.dump.preset {
         findings.extend(view.preset_findings(preset, policy));
@@ -97,13 +98,33 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
 }
 
 /// The places of the culprit and the runner-up: the first suspect that can be blamed and that the policy neither waives nor
-/// takes for mere information, and the next one of another operation.
-fn culprits(suspects: &[Suspect<'_>]) -> [Option<usize>; 2] {
-    let mut standing =
-        suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
-    let Some((culprit, first)) = standing.next() else { return [None, None] };
-    let runner_up = standing.find(|(_, other)| other.operation.name != first.operation.name);
+/// takes for mere information, and the next one of another operation. A failure that an earlier marginal warning does not
+/// explain comes before it.
+fn culprits(suspects: &[Suspect<'_>], policy: &Policy) -> [Option<usize>; 2] {
+    let standing = || suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
+    let Some((mut culprit, mut first)) = standing().next() else { return [None, None] };
+    if policy.dump.has(Refinement::FailureFirst) && first.is_marginal() {
+        let failure = standing().find(|(_, other)| other.severity == Severity::Fail && !first.explains(other));
+        (culprit, first) = failure.unwrap_or((culprit, first));
+    }
+    let runner_up = standing().find(|(_, other)| other.operation.name != first.operation.name);
     [Some(culprit), runner_up.map(|(place, _)| place)]
+}
+
+impl Suspect<'_> {
+    fn error(&self) -> f64 {
+        self.comparison.measured.as_ref().map_or(f64::INFINITY, |measured| measured.error)
+    }
+
+    /// Whether it is a warning not far beyond its limit.
+    fn is_marginal(&self) -> bool {
+        self.severity == Severity::Warn && self.error() <= AMPLIFICATION * self.flow.limit
+    }
+
+    /// Whether a later error may be its consequence: amplified by an operation, and by the next one again.
+    fn explains(&self, later: &Self) -> bool {
+        later.error() <= AMPLIFICATION * AMPLIFICATION * self.error()
+    }
 }
 
 /// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::item::{Item, hash_of};
 use super::limits::AMPLIFICATION;
 use crate::dtype::Dtype;
+use crate::read::dump::name::OpName;
 use crate::read::dump::{Statistic, TensorRecord};
 
 /// Maximum, minimum, mean and norm of a value, on each side.
@@ -21,6 +22,41 @@ pub struct Parameters(HashMap<u64, Both>);
 /// Whether a value is trained on either side.
 pub(super) fn is_trained(item: &Item<'_>) -> bool {
     item.records().iter().flatten().any(|record| record.requires_grad == Some(true))
+}
+
+/// Calls that take their weight and bias after their input.
+const WEIGHTED: [&str; 22] = [
+    "linear",
+    "bilinear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "embedding",
+    "embedding_bag",
+    "layer_norm",
+    "group_norm",
+    "batch_norm",
+    "instance_norm",
+    "rms_norm",
+    "prelu",
+    "addmm",
+    "addmv",
+    "scaled_mm",
+    "npu_linear",
+    "npu_rms_norm",
+    "npu_layer_norm_eval",
+];
+
+/// Whether an input is a weight by its place: trained, and not what a layer is applied to; or a vector.
+pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
+    let api = name.base.rsplit('.').next().unwrap_or(&name.base);
+    let row = item.row();
+    let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
+    let is_vector = item.records().iter().flatten().all(|record| record.shape.len() <= 1);
+    is_trained(item) && (is_vector || WEIGHTED.contains(&api) && !is_applied_to)
 }
 
 /// Roundings of the parameter that an update has to exceed before its size says something.
