@@ -369,6 +369,22 @@ fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Pa
     }
     for (left, right) in gaps.into_values() {
         align(baseline, candidate, &left, &right, &[Detail::VALUES, Detail::SHAPES], partners);
+        pair_modules(baseline, candidate, &left, &right, partners);
+    }
+}
+
+/// Pairs calls of modules by their whole name, which is their place in the model: whatever calls them now.
+fn pair_modules(baseline: &Side<'_>, candidate: &Side<'_>, left: &[usize], right: &[usize], partners: &mut Partners) {
+    let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
+    let name = |side: &Side<'_>, index: usize| side.operation(index).map(|operation| operation.name.to_owned());
+    let is_module = |name: &String| name.starts_with("Module.") || name.starts_with("Cell.");
+    let free = left.iter().copied().filter(|index| !taken.contains(index));
+    let names: HashMap<String, usize> = free.filter_map(|index| Some((name(baseline, index)?, index))).collect();
+    for index in right.iter().copied() {
+        let other = name(candidate, index).filter(is_module).and_then(|name| names.get(&name));
+        if let Some(other) = other.filter(|_| !partners.contains_key(&index)) {
+            partners.insert(index, *other);
+        }
     }
 }
 

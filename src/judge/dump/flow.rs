@@ -399,7 +399,9 @@ impl<'a> Walk<'a> {
         let moved = update.as_ref().filter(|_| !before.identical).map_or(0.0, |update| 2.0 * update.size);
         let limit = AMPLIFICATION.mul_add(before.error, limits.noise).max(moved);
         let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
-        let is_parted = origin.is_none() && self.context.parted.contains(&hash_of(&item.row()));
+        let is_parted = self.has(Refinement::LinkedSteps)
+            && origin.is_none()
+            && self.context.parted.contains(&hash_of(&item.row()));
         if (is_parted || update.is_some_and(|update| update.is_lost)) && !negligible {
             flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new);
             return flow;

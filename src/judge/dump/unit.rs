@@ -1,5 +1,7 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
+use std::collections::HashSet;
+
 use super::coverage::{self, Census};
 use super::flow::{self, Context, Followed, LeafFlow, OperationFlow};
 pub use super::input::UnitInput;
@@ -59,7 +61,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     if let Some(preset) = policy.dump.preset {
         findings.extend(view.preset_findings(preset, policy));
     }
-    findings.extend(view.missing_findings());
+    findings.extend(view.missing_findings(suspects.is_empty()));
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();
     let census = Census::of(input, &flows);
@@ -237,8 +239,38 @@ impl<'a> View<'a> {
         Some((baseline, candidate))
     }
 
-    /// One finding per stretch of operations without a partner.
-    fn missing_findings(&self) -> Vec<Finding> {
+    /// Whether every operation without a partner is one of the baseline whose effect was seen: forward calls that the
+    /// candidate's kernels run as one, with more of the same path compared after them, and their backward calls. Everything
+    /// that the candidate ran was compared then.
+    fn is_fused(&self) -> bool {
+        let of_baseline =
+            |comparison: &OperationComparison| self.input.baseline.operations.get(comparison.pair.baseline()?);
+        let parts = |operation: Operation<'_>| OpName::parse(operation.name);
+        let missing = || self.input.comparison.operations.iter().filter(|comparison| !comparison.is_paired());
+        let paired = || self.input.comparison.operations.iter().filter(|comparison| comparison.is_paired());
+        let is_forward = |operation: &Operation<'_>| parts(*operation).direction == Some(Direction::Forward);
+        let forward: HashSet<(String, Option<u64>)> = missing()
+            .filter_map(of_baseline)
+            .filter(is_forward)
+            .map(|operation| (parts(operation).base, parts(operation).call))
+            .collect();
+        let is_seen = |operation: Operation<'_>| forward.contains(&(parts(operation).base, parts(operation).call));
+        let last_forward = self
+            .input
+            .comparison
+            .operations
+            .iter()
+            .rev()
+            .find(|one| of_baseline(one).is_some_and(|it| is_forward(&it)));
+        missing()
+            .all(|comparison| comparison.pair.candidate().is_none() && of_baseline(comparison).is_some_and(is_seen))
+            && last_forward.is_some_and(OperationComparison::is_paired)
+            && missing().count() < paired().count()
+    }
+
+    /// One finding per stretch of operations without a partner; a warning where nothing differs and one side fused them.
+    fn missing_findings(&self, all_agrees: bool) -> Vec<Finding> {
+        let severity = if all_agrees && self.is_fused() { Severity::Warn } else { rules::OPERATIONS_MISSING.severity };
         let mut findings = Vec::new();
         let mut stretch: Vec<&'a str> = Vec::new();
         let mut side = "";
@@ -248,6 +280,7 @@ impl<'a> View<'a> {
             if let Some(first) = stretch.first() {
                 findings.push(
                     Finding::new(&rules::OPERATIONS_MISSING, *first)
+                        .with_severity(severity)
                         .with("unit", self.place())
                         .with("side", side)
                         .with("count", stretch.len())
