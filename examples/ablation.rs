@@ -1,4 +1,4 @@
-//! What each refinement of judging dumps is worth: pairs with known truth, judged with all refinements and with each of them
+//! The worth of each refinement of judging dumps: pairs with known truth, judged with all refinements and with each of them
 //! switched off in turn.
 //!
 //! ```sh

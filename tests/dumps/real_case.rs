@@ -19,7 +19,7 @@ pub(crate) struct Case {
     folder: Unpacked,
 }
 
-/// Where the two sides lie: beside `case.json`, or in a folder that goes away.
+/// The place of the two sides: beside `case.json`, or in a folder that goes away.
 enum Unpacked {
     Beside(PathBuf),
     Temporary(tempfile::TempDir),
@@ -28,8 +28,10 @@ enum Unpacked {
 impl Case {
     /// The pair in a folder.
     pub(crate) fn open(folder: &Path) -> Self {
-        let spec: Value =
-            serde_json::from_slice(&fs::read(folder.join("case.json")).expect("case.json")).expect("JSON");
+        // Losses stand there as Python writes them.
+        let text = fs::read_to_string(folder.join("case.json")).expect("case.json").replace("-Infinity", "null");
+        let text = text.replace("Infinity", "null").replace("NaN", "null");
+        let spec: Value = serde_json::from_str(&text).expect("JSON");
         let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
         let unpacked = match File::open(folder.join("sides.tar.xz")) {
             Ok(packed) => {
