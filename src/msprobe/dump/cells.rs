@@ -62,7 +62,7 @@ impl Half {
                 None => NOTHING,
             },
             statistics: tensor_statistics(record),
-            hash: record.checksum.map_or_else(|| hash::of_text(""), str::to_owned),
+            hash: hash::of_checksum(record.checksum),
             ..Self::missing()
         }
     }

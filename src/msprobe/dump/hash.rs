@@ -9,6 +9,20 @@ pub(super) fn of_value(value: &Json) -> String {
     of_text(&python::str(value))
 }
 
+/// A recorded checksum as msprobe shows it. The number that xor dumps record in its place is printed as Python does; one that
+/// Python takes for false (zero) counts as none.
+pub(super) fn of_checksum(checksum: Option<&str>) -> String {
+    let Some(text) = checksum else { return of_text("") };
+    let is_checksum = text.starts_with("0x") || text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match text.parse::<f64>() {
+        _ if is_checksum => text.to_owned(),
+        Ok(0.0) => of_text(""),
+        Ok(number) if text.contains(['.', 'e', 'n', 'N', 'i']) => python::float(number),
+        Err(_) if text == "False" => of_text(""),
+        _ => text.to_owned(),
+    }
+}
+
 /// CRC-32 of a text, as eight hexadecimal digits.
 pub(super) fn of_text(text: &str) -> String {
     format!("{:08x}", crc32fast::hash(text.as_bytes()))
@@ -17,6 +31,16 @@ pub(super) fn of_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_xor_dumps_are_shown_as_python_prints_them() {
+        let cells = [("22.819101333618164", "22.819101333618164"), ("1e-7", "1e-07"), ("7", "7"), ("0.0", "00000000")];
+        for (recorded, shown) in cells {
+            assert_eq!(of_checksum(Some(recorded)), shown);
+        }
+        assert_eq!(of_checksum(Some("1e234567")), "1e234567", "a checksum");
+        assert_eq!(of_checksum(None), "00000000");
+    }
 
     #[test]
     fn whole_numbers_have_the_checksum_of_their_digits() {

@@ -233,10 +233,13 @@ fn differences(npu: &Half, bench: &Half) -> ([Cell; 4], bool) {
     let mut warning = false;
     let mut pairs = npu.statistics.iter().zip(&bench.statistics);
     let cells = std::array::from_fn(|_| {
-        let numbers = pairs.next().and_then(|(a, b)| Some((number(a)?, number(b)?)));
-        let Some((a, b)) = numbers else { return Cell::from(NAN) };
+        let Some((left, right)) = pairs.next() else { return Cell::from(NAN) };
+        let Some((a, b)) = number(left).zip(number(right)) else { return Cell::from(NAN) };
         warning |= (a - b).abs() / (a.abs().max(b.abs()) + 1e-10) > 0.5;
-        Cell::Float(a - b)
+        match (whole(left), whole(right)) {
+            (Some(left), Some(right)) => Cell::Int(left.wrapping_sub(right)),
+            _ => Cell::Float(a - b),
+        }
     });
     (cells, warning)
 }
@@ -247,6 +250,15 @@ fn number(cell: &Cell) -> Option<f64> {
         Cell::Int(value) => Some(*value as f64),
         Cell::Float(value) => Some(*value),
         Cell::Bool(value) => Some(f64::from(u8::from(*value))),
+        _ => None,
+    }
+}
+
+/// A whole number, which truth values are in Python.
+fn whole(cell: &Cell) -> Option<i64> {
+    match cell {
+        Cell::Int(value) => Some(*value),
+        Cell::Bool(value) => Some(i64::from(*value)),
         _ => None,
     }
 }

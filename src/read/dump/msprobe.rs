@@ -3,6 +3,7 @@
 //! The `data` object is streamed: one record at a time is a tree in memory. Every record is flattened into leaves
 //! by the rules of its section "Row names", which also give each leaf its row name.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 
@@ -190,12 +191,13 @@ impl Walk<'_> {
             }
             None => (self.row.as_str(), None),
         };
+        let checksum = item.get("md5").and_then(checksum);
         let tensor = NewTensor {
             dtype,
             shape: &shape,
             statistics: ["Max", "Min", "Mean", "Norm"].map(|key| item.get(key).unwrap_or(&Json::Null)),
             requires_grad: item.get("requires_grad").and_then(Json::as_bool),
-            checksum: text(item, "md5"),
+            checksum: checksum.as_deref(),
             extension,
         };
         self.builder.tensor(row, kind, &tensor);
@@ -210,6 +212,17 @@ fn plain_value(type_name: &str, item: &Json) -> Json {
         _ => "value",
     };
     item.get(key).cloned().unwrap_or(Json::Null)
+}
+
+/// A checksum; of a tensor without dimensions, xor dumps record the number itself.
+fn checksum(value: &Json) -> Option<Cow<'_, str>> {
+    match value {
+        Json::Text(text) => Some(Cow::Borrowed(text.as_str())),
+        Json::Int(number) => Some(number.to_string().into()),
+        Json::Float(number) => Some(format!("{number:?}").into()),
+        Json::Bool(truth) => Some(if *truth { "True" } else { "False" }.into()),
+        _ => None,
+    }
 }
 
 fn text<'a>(item: &'a Json, key: &str) -> Option<&'a str> {
@@ -234,6 +247,14 @@ mod tests {
 
     const TENSOR: &str =
         r#"{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": NaN, "Min": -Infinity}"#;
+
+    #[test]
+    fn the_number_of_a_tensor_without_dimensions_is_its_checksum() {
+        let json = |text: &str| crate::read::json::parse_bytes("md5", text.as_bytes()).expect("JSON");
+        let of = |text: &str| checksum(&json(text)).map(Cow::into_owned);
+        assert_eq!(of("22.819101333618164").as_deref(), Some("22.819101333618164"));
+        assert_eq!((of("7").as_deref(), of("true").as_deref(), of("null")), (Some("7"), Some("True"), None));
+    }
 
     #[test]
     fn empty_items_give_no_row_and_use_up_their_index() {
