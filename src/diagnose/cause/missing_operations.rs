@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::context::Context;
+use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use super::wrong_weights_or_data::is_weight;
 use crate::judge::finding::{Fact, Finding};
+use crate::read::dump::Dump;
 use crate::read::frame::{Frame, innermost_own};
 use crate::verdict::Severity;
 
@@ -19,15 +21,26 @@ const MOST_NAMES: usize = 6;
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let gaps: Vec<&Finding> =
         context.findings_of("operations-missing").filter(|finding| finding.severity >= Severity::Warn).collect();
-    let first = gaps.first()?;
+    gaps.first()?;
     // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
     if context.unit.compared == 0 {
         return None;
     }
+    let near = context.suspect().and_then(|suspect| gap_before(context, &suspect, &gaps));
+    let explains = near.as_ref().and(context.unit.culprit.as_ref()).map(|culprit| {
+        Statement::new("difference-behind-gap").with("tensor", culprit.tensor.as_str())
+    });
+    let gaps = near.unwrap_or(gaps);
+    let first = gaps.first()?;
     let sides: BTreeSet<&str> = gaps.iter().filter_map(|finding| text(finding, "side")).collect();
-    let sureness = if context.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
+    let sureness = match &context.unit.culprit {
+        None => Sureness::Certain,
+        Some(_) if explains.is_some() => Sureness::Likely,
+        Some(_) => Sureness::Possible,
+    };
     let mut diagnosis = Diagnosis::new(&CAUSE, first.place.as_str(), sureness)
-        .because_all(sides.iter().map(|side| missing(side, &gaps)));
+        .because_all(sides.iter().map(|side| missing(side, &gaps)))
+        .because_all(explains);
     if context.unit.culprit.is_none() {
         diagnosis = diagnosis.because(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
@@ -38,6 +51,33 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         diagnosis = diagnosis.because(evidence);
     }
     Some(advised(diagnosis, &sides, &gaps, &frames))
+}
+
+/// The gaps right before the culprit, where that is an input that nothing dumped made and no weight: what is missing there
+/// is what made it.
+fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>, gaps: &[&'a Finding]) -> Option<Vec<&'a Finding>> {
+    /// Calls of both sides that may stand between: modules around the call, and what its other arguments need.
+    const BETWEEN: usize = 2;
+    if suspect.is_made() || !suspect.is(&["input-differs", "integer-differs"]) || is_weight(suspect) {
+        return None;
+    }
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut between = 0;
+    for comparison in context.input.comparison.operations.iter().take(suspect.order).rev() {
+        let of = |dump: &'a Dump, index: Option<usize>| dump.operations.get(index?).map(|operation| operation.name);
+        let ours = of(context.input.baseline, comparison.pair.baseline());
+        let theirs = of(context.input.candidate, comparison.pair.candidate());
+        match (ours, theirs) {
+            (Some(_), Some(_)) if between == BETWEEN || !names.is_empty() => break,
+            (Some(_), Some(_)) => between += 1,
+            (Some(name), None) | (None, Some(name)) => {
+                names.insert(name);
+            }
+            (None, None) => {}
+        }
+    }
+    let near: Vec<&Finding> = gaps.iter().copied().filter(|finding| names.contains(finding.place.as_str())).collect();
+    (!near.is_empty()).then_some(near)
 }
 
 /// States how many operations `side` lacks, with the names of the first few.
