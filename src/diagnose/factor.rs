@@ -4,6 +4,7 @@ use super::Statement;
 use super::context::{Context, Suspect};
 use super::value_pair::ValuePair;
 use super::values::Data;
+use crate::read::dump::name::OpName;
 
 /// The factor of every element, by least squares, where what is left over is small beside the error.
 pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {
@@ -57,9 +58,14 @@ pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>)
     if ranks > 1 && (near(count) || near(1.0 / count)) {
         return Some(Statement::new("factor-is-ranks").with("factor", factor).with("ranks", ranks));
     }
+    let calls = calls_like(context, suspect);
+    let batches = super::values::count_of(calls);
+    if suspect.is_backward() && calls > 1 && (near(batches) || near(1.0 / batches)) {
+        return Some(Statement::new("factor-is-calls").with("factor", factor).with("calls", calls));
+    }
     let power = size.log2().round();
-    if near(power.exp2()) && power.abs() >= 1.0 && power.abs() <= 2.0 {
-        return Some(Statement::new("factor-equals").with("factor", factor).with("equals", simple(power)));
+    if near(power.exp2()) && power.abs() <= 2.0 {
+        return None;
     }
     let lengths = suspect.inputs().chain([suspect.value]).filter_map(|both| both.records());
     let mut lengths: Vec<u64> = lengths.flat_map(|(record, _)| record.shape.iter().copied()).filter(|len| *len > 2).collect();
@@ -76,7 +82,13 @@ pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>)
         forms.into_iter().find(|(value, _)| near(*value)).map(|(_, text)| text)
     };
     let text = lengths.into_iter().find_map(named).or_else(|| near(power.exp2()).then(|| simple(power)))?;
-    (power.abs() >= 1.0 || !near(1.0)).then(|| Statement::new("factor-equals").with("factor", factor).with("equals", text))
+    Some(Statement::new("factor-equals").with("factor", factor).with("equals", text))
+}
+
+/// Calls of the suspect's operation in the step: of a loss, the number of micro-batches.
+fn calls_like(context: &Context<'_>, suspect: &Suspect<'_>) -> usize {
+    let names = context.input.candidate.operations.iter().map(|operation| OpName::parse(operation.name));
+    names.filter(|name| name.base == suspect.name.base && name.direction == suspect.name.direction).count()
 }
 
 /// A power of two as people write it.

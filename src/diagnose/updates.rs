@@ -8,7 +8,10 @@ use crate::dtype::Dtype;
 use crate::read::dump::TensorKind;
 
 /// Share of an update that healthy runs may differ by; noise in tiny gradients turns some elements of a parameter, not most.
-const ALIKE: f64 = 0.05;
+const ALIKE: f64 = 0.01;
+
+/// Scatter of a factor of updates over parameters.
+const SCATTER: f64 = 0.05;
 
 /// Names of parameters told as evidence.
 const MOST_NAMES: usize = 4;
@@ -69,8 +72,8 @@ impl Updates {
         let mut factors: Vec<f64> = self.all.iter().filter_map(Update::factor).collect();
         factors.sort_by(f64::total_cmp);
         let middle = *factors.get(factors.len() / 2)?;
-        let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= ALIKE).count();
-        (factors.len() >= FEWEST && near * 4 >= factors.len() * 3 && (middle - 1.0).abs() > ALIKE).then_some(middle)
+        let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= SCATTER).count();
+        (factors.len() >= FEWEST && near * 4 >= factors.len() * 3 && (middle - 1.0).abs() > SCATTER).then_some(middle)
     }
 }
 
@@ -148,7 +151,7 @@ impl Update {
         };
         ratio(2).or_else(|| {
             let (max, min) = (ratio(0)?, ratio(1)?);
-            ((max / min - 1.0).abs() <= ALIKE).then_some(max)
+            ((max / min - 1.0).abs() <= SCATTER).then_some(max)
         })
     }
 }

@@ -32,8 +32,13 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 
 type Found = (Vec<Statement>, Sureness);
 
+/// Whether it explains a parameter that differs.
+pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    of_ranks(context, suspect).or_else(|| of_update(context, suspect)).is_some()
+}
+
 /// A parameter of which the ranks of one side hold equal copies and those of the other do not.
-pub(super) fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     let row = suspect.culprit.tensor.as_str();
     let is_parameter = context.before.is_some_and(|before| before.parameters.of(row).is_some());
     let (baseline, candidate) = suspect.value.records().filter(|_| is_parameter && !context.peers.is_empty())?;

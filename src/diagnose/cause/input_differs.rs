@@ -9,10 +9,11 @@ use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::optimizer_differs::is_of_most;
 use super::wrong_weights_or_data::{is_other_weight, is_weight};
-use crate::read::dump::TensorRecord;
+use crate::read::dump::{Statistic, TensorRecord};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
+    is_last_resort: true,
     supported_by: &[
         "pip-version-differs",
         "pip-rule-broken",
@@ -24,7 +25,13 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&["input-differs"]) && !is_other_weight(suspect))?;
+    let suspect = context.suspect()?;
+    if suspect.is(&["non-finite-differs"]) {
+        return of_sentinels(&suspect);
+    }
+    if !suspect.is(&["input-differs"]) || is_other_weight(&suspect) {
+        return None;
+    }
     // What the optimizer moved was not built on the host.
     if Updates::of(context, &suspect).is_some_and(|updates| is_of_most(&updates)) {
         return None;
@@ -54,6 +61,22 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         },
         None => diagnosis,
     })
+}
+
+/// An input whose sums overflow on one side while its ends are numbers: a mask or padding filled with another number.
+fn of_sentinels(suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_made())?;
+    let numbers = [baseline.min, baseline.max, candidate.min, candidate.max].map(Statistic::as_f64);
+    let [from, to, other_from, other_to] = numbers;
+    let ends = [from?, to?, other_from?, other_to?];
+    let evidence = Statement::new("leaf-ends-differ")
+        .with("op", suspect.culprit.op.as_str())
+        .with("from", ends[0])
+        .with("to", ends[1])
+        .with("other_from", ends[2])
+        .with("other_to", ends[3]);
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
+    ends.iter().all(|end| end.is_finite()).then_some(diagnosis)
 }
 
 /// Whether the input is part of the graph: an operation that was not dumped made it.
@@ -90,7 +113,6 @@ fn inverse_frequency_base(record: &TensorRecord<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::dump::Statistic;
 
     fn table(max: f64, min: f64, shape: &[u64]) -> TensorRecord<'_> {
         TensorRecord {

@@ -21,26 +21,18 @@ const MOST_NAMES: usize = 6;
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let gaps: Vec<&Finding> =
         context.findings_of("operations-missing").filter(|finding| finding.severity >= Severity::Warn).collect();
-    gaps.first()?;
+    let first = gaps.first()?;
     // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
     if context.unit.compared == 0 {
         return None;
     }
-    let near = context.suspect().and_then(|suspect| gap_before(context, &suspect, &gaps));
-    let explains = near.as_ref().and(context.unit.culprit.as_ref()).map(|culprit| {
-        Statement::new("difference-behind-gap").with("tensor", culprit.tensor.as_str())
-    });
-    let gaps = near.unwrap_or(gaps);
-    let first = gaps.first()?;
+    if let Some(diagnosis) = context.suspect().and_then(|suspect| behind_gap(context, &suspect)) {
+        return Some(diagnosis);
+    }
     let sides: BTreeSet<&str> = gaps.iter().filter_map(|finding| text(finding, "side")).collect();
-    let sureness = match &context.unit.culprit {
-        None => Sureness::Certain,
-        Some(_) if explains.is_some() => Sureness::Likely,
-        Some(_) => Sureness::Possible,
-    };
+    let sureness = if context.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
     let mut diagnosis = Diagnosis::new(&CAUSE, first.place.as_str(), sureness)
-        .because_all(sides.iter().map(|side| missing(side, &gaps)))
-        .because_all(explains);
+        .because_all(sides.iter().map(|side| missing(side, &gaps)));
     if context.unit.culprit.is_none() {
         diagnosis = diagnosis.because(Statement::new("numbers-agree-around").with("compared", context.unit.compared));
     }
@@ -53,31 +45,54 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     Some(advised(diagnosis, &sides, &gaps, &frames))
 }
 
-/// The gaps right before the culprit, where that is an input that nothing dumped made and no weight: what is missing there
-/// is what made it.
-fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>, gaps: &[&'a Finding]) -> Option<Vec<&'a Finding>> {
+/// Operations of one side alone right before the culprit, where that is an input that nothing dumped made and no weight:
+/// what is missing there is what made it. By the side that lacks them; a call that both sides have by name was merely not
+/// paired.
+fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
     /// Calls of both sides that may stand between: modules around the call, and what its other arguments need.
     const BETWEEN: usize = 2;
     if suspect.is_made() || !suspect.is(&["input-differs", "integer-differs"]) || is_weight(suspect) {
         return None;
     }
-    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let [mut only_baseline, mut only_candidate]: [Vec<&str>; 2] = [Vec::new(), Vec::new()];
     let mut between = 0;
     for comparison in context.input.comparison.operations.iter().take(suspect.order).rev() {
         let of = |dump: &'a Dump, index: Option<usize>| dump.operations.get(index?).map(|operation| operation.name);
         let ours = of(context.input.baseline, comparison.pair.baseline());
         let theirs = of(context.input.candidate, comparison.pair.candidate());
+        let is_empty = only_baseline.is_empty() && only_candidate.is_empty();
         match (ours, theirs) {
-            (Some(_), Some(_)) if between == BETWEEN || !names.is_empty() => break,
+            (Some(_), Some(_)) if between == BETWEEN || !is_empty => break,
             (Some(_), Some(_)) => between += 1,
-            (Some(name), None) | (None, Some(name)) => {
-                names.insert(name);
-            }
+            (Some(name), None) => only_baseline.push(name),
+            (None, Some(name)) => only_candidate.push(name),
             (None, None) => {}
         }
     }
-    let near: Vec<&Finding> = gaps.iter().copied().filter(|finding| names.contains(finding.place.as_str())).collect();
-    (!near.is_empty()).then_some(near)
+    let alone = |own: &[&'a str], others: &[&'a str]| {
+        own.iter().rev().copied().filter(|name| !others.contains(name)).collect::<Vec<&str>>()
+    };
+    let gap = [alone(&only_candidate, &only_baseline), alone(&only_baseline, &only_candidate)];
+    gap.iter().any(|names| !names.is_empty()).then_some(gap)
+}
+
+/// Whether what made the culprit is missing on one side.
+pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    gap_before(context, suspect).is_some()
+}
+
+/// The diagnosis of a culprit behind a gap.
+fn behind_gap(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let gap = gap_before(context, suspect)?;
+    let first = gap.iter().flatten().next()?;
+    let sides = ["baseline", "candidate"].into_iter().zip(&gap).filter(|(_, names)| !names.is_empty());
+    let missing = sides.map(|(side, names)| {
+        let told: Vec<String> = names.iter().take(MOST_NAMES).map(|name| (*name).to_owned()).collect();
+        Statement::new("only-on-one-side").with("side", side).with("count", names.len()).with("operations", told)
+    });
+    let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
+    let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
+    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
 }
 
 /// States how many operations `side` lacks, with the names of the first few.

@@ -14,7 +14,8 @@ pub(super) const CAUSE: Cause =
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let updates = Updates::of(context, &suspect)?;
-    if !is_of_most(&updates) || gradient_reduction::of_ranks(context, &suspect).is_some() {
+    let is_lost = updates.own()?.lost_on().is_some();
+    if is_lost || !is_of_most(&updates) || gradient_reduction::explains(context, &suspect) {
         return None;
     }
     let (step, compared) = (updates.since, context.before?.gradients.compared());

@@ -12,6 +12,7 @@ use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::input_differs::{before, is_in_graph};
+use super::missing_operations::explains;
 use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
 use super::wrong_weights_or_data::{is_weight, unseen_indices};
@@ -68,7 +69,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 /// computes something else.
 fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let codes = ["input-differs"];
-    if !suspect.is(&codes) || suspect.is_backward() || is_weight(suspect) || !is_in_graph(suspect) {
+    if !suspect.is(&codes) || suspect.is_backward() || is_weight(suspect) || !is_in_graph(suspect) || explains(context, suspect) {
         return None;
     }
     if Updates::of(context, suspect).is_some_and(|updates| is_of_most(&updates)) {

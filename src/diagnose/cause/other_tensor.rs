@@ -7,24 +7,33 @@ use super::super::context::{Context, Suspect, operations_of};
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use super::wrong_weights_or_data::is_weight;
 use crate::read::dump::{Leaf, TensorKind, TensorRecord};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("other-tensor") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
+    // Of weights it is told as what it is.
+    if !suspect.is_made() && is_weight(&suspect) {
+        return None;
+    }
+    let evidence = values_of_another(context, &suspect)?;
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because_all(evidence);
+    Some(if suspect.is_made() { diagnosis.advise(Statement::new("stale-result")) } else { diagnosis })
+}
+
+/// Evidence that the candidate's value is another tensor's.
+pub(super) fn values_of_another(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Vec<Statement>> {
     let codes = ["input-differs", "output-diverges", "other-precision", "checksum-differs"];
     let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&codes))?;
     if !is_telling(&candidate) || is_same(&baseline, &candidate) {
         return None;
     }
-    let evidence = if suspect.is_made() {
-        vec![earlier_result(context, &suspect, &candidate)?]
-    } else {
-        of_other_rank(context, &suspect, &candidate).or_else(|| in_baseline(context, &suspect, &candidate))?
-    };
-    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because_all(evidence);
-    Some(if suspect.is_made() { diagnosis.advise(Statement::new("stale-result")) } else { diagnosis })
+    if suspect.is_made() {
+        return earlier_result(context, suspect, &candidate).map(|statement| vec![statement]);
+    }
+    of_other_rank(context, suspect, &candidate).or_else(|| in_baseline(context, suspect, &candidate))
 }
 
 /// The same input of another rank, on the baseline.

@@ -44,8 +44,25 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return Some(Diagnosis::new(&CAUSE, place, sureness).because(confined).because_all(alone));
     }
     let by_statistics = suspect.value.measured().is_some_and(|measured| measured.basis == Basis::Statistics);
+    if let Some(evidence) = one_end(&suspect).filter(|_| by_statistics && !suspect.is_backward()) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(alone));
+    }
     let alone = alone.filter(|_| by_statistics && suspect.is(&["output-diverges"]))?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
+}
+
+/// One end of a product's range that is off while the other one, mean and norm agree: a single element. Rounding and other
+/// formulas show at both ends.
+fn one_end(suspect: &Suspect<'_>) -> Option<Statement> {
+    /// The end that is off is off by this many times what everything else is.
+    const OUTSTANDING_END: f64 = 50.0;
+    let of = |name: &str| suspect.culprit.metrics.get(name).map(|number| number.0.abs());
+    let (max, min) = (of("max_difference")?, of("min_difference")?);
+    let sums = [of("mean_difference")?, of("norm_difference")?];
+    let (end, off, other) = if max > min { ("largest", max, min) } else { ("smallest", min, max) };
+    let rest = sums.into_iter().fold(other, f64::max);
+    let is_alone = rest <= suspect.limit() && off > OUTSTANDING_END * rest && off > suspect.limit();
+    (is_alone && is_product(suspect)).then(|| Statement::new("one-end-differs").with("end", end).with("error", off))
 }
 
 /// Whether every other rank ran the same operation on tensors of the same shape, and agrees.

@@ -4,7 +4,8 @@ use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
 use super::super::trace::Trace;
 use super::super::{Diagnosis, Statement, Sureness};
-use super::{Cause, finding_as_evidence, from_findings};
+use super::missing_operations::explains;
+use super::{Cause, other_tensor, finding_as_evidence, from_findings};
 use crate::judge::finding::Finding;
 use crate::read::dump::TensorKind;
 
@@ -32,9 +33,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return of_indices(context, &suspect);
     }
     let place = suspect.culprit.tensor.as_str();
-    if suspect.is(&["integer-differs", "near-tie"]) && !is_choice(context, &suspect) {
+    if suspect.is(&["integer-differs", "near-tie"]) && !is_choice(context, &suspect) && !explains(context, &suspect) {
         let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
+    }
+    if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because_all(evidence));
     }
     let evidence =
         Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
