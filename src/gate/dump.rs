@@ -130,9 +130,9 @@ fn step(
     let Shared { request, measurements, sink, .. } = *shared;
     let policy = &request.policy;
     let mut units = Units::new(policy, measurements);
-    let collectives =
-        units.collective_errors(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
-    let mut context = Context { collectives, ..Context::default() };
+    let (collectives, parted) =
+        units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
+    let mut context = Context { collectives, parted, ..Context::default() };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
     let mut judged = Vec::new();
     let mut diagnoses = BTreeMap::new();

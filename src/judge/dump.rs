@@ -13,6 +13,8 @@ mod item;
 mod kinks;
 pub mod limits;
 pub mod lines;
+mod one_sided;
+mod outlier;
 pub mod preset;
 pub mod rules;
 mod shown;

@@ -189,7 +189,8 @@ impl<'a> Side<'a> {
         if detail.origin {
             self.dump.parents.get(operation.name).hash(&mut hash);
             let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(operation.name));
-            stack.into_iter().flat_map(|stack| stack.iter()).for_each(|frame| code_of(frame).hash(&mut hash));
+            let frames = stack.into_iter().flat_map(|stack| stack.iter());
+            frames.filter(|frame| !is_of_framework(frame)).for_each(|frame| code_of(frame).hash(&mut hash));
         }
         hash.finish()
     }
@@ -235,6 +236,24 @@ fn code_of(frame: &str) -> &str {
     frame.split_once(", in ").map_or(frame, |(_, code)| code)
 }
 
+/// Folders of frameworks. Their frames are not the program: a hook that does nothing, or another release, changes them.
+const FRAMEWORKS: [&str; 8] = [
+    "/torch/",
+    "/torch_npu/",
+    "/msprobe/",
+    "/ptdbg_ascend/",
+    "/mindspore/",
+    "/msadapter/",
+    "/accelerate/",
+    "/deepspeed/",
+];
+
+/// Whether a frame stands in the code of a framework.
+fn is_of_framework(frame: &str) -> bool {
+    let path = frame.split_once(", line ").map_or(frame, |(path, _)| path);
+    FRAMEWORKS.iter().any(|folder| path.contains(folder))
+}
+
 /// Aligns calls by what they show and where they were called from. Only if that fails for most calls, because the two
 /// sides run different code or recorded no stacks, what a call shows has to do alone: where origins are known on both
 /// sides, two calls of different origin are two calls.
@@ -248,6 +267,7 @@ fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
         align(baseline, candidate, &left, &right, &ALONE, &mut partners);
     }
     pair_leftover_names(baseline, candidate, &mut partners);
+    pair_within_gaps(baseline, candidate, &mut partners);
     move_gaps(baseline, candidate, partners)
 }
 
@@ -322,6 +342,47 @@ fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut
         let Some(operation) = candidate.operation(index).filter(|_| !partners.contains_key(&index)) else { continue };
         let Some(other) = names.get(operation.name).filter(|other| !taken.contains(other)) else { continue };
         if baseline.key(*other, Detail::SHAPES.with_origin()) == candidate.key(index, Detail::SHAPES.with_origin()) {
+            partners.insert(index, *other);
+        }
+    }
+}
+
+/// Pairs what was left between two calls that have partners, by what it shows alone: the same call with the same arguments in
+/// the same neighbourhood, which another function calls now.
+fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Partners) {
+    let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
+    let mut gaps: HashMap<Option<usize>, (Vec<usize>, Vec<usize>)> = HashMap::new();
+    let mut before = None;
+    for index in baseline.sequence() {
+        if taken.contains(&index) {
+            before = Some(index);
+        } else {
+            gaps.entry(before).or_default().0.push(index);
+        }
+    }
+    before = None;
+    for index in candidate.sequence() {
+        match partners.get(&index) {
+            Some(partner) => before = Some(*partner),
+            None => gaps.entry(before).or_default().1.push(index),
+        }
+    }
+    for (left, right) in gaps.into_values() {
+        align(baseline, candidate, &left, &right, &[Detail::VALUES, Detail::SHAPES], partners);
+        pair_modules(baseline, candidate, &left, &right, partners);
+    }
+}
+
+/// Pairs calls of modules by their whole name, which is their place in the model: whatever calls them now.
+fn pair_modules(baseline: &Side<'_>, candidate: &Side<'_>, left: &[usize], right: &[usize], partners: &mut Partners) {
+    let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
+    let name = |side: &Side<'_>, index: usize| side.operation(index).map(|operation| operation.name.to_owned());
+    let is_module = |name: &String| name.starts_with("Module.") || name.starts_with("Cell.");
+    let free = left.iter().copied().filter(|index| !taken.contains(index));
+    let names: HashMap<String, usize> = free.filter_map(|index| Some((name(baseline, index)?, index))).collect();
+    for index in right.iter().copied() {
+        let other = name(candidate, index).filter(is_module).and_then(|name| names.get(&name));
+        if let Some(other) = other.filter(|_| !partners.contains_key(&index)) {
             partners.insert(index, *other);
         }
     }

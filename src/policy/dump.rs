@@ -51,11 +51,17 @@ pub enum Refinement {
     LinkedSteps,
     /// A failure outranks an earlier marginal warning.
     FailureFirst,
+    /// An operation that the candidate alone runs is blamed for what differs right after it.
+    OtherOperations,
+    /// Single elements that are off are found in data.
+    Outliers,
+    /// What follows from an input that is off by a rounding decides how bad that is.
+    Effect,
 }
 
 impl Refinement {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::SummationBound,
         Self::WriteDestinations,
         Self::CarriedError,
@@ -66,6 +72,9 @@ impl Refinement {
         Self::OtherDecomposition,
         Self::LinkedSteps,
         Self::FailureFirst,
+        Self::OtherOperations,
+        Self::Outliers,
+        Self::Effect,
     ];
 }
 

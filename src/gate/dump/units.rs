@@ -1,7 +1,7 @@
 //! The units of a step, one in memory at a time, however many ranks a job has: what a rank recorded is read again where
 //! it is looked at again. What was measured of data is kept, so that data is read once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::compare::dump::{self as compare, UnitComparison};
@@ -12,6 +12,7 @@ use crate::gate::Progress;
 use crate::gate::dump_tables::{self, Dumps};
 use crate::judge::dump::preset;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput};
+use crate::judge::dump::update::Copies;
 use crate::msprobe::dump::Matching;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
@@ -47,18 +48,20 @@ impl<'a> Units<'a> {
         Self { policy, measurements, readable: Vec::new(), measured: HashMap::new(), last: None }
     }
 
-    /// Compares every unit, and gives the largest error that enters each collective on any rank of the step.
-    pub(super) fn collective_errors(
+    /// Compares every unit, and gives what is known of the ranks of the step together: the largest error that enters each
+    /// collective on any of them, and the parameters whose copies part.
+    pub(super) fn across_ranks(
         &mut self,
         pairs: &'a [UnitPair<'a>],
         progress: &dyn Progress,
         mut unreadable: impl FnMut(&UnitPair<'_>, &[(Side, Error)]),
-    ) -> HashMap<String, f64> {
-        let mut errors = HashMap::new();
+    ) -> (HashMap<String, f64>, HashSet<u64>) {
+        let (mut errors, mut copies) = (HashMap::new(), Copies::default());
         for (place, pair) in pairs.iter().enumerate() {
             match self.get(place, pair) {
                 Ok(unit) => {
                     unit.add_collective_errors(&mut errors);
+                    copies.add(&unit.input());
                     self.readable.push((place, pair));
                 }
                 Err(errors) => unreadable(pair, &errors),
@@ -66,7 +69,7 @@ impl<'a> Units<'a> {
             progress.advance(1);
         }
         // What enters on this rank alone is known where it enters.
-        if self.readable.len() > 1 { errors } else { HashMap::new() }
+        if self.readable.len() > 1 { (errors, copies.parted()) } else { Default::default() }
     }
 
     /// The units whose records could be read, with their places.

@@ -7,6 +7,8 @@ use super::decomposition::is_other_node;
 use super::item::{Item, ValueKey, hash_of, is_input, item};
 use super::kinks::{self, Flips};
 use super::limits::{AMPLIFICATION, Band, band, looser};
+use super::one_sided;
+use super::outlier;
 use super::rules;
 use super::suspicion::{self, Suspicion, culprit};
 use super::terms::{self, Arriving};
@@ -106,6 +108,7 @@ pub fn follow(
         largest_error: 0.0,
         gradients: Vec::new(),
         accumulated: None,
+        is_wrong: false,
         parameters: Parameters::default(),
         updates: Vec::new(),
         first_update: None,
@@ -125,6 +128,12 @@ pub fn follow(
         let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
         flow.into_iter().for_each(|flow| flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new));
     }
+    if policy.has(Refinement::Effect) && walk.is_wrong {
+        raise_first_input(&mut flows);
+    }
+    if policy.has(Refinement::OtherOperations) {
+        one_sided::blame(&mut flows, unit, candidate);
+    }
     Followed {
         flows,
         limits_used: walk.used.iter().map(Cell::get).collect(),
@@ -133,6 +142,17 @@ pub fn follow(
         accumulated: walk.accumulated,
         parameters: walk.parameters,
     }
+}
+
+/// Where the first suspect is an input that is off by a rounding and what follows from it is wrong, so is the input.
+fn raise_first_input(flows: &mut [OperationFlow]) {
+    let mut suspicions =
+        flows.iter_mut().flat_map(|flow| &mut flow.leaves).filter_map(|leaf| leaf.suspicion.as_deref_mut());
+    let first = suspicions.find(|suspicion| suspicion.is_culprit);
+    first
+        .filter(|first| first.rule == &rules::INPUT_DIFFERS)
+        .into_iter()
+        .for_each(|first| first.severity = Severity::Fail);
 }
 
 /// The middle one of some errors; 0 where there are none.
@@ -170,6 +190,8 @@ struct Walk<'a> {
     /// Errors of gradients that differ.
     gradients: Vec<f64>,
     accumulated: Option<(usize, f64)>,
+    /// Whether the error of a forward result lies beyond noise and another precision.
+    is_wrong: bool,
     /// Leaf inputs so far.
     parameters: Parameters,
     /// Of every trained leaf input that moved since the step before, whether it moved otherwise on the other side.
@@ -365,7 +387,8 @@ impl<'a> Walk<'a> {
 
     /// An input is suspected when nothing before it explains what it shows.
     fn judge_input(&self, item: &Item<'_>, origin: Option<Upstream>, items: &[Item<'_>], op: &str) -> LeafFlow {
-        let direction = OpName::parse(op).direction;
+        let name = OpName::parse(op);
+        let direction = name.direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
         let (limits, negligible) = self.limits(op, direction, item, before.loosest);
@@ -376,7 +399,9 @@ impl<'a> Walk<'a> {
         let moved = update.as_ref().filter(|_| !before.identical).map_or(0.0, |update| 2.0 * update.size);
         let limit = AMPLIFICATION.mul_add(before.error, limits.noise).max(moved);
         let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
-        let is_parted = origin.is_none() && self.context.parted.contains(&hash_of(&item.row()));
+        let is_parted = self.has(Refinement::LinkedSteps)
+            && origin.is_none()
+            && self.context.parted.contains(&hash_of(&item.row()));
         if (is_parted || update.is_some_and(|update| update.is_lost)) && !negligible {
             flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new);
             return flow;
@@ -390,8 +415,8 @@ impl<'a> Walk<'a> {
             self.nan_arrives.set(true);
             None
         } else if let Some(exact) = measured.exact {
-            suspicion::of_input(exact, item, before, limits, items, op)
-        } else if (before.identical && self.is_leaf(item, measured, direction)) || measured.error > limit {
+            suspicion::of_input(exact, item, before, limits, items, op, origin.is_none())
+        } else if (before.identical && self.is_leaf(item, measured, &name)) || measured.error > limit {
             let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
             culprit(&rules::INPUT_DIFFERS, severity)
         } else {
@@ -424,16 +449,19 @@ impl<'a> Walk<'a> {
 
     /// Whether an input that was not seen before is one that nothing computed: a weight, a buffer, data.
     ///
-    /// Statistics of narrow types are rounded, so equal statistics before it do not prove that nothing differed; a
-    /// view or part of such a tensor may be the first to show it. A parameter, and a value outside the graph of a
-    /// training step, are leaves all the same.
-    fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, direction: Option<Direction>) -> bool {
-        let narrow = self.before.loosest.is_some_and(|dtype| dtype.unit_roundoff() > Dtype::F32.unit_roundoff());
-        if measured.basis == Basis::Data || !narrow || item.kind == TensorKind::Parameter {
+    /// Statistics do not show all that differs, so a view, a part or a product of a tensor that nothing dumped made may be the
+    /// first to show it. A parameter, and a value outside the graph of a training step, are leaves all the same. Autograd adds
+    /// up gradients, so that none is a leaf.
+    fn is_leaf(&self, item: &Item<'_>, measured: &Measurement, name: &OpName) -> bool {
+        if measured.basis == Basis::Data || item.kind == TensorKind::Parameter {
             return true;
         }
+        if name.direction != Some(Direction::Forward) {
+            return false;
+        }
         let outside_graph = item.records().iter().flatten().all(|record| record.requires_grad == Some(false));
-        direction == Some(Direction::Forward) && self.training && outside_graph
+        let is_first = self.before.loosest.is_none();
+        is_first || update::is_weight(item, name) || self.training && outside_graph
     }
 
     /// An output is suspected when it shows more than noise and what the operation received.
@@ -472,6 +500,7 @@ impl<'a> Walk<'a> {
             Some(exact) => suspicion::of_output(exact, item, &inputs, limits, items),
             None if error > limits.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
             None if error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
+            None if self.is_outlier(item, items, &name, &inputs, limits) => culprit(&rules::OUTLIERS, Severity::Fail),
             None => None,
         };
         flow.suspicion = suspicion.map(Box::new);
@@ -500,6 +529,18 @@ impl<'a> Walk<'a> {
         let of = |wanted: &str| metrics.iter().find(|(name, _)| *name == wanted).map_or(0.0, |(_, error)| *error);
         let other_extreme = of("max_difference").min(of("min_difference"));
         other_extreme.max(of_all_elements(item)).min(measured.error)
+    }
+
+    /// Whether single elements are off that the operation did not receive so. Gradients jump where elements tie.
+    fn is_outlier(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName, inputs: &Upstream, limits: Band) -> bool {
+        let may_jump =
+            name.direction != Some(Direction::Forward) || outlier::jumps(&name.base) || self.before.error.is_infinite();
+        let was_received = || items.iter().any(|item| is_input(item.kind) && outlier::has_outlier(item, limits));
+        self.has(Refinement::Outliers)
+            && !may_jump
+            && inputs.error <= limits.noise
+            && outlier::has_outlier(item, limits)
+            && !was_received()
     }
 
     /// The error of a gradient that jumps where elements tie; `None` for any other value.
@@ -576,6 +617,7 @@ impl<'a> Walk<'a> {
         }
         // A single extreme that moved far is no build-up.
         let of_all = if is_of_statistics(item) { error.min(of_all_elements(item)) } else { error };
+        self.is_wrong |= is_forward && of_all > band(loosest).wrong;
         if is_forward && self.accumulated.is_none() && of_all > ACCUMULATED * band(loosest).wrong {
             self.accumulated = Some((self.order - 1, error));
         }

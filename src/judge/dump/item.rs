@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::limits::looser;
 use crate::compare::dump::{Details, LeafComparison, Measurement};
+use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
@@ -39,6 +40,11 @@ impl<'a> Item<'a> {
     /// Name of its row: the candidate's, where it has one.
     pub(super) fn row(&self) -> String {
         self.candidate.or(self.baseline).map_or_else(String::new, |leaf| leaf.row.to_string())
+    }
+
+    /// Numbers that one pass over its data gave; `None` where no data was read.
+    pub(super) fn stats(&self) -> Option<&PairStats> {
+        self.comparison.stats()
     }
 
     pub(super) fn measured(&self) -> Option<&Measurement> {

@@ -59,6 +59,10 @@ pub const REQUIRES_GRAD_MISSING: Rule = rule("requires-grad-missing", Severity::
 pub const NOT_A_NUMBER_ON_BOTH: Rule = rule("not-a-number-on-both", Severity::Warn);
 /// An operation that the candidate alone runs makes NaN, which reaches operations of both sides.
 pub const NOT_A_NUMBER_APPEARS: Rule = rule("not-a-number-appears", Severity::Fail);
+/// An operation that the candidate alone runs, right before the numbers differ.
+pub const OTHER_OPERATION: Rule = rule("other-operation", Severity::Fail);
+/// Single elements are off, while all others agree.
+pub const OUTLIERS: Rule = rule("outliers", Severity::Fail);
 /// A file beside the records, with call stacks or the module tree, cannot be read.
 pub const SIDE_FILE_UNREADABLE: Rule = rule("side-file-unreadable", Severity::Warn);
 /// Part of a record is not understood.
@@ -102,6 +106,8 @@ pub const RULES: &[&Rule] = &[
     &REQUIRES_GRAD_MISSING,
     &NOT_A_NUMBER_ON_BOTH,
     &NOT_A_NUMBER_APPEARS,
+    &OTHER_OPERATION,
+    &OUTLIERS,
     &SIDE_FILE_UNREADABLE,
     &RECORD_UNREADABLE,
     &RECORD_REPEATED,

@@ -34,6 +34,7 @@ pub(super) fn of_input(
     limits: Band,
     items: &[Item<'_>],
     op: &str,
+    is_leaf: bool,
 ) -> Option<Suspicion> {
     let measured = item.measured()?;
     let explained = before.error > limits.noise;
@@ -43,6 +44,10 @@ pub(super) fn of_input(
             Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
         }
         ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
+        // Integers that nothing dumped made are data; only what a dumped choice made may tie.
+        ExactDifference::Integer if is_leaf && !before.error.is_infinite() => {
+            culprit(&rules::INTEGER_DIFFERS, Severity::Fail)
+        }
         ExactDifference::Integer if explained => None,
         ExactDifference::Integer if before.error > 0.0 && is_tie_sized(item) => {
             culprit(&rules::NEAR_TIE, Severity::Warn)

@@ -1,8 +1,11 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
+use std::collections::HashSet;
+
 use super::coverage::{self, Census};
 use super::flow::{self, Context, Followed, LeafFlow, OperationFlow};
 pub use super::input::UnitInput;
+use super::limits::AMPLIFICATION;
 use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::shown::summary;
@@ -15,7 +18,7 @@ use crate::judge::number::Number;
 use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
 use crate::policy::Policy;
-use crate::policy::dump::TensorPreset;
+use crate::policy::dump::{Refinement, TensorPreset};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
 use crate::verdict::{Profile, Severity, Side, Verdict};
@@ -53,12 +56,12 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
-    let [culprit, runner_up] = culprits(&suspects);
+    let [culprit, runner_up] = culprits(&suspects, policy);
     let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up]);
     if let Some(preset) = policy.dump.preset {
         findings.extend(view.preset_findings(preset, policy));
     }
-    findings.extend(view.missing_findings());
+    findings.extend(view.missing_findings(suspects.is_empty()));
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();
     let census = Census::of(input, &flows);
@@ -97,13 +100,33 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
 }
 
 /// The places of the culprit and the runner-up: the first suspect that can be blamed and that the policy neither waives nor
-/// takes for mere information, and the next one of another operation.
-fn culprits(suspects: &[Suspect<'_>]) -> [Option<usize>; 2] {
-    let mut standing =
-        suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
-    let Some((culprit, first)) = standing.next() else { return [None, None] };
-    let runner_up = standing.find(|(_, other)| other.operation.name != first.operation.name);
+/// takes for mere information, and the next one of another operation. A failure that an earlier marginal warning does not
+/// explain comes before it.
+fn culprits(suspects: &[Suspect<'_>], policy: &Policy) -> [Option<usize>; 2] {
+    let standing = || suspects.iter().enumerate().filter(|(_, suspect)| suspect.suspicion.is_culprit && suspect.stands);
+    let Some((mut culprit, mut first)) = standing().next() else { return [None, None] };
+    if policy.dump.has(Refinement::FailureFirst) && first.is_marginal() {
+        let failure = standing().find(|(_, other)| other.severity == Severity::Fail && !first.explains(other));
+        (culprit, first) = failure.unwrap_or((culprit, first));
+    }
+    let runner_up = standing().find(|(_, other)| other.operation.name != first.operation.name);
     [Some(culprit), runner_up.map(|(place, _)| place)]
+}
+
+impl Suspect<'_> {
+    fn error(&self) -> f64 {
+        self.comparison.measured.as_ref().map_or(f64::INFINITY, |measured| measured.error)
+    }
+
+    /// Whether it is a warning not far beyond its limit.
+    fn is_marginal(&self) -> bool {
+        self.severity == Severity::Warn && self.error() <= AMPLIFICATION * self.flow.limit
+    }
+
+    /// Whether a later error may be its consequence: amplified by an operation, and by the next one again.
+    fn explains(&self, later: &Self) -> bool {
+        later.error() <= AMPLIFICATION * AMPLIFICATION * self.error()
+    }
 }
 
 /// Severity of a suspicion before the policy. Where a preset was chosen, it decides about numbers: the gate's own
@@ -216,8 +239,38 @@ impl<'a> View<'a> {
         Some((baseline, candidate))
     }
 
-    /// One finding per stretch of operations without a partner.
-    fn missing_findings(&self) -> Vec<Finding> {
+    /// Whether every operation without a partner is one of the baseline whose effect was seen: forward calls that the
+    /// candidate's kernels run as one, with more of the same path compared after them, and their backward calls. Everything
+    /// that the candidate ran was compared then.
+    fn is_fused(&self) -> bool {
+        let of_baseline =
+            |comparison: &OperationComparison| self.input.baseline.operations.get(comparison.pair.baseline()?);
+        let parts = |operation: Operation<'_>| OpName::parse(operation.name);
+        let missing = || self.input.comparison.operations.iter().filter(|comparison| !comparison.is_paired());
+        let paired = || self.input.comparison.operations.iter().filter(|comparison| comparison.is_paired());
+        let is_forward = |operation: &Operation<'_>| parts(*operation).direction == Some(Direction::Forward);
+        let forward: HashSet<(String, Option<u64>)> = missing()
+            .filter_map(of_baseline)
+            .filter(is_forward)
+            .map(|operation| (parts(operation).base, parts(operation).call))
+            .collect();
+        let is_seen = |operation: Operation<'_>| forward.contains(&(parts(operation).base, parts(operation).call));
+        let last_forward = self
+            .input
+            .comparison
+            .operations
+            .iter()
+            .rev()
+            .find(|one| of_baseline(one).is_some_and(|it| is_forward(&it)));
+        missing()
+            .all(|comparison| comparison.pair.candidate().is_none() && of_baseline(comparison).is_some_and(is_seen))
+            && last_forward.is_some_and(OperationComparison::is_paired)
+            && missing().count() < paired().count()
+    }
+
+    /// One finding per stretch of operations without a partner; a warning where nothing differs and one side fused them.
+    fn missing_findings(&self, all_agrees: bool) -> Vec<Finding> {
+        let severity = if all_agrees && self.is_fused() { Severity::Warn } else { rules::OPERATIONS_MISSING.severity };
         let mut findings = Vec::new();
         let mut stretch: Vec<&'a str> = Vec::new();
         let mut side = "";
@@ -227,6 +280,7 @@ impl<'a> View<'a> {
             if let Some(first) = stretch.first() {
                 findings.push(
                     Finding::new(&rules::OPERATIONS_MISSING, *first)
+                        .with_severity(severity)
                         .with("unit", self.place())
                         .with("side", side)
                         .with("count", stretch.len())

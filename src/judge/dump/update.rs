@@ -4,11 +4,13 @@
 //! (Adam) turns a gradient that is noise into a full-sized update of either sign, so two healthy runs may differ by twice an
 //! update anywhere. What a healthy run does not show is that most parameters move otherwise, or that one does not move at all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::item::{Item, hash_of};
+use super::input::UnitInput;
+use super::item::{Item, hash_of, is_input, item};
 use super::limits::AMPLIFICATION;
 use crate::dtype::Dtype;
+use crate::read::dump::name::OpName;
 use crate::read::dump::{Statistic, TensorRecord};
 
 /// Maximum, minimum, mean and norm of a value, on each side.
@@ -23,11 +25,86 @@ pub(super) fn is_trained(item: &Item<'_>) -> bool {
     item.records().iter().flatten().any(|record| record.requires_grad == Some(true))
 }
 
+/// Calls that take their weight and bias after their input.
+const WEIGHTED: [&str; 22] = [
+    "linear",
+    "bilinear",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "embedding",
+    "embedding_bag",
+    "layer_norm",
+    "group_norm",
+    "batch_norm",
+    "instance_norm",
+    "rms_norm",
+    "prelu",
+    "addmm",
+    "addmv",
+    "scaled_mm",
+    "npu_linear",
+    "npu_rms_norm",
+    "npu_layer_norm_eval",
+];
+
+/// Whether an input is a weight by its place: trained, and not what a layer is applied to; or a vector.
+pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
+    let api = name.base.rsplit('.').next().unwrap_or(&name.base);
+    let row = item.row();
+    let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
+    let is_vector = item.records().iter().flatten().all(|record| record.shape.len() <= 1);
+    is_trained(item) && (is_vector || WEIGHTED.contains(&api) && !is_applied_to)
+}
+
 /// Roundings of the parameter that an update has to exceed before its size says something.
 const TELLING: f64 = 64.0;
 
 /// Fewer elements may well stay as they are.
 const FEWEST: u64 = 16;
+
+/// Copies of trained inputs on the ranks of a step.
+#[derive(Debug, Default)]
+pub struct Copies {
+    known: HashMap<u64, Vec<Both>>,
+    parted: HashSet<u64>,
+}
+
+impl Copies {
+    /// Adds what a rank was given.
+    pub fn add(&mut self, input: &UnitInput<'_>) {
+        for comparison in &input.comparison.operations {
+            let baseline = comparison.pair.baseline().and_then(|index| input.baseline.operations.get(index));
+            let candidate = comparison.pair.candidate().and_then(|index| input.candidate.operations.get(index));
+            let Some((baseline, candidate)) = baseline.zip(candidate) else { continue };
+            let items = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate));
+            items.filter(|item| is_input(item.kind) && is_trained(item)).for_each(|item| self.add_copy(&item));
+        }
+    }
+
+    fn add_copy(&mut self, item: &Item<'_>) {
+        // A constant is the same by chance.
+        let Some(both) = both(item).filter(|[baseline, _]| baseline[0] > baseline[1]) else { return };
+        let key = hash_of(&item.row());
+        let known = self.known.entry(key).or_default();
+        // The ranks of a step are on one device each of one kind: equal data has equal sums there.
+        let is_parted = known.iter().any(|other| other[0] == both[0] && other[1] != both[1]);
+        if is_parted {
+            self.parted.insert(key);
+        }
+        if !known.contains(&both) {
+            known.push(both);
+        }
+    }
+
+    /// Rows of inputs of which ranks hold one copy in the baseline and several in the candidate.
+    pub fn parted(self) -> HashSet<u64> {
+        self.parted
+    }
+}
 
 /// Movement of one parameter since the step before.
 pub(super) struct Update {
