@@ -15,6 +15,7 @@ mod factor;
 mod fingerprint;
 mod formula;
 pub mod next_dump;
+mod part;
 mod record;
 mod story;
 mod trace;

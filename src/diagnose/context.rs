@@ -130,6 +130,11 @@ impl<'a> Suspect<'a> {
         !matches!(self.culprit.kind, TensorKind::Input | TensorKind::Parameter)
     }
 
+    /// Whether it is a module, whose result other recorded calls may have made.
+    pub(super) fn is_module(&self) -> bool {
+        ["Module.", "Cell."].into_iter().any(|prefix| self.candidate.name.starts_with(prefix))
+    }
+
     /// Whether the operation ran in the backward pass.
     pub(super) fn is_backward(&self) -> bool {
         matches!(self.name.direction, Some(Direction::Backward | Direction::ParametersGradient))

@@ -8,7 +8,7 @@ use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::is_weight;
 use crate::judge::finding::{Fact, Finding};
-use crate::read::dump::Dump;
+use crate::read::dump::{Dump, TensorKind};
 use crate::read::frame::{Frame, innermost_own};
 use crate::verdict::Severity;
 
@@ -25,6 +25,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     // Without numbers in agreement around it a gap says nothing: the dump was cut short, or is another program's.
     if context.unit.compared == 0 {
         return None;
+    }
+    if let Some(diagnosis) = alone(context) {
+        return Some(diagnosis);
     }
     if let Some(diagnosis) = context.suspect().and_then(|suspect| behind_gap(context, &suspect)) {
         return Some(diagnosis);
@@ -51,7 +54,10 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
     /// Calls of both sides that may stand between: modules around the call, and what its other arguments need.
     const BETWEEN: usize = 2;
-    if suspect.is_made() || !suspect.is(&["input-differs", "integer-differs"]) || is_weight(suspect) {
+    // A module's result is what the calls inside it made.
+    let is_of_module = suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&["output-diverges"]);
+    let is_given = !suspect.is_made() && suspect.is(&["input-differs", "integer-differs"]) && !is_weight(suspect);
+    if !is_of_module && !is_given {
         return None;
     }
     let [mut only_baseline, mut only_candidate]: [Vec<&str>; 2] = [Vec::new(), Vec::new()];
@@ -74,6 +80,31 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
     };
     let gap = [alone(&only_candidate, &only_baseline), alone(&only_baseline, &only_candidate)];
     gap.iter().any(|names| !names.is_empty()).then_some(gap)
+}
+
+/// A culprit that the candidate alone runs, and nothing in its place on the baseline.
+fn alone(context: &Context<'_>) -> Option<Diagnosis> {
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "other-operation")?;
+    if replaced(context).is_some() {
+        return None;
+    }
+    let missing = Statement::new("only-on-one-side")
+        .with("side", "baseline")
+        .with("count", 1_usize)
+        .with("operations", vec![culprit.op.clone()]);
+    let diagnosis = Diagnosis::new(&CAUSE, culprit.op.as_str(), Sureness::Likely).because(missing);
+    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+}
+
+/// The operation that the baseline runs where the culprit, which the candidate alone runs, stands.
+pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "other-operation")?;
+    let order = usize::try_from(culprit.order).ok()?;
+    let operations = &context.input.comparison.operations;
+    let after = operations.iter().skip(order).take_while(|one| !one.is_paired());
+    let before = operations.iter().take(order).rev().take_while(|one| !one.is_paired());
+    let index = after.chain(before).find_map(|one| one.pair.baseline())?;
+    context.input.baseline.operations.get(index).map(|operation| operation.name.to_owned())
 }
 
 /// Whether what made the culprit is missing on one side.

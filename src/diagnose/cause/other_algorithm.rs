@@ -12,7 +12,7 @@ use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::input_differs::{before, is_in_graph};
-use super::missing_operations::explains;
+use super::missing_operations::{explains, replaced};
 use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
 use super::wrong_weights_or_data::{is_weight, unseen_indices};
@@ -26,6 +26,12 @@ pub(super) const CAUSE: Cause =
 const ONE_SIDED: f64 = 0.9;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    if let Some(other) = replaced(context) {
+        let culprit = context.unit.culprit.as_ref()?;
+        let evidence = Statement::new("operation-replaced").with("op", culprit.op.as_str()).with("other", other);
+        let diagnosis = Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Likely).because(evidence);
+        return Some(diagnosis.advise(Statement::new("operations-behind-gap")));
+    }
     let suspect = context.suspect()?;
     if !suspect.is_made() {
         return of_undumped(context, &suspect);

@@ -31,6 +31,10 @@ pub(super) fn values_of_another(context: &Context<'_>, suspect: &Suspect<'_>) ->
         return None;
     }
     if suspect.is_made() {
+        // A module's result is one of the calls' inside it.
+        if suspect.is_module() {
+            return None;
+        }
         return earlier_result(context, suspect, &candidate).map(|statement| vec![statement]);
     }
     of_other_rank(context, suspect, &candidate).or_else(|| in_baseline(context, suspect, &candidate))
