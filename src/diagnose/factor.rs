@@ -35,7 +35,9 @@ pub(super) fn of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64>
     let fits = |factor: f64| {
         let (upper, lower) = if factor < 0.0 { (min, max) } else { (max, min) };
         let near = |expected: f64, found: f64, unit: f64| (expected - found).abs() <= tolerance * size * unit;
-        near(factor * upper, other_max, scale) && near(factor * lower, other_min, scale) && near(factor * mean, other_mean, rms)
+        near(factor * upper, other_max, scale)
+            && near(factor * lower, other_min, scale)
+            && near(factor * mean, other_mean, rms)
     };
     [size, -size].into_iter().find(|factor| factor.is_finite() && *factor != 0.0 && fits(*factor))
 }
@@ -68,7 +70,8 @@ pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>)
         return None;
     }
     let lengths = suspect.inputs().chain([suspect.value]).filter_map(|both| both.records());
-    let mut lengths: Vec<u64> = lengths.flat_map(|(record, _)| record.shape.iter().copied()).filter(|len| *len > 2).collect();
+    let mut lengths: Vec<u64> =
+        lengths.flat_map(|(record, _)| record.shape.iter().copied()).filter(|len| *len > 2).collect();
     lengths.sort_unstable();
     lengths.dedup();
     let named = |len: u64| {

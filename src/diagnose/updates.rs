@@ -82,7 +82,8 @@ fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
     let [ours, theirs] = before.parameters.of(&row)?;
     let (baseline, candidate) = both.records()?;
     let now = [four(both.baseline)?, four(both.candidate)?];
-    let moved = |now: Four, before: &Four| -> Four { std::array::from_fn(|place| pick(&now, place) - pick(before, place)) };
+    let moved =
+        |now: Four, before: &Four| -> Four { std::array::from_fn(|place| pick(&now, place) - pick(before, place)) };
     if !is_parameter(ours, &now[0]) {
         return None;
     }
@@ -96,7 +97,8 @@ fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
         rounding: [2.0 * unit * max.abs(), 2.0 * unit * min.abs(), mean, norm],
     };
     // What differed before already is no matter of this update.
-    let was_equal = (0..4).all(|place| (pick(ours, place) - pick(theirs, place)).abs() <= 4.0 * pick(&update.rounding, place));
+    let was_equal =
+        (0..4).all(|place| (pick(ours, place) - pick(theirs, place)).abs() <= 4.0 * pick(&update.rounding, place));
     was_equal.then_some(update)
 }
 

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Shared};
-use crate::diagnose::{Before, Diagnosis, Gradients};
 use crate::diagnose::next_dump::Sizes;
+use crate::diagnose::{Before, Diagnosis, Gradients};
 use crate::error::{Error, Result};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::dump::flow::Context;
@@ -170,10 +170,14 @@ fn step(
         outcome.sizes = Some(diagnose_first(&judged, &mut units, earlier, &mut diagnoses));
         outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }
-    let mut judged: Vec<JudgedUnit> = judged.into_iter().map(|judged| {
-        earlier.entry(judged.unit.unit.rank).or_default().recorded = Some((judged.unit.unit.step, judged.gradients));
-        judged.unit
-    }).collect();
+    let mut judged: Vec<JudgedUnit> = judged
+        .into_iter()
+        .map(|judged| {
+            earlier.entry(judged.unit.unit.rank).or_default().recorded =
+                Some((judged.unit.unit.step, judged.gradients));
+            judged.unit
+        })
+        .collect();
     inherit(&mut judged, earlier);
     let mut limits_used = Vec::new();
     for unit in judged {

@@ -19,7 +19,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
     }
-    let evidence = other_text(&suspect).filter(|_| suspect.is(&["output-diverges", "other-precision", "input-differs"]))?;
+    let evidence =
+        other_text(&suspect).filter(|_| suspect.is(&["output-diverges", "other-precision", "input-differs"]))?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
 }
 

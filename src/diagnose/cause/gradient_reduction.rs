@@ -53,10 +53,8 @@ fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
         [false, true] => "baseline",
         _ => return None,
     };
-    let evidence = Statement::new("copies-part")
-        .with("parameter", row)
-        .with("side", side)
-        .with("ranks", context.peers.len() + 1);
+    let evidence =
+        Statement::new("copies-part").with("parameter", row).with("side", side).with("ranks", context.peers.len() + 1);
     Some((vec![evidence], Sureness::Certain))
 }
 
@@ -85,14 +83,19 @@ fn of_earlier_step(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found
 
 /// Whether the baseline's, and the candidate's, mean is the other side's plus its own of the step before; `None` where that
 /// one is too small to be told from rounding.
-fn adds_up(now: [Four; 2], earlier: &[Four; 2], (baseline, candidate): &(TensorRecord<'_>, TensorRecord<'_>)) -> Option<[bool; 2]> {
+fn adds_up(
+    now: [Four; 2],
+    earlier: &[Four; 2],
+    (baseline, candidate): &(TensorRecord<'_>, TensorRecord<'_>),
+) -> Option<[bool; 2]> {
     let [[_, _, ours, _], [_, _, theirs, _]] = now;
     let [[_, _, ours_earlier, _], [_, _, theirs_earlier, _]] = *earlier;
     let bound = bounds_of_sums(baseline, candidate, candidate.elements())[2];
     if ours_earlier.abs().min(theirs_earlier.abs()) < 40.0 * bound {
         return None;
     }
-    let is_sum = |sum: f64, one: f64, other: f64| (sum - one - other).abs() <= SCATTER.mul_add(other.abs(), 4.0 * bound);
+    let is_sum =
+        |sum: f64, one: f64, other: f64| (sum - one - other).abs() <= SCATTER.mul_add(other.abs(), 4.0 * bound);
     Some([is_sum(ours, theirs, ours_earlier), is_sum(theirs, ours, theirs_earlier)])
 }
 
@@ -108,7 +111,8 @@ fn of_backward(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
     if factors.len() < FEWEST || near * 10 < factors.len() * 9 || (middle - 1.0).abs() <= 2.0 * SCATTER {
         return None;
     }
-    let evidence = Statement::new("gradients-scaled").with("factor", middle).with("count", near).with("of", factors.len());
+    let evidence =
+        Statement::new("gradients-scaled").with("factor", middle).with("count", near).with("of", factors.len());
     let meaning = factor::meaning(middle, context, suspect);
     Some((std::iter::once(evidence).chain(meaning).collect(), Sureness::Likely))
 }
@@ -144,7 +148,9 @@ fn is_backward(name: &str) -> bool {
 /// Whether a backward call that both sides ran comes before the operation at `order`.
 fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
     let earlier = context.input.comparison.operations.iter().take(order);
-    earlier.filter_map(|comparison| operations_of(context.input, comparison)).any(|(_, candidate)| is_backward(candidate.name))
+    earlier
+        .filter_map(|comparison| operations_of(context.input, comparison))
+        .any(|(_, candidate)| is_backward(candidate.name))
 }
 
 /// Norm of a gradient as a multiple of the baseline's; `None` for scalars and zeros.

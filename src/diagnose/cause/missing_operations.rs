@@ -55,7 +55,8 @@ fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&
     /// Calls of both sides that may stand between: modules around the call, and what its other arguments need.
     const BETWEEN: usize = 2;
     // A module's result is what the calls inside it made.
-    let is_of_module = suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&["output-diverges"]);
+    let is_of_module =
+        suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&["output-diverges"]);
     let is_given = !suspect.is_made() && suspect.is(&["input-differs", "integer-differs"]) && !is_weight(suspect);
     if !is_of_module && !is_given {
         return None;

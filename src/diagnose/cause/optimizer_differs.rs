@@ -8,8 +8,11 @@ use super::super::updates::{Update, Updates};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, gradient_reduction};
 
-pub(super) const CAUSE: Cause =
-    Cause { in_dump, supported_by: &["hyperparameter-one-sided", "hyperparameter-differs"], ..Cause::new("optimizer-differs") };
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &["hyperparameter-one-sided", "hyperparameter-differs"],
+    ..Cause::new("optimizer-differs")
+};
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
@@ -25,7 +28,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         .with("count", others)
         .with("of", updates.all.len())
         .with("parameters", updates.names(is_other));
-    let gradients = (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
+    let gradients =
+        (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
     let factor = updates.factor().map(|factor| Statement::new("update-factor").with("factor", factor));
     // Gradients that were not dumped may differ as well.
     let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };

@@ -61,7 +61,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         return None;
     }
     // A gradient of a parameter has no call of its own, of which it could be said that its inputs agree.
-    if suspect.value.kind == TensorKind::ParameterGradient {
+    if suspect.value.kind == TensorKind::ParameterGradient || explains(context, &suspect) {
         return None;
     }
     let is_sum = suspect.value.records().is_some_and(|(record, _)| record.elements() == 1);
@@ -75,7 +75,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
 /// computes something else.
 fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
     let codes = ["input-differs"];
-    if !suspect.is(&codes) || suspect.is_backward() || is_weight(suspect) || !is_in_graph(suspect) || explains(context, suspect) {
+    if !suspect.is(&codes)
+        || suspect.is_backward()
+        || is_weight(suspect)
+        || !is_in_graph(suspect)
+        || explains(context, suspect)
+    {
         return None;
     }
     if Updates::of(context, suspect).is_some_and(|updates| is_of_most(&updates)) {

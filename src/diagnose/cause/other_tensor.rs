@@ -64,16 +64,16 @@ fn in_baseline(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorR
     let found = || context.input.baseline.operations.leaves().filter(is_it);
     let given = found().find(|leaf| matches!(leaf.kind, TensorKind::Input | TensorKind::Parameter));
     let row = given.or_else(|| found().next())?.row.to_string();
-    let found = Statement::new("tensor-elsewhere")
-        .with("tensor", suspect.culprit.tensor.as_str())
-        .with("other", row.as_str());
+    let found =
+        Statement::new("tensor-elsewhere").with("tensor", suspect.culprit.tensor.as_str()).with("other", row.as_str());
     let exchanged = is_exchanged(context, suspect, &row).then(|| Statement::new("tensors-exchanged"));
     Some(std::iter::once(found).chain(exchanged).collect())
 }
 
 /// Whether the candidate has at `row` what the baseline has here.
 fn is_exchanged(context: &Context<'_>, suspect: &Suspect<'_>, row: &str) -> bool {
-    let there = context.input.candidate.operations.leaves().find(|leaf| leaf.row == *row).and_then(|leaf| leaf.record());
+    let there =
+        context.input.candidate.operations.leaves().find(|leaf| leaf.row == *row).and_then(|leaf| leaf.record());
     there.zip(suspect.value.baseline.record()).is_some_and(|(there, baseline)| is_same(&there, &baseline))
 }
 
@@ -81,14 +81,16 @@ fn is_exchanged(context: &Context<'_>, suspect: &Suspect<'_>, row: &str) -> bool
 fn earlier_result(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorRecord<'_>) -> Option<Statement> {
     let baseline = suspect.value.baseline.record()?;
     // What the call was given may come back unchanged: that is the operation left out, not another tensor.
-    let is_own_input = suspect.inputs().filter_map(|both| both.candidate.record()).any(|record| is_same(&record, candidate));
+    let is_own_input =
+        suspect.inputs().filter_map(|both| both.candidate.record()).any(|record| is_same(&record, candidate));
     let earlier = context.input.comparison.operations.iter().take(suspect.order).rev().filter(|_| !is_own_input);
     let pairs = earlier.filter_map(|comparison| operations_of(context.input, comparison));
-    let row = pairs.flat_map(|(ours, theirs)| ours.leaves.iter().zip(theirs.leaves.iter())).find_map(|(ours, theirs)| {
-        let is_output = theirs.kind == TensorKind::Output && ours.row == *theirs.row.to_string();
-        let is_it = is_output && theirs.record().is_some_and(|record| is_same(&record, candidate));
-        let is_new = ours.record().is_some_and(|record| !is_same(&record, &baseline));
-        (is_it && is_new).then(|| theirs.row.to_string())
-    })?;
+    let row =
+        pairs.flat_map(|(ours, theirs)| ours.leaves.iter().zip(theirs.leaves.iter())).find_map(|(ours, theirs)| {
+            let is_output = theirs.kind == TensorKind::Output && ours.row == *theirs.row.to_string();
+            let is_it = is_output && theirs.record().is_some_and(|record| is_same(&record, candidate));
+            let is_new = ours.record().is_some_and(|record| !is_same(&record, &baseline));
+            (is_it && is_new).then(|| theirs.row.to_string())
+        })?;
     Some(Statement::new("result-of-earlier").with("tensor", suspect.culprit.tensor.as_str()).with("other", row))
 }

@@ -43,7 +43,9 @@ fn on_both_sides(context: &Context<'_>) -> Option<Diagnosis> {
     let op = suspect.culprit.op.as_str();
     if !suspect.is_made() {
         // Sums of large finite numbers overflow by themselves.
-        if suspect.value.comparison.stats().is_none() && ![suspect.value.baseline, suspect.value.candidate].into_iter().any(is_recorded_broken) {
+        if suspect.value.comparison.stats().is_none()
+            && ![suspect.value.baseline, suspect.value.candidate].into_iter().any(is_recorded_broken)
+        {
             return None;
         }
         let evidence = Statement::new("non-finite-input").with("side", side).with("op", op);

@@ -20,7 +20,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let earlier = trace.last_before(&baseline, suspect.order)?;
     let comparison = context.input.comparison.operations.get(earlier.order)?;
     let (ours, theirs) = operations_of(context.input, comparison)?;
-    let same = values_of(comparison, ours, theirs).find(|both| both.baseline.row.to_string() == earlier.leaf.row.to_string())?;
+    let same = values_of(comparison, ours, theirs)
+        .find(|both| both.baseline.row.to_string() == earlier.leaf.row.to_string())?;
     let agreed = same.measured().is_some_and(|measured| measured.is_equal);
     if !agreed {
         return None;

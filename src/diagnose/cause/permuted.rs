@@ -24,7 +24,8 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         if !is_permuted(&data, tolerance) {
             return None;
         }
-        let evidence = Statement::new("values-in-other-order").with("tensor", place).with("elements", data.baseline.len());
+        let evidence =
+            Statement::new("values-in-other-order").with("tensor", place).with("elements", data.baseline.len());
         let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
         return Some(diagnosis.because_all(order_of(&data, tolerance)));
     }

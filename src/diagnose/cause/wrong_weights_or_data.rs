@@ -5,7 +5,7 @@ use super::super::curves::Curves;
 use super::super::trace::Trace;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::missing_operations::explains;
-use super::{Cause, other_tensor, finding_as_evidence, from_findings};
+use super::{Cause, finding_as_evidence, from_findings, other_tensor};
 use crate::judge::finding::Finding;
 use crate::read::dump::TensorKind;
 
@@ -59,7 +59,9 @@ fn of_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis>
 
 /// An integer input of many elements that nothing dumped made and of which neither data nor a checksum was recorded.
 pub(super) fn unseen_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
-    let mut inputs = suspect.inputs().filter(|both| both.dtypes().is_some_and(|(dtype, _)| !dtype.is_float() && !dtype.is_complex()));
+    let mut inputs = suspect
+        .inputs()
+        .filter(|both| both.dtypes().is_some_and(|(dtype, _)| !dtype.is_float() && !dtype.is_complex()));
     let unseen = inputs.find(|both| {
         let records = both.records();
         let is_known = records.is_some_and(|(record, _)| record.elements() < 2 || record.checksum.is_some());
