@@ -78,7 +78,7 @@ impl Data {
             return None;
         }
         let pairs = self.baseline.iter().zip(&self.candidate);
-        let is_wrong = |(b, c): (&f64, &f64)| !((c - b).abs() <= limit * b.abs().max(self.rms()));
+        let is_wrong = |(b, c): (&f64, &f64)| (c - b).abs() > limit * b.abs().max(self.rms()) || (c - b).is_nan();
         let wrong: Vec<usize> = pairs.enumerate().filter(|(_, pair)| is_wrong(*pair)).map(|(place, _)| place).collect();
         if wrong.is_empty() || wrong.len() * LARGEST > count || !self.is_large(&wrong, limit) {
             return None;

@@ -76,7 +76,7 @@ fn of_earlier_step(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found
         [true, false] => "baseline",
         _ => return None,
     };
-    let count = kept[usize::from(side == "candidate")];
+    let count = kept.into_iter().max().unwrap_or_default();
     let evidence = Statement::new("gradients-kept").with("side", side).with("step", before.step).with("count", count);
     Some((vec![evidence.with("of", telling)], Sureness::Certain))
 }
@@ -155,8 +155,7 @@ fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
 
 /// Norm of a gradient as a multiple of the baseline's; `None` for scalars and zeros.
 fn ratio(both: &ValuePair<'_>) -> Option<f64> {
-    let (record, _) = both.records().filter(|(record, _)| is_telling(record))?;
-    let _ = record;
+    both.records().filter(|(record, _)| is_telling(record))?;
     let ([.., ours], [.., theirs]) = before::four(both.baseline).zip(before::four(both.candidate))?;
     (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
 }
