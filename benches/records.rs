@@ -43,7 +43,13 @@ fn main() {
     let pairs = operations(&left, &right);
     stages.done("pairs of operations", values);
     let measurements = Measurements::default();
-    let folders = Folders { baseline: &baseline, candidate: &candidate, measurements: &measurements, tolerance: None };
+    let folders = Folders {
+        baseline: &baseline,
+        candidate: &candidate,
+        measurements: &measurements,
+        tolerance: None,
+        exact_sums: false,
+    };
     let comparison = unit(&left, &right, &pairs, &folders);
     stages.done("comparisons", values);
     let input = UnitInput { step: 0, rank: Some(0), baseline: &left, candidate: &right, comparison: &comparison };

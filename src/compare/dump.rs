@@ -127,6 +127,9 @@ pub struct Folders<'a> {
     pub measurements: &'a Measurements,
     /// The tolerance that elements of two types are counted by, where they are to be counted.
     pub tolerance: Option<&'a (dyn Fn(Dtype, Dtype) -> Option<ElementTolerance> + Sync)>,
+    /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
+    /// order.
+    pub exact_sums: bool,
 }
 
 /// Compares every paired operation of a unit, in parallel over operations.
@@ -159,7 +162,7 @@ fn operation(
         has_data |= saved.is_some();
         let found = saved.and_then(|saved| data::data(candidate.name, &saved, folders));
         comparison.data = found.map(|found| Box::new(found.map_err(Into::into)));
-        let mut measured = comparison.examine(left, right).measurement();
+        let mut measured = comparison.examine(left, right).measurement(folders.exact_sums);
         if comparison.data.is_none() {
             measured.coverage = data::coverage_without(measured.coverage, left, right);
         }

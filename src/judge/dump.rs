@@ -23,6 +23,7 @@ mod terms;
 pub mod unit;
 pub mod update;
 mod upstream;
+mod walk;
 mod writes;
 
 pub use rules::RULES;

@@ -55,7 +55,7 @@ pub enum Refinement {
     OtherOperations,
     /// Single elements that are off are found in data.
     Outliers,
-    /// What follows from an input that is off by a rounding decides how bad that is.
+    /// An input that is off by a rounding is as bad as what follows from it.
     Effect,
 }
 

@@ -18,5 +18,7 @@ mod hiding;
 mod parity;
 mod parts;
 mod quick;
+mod real;
+mod real_case;
 mod section7;
 mod support;

@@ -93,6 +93,7 @@ pub(super) fn examined(recorded: &Examined, stats: &PairStats, is_exact: bool) -
     Examined {
         exact,
         error: if infinite { f64::INFINITY } else { error },
+        error_of_sums: if infinite { f64::INFINITY } else { error },
         absolute: if infinite { f64::INFINITY } else { stats.max_abs_diff },
         basis: Basis::Data,
         identical: stats.unequal == 0 && exact.is_none(),

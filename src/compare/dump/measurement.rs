@@ -96,6 +96,8 @@ pub enum ExactDifference {
 pub(super) struct Examined {
     pub(super) exact: Option<ExactDifference>,
     pub(super) error: f64,
+    /// The error without a bound for sums.
+    pub(super) error_of_sums: f64,
     pub(super) absolute: f64,
     pub(super) basis: Basis,
     pub(super) identical: bool,
@@ -112,6 +114,7 @@ impl Examined {
         Self {
             exact: None,
             error: 0.0,
+            error_of_sums: 0.0,
             absolute: 0.0,
             basis,
             identical: true,
@@ -128,6 +131,7 @@ impl Examined {
         Self {
             exact: Some(exact),
             error: f64::INFINITY,
+            error_of_sums: f64::INFINITY,
             absolute: f64::INFINITY,
             identical: false,
             is_equal: false,
@@ -135,8 +139,10 @@ impl Examined {
         }
     }
 
-    pub(super) fn measurement(&self) -> Measurement {
-        let Self { error, exact, basis, identical, is_equal, coverage, .. } = *self;
+    /// The numbers that are kept; with `exact_sums`, of sums as they are.
+    pub(super) fn measurement(&self, exact_sums: bool) -> Measurement {
+        let Self { exact, basis, identical, coverage, .. } = *self;
+        let (error, is_equal) = if exact_sums { (self.error_of_sums, identical) } else { (self.error, self.is_equal) };
         Measurement { error, exact, basis, identical, is_equal, coverage }
     }
 

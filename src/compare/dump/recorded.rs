@@ -221,6 +221,7 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
         measured.metrics.push((name, error));
         let beyond = relative((difference - bound).max(0.0), scale);
         measured.error = measured.error.max(beyond);
+        measured.error_of_sums = measured.error_of_sums.max(error);
         measured.identical &= difference == 0.0;
         measured.is_equal &= beyond == 0.0;
     }

@@ -16,6 +16,7 @@ use crate::judge::dump::update::Copies;
 use crate::msprobe::dump::Matching;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
+use crate::policy::dump::Refinement;
 use crate::read::dump::Dump;
 use crate::report::sink::Sink;
 use crate::verdict::Side;
@@ -186,7 +187,9 @@ pub(in crate::gate) fn read_and_compare<'a>(
     let preset = policy.dump.preset;
     let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
     let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
-    let folders = compare::Folders { baseline: pair.baseline, candidate: pair.candidate, measurements, tolerance };
+    let exact_sums = !policy.dump.has(Refinement::SummationBound);
+    let folders =
+        compare::Folders { baseline: pair.baseline, candidate: pair.candidate, measurements, tolerance, exact_sums };
     let comparison = Arc::new(compare::unit(&baseline, &candidate, &pairs, &folders));
     Ok(Compared { pair, baseline, candidate, comparison })
 }

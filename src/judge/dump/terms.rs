@@ -61,7 +61,7 @@ impl Arriving {
     }
 }
 
-fn given<'a>(items: &'a [Item<'_>]) -> impl Iterator<Item = Gradients> {
+fn given(items: &[Item<'_>]) -> impl Iterator<Item = Gradients> {
     items.iter().filter(|item| item.kind == TensorKind::Input).filter_map(sized)
 }
 

@@ -1,32 +1,31 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
-use std::collections::HashSet;
+mod missing;
+mod preset;
+mod profile;
 
 use super::coverage::{self, Census};
-use super::flow::{self, Context, Followed, LeafFlow, OperationFlow};
+use super::flow::{Context, Followed, LeafFlow, OperationFlow};
 pub use super::input::UnitInput;
 use super::limits::AMPLIFICATION;
-use super::preset::{self, PresetOutcome};
 use super::rules;
 use super::shown::summary;
 use super::suspicion::Suspicion;
 use super::update::Parameters;
+use super::walk;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
 use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
-use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
-use crate::judge::unit::{Culprit, DumpUnit, ProfilePoint, unit_place};
+use crate::judge::unit::{Culprit, DumpUnit, unit_place};
 use crate::policy::Policy;
-use crate::policy::dump::{Refinement, TensorPreset};
+use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
-use crate::verdict::{Profile, Severity, Side, Verdict};
+use crate::read::dump::{Dump, Leaf, Operation};
+use crate::verdict::{Profile, Severity, Side};
 
 /// Suspects that become findings of their own; the rest are counted.
 const MOST_FINDINGS: usize = 20;
-/// Points of the divergence profile.
-const MOST_POINTS: usize = 2000;
 /// A judged unit.
 #[derive(Debug)]
 pub struct JudgedUnit {
@@ -53,7 +52,7 @@ pub struct JudgedUnit {
 /// Judges one step and rank.
 pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
     let Followed { flows, limits_used, largest_error, gradients, accumulated, parameters } =
-        flow::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
+        walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
     let [culprit, runner_up] = culprits(&suspects, policy);
@@ -239,82 +238,6 @@ impl<'a> View<'a> {
         Some((baseline, candidate))
     }
 
-    /// Whether every operation without a partner is one of the baseline whose effect was seen: forward calls that the
-    /// candidate's kernels run as one, with more of the same path compared after them, and their backward calls. Everything
-    /// that the candidate ran was compared then.
-    fn is_fused(&self) -> bool {
-        let of_baseline =
-            |comparison: &OperationComparison| self.input.baseline.operations.get(comparison.pair.baseline()?);
-        let parts = |operation: Operation<'_>| OpName::parse(operation.name);
-        let missing = || self.input.comparison.operations.iter().filter(|comparison| !comparison.is_paired());
-        let paired = || self.input.comparison.operations.iter().filter(|comparison| comparison.is_paired());
-        let is_forward = |operation: &Operation<'_>| parts(*operation).direction == Some(Direction::Forward);
-        let forward: HashSet<(String, Option<u64>)> = missing()
-            .filter_map(of_baseline)
-            .filter(is_forward)
-            .map(|operation| (parts(operation).base, parts(operation).call))
-            .collect();
-        let is_seen = |operation: Operation<'_>| forward.contains(&(parts(operation).base, parts(operation).call));
-        let last_forward = self
-            .input
-            .comparison
-            .operations
-            .iter()
-            .rev()
-            .find(|one| of_baseline(one).is_some_and(|it| is_forward(&it)));
-        missing()
-            .all(|comparison| comparison.pair.candidate().is_none() && of_baseline(comparison).is_some_and(is_seen))
-            && last_forward.is_some_and(OperationComparison::is_paired)
-            && missing().count() < paired().count()
-    }
-
-    /// One finding per stretch of operations without a partner; a warning where nothing differs and one side fused them.
-    fn missing_findings(&self, all_agrees: bool) -> Vec<Finding> {
-        let severity = if all_agrees && self.is_fused() { Severity::Warn } else { rules::OPERATIONS_MISSING.severity };
-        let mut findings = Vec::new();
-        let mut stretch: Vec<&'a str> = Vec::new();
-        let mut side = "";
-        let mut after = "";
-        let mut stack: Vec<String> = Vec::new();
-        let mut flush = |stretch: &mut Vec<&'a str>, stack: &mut Vec<String>, side: &str, after: &str| {
-            if let Some(first) = stretch.first() {
-                findings.push(
-                    Finding::new(&rules::OPERATIONS_MISSING, *first)
-                        .with_severity(severity)
-                        .with("unit", self.place())
-                        .with("side", side)
-                        .with("count", stretch.len())
-                        .with("operations", stretch.iter().take(12).map(|name| (*name).to_owned()).collect::<Vec<_>>())
-                        .with("after", after)
-                        .with("stack", std::mem::take(stack)),
-                );
-            }
-            stretch.clear();
-        };
-        for comparison in &self.input.comparison.operations {
-            let (missing_on, dump, index) = match (comparison.pair.baseline(), comparison.pair.candidate()) {
-                (None, Some(index)) => ("baseline", self.input.candidate, index),
-                (Some(index), None) => ("candidate", self.input.baseline, index),
-                _ => {
-                    flush(&mut stretch, &mut stack, side, after);
-                    after = self.candidate_operation(comparison).map_or("", |operation| operation.name);
-                    continue;
-                }
-            };
-            if side != missing_on {
-                flush(&mut stretch, &mut stack, side, after);
-            }
-            side = missing_on;
-            let Some(operation) = dump.operations.get(index) else { continue };
-            if stretch.is_empty() {
-                stack = stack_of(dump, operation.name);
-            }
-            stretch.push(operation.name);
-        }
-        flush(&mut stretch, &mut stack, side, after);
-        findings
-    }
-
     fn leaf_comparisons(&self) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison)> {
         self.input
             .comparison
@@ -376,52 +299,6 @@ impl<'a> View<'a> {
         )
     }
 
-    /// Applies a preset to every tensor whose data was compared; those that it says nothing of are left out.
-    fn preset_outcomes(
-        &self,
-        preset: TensorPreset,
-    ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, PresetOutcome)> {
-        self.leaf_comparisons().filter_map(move |(operation, leaf)| {
-            let outcome = preset::apply(preset, leaf.stats()?, leaf.closeness())?;
-            Some((operation, leaf, outcome))
-        })
-    }
-
-    fn preset_findings(&self, preset: TensorPreset, policy: &Policy) -> Vec<Finding> {
-        let mut outcomes = self.preset_outcomes(preset).peekable();
-        if outcomes.peek().is_none() {
-            return vec![Finding::new(&rules::PRESET_NEEDS_DATA, self.place()).with("preset", preset.as_str())];
-        }
-        let unmet = outcomes.filter(|(_, _, outcome)| !outcome.is_met);
-        let finding = |(operation, leaf, outcome): (&OperationComparison, &LeafComparison, PresetOutcome)| {
-            let op = self.candidate_operation(operation).map_or("", |operation| operation.name);
-            Finding::new(&rules::PRESET_NOT_MET, self.row(operation, leaf).unwrap_or_default())
-                .with("unit", self.place())
-                .with("op", op)
-                .with("preset", preset.as_str())
-                .with("value", outcome.value)
-                .with("limit", outcome.limit)
-        };
-        most_telling(unmet.map(finding).collect(), policy)
-    }
-
-    /// The preset as a rule of the unit, with its worst value: the first of the tensors that lie farthest on the wrong
-    /// side, those that do not meet it before all others.
-    fn preset_outcome(&self, preset: TensorPreset) -> Option<RuleOutcome> {
-        let (_, direction) = RuleKind::held(preset.as_str());
-        let badness =
-            |a: &PresetOutcome, b: &PresetOutcome| b.is_met.cmp(&a.is_met).then(direction.badness(a.value, b.value));
-        let (operation, leaf, outcome) = self
-            .preset_outcomes(preset)
-            .reduce(|worst, next| if badness(&next.2, &worst.2).is_gt() { next } else { worst })?;
-        let verdict = if outcome.is_met { Verdict::Pass } else { Verdict::Fail };
-        let tensor = self.row(operation, leaf).unwrap_or_default();
-        Some(
-            RuleOutcome::new(preset.as_str(), Some(outcome.value), (None, Some(outcome.limit)), verdict)
-                .noting([Note::new(Note::TENSOR).with(Note::TENSOR, tensor)]),
-        )
-    }
-
     fn culprit(&self, suspect: &Suspect<'_>) -> Culprit {
         let mut metrics = std::collections::BTreeMap::new();
         metrics.insert("limit".to_owned(), Number(suspect.flow.limit));
@@ -461,33 +338,6 @@ impl<'a> View<'a> {
         let after = self.flows.iter().skip(order + 1).flat_map(|flow| &flow.leaves);
         after.filter(|leaf| leaf.differs).count() as u64
     }
-
-    fn profile(&self) -> Vec<ProfilePoint> {
-        let points: Vec<ProfilePoint> = self
-            .operations()
-            .filter_map(|(order, comparison, flow)| {
-                let operation = self.candidate_operation(comparison)?;
-                let is_output = |leaf: &&LeafComparison| {
-                    let kind =
-                        leaf.pair.candidate().and_then(|index| operation.leaves.get(index)).map(|leaf| leaf.kind);
-                    kind.is_some_and(|kind| !matches!(kind, TensorKind::Input | TensorKind::Parameter))
-                };
-                let errors = comparison.leaves.iter().filter(is_output).filter_map(|leaf| leaf.measured.as_ref());
-                let error = errors.map(|measured| measured.error).fold(0.0, f64::max);
-                Some(ProfilePoint {
-                    order: order as u64,
-                    op: operation.name.to_owned(),
-                    error: Number(error),
-                    limit: Number(flow.band.noise),
-                    suspect: flow
-                        .leaves
-                        .iter()
-                        .any(|leaf| leaf.suspicion.as_ref().is_some_and(|suspicion| suspicion.is_culprit)),
-                })
-            })
-            .collect();
-        thinned(points)
-    }
 }
 
 /// Those of many findings that are shown.
@@ -498,19 +348,6 @@ fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let mut places = shown.into_iter().peekable();
     let numbered = findings.into_iter().enumerate();
     numbered.filter_map(|(place, finding)| places.next_if_eq(&place).map(|_| finding)).collect()
-}
-
-/// Keeps the worst point of each of at most [`MOST_POINTS`] equal stretches, and every suspect among them.
-fn thinned(points: Vec<ProfilePoint>) -> Vec<ProfilePoint> {
-    if points.len() <= MOST_POINTS {
-        return points;
-    }
-    let size = points.len().div_ceil(MOST_POINTS);
-    let rank = |point: &ProfilePoint| (point.suspect, point.error.0);
-    let worst = |stretch: &[ProfilePoint]| {
-        stretch.iter().max_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap_or(std::cmp::Ordering::Equal)).cloned()
-    };
-    points.chunks(size).filter_map(worst).collect()
 }
 
 /// The call stack of an operation; a backward operation has that of its forward operation.

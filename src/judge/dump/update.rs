@@ -1,6 +1,6 @@
 //! Parameters from one step to the next.
 //!
-//! What a step is given are the parameters that the optimizer left. An optimizer that scales by the gradient's own size
+//! A step is given the parameters that the optimizer left. An optimizer that scales by the gradient's own size
 //! (Adam) turns a gradient that is noise into a full-sized update of either sign, so two healthy runs may differ by twice an
 //! update anywhere. What a healthy run does not show is that most parameters move otherwise, or that one does not move at all.
 
@@ -91,7 +91,7 @@ impl Copies {
         let key = hash_of(&item.row());
         let known = self.known.entry(key).or_default();
         // The ranks of a step are on one device each of one kind: equal data has equal sums there.
-        let is_parted = known.iter().any(|other| other[0] == both[0] && other[1] != both[1]);
+        let is_parted = known.iter().any(|other| bits(other[0]) == bits(both[0]) && bits(other[1]) != bits(both[1]));
         if is_parted {
             self.parted.insert(key);
         }
@@ -185,6 +185,10 @@ fn moved(before: Option<&[f64; 4]>, now: Option<&[f64; 4]>) -> [f64; 4] {
         }
         _ => [0.0; 4],
     }
+}
+
+fn bits(statistics: [f64; 4]) -> [u64; 4] {
+    statistics.map(f64::to_bits)
 }
 
 fn both(item: &Item<'_>) -> Option<Both> {

@@ -1,0 +1,332 @@
+//! Follows the errors of a unit through its operations, in execution order.
+
+mod inputs;
+mod memory;
+mod outputs;
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use super::decomposition::is_other_node;
+use super::flow::{Context, Followed, LeafFlow, OperationFlow};
+use super::item::{Item, ValueKey, hash_of, is_input, item};
+use super::limits::{AMPLIFICATION, Band, band, looser};
+use super::one_sided;
+use super::rules;
+use super::suspicion::culprit;
+use super::terms::{self, Arriving};
+use super::update::Parameters;
+use super::upstream::Upstream;
+use super::writes::is_destination;
+use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
+use crate::dtype::Dtype;
+use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule, Refinement};
+use crate::policy::value::Tolerance;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Dump, Leaf, Operation};
+use crate::verdict::Severity;
+
+/// Follows the errors of a unit through its operations, in execution order.
+pub(super) fn follow(
+    baseline: &Dump,
+    candidate: &Dump,
+    unit: &UnitComparison,
+    context: &Context,
+    policy: &DumpPolicy,
+) -> Followed {
+    let mut walk = Walk {
+        policy,
+        used: vec![Cell::new(false); policy.limits.len()],
+        baseline,
+        candidate,
+        context,
+        values: HashMap::new(),
+        forward: HashMap::new(),
+        inside: HashMap::new(),
+        before: Upstream { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
+        training: false,
+        order: 0,
+        nan_begins: None,
+        nan_arrives: Cell::new(false),
+        arriving: Arriving::default(),
+        largest_error: 0.0,
+        gradients: Vec::new(),
+        accumulated: None,
+        is_wrong: false,
+        parameters: Parameters::default(),
+        updates: Vec::new(),
+        first_update: None,
+        distance: 0.0,
+        moved_share: 0.0,
+        suspected: HashSet::new(),
+    };
+    (walk.distance, walk.moved_share) = walk.common_movement(unit);
+    let mut flows: Vec<OperationFlow> = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
+    if let Some((order, leaf)) = walk.nan_begins.filter(|_| walk.nan_arrives.get()) {
+        let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
+        flow.into_iter()
+            .for_each(|flow| flow.suspicion = culprit(&rules::NOT_A_NUMBER_APPEARS, Severity::Fail).map(Box::new));
+    }
+    let others = walk.updates.iter().filter(|is_other| **is_other).count();
+    if let Some((order, leaf)) = walk.first_update.filter(|_| 2 * others > walk.updates.len()) {
+        let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
+        flow.into_iter().for_each(|flow| flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new));
+    }
+    if policy.has(Refinement::Effect) && walk.is_wrong {
+        raise_first_input(&mut flows);
+    }
+    if policy.has(Refinement::OtherOperations) {
+        one_sided::blame(&mut flows, unit, candidate);
+    }
+    Followed {
+        flows,
+        limits_used: walk.used.iter().map(Cell::get).collect(),
+        largest_error: walk.largest_error,
+        gradients: median(walk.gradients),
+        accumulated: walk.accumulated,
+        parameters: walk.parameters,
+    }
+}
+
+/// Makes an input that is off by a rounding wrong where it is the first suspect and what follows from it is wrong.
+fn raise_first_input(flows: &mut [OperationFlow]) {
+    let mut suspicions =
+        flows.iter_mut().flat_map(|flow| &mut flow.leaves).filter_map(|leaf| leaf.suspicion.as_deref_mut());
+    let first = suspicions.find(|suspicion| suspicion.is_culprit);
+    first
+        .filter(|first| first.rule == &rules::INPUT_DIFFERS)
+        .into_iter()
+        .for_each(|first| first.severity = Severity::Fail);
+}
+
+/// The middle one of some errors; 0 where there are none.
+fn median(mut errors: Vec<f64>) -> f64 {
+    errors.sort_by(f64::total_cmp);
+    errors.get(errors.len() / 2).copied().unwrap_or(0.0)
+}
+
+struct Walk<'a> {
+    policy: &'a DumpPolicy,
+    used: Vec<Cell<bool>>,
+    baseline: &'a Dump,
+    candidate: &'a Dump,
+    context: &'a Context,
+    values: HashMap<ValueKey, Upstream>,
+    /// Errors and types of a forward call, for its backward call, by hash of base name and call number.
+    forward: HashMap<u64, Upstream>,
+    /// Calls with a suspect, by hash of base name and call number.
+    suspected: HashSet<u64>,
+    /// Errors and types inside a module, its inner modules included, by path and direction.
+    inside: HashMap<(String, Option<Direction>), Upstream>,
+    before: Upstream,
+    /// Whether a result so far required a gradient.
+    training: bool,
+    /// Number of operations that were followed.
+    order: usize,
+    /// Order and output of the first operation that the candidate alone has and that makes NaN from numbers.
+    nan_begins: Option<(usize, usize)>,
+    /// Whether that NaN was received by an operation of both sides.
+    nan_arrives: Cell<bool>,
+    /// Gradients that arrive at the backward calls of modules, for the gradients of their parameters.
+    arriving: Arriving,
+    /// The largest error with a size that an operation made.
+    largest_error: f64,
+    /// Errors of gradients that differ.
+    gradients: Vec<f64>,
+    accumulated: Option<(usize, f64)>,
+    /// Whether the error of a forward result lies beyond noise and another precision.
+    is_wrong: bool,
+    /// Leaf inputs so far.
+    parameters: Parameters,
+    /// Of every trained leaf input that moved since the step before, whether it moved otherwise on the other side.
+    updates: Vec<bool>,
+    /// Order and place of the first trained input of an operation of which something differs.
+    first_update: Option<(usize, usize)>,
+    /// The distance that the extremes of parameters commonly moved since the step before.
+    distance: f64,
+    /// Twice that distance relative to the parameters' root mean square, as it commonly is.
+    moved_share: f64,
+}
+
+impl<'a> Walk<'a> {
+    fn operation(&mut self, comparison: &OperationComparison) -> OperationFlow {
+        self.order += 1;
+        let operations = (
+            comparison.pair.baseline().and_then(|index| self.baseline.operations.get(index)),
+            comparison.pair.candidate().and_then(|index| self.candidate.operations.get(index)),
+        );
+        let (Some(baseline), Some(candidate)) = operations else {
+            self.pass_over(operations.0.or(operations.1));
+            return self.one_sided(comparison, operations.1);
+        };
+        let items: Vec<Item<'_>> = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate)).collect();
+        let name = OpName::parse(candidate.name);
+        let mut inputs = self.upstream_of_context(&name, candidate.name);
+        let mut own: Option<Dtype> = None;
+        for item in &items {
+            own = looser(own, item.dtype());
+        }
+        let mut leaves: Vec<Option<LeafFlow>> = vec![None; items.len()];
+        for (place, (item, flow)) in items.iter().zip(&mut leaves).enumerate() {
+            if !is_input(item.kind) {
+                continue;
+            }
+            let origin = self.origin(item);
+            if origin.is_none() && self.has(Refinement::WriteDestinations) && is_destination(item, &name) {
+                *flow = Some(LeafFlow::undecided());
+                continue;
+            }
+            if origin.is_none() {
+                self.parameters.remember(item);
+                self.follow_update(item, place, &items);
+            }
+            *flow = Some(self.judge_input(item, origin, &items, candidate.name));
+            let mut arrived = self.arrived(item, origin);
+            if origin.is_none() && name.direction == Some(Direction::Backward) && self.carries(item) {
+                // Autograd adds up the gradients of several uses, which nothing dumps.
+                arrived.error = arrived.error.max(self.before.error);
+            }
+            if origin.is_none() {
+                arrived.error = arrived.error.max(self.hidden_update(item));
+            }
+            if self.has(Refinement::AdditiveTerms) && is_of_statistics(item) {
+                arrived.error *= terms::share(item, &items, &name);
+            }
+            inputs.add(arrived);
+        }
+        let is_other_node = self.has(Refinement::OtherDecomposition)
+            && !self.suspected.contains(&hash_of(&(&name.base, name.call)))
+            && is_other_node(baseline, candidate);
+        let loosest = looser(own, inputs.loosest);
+        for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
+            *flow = Some(match is_other_node {
+                true => LeafFlow::undecided(),
+                false => self.judge_output(item, &inputs, loosest, &items, candidate.name),
+            });
+        }
+        self.arriving.remember(&name, &items);
+        self.remember(&name, candidate.name, &items, loosest, &inputs, is_other_node);
+        let leaves: Box<[LeafFlow]> = leaves.into_iter().flatten().collect();
+        if leaves.iter().any(|leaf| leaf.suspicion.is_some()) {
+            self.suspected.insert(hash_of(&(&name.base, name.call)));
+        }
+        OperationFlow { input_error: inputs.error, band: band(loosest), leaves, is_other_node }
+    }
+
+    fn has(&self, refinement: Refinement) -> bool {
+        self.policy.has(refinement)
+    }
+
+    /// The values of an operation that only the candidate has: none has a limit. NaN that begins here is remembered, for it
+    /// matters only where it reaches an operation of both sides; uninitialised memory may hold it too.
+    fn one_sided(&mut self, comparison: &OperationComparison, candidate: Option<Operation<'_>>) -> OperationFlow {
+        let order = self.order - 1;
+        if self.nan_begins.is_none() {
+            let leaf = candidate.and_then(nan_output);
+            self.nan_begins = leaf.map(|leaf| (order, leaf));
+        }
+        let leaves = comparison.leaves.iter().map(|_| LeafFlow::undecided()).collect();
+        OperationFlow { input_error: 0.0, band: band(None), leaves, is_other_node: false }
+    }
+
+    /// An operation without a partner: what it made was not compared, so nothing after it can be called the first
+    /// difference, and its types may have added their noise.
+    fn pass_over(&mut self, operation: Option<Operation<'_>>) {
+        self.before.identical = false;
+        for record in operation.into_iter().flat_map(|operation| operation.leaves.iter()).filter_map(Leaf::record) {
+            let dtype = Dtype::parse(record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
+            self.before.loosest = looser(self.before.loosest, dtype);
+        }
+    }
+
+    /// Errors that reach an operation by other ways than its inputs.
+    fn upstream_of_context(&self, name: &OpName, full_name: &str) -> Upstream {
+        let mut inputs = Upstream::NOTHING;
+        if matches!(name.direction, Some(Direction::Backward | Direction::ParametersGradient)) {
+            let forward = self.forward.get(&hash_of(&(&name.base, name.call))).copied();
+            inputs.add(forward.unwrap_or(Upstream::NOTHING));
+        }
+        if let Some(path) = module_path(&name.base) {
+            let direction = match name.direction {
+                Some(Direction::ParametersGradient) => Some(Direction::Backward),
+                direction => direction,
+            };
+            inputs.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Upstream::NOTHING));
+        }
+        if let Some(error) = self.context.collectives.get(full_name) {
+            inputs.add(Upstream { error: *error, identical: *error == 0.0, loosest: None });
+        }
+        inputs
+    }
+
+    /// The band of a value: the policy's first limit rule that fits, over the built-in one; and whether the policy
+    /// calls its difference negligible.
+    fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> (Band, bool) {
+        let mut limits = band(looser(item.dtype(), loosest));
+        let direction = match direction {
+            Some(Direction::Backward | Direction::ParametersGradient) => DirectionName::Backward,
+            _ => DirectionName::Forward,
+        };
+        let fits = |(_, rule): &(usize, &LimitRule)| rule.fits(op, direction, item.dtype());
+        let Some((index, rule)) = self.policy.limits.iter().enumerate().find(fits) else { return (limits, false) };
+        if let Some(used) = self.used.get(index) {
+            used.set(true);
+        }
+        limits.noise = rule.noise.map_or(limits.noise, Tolerance::get);
+        limits.wrong = rule.wrong.map_or(limits.wrong, Tolerance::get).max(limits.noise);
+        let has_size = item.measured().is_some_and(|measured| measured.exact.is_none());
+        let absolute = rule.absolute.filter(|_| has_size).zip(item.details());
+        let negligible = absolute.is_some_and(|(limit, details)| details.absolute <= limit.get());
+        (limits, negligible)
+    }
+}
+
+/// The first output that holds NaN, of an operation whose inputs are numbers.
+fn nan_output(operation: Operation<'_>) -> Option<usize> {
+    let has_nan = |leaf: Leaf<'_>| {
+        let record = leaf.record();
+        record.is_some_and(|record| record.statistics().iter().any(|one| one.as_f64().is_some_and(f64::is_nan)))
+    };
+    let mut inputs = operation.leaves.iter().filter(|leaf| is_input(leaf.kind));
+    if inputs.any(has_nan) {
+        return None;
+    }
+    operation.leaves.iter().position(|leaf| !is_input(leaf.kind) && has_nan(leaf))
+}
+
+/// Path of a module below its class: `Module.layers.0.fc.Linear` lies at `Module.layers.0.fc`.
+fn module_path(base: &str) -> Option<&str> {
+    let is_module = base.starts_with("Module.") || base.starts_with("Cell.");
+    base.rsplit_once('.').filter(|_| is_module).map(|(path, _)| path)
+}
+
+/// Whether a comparison rests on recorded statistics.
+fn is_of_statistics(item: &Item<'_>) -> bool {
+    item.measured().is_some_and(|measured| measured.basis == Basis::Statistics)
+}
+
+/// The error of those statistics that sum all elements, not of an extreme.
+fn of_all_elements(item: &Item<'_>) -> f64 {
+    let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
+    let of_all = metrics.iter().filter(|(name, _)| matches!(*name, "mean_difference" | "norm_difference"));
+    of_all.map(|(_, error)| *error).fold(0.0, f64::max)
+}
+
+/// A checksum or a flag that differs says nothing of size; every other exact difference explains anything after it.
+fn size(measured: &Measurement, error: f64) -> f64 {
+    match measured.exact {
+        Some(ExactDifference::Checksum | ExactDifference::RequiresGrad) if measured.basis != Basis::Checksum => error,
+        Some(ExactDifference::Dtype) => error,
+        Some(_) => f64::INFINITY,
+        None => error,
+    }
+}
+
+fn differs(measured: &Measurement, limits: Band) -> bool {
+    measured.error > limits.noise || measured.exact.is_some()
+}
+
+/// Whether what was seen before is as bad as what is seen now, so that nothing was added in between.
+fn explains(origin: &Upstream, measured: &Measurement) -> bool {
+    !origin.identical && (origin.error >= 0.99 * measured.error || measured.error <= AMPLIFICATION * origin.error)
+}

@@ -1,0 +1,121 @@
+//! Values and calls that are remembered for what comes after them.
+
+use super::super::item::{Item, hash_of, is_input};
+use super::super::limits::{band, looser};
+use super::super::suspicion;
+use super::super::terms;
+use super::super::upstream::Upstream;
+use super::super::writes::is_destination;
+use super::{Walk, is_of_statistics, module_path, of_all_elements, size};
+use crate::compare::dump::ExactDifference;
+use crate::dtype::Dtype;
+use crate::policy::dump::Refinement;
+use crate::read::dump::name::{Direction, OpName};
+
+/// Errors this far beyond the band deserve a word even if no operation is suspected.
+const ACCUMULATED: f64 = 8.0;
+
+impl Walk<'_> {
+    pub(super) fn remember(
+        &mut self,
+        name: &OpName,
+        full_name: &str,
+        items: &[Item<'_>],
+        loosest: Option<Dtype>,
+        received: &Upstream,
+        is_other_node: bool,
+    ) {
+        let mut all = Upstream::NOTHING;
+        let mut outputs = Upstream::NOTHING;
+        for item in items {
+            let Some(measured) = item.measured() else { continue };
+            if measured.exact == Some(ExactDifference::RequiresGrad) && measured.error == 0.0 {
+                continue;
+            }
+            let is_given = is_input(item.kind);
+            if is_given && self.is_unread(item, name) || !is_given && is_other_node {
+                continue;
+            }
+            let loosest = if is_given { item.dtype() } else { looser(item.dtype(), loosest) };
+            let mut error = size(measured, measured.error);
+            if !is_given && error.is_finite() {
+                error *= self.cancelling(item, items, name);
+                self.note_error(item, error, name, loosest);
+                let flips = self.flips(item, received, name);
+                error = flips.map_or(error, |flips| error.max(flips.carried));
+            }
+            if !is_given && self.carries(item) {
+                error = error.max(received.error);
+            }
+            let seen = Upstream { error, identical: measured.is_equal, loosest };
+            all.add(seen);
+            if !is_input(item.kind) {
+                outputs.add(seen);
+                self.training |= item.records().iter().flatten().any(|record| record.requires_grad == Some(true));
+            }
+            for key in item.keys() {
+                let origin = if is_input(item.kind) { self.values.get(&key).copied() } else { None };
+                let entry = self.values.entry(key).or_insert(seen);
+                *entry = seen;
+                entry.add(origin.unwrap_or(Upstream::NOTHING));
+            }
+        }
+        all.add(Upstream { loosest: None, ..*received });
+        if name.direction == Some(Direction::Forward) {
+            self.forward.insert(hash_of(&(&name.base, name.call)), all);
+        }
+        if !suspicion::is_in_place_artefact(items, full_name) {
+            self.before.add(Upstream { loosest: outputs.loosest, ..all });
+        }
+        // Parameter gradients are made from what arrives at the backward call, which may be all it records.
+        let inside = if name.direction == Some(Direction::Backward) { all } else { outputs };
+        self.remember_inside(name, full_name, inside);
+    }
+
+    /// Notes the error of an output for the unit's sums.
+    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, loosest: Option<Dtype>) {
+        self.largest_error = self.largest_error.max(error);
+        let is_forward = name.direction == Some(Direction::Forward);
+        if error > 0.0 && !is_forward {
+            self.gradients.push(error);
+        }
+        // A single extreme that moved far is no build-up.
+        let of_all = if is_of_statistics(item) { error.min(of_all_elements(item)) } else { error };
+        self.is_wrong |= is_forward && of_all > band(loosest).wrong;
+        if is_forward && self.accumulated.is_none() && of_all > ACCUMULATED * band(loosest).wrong {
+            self.accumulated = Some((self.order - 1, error));
+        }
+    }
+
+    /// Whether an input is only written to, and nothing dumped made it.
+    pub(super) fn is_unread(&self, item: &Item<'_>, name: &OpName) -> bool {
+        self.has(Refinement::WriteDestinations) && is_destination(item, name) && self.origin(item).is_none()
+    }
+
+    /// Whether an output carries what the operation received: recorded extremes agree while elements differ, and the scale
+    /// of a mask hides every error.
+    pub(super) fn carries(&self, item: &Item<'_>) -> bool {
+        self.has(Refinement::CarriedError) && is_of_statistics(item)
+            || self.has(Refinement::MaskedScale) && terms::is_masked(item)
+    }
+
+    /// An error made inside a module is the module's too, and that of every module around it.
+    pub(super) fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Upstream) {
+        let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
+        let own = module_path(&name.base).map(str::to_owned);
+        let direction = match name.direction {
+            Some(Direction::ParametersGradient) => Some(Direction::Backward),
+            direction => direction,
+        };
+        for path in [own, parent.as_deref().and_then(module_path).map(str::to_owned)].into_iter().flatten() {
+            let mut path = path.as_str();
+            loop {
+                self.inside.entry((path.to_owned(), direction)).or_insert(Upstream::NOTHING).add(inside);
+                match path.rsplit_once('.') {
+                    Some((outer, _)) => path = outer,
+                    None => break,
+                }
+            }
+        }
+    }
+}

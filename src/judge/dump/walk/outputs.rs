@@ -1,0 +1,114 @@
+//! Outputs: the error that an operation adds to what it received.
+
+use super::super::flow::LeafFlow;
+use super::super::item::{Item, is_input};
+use super::super::kinks::{self, Flips};
+use super::super::limits::{AMPLIFICATION, Band};
+use super::super::outlier;
+use super::super::rules;
+use super::super::suspicion::{self, culprit};
+use super::super::upstream::Upstream;
+use super::{Walk, explains, is_of_statistics, of_all_elements};
+use crate::compare::dump::Measurement;
+use crate::dtype::Dtype;
+use crate::policy::dump::Refinement;
+use crate::read::dump::TensorKind;
+use crate::read::dump::name::{Direction, OpName};
+use crate::verdict::Severity;
+
+impl Walk<'_> {
+    /// An output is suspected when it shows more than noise and what the operation received.
+    pub(super) fn judge_output(
+        &self,
+        item: &Item<'_>,
+        inputs: &Upstream,
+        loosest: Option<Dtype>,
+        items: &[Item<'_>],
+        op: &str,
+    ) -> LeafFlow {
+        let Some(measured) = item.measured() else { return LeafFlow::undecided() };
+        let name = OpName::parse(op);
+        let (limits, negligible) = self.limits(op, name.direction, item, loosest);
+        let mut inputs = *inputs;
+        if item.kind == TensorKind::Value {
+            inputs.add(self.before);
+        }
+        if let Some(origin) = self.origin(item).filter(|origin| explains(origin, measured)) {
+            inputs.add(origin);
+        }
+        let inherited = AMPLIFICATION * inputs.error + self.hidden(item, inputs.loosest);
+        let factor = self.cancelling(item, items, &name);
+        let flips = self.flips(item, &inputs, &name);
+        let error = match flips {
+            Some(Flips { beyond, .. }) => beyond,
+            None => factor * self.error_of_many(item, measured),
+        };
+        let limit = limits.noise + inherited;
+        let differs = !negligible && (error > limits.noise || measured.exact.is_some());
+        let mut flow = LeafFlow { limit: limit / factor, differs, suspicion: None };
+        if measured.is_equal || negligible {
+            return flow;
+        }
+        let suspicion = match measured.exact {
+            Some(exact) => suspicion::of_output(exact, item, &inputs, limits, items),
+            None if error > limits.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
+            None if error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
+            None if self.is_outlier(item, items, &name, &inputs, limits) => culprit(&rules::OUTLIERS, Severity::Fail),
+            None => None,
+        };
+        flow.suspicion = suspicion.map(Box::new);
+        flow
+    }
+
+    /// The factor of an error that is relative to terms which cancel.
+    pub(super) fn cancelling(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
+        if self.has(Refinement::SummedTerms) { self.arriving.cancelling(item, items, name) } else { 1.0 }
+    }
+
+    /// Error that equal statistics may hide: elements of a narrow type that lie one place apart, which an operation may
+    /// amplify.
+    pub(super) fn hidden(&self, item: &Item<'_>, loosest: Option<Dtype>) -> f64 {
+        let unit = loosest.map_or(0.0, Dtype::unit_roundoff);
+        if self.has(Refinement::CarriedError) && is_of_statistics(item) { AMPLIFICATION * 2.0 * unit } else { 0.0 }
+    }
+
+    /// The error that more than one element shows. After an update single elements of a parameter may have moved the other way:
+    /// where one extreme is off by no more than that brings, and the other statistics are not, one element is.
+    pub(super) fn error_of_many(&self, item: &Item<'_>, measured: &Measurement) -> f64 {
+        if self.moved_share == 0.0 || !is_of_statistics(item) || measured.error > AMPLIFICATION * self.moved_share {
+            return measured.error;
+        }
+        let metrics = item.details().map(|details| details.metrics).unwrap_or_default();
+        let of = |wanted: &str| metrics.iter().find(|(name, _)| *name == wanted).map_or(0.0, |(_, error)| *error);
+        let other_extreme = of("max_difference").min(of("min_difference"));
+        other_extreme.max(of_all_elements(item)).min(measured.error)
+    }
+
+    /// Whether single elements are off that the operation did not receive so. Gradients jump where elements tie.
+    pub(super) fn is_outlier(
+        &self,
+        item: &Item<'_>,
+        items: &[Item<'_>],
+        name: &OpName,
+        inputs: &Upstream,
+        limits: Band,
+    ) -> bool {
+        let may_jump =
+            name.direction != Some(Direction::Forward) || outlier::jumps(&name.base) || self.before.error.is_infinite();
+        let was_received = || items.iter().any(|item| is_input(item.kind) && outlier::has_outlier(item, limits));
+        self.has(Refinement::Outliers)
+            && !may_jump
+            && inputs.error <= limits.noise
+            && outlier::has_outlier(item, limits)
+            && !was_received()
+    }
+
+    /// The error of a gradient that jumps where elements tie; `None` for any other value.
+    pub(super) fn flips(&self, item: &Item<'_>, inputs: &Upstream, name: &OpName) -> Option<Flips> {
+        let has_kink = name.direction == Some(Direction::Backward) && kinks::has_kink(&name.base);
+        if !has_kink || !self.has(Refinement::Kinks) || inputs.identical || !is_of_statistics(item) {
+            return None;
+        }
+        kinks::flips(item, of_all_elements(item), inputs.error)
+    }
+}
