@@ -7,14 +7,19 @@
 //! A diagnosis carries codes and facts, no sentences; `templates/messages/<language>/diagnoses.yaml` holds the texts.
 //! Where evidence is thin nothing is said: a wrong cause costs more than none.
 
+mod before;
 pub mod cause;
 mod context;
 mod curves;
+mod factor;
+mod fingerprint;
 mod formula;
 pub mod next_dump;
+mod part;
 mod record;
 mod story;
 mod trace;
+mod updates;
 mod value_pair;
 mod values;
 
@@ -26,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::finding::Fact;
 use cause::Cause;
 
+pub use before::{Before, Gradients};
 pub use context::{Context, Peer, PeerOperation};
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
@@ -106,6 +112,11 @@ impl Diagnosis {
             evidence: Vec::new(),
             advice: Statement::new(cause.code),
         }
+    }
+
+    /// Makes it merely possible, as where something else turned out to be wrong.
+    pub fn doubt(&mut self) {
+        self.sureness = Sureness::Possible;
     }
 
     /// Adds what speaks for it.

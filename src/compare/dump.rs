@@ -21,6 +21,8 @@ use data::Found;
 use measurement::Examined;
 use recorded::recorded;
 
+pub use sums::bounds as bounds_of_sums;
+
 pub use measurement::{Basis, Coverage, Details, ExactDifference, Measurement};
 
 /// One unit, compared: every operation of both sides, in execution order.

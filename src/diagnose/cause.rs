@@ -8,15 +8,22 @@ mod checksum_differs;
 mod communication;
 mod dtype_differs;
 mod gradient_only;
+mod gradient_reduction;
 mod hyperparameters_differ;
 mod input_differs;
+mod lost_update;
 mod missing_operations;
 mod near_tie;
+mod optimizer_differs;
 mod other_algorithm;
+mod other_tensor;
 mod overflow;
+mod overwritten;
+mod permuted;
 mod randomness;
 mod reduced_precision;
 mod saturation;
+mod scaled;
 mod shape_differs;
 mod silent_corruption;
 mod wrong_weights_or_data;
@@ -96,21 +103,28 @@ const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/rando
 const ACCURACY_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html";
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 18] = [
+pub const ALL: [&Cause; 25] = [
     &saturation::CAUSE,
     &overflow::CAUSE,
     &randomness::CAUSE,
     &zero_gradient::CAUSE,
     &communication::CAUSE,
+    &lost_update::CAUSE,
+    &gradient_reduction::CAUSE,
+    &optimizer_differs::CAUSE,
+    &other_tensor::CAUSE,
+    &permuted::CAUSE,
+    &scaled::CAUSE,
+    &overwritten::CAUSE,
     &silent_corruption::CAUSE,
     &near_tie::CAUSE,
     &hyperparameters_differ::CAUSE,
     &wrong_weights_or_data::CAUSE,
-    &input_differs::CAUSE,
     &reduced_precision::CAUSE,
+    &argument_differs::CAUSE,
     &other_algorithm::CAUSE,
     &missing_operations::CAUSE,
-    &argument_differs::CAUSE,
+    &input_differs::CAUSE,
     &shape_differs::CAUSE,
     &dtype_differs::CAUSE,
     &checksum_differs::CAUSE,

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::before::Before;
 use super::value_pair::{ValuePair, values_of};
 use super::values::{Data, TensorCache};
 use crate::compare::dump::OperationComparison;
@@ -26,6 +27,8 @@ pub struct Context<'a> {
     pub folders: UnitPair<'a>,
     /// The same step on other ranks.
     pub peers: &'a [Peer],
+    /// The rank's step before; `None` where this is the first one dumped.
+    pub before: Option<Before<'a>>,
     /// Data that was read already.
     pub cache: &'a TensorCache,
 }
@@ -33,6 +36,8 @@ pub struct Context<'a> {
 /// Another rank's unit of the same step.
 #[derive(Clone, Debug, Default)]
 pub struct Peer {
+    /// The rank.
+    pub rank: Option<u64>,
     /// The culprit's operation there: the baseline's, the candidate's, and how they compare. None where that rank has no
     /// such pair.
     pub operation: Option<PeerOperation>,
@@ -123,6 +128,11 @@ impl<'a> Suspect<'a> {
     /// Whether what differs first is something the operation made.
     pub(super) fn is_made(&self) -> bool {
         !matches!(self.culprit.kind, TensorKind::Input | TensorKind::Parameter)
+    }
+
+    /// Whether it is a module, whose result other recorded calls may have made.
+    pub(super) fn is_module(&self) -> bool {
+        ["Module.", "Cell."].into_iter().any(|prefix| self.candidate.name.starts_with(prefix))
     }
 
     /// Whether the operation ran in the backward pass.

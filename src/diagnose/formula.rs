@@ -3,11 +3,11 @@
 //! Every formula is tested on what was recorded: on data where it was saved, else on the four statistics. A formula
 //! that fits is named; none is proposed for want of a better one.
 
-use super::Statement;
 use super::context::{Context, Suspect, elements_of};
 use super::value_pair::ValuePair;
 use super::values::Data;
-use crate::read::dump::{Statistic, TensorKind, TensorRecord};
+use super::{Statement, factor};
+use crate::read::dump::{TensorKind, TensorRecord};
 use crate::read::json::Json;
 
 /// Share of an error that may be left over where a formula explains it.
@@ -25,8 +25,8 @@ pub(super) fn fitting(context: &Context<'_>, suspect: &Suspect<'_>, data: Option
 fn scaled(suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
     let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.05);
     let factor = match data {
-        Some(data) => factor_of_data(data)?,
-        None => factor_of_statistics(suspect, tolerance)?,
+        Some(data) => factor::of_data(data, LEFT_OVER)?,
+        None => factor::of_statistics(&suspect.value, tolerance)?,
     };
     if (factor - 1.0).abs() <= 5.0 * tolerance {
         return None;
@@ -44,32 +44,6 @@ fn scaled(suspect: &Suspect<'_>, data: Option<&Data>) -> Option<Statement> {
         }
         (None, None) => statement,
     })
-}
-
-/// The factor by least squares, where what is left over is small beside the error.
-fn factor_of_data(data: &Data) -> Option<f64> {
-    let pairs = || data.baseline.iter().zip(&data.candidate);
-    let (mut squares, mut products, mut error) = (0.0, 0.0, 0.0);
-    for (b, c) in pairs() {
-        squares += b * b;
-        products += b * c;
-        error += (c - b) * (c - b);
-    }
-    let factor = products / squares;
-    let left: f64 = pairs().map(|(b, c)| (c - factor * b) * (c - factor * b)).sum();
-    (factor.is_finite() && error > 0.0 && left <= LEFT_OVER * LEFT_OVER * error).then_some(factor)
-}
-
-/// The factor that largest and smallest value, and norm, agree on.
-fn factor_of_statistics(suspect: &Suspect<'_>, tolerance: f64) -> Option<f64> {
-    let (baseline, candidate) = suspect.value.records()?;
-    let ratio = |baseline: Statistic<'_>, candidate: Statistic<'_>| {
-        let (b, c) = (baseline.as_f64()?, candidate.as_f64()?);
-        (b.abs() > 0.0).then(|| c / b)
-    };
-    let norm = ratio(baseline.norm, candidate.norm)?;
-    let others = [ratio(baseline.max, candidate.max)?, ratio(baseline.min, candidate.min)?];
-    (norm.is_finite() && others.iter().all(|other| (other / norm - 1.0).abs() <= tolerance)).then_some(norm)
 }
 
 /// `candidate = baseline − bias`, or the other way round.
@@ -225,15 +199,6 @@ fn other_activation(context: &Context<'_>, suspect: &Suspect<'_>, data: &Data) -
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_factor_is_found_where_it_explains_all() {
-        let baseline: Vec<f64> = (0..50).map(|x| f64::from(x) - 20.0).collect();
-        let twice = Data::new(baseline.clone(), baseline.iter().map(|b| b * 0.25).collect(), 5);
-        assert!(factor_of_data(&twice).is_some_and(|factor| (factor - 0.25).abs() < 1e-12));
-        let shifted = Data::new(baseline.clone(), baseline.iter().map(|b| b + 1.0).collect(), 5);
-        assert_eq!(factor_of_data(&shifted), None);
-    }
 
     #[test]
     fn the_tanh_form_of_gelu_is_close_to_the_exact_one() {

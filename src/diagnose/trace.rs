@@ -69,6 +69,11 @@ impl<'a> Trace<'a> {
         call.or_else(|| found.clone().next_back()).copied()
     }
 
+    /// The last appearance before `order`, whatever its role.
+    pub(super) fn last_before(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
+        self.appearances(record).iter().rfind(|appearance| appearance.order < order).copied()
+    }
+
     /// The first operation after `order` that was given this value.
     pub(super) fn used_after(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
         let used = |appearance: &&Appearance<'a>| {

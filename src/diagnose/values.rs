@@ -71,6 +71,11 @@ impl Data {
         Self { baseline, candidate, width, rms }
     }
 
+    /// Root mean square of the baseline.
+    pub(super) fn rms(&self) -> f64 {
+        self.rms
+    }
+
     fn pairs(&self) -> impl Iterator<Item = (f64, f64)> {
         self.baseline.iter().copied().zip(self.candidate.iter().copied())
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Shared};
-use crate::diagnose::Diagnosis;
 use crate::diagnose::next_dump::Sizes;
+use crate::diagnose::{Before, Diagnosis, Gradients};
 use crate::error::{Error, Result};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::dump::flow::Context;
@@ -100,7 +100,16 @@ struct Earlier {
     largest_error: f64,
     gradients: f64,
     parameters: Parameters,
+    recorded: Option<(u64, Gradients)>,
     culprit: Option<Place>,
+}
+
+impl Earlier {
+    /// What causes may know of the step before.
+    fn before(&self) -> Option<Before<'_>> {
+        let (step, gradients) = self.recorded.as_ref()?;
+        Some(Before { step: *step, parameters: &self.parameters, gradients })
+    }
 }
 
 /// A unit that was judged, and where it is to be found again.
@@ -108,6 +117,7 @@ struct Judged<'a> {
     place: usize,
     pair: &'a UnitPair<'a>,
     unit: JudgedUnit,
+    gradients: Gradients,
 }
 
 /// Judges the units of a step, one after the other.
@@ -134,9 +144,13 @@ fn step(
                 continue;
             }
         };
-        let before = earlier.get(&pair.candidate.rank).cloned().unwrap_or_default();
-        (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
-        context.parameters = before.parameters;
+        if let Some(before) = earlier.get(&pair.candidate.rank) {
+            (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
+            context.parameters = before.parameters.clone();
+        } else {
+            (context.earlier_steps, context.earlier_gradients) = (0.0, 0.0);
+            context.parameters = Parameters::default();
+        }
         let (table, judgement) = rayon::join(
             || unit.table(&request.matching, measurements, sink),
             || judge_unit(unit, &context, policy, sink),
@@ -144,15 +158,26 @@ fn step(
         table?;
         let judgement = judgement?;
         if is_first && judgement.unit.culprit.is_none() {
-            diagnoses.insert(place, unit.diagnose(&judgement, &[]));
+            diagnoses.insert(place, unit.diagnose(&judgement, &[], None));
         }
-        judged.push(Judged { place, pair, unit: judgement });
+        judged.push(Judged { place, pair, unit: judgement, gradients: Gradients::of(&unit.input()) });
     }
     if is_first {
-        outcome.sizes = Some(diagnose_first(&judged, &mut units, &mut diagnoses));
+        let has_culprit = judged.iter().any(|judged| judged.unit.unit.culprit.is_some());
+        if has_culprit {
+            outcome.diagnoses.iter_mut().for_each(Diagnosis::doubt);
+        }
+        outcome.sizes = Some(diagnose_first(&judged, &mut units, earlier, &mut diagnoses));
         outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }
-    let mut judged: Vec<JudgedUnit> = judged.into_iter().map(|judged| judged.unit).collect();
+    let mut judged: Vec<JudgedUnit> = judged
+        .into_iter()
+        .map(|judged| {
+            earlier.entry(judged.unit.unit.rank).or_default().recorded =
+                Some((judged.unit.unit.step, judged.gradients));
+            judged.unit
+        })
+        .collect();
     inherit(&mut judged, earlier);
     let mut limits_used = Vec::new();
     for unit in judged {
@@ -177,15 +202,19 @@ fn judge_unit(unit: &Compared<'_>, context: &Context, policy: &Policy, sink: &dy
 fn diagnose_first<'a>(
     judged: &[Judged<'a>],
     units: &mut Units<'a>,
+    earlier: &HashMap<Option<u64>, Earlier>,
     diagnoses: &mut BTreeMap<usize, Vec<Diagnosis>>,
 ) -> Sizes {
     let Some(culprit) = first_of(judged.iter().map(|judged| &judged.unit.unit)) else { return Sizes::default() };
     let guilty = judged.iter().find(|judged| judged.unit.unit.culprit.as_ref() == Some(culprit));
-    let Some(Judged { place, pair, unit }) = guilty else { return Sizes::default() };
+    let Some(Judged { place, pair, unit, .. }) = guilty else { return Sizes::default() };
     let peers = units.peers(&culprit.op, *place);
     // What cannot be read again has been judged all the same; its cause stays unnamed.
     let Ok(compared) = units.get(*place, pair) else { return Sizes::default() };
-    diagnoses.insert(*place, compared.diagnose(unit, &peers));
+    let before = earlier.get(&pair.candidate.rank).and_then(Earlier::before);
+    // What was said of units without a culprit does not explain this one.
+    diagnoses.values_mut().flatten().for_each(Diagnosis::doubt);
+    diagnoses.insert(*place, compared.diagnose(unit, &peers, before));
     Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate())
 }
 

@@ -44,8 +44,13 @@ impl Pair {
 
     /// Writes the operations of a rank of step 0.
     pub(crate) fn write(&self, side: &str, rank: Option<u64>, operations: &[Op]) {
+        self.write_step(side, 0, rank, operations);
+    }
+
+    /// Writes the operations of a rank of a step.
+    pub(crate) fn write_step(&self, side: &str, step: u64, rank: Option<u64>, operations: &[Op]) {
         let rank = rank.map_or_else(|| "proc77".to_owned(), |rank| format!("rank{rank}"));
-        let folder = self.side(side).join("step0").join(rank);
+        let folder = self.side(side).join(format!("step{step}")).join(rank);
         fs::create_dir_all(&folder).expect("created");
         fs::write(folder.join("dump.json"), dump(operations)).expect("written");
     }

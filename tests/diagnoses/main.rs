@@ -12,6 +12,7 @@ mod made;
 mod next_dump;
 mod story;
 mod switched_off;
+mod tensors;
 #[path = "../changes/tree.rs"]
 mod tree;
 

@@ -20,7 +20,7 @@ const BOTH_SIDES: f64 = 2.0;
 
 /// Largest differences of max, min, mean and norm that equal data may show.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-pub(super) fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elements: u64) -> [f64; 4] {
+pub fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elements: u64) -> [f64; 4] {
     let unit = Dtype::F32.unit_roundoff();
     let walk = (elements.max(1) as f64).sqrt();
     let magnitude = |of: fn(&TensorRecord<'_>) -> Option<f64>| {

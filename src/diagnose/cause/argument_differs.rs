@@ -1,13 +1,52 @@
 //! An argument of the call differs, or whether a gradient is required: the two programs call differently.
 
-use super::super::context::Context;
+use super::super::context::{Context, Suspect};
+use super::super::value_pair::ValuePair;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::read::dump::{TensorKind, Value};
+use crate::read::json::Json;
 
-pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("argument-differs") };
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("argument-differs") };
+
+/// Parts of texts that name a device, a backend or an address: they differ between devices by their nature.
+const OF_DEVICES: [&str; 8] = ["cuda", "npu", "cpu", "nccl", "hccl", "gloo", "0x", "object at"];
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&["argument-differs", "requires-grad-differs"]))?;
-    let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence))
+    let suspect = context.suspect()?;
+    let place = suspect.culprit.tensor.as_str();
+    if suspect.is(&["argument-differs", "requires-grad-differs"]) {
+        let evidence = Statement::new("first-argument").with("op", suspect.culprit.op.as_str());
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence));
+    }
+    let evidence =
+        other_text(&suspect).filter(|_| suspect.is(&["output-diverges", "other-precision", "input-differs"]))?;
+    Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence))
+}
+
+/// A text or number among the call's arguments that differs, beside a result or an input that does.
+fn other_text(suspect: &Suspect<'_>) -> Option<Statement> {
+    let found = suspect.values().filter(|both| both.kind == TensorKind::Input).find_map(|both| {
+        let (ours, theirs) = plain(&both)?;
+        let is_of_device = |text: &str| OF_DEVICES.iter().any(|part| text.to_ascii_lowercase().contains(part));
+        let differs = ours != theirs && !is_of_device(&ours) && !is_of_device(&theirs);
+        differs.then(|| (both.candidate.row.to_string(), ours, theirs))
+    });
+    let (argument, ours, theirs) = found?;
+    Some(
+        Statement::new("argument-beside")
+            .with("op", suspect.culprit.op.as_str())
+            .with("argument", argument)
+            .with("baseline", ours)
+            .with("candidate", theirs),
+    )
+}
+
+/// The texts of a plain argument on both sides.
+fn plain(both: &ValuePair<'_>) -> Option<(String, String)> {
+    let text = |value: Value<'_>| match value {
+        Value::Plain { value: Json::Text(text), .. } => Some(text.clone()),
+        _ => None,
+    };
+    text(both.baseline.value).zip(text(both.candidate.value))
 }

@@ -4,6 +4,7 @@ use super::super::context::Context;
 use super::super::curves::{Curves, differences};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::read::dump::TensorKind;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -28,7 +29,10 @@ const GRADIENTS_APART: f64 = 1e-2;
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(|suspect| suspect.is_backward())?;
     let evidence = Statement::new("forward-agrees").with("op", suspect.culprit.op.as_str());
-    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).because(evidence))
+    // A parameter's gradient is recorded without the call that made it, and no other cause speaks of it.
+    let is_of_parameter = suspect.value.kind == TensorKind::ParameterGradient;
+    let sureness = if is_of_parameter { Sureness::Likely } else { Sureness::Possible };
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence))
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {

@@ -4,13 +4,16 @@
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
 use super::super::context::{Context, Suspect, operations_of};
+use super::super::updates::Updates;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use super::optimizer_differs::is_of_most;
 use super::wrong_weights_or_data::{is_other_weight, is_weight};
-use crate::read::dump::TensorRecord;
+use crate::read::dump::{Statistic, TensorRecord};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
+    is_last_resort: true,
     supported_by: &[
         "pip-version-differs",
         "pip-rule-broken",
@@ -22,7 +25,17 @@ pub(super) const CAUSE: Cause = Cause {
 };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| suspect.is(&["input-differs"]) && !is_other_weight(suspect))?;
+    let suspect = context.suspect()?;
+    if suspect.is(&["non-finite-differs"]) {
+        return of_sentinels(&suspect);
+    }
+    if !suspect.is(&["input-differs"]) || is_other_weight(&suspect) {
+        return None;
+    }
+    // What the optimizer moved was not built on the host.
+    if Updates::of(context, &suspect).is_some_and(|updates| is_of_most(&updates)) {
+        return None;
+    }
     let op = suspect.culprit.op.as_str();
     let evidence = Statement::new("leaf-input").with("op", op).with("error", suspect.error());
     let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
@@ -40,7 +53,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         None if is_in_graph(&suspect) => match before(context, &suspect) {
             Some(before) => {
                 let evidence = Statement::new("made-by-undumped").with("before", before).with("op", op);
-                diagnosis.because(evidence).advise(Statement::new("input-of-undumped"))
+                let diagnosis = diagnosis.because(evidence).advise(Statement::new("input-of-undumped"));
+                // The program made it, with another call or another formula.
+                Diagnosis { sureness: Sureness::Possible, ..diagnosis }
             }
             None => diagnosis,
         },
@@ -48,13 +63,29 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     })
 }
 
+/// An input whose sums overflow on one side while its ends are numbers: a mask or padding filled with another number.
+fn of_sentinels(suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let (baseline, candidate) = suspect.value.records().filter(|_| !suspect.is_made())?;
+    let numbers = [baseline.min, baseline.max, candidate.min, candidate.max].map(Statistic::as_f64);
+    let [from, to, other_from, other_to] = numbers;
+    let ends = [from?, to?, other_from?, other_to?];
+    let evidence = Statement::new("leaf-ends-differ")
+        .with("op", suspect.culprit.op.as_str())
+        .with("from", ends[0])
+        .with("to", ends[1])
+        .with("other_from", ends[2])
+        .with("other_to", ends[3]);
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence);
+    ends.iter().all(|end| end.is_finite()).then_some(diagnosis)
+}
+
 /// Whether the input is part of the graph: an operation that was not dumped made it.
-fn is_in_graph(suspect: &Suspect<'_>) -> bool {
+pub(super) fn is_in_graph(suspect: &Suspect<'_>) -> bool {
     suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true))
 }
 
 /// The call before the culprit's, after which the one that was not dumped ran.
-fn before(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
+pub(super) fn before(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
     let comparison = context.input.comparison.operations.get(suspect.order.checked_sub(1)?)?;
     let (_, candidate) = operations_of(context.input, comparison)?;
     Some(candidate.name.to_owned())
@@ -82,7 +113,6 @@ fn inverse_frequency_base(record: &TensorRecord<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::dump::Statistic;
 
     fn table(max: f64, min: f64, shape: &[u64]) -> TensorRecord<'_> {
         TensorRecord {

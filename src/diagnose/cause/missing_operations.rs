@@ -3,10 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::super::context::Context;
+use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use super::wrong_weights_or_data::is_weight;
 use crate::judge::finding::{Fact, Finding};
+use crate::read::dump::{Dump, TensorKind};
 use crate::read::frame::{Frame, innermost_own};
 use crate::verdict::Severity;
 
@@ -24,6 +26,12 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if context.unit.compared == 0 {
         return None;
     }
+    if let Some(diagnosis) = alone(context) {
+        return Some(diagnosis);
+    }
+    if let Some(diagnosis) = context.suspect().and_then(|suspect| behind_gap(context, &suspect)) {
+        return Some(diagnosis);
+    }
     let sides: BTreeSet<&str> = gaps.iter().filter_map(|finding| text(finding, "side")).collect();
     let sureness = if context.unit.culprit.is_none() { Sureness::Certain } else { Sureness::Possible };
     let mut diagnosis = Diagnosis::new(&CAUSE, first.place.as_str(), sureness)
@@ -38,6 +46,85 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         diagnosis = diagnosis.because(evidence);
     }
     Some(advised(diagnosis, &sides, &gaps, &frames))
+}
+
+/// Operations of one side alone right before the culprit, where that is an input that nothing dumped made and no weight:
+/// what is missing there is what made it. By the side that lacks them; a call that both sides have by name was merely not
+/// paired.
+fn gap_before<'a>(context: &Context<'a>, suspect: &Suspect<'a>) -> Option<[Vec<&'a str>; 2]> {
+    /// Calls of both sides that may stand between: modules around the call, and what its other arguments need.
+    const BETWEEN: usize = 2;
+    // A module's result is what the calls inside it made.
+    let is_of_module =
+        suspect.is_module() && suspect.value.kind == TensorKind::Output && suspect.is(&["output-diverges"]);
+    let is_given = !suspect.is_made() && suspect.is(&["input-differs", "integer-differs"]) && !is_weight(suspect);
+    if !is_of_module && !is_given {
+        return None;
+    }
+    let [mut only_baseline, mut only_candidate]: [Vec<&str>; 2] = [Vec::new(), Vec::new()];
+    let mut between = 0;
+    for comparison in context.input.comparison.operations.iter().take(suspect.order).rev() {
+        let of = |dump: &'a Dump, index: Option<usize>| dump.operations.get(index?).map(|operation| operation.name);
+        let ours = of(context.input.baseline, comparison.pair.baseline());
+        let theirs = of(context.input.candidate, comparison.pair.candidate());
+        let is_empty = only_baseline.is_empty() && only_candidate.is_empty();
+        match (ours, theirs) {
+            (Some(_), Some(_)) if between == BETWEEN || !is_empty => break,
+            (Some(_), Some(_)) => between += 1,
+            (Some(name), None) => only_baseline.push(name),
+            (None, Some(name)) => only_candidate.push(name),
+            (None, None) => {}
+        }
+    }
+    let alone = |own: &[&'a str], others: &[&'a str]| {
+        own.iter().rev().copied().filter(|name| !others.contains(name)).collect::<Vec<&str>>()
+    };
+    let gap = [alone(&only_candidate, &only_baseline), alone(&only_baseline, &only_candidate)];
+    gap.iter().any(|names| !names.is_empty()).then_some(gap)
+}
+
+/// A culprit that the candidate alone runs, and nothing in its place on the baseline.
+fn alone(context: &Context<'_>) -> Option<Diagnosis> {
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "other-operation")?;
+    if replaced(context).is_some() {
+        return None;
+    }
+    let missing = Statement::new("only-on-one-side")
+        .with("side", "baseline")
+        .with("count", 1_usize)
+        .with("operations", vec![culprit.op.clone()]);
+    let diagnosis = Diagnosis::new(&CAUSE, culprit.op.as_str(), Sureness::Likely).because(missing);
+    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
+}
+
+/// The operation that the baseline runs where the culprit, which the candidate alone runs, stands.
+pub(super) fn replaced(context: &Context<'_>) -> Option<String> {
+    let culprit = context.unit.culprit.as_ref().filter(|culprit| culprit.code == "other-operation")?;
+    let order = usize::try_from(culprit.order).ok()?;
+    let operations = &context.input.comparison.operations;
+    let after = operations.iter().skip(order).take_while(|one| !one.is_paired());
+    let before = operations.iter().take(order).rev().take_while(|one| !one.is_paired());
+    let index = after.chain(before).find_map(|one| one.pair.baseline())?;
+    context.input.baseline.operations.get(index).map(|operation| operation.name.to_owned())
+}
+
+/// Whether what made the culprit is missing on one side.
+pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    gap_before(context, suspect).is_some()
+}
+
+/// The diagnosis of a culprit behind a gap.
+fn behind_gap(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let gap = gap_before(context, suspect)?;
+    let first = gap.iter().flatten().next()?;
+    let sides = ["baseline", "candidate"].into_iter().zip(&gap).filter(|(_, names)| !names.is_empty());
+    let missing = sides.map(|(side, names)| {
+        let told: Vec<String> = names.iter().take(MOST_NAMES).map(|name| (*name).to_owned()).collect();
+        Statement::new("only-on-one-side").with("side", side).with("count", names.len()).with("operations", told)
+    });
+    let explains = Statement::new("difference-behind-gap").with("tensor", suspect.culprit.tensor.as_str());
+    let diagnosis = Diagnosis::new(&CAUSE, *first, Sureness::Likely).because_all(missing).because(explains);
+    Some(diagnosis.advise(Statement::new("operations-behind-gap")))
 }
 
 /// States how many operations `side` lacks, with the names of the first few.

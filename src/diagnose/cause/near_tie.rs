@@ -6,13 +6,14 @@
 use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use super::wrong_weights_or_data::is_choice;
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect()?;
     let is_tie = suspect.is(&["near-tie"]) || suspect.is(&["integer-differs"]) && chooses_equals(context, &suspect);
-    if !is_tie {
+    if !is_tie || !is_choice(context, &suspect) {
         return None;
     }
     let input_error = suspect.culprit.metrics.get("received").map_or(0.0, |number| number.0);

@@ -7,10 +7,15 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::formula;
+use super::super::updates::Updates;
 use super::super::values::Data;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use super::input_differs::{before, is_in_graph};
+use super::missing_operations::{explains, replaced};
+use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
+use super::wrong_weights_or_data::{is_weight, unseen_indices};
 use crate::judge::dump::limits::band;
 use crate::read::dump::TensorKind;
 
@@ -21,7 +26,16 @@ pub(super) const CAUSE: Cause =
 const ONE_SIDED: f64 = 0.9;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(Suspect::is_made)?;
+    if let Some(other) = replaced(context) {
+        let culprit = context.unit.culprit.as_ref()?;
+        let evidence = Statement::new("operation-replaced").with("op", culprit.op.as_str()).with("other", other);
+        let diagnosis = Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Likely).because(evidence);
+        return Some(diagnosis.advise(Statement::new("operations-behind-gap")));
+    }
+    let suspect = context.suspect()?;
+    if !suspect.is_made() {
+        return of_undumped(context, &suspect);
+    }
     if !suspect.is(&["output-diverges", "other-precision"]) || !suspect.error().is_finite() {
         return None;
     }
@@ -46,8 +60,38 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     if operands(&suspect).is_some() {
         return None;
     }
-    let sureness = if suspect.is(&["output-diverges"]) { Sureness::Likely } else { Sureness::Possible };
+    // A gradient of a parameter has no call of its own, of which it could be said that its inputs agree.
+    if suspect.value.kind == TensorKind::ParameterGradient || explains(context, &suspect) {
+        return None;
+    }
+    let is_sum = suspect.value.records().is_some_and(|(record, _)| record.elements() == 1);
+    let is_unseen = is_sum && unseen_indices(context, &suspect).is_some();
+    let is_plain = suspect.is(&["output-diverges"]) && !is_unseen;
+    let sureness = if is_plain { Sureness::Likely } else { Sureness::Possible };
     Some(Diagnosis::new(&CAUSE, place, sureness).because(agree))
+}
+
+/// An input that is part of the graph, is no weight and was made by nothing that was dumped: code between two dumped calls
+/// computes something else.
+fn of_undumped(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let codes = ["input-differs"];
+    if !suspect.is(&codes)
+        || suspect.is_backward()
+        || is_weight(suspect)
+        || !is_in_graph(suspect)
+        || explains(context, suspect)
+    {
+        return None;
+    }
+    if Updates::of(context, suspect).is_some_and(|updates| is_of_most(&updates)) {
+        return None;
+    }
+    let op = suspect.culprit.op.as_str();
+    let before = before(context, suspect)?;
+    let evidence = Statement::new("made-by-undumped").with("before", before).with("op", op);
+    let agree = Statement::new("before-agrees").with("op", op).with("error", suspect.error());
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely);
+    Some(diagnosis.because(agree).because(evidence).advise(Statement::new("input-of-undumped")))
 }
 
 /// Error of one sign, or one that follows the input.

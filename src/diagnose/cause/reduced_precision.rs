@@ -52,6 +52,9 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let is_narrower = narrow.is_float() && wide.is_float() && narrow.unit_roundoff() > wide.unit_roundoff();
         return is_narrower.then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
     }
+    if suspect.is_backward() && !suspect.is_made() {
+        return of_gradient(&suspect, wide, narrow);
+    }
     if !suspect.is_made() || !suspect.is(&["output-diverges", "other-precision"]) || wide != narrow {
         return None;
     }
@@ -81,17 +84,37 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     Some(Diagnosis::new(&CAUSE, place, sureness).because(evidence))
 }
 
+/// A gradient that a backward call receives, made by one that was not dumped: the error's size is all that is known.
+fn of_gradient(suspect: &Suspect<'_>, wide: Dtype, narrow: Dtype) -> Option<Diagnosis> {
+    if !suspect.is(&["input-differs"]) || wide != narrow || wide != Dtype::F32 {
+        return None;
+    }
+    let types = [("fp16", 2f64.powi(-11)), ("bf16", 2f64.powi(-8))];
+    let fitting = types.into_iter().filter(|(_, unit)| fits(*unit, suspect.error()));
+    let types: Vec<String> = fitting.map(|(name, _)| name.to_owned()).collect();
+    let evidence = Statement::new("gradient-error-fits-type")
+        .with("op", suspect.culprit.op.as_str())
+        .with("error", suspect.error())
+        .with("types", types.clone());
+    let place = suspect.culprit.tensor.as_str();
+    (!types.is_empty()).then(|| Diagnosis::new(&CAUSE, place, Sureness::Possible).because(evidence))
+}
+
+/// Whether an error is of the size that rounding to `unit` makes: a result smaller than its terms shows their rounding
+/// enlarged; a long sum of roundings of either sign, and statistics in place of elements, reduced.
+fn fits(unit: f64, error: f64) -> bool {
+    (unit / 32.0..=unit * 4.0).contains(&error)
+}
+
 /// The narrower type of a product's operands that the error's size fits, and that type's unit; the unit is 0 where
 /// the values are 16 bits wide and only the accumulation can be narrower.
 pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str], f64)> {
     let (baseline, candidate) = suspect.value.dtypes()?;
     let wide = if baseline.unit_roundoff() >= candidate.unit_roundoff() { baseline } else { candidate };
     let error = suspect.error();
-    // A result smaller than its terms shows their rounding enlarged; a long sum of roundings of either sign, and
-    // statistics in place of elements, reduced.
-    let fits = |unit: f64| (unit / 32.0..=unit * 4.0).contains(&error);
+    let fits = |unit: f64| fits(unit, error);
     let (fp16, of_bf16, of_f32) = (2f64.powi(-11), 2f64.powi(-8), 2f64.powi(-24));
-    if !is_product(suspect) {
+    if !is_product(suspect) || has_equal_ends(suspect) {
         return None;
     }
     // Statistics see the ends of a tensor, where errors vary too much to tell these types apart.
@@ -106,6 +129,13 @@ pub(super) fn operands(suspect: &Suspect<'_>) -> Option<(&'static [&'static str]
         Dtype::F16 | Dtype::BF16 if suspect.is(&["other-precision"]) => Some((&["fp16", "bf16"], 0.0)),
         _ => None,
     }
+}
+
+/// Whether only sums differ, and both ends of the range agree: rounding shows at the ends first, for sums average it.
+fn has_equal_ends(suspect: &Suspect<'_>) -> bool {
+    let of = |name: &str| suspect.culprit.metrics.get(name).map(|number| number.0);
+    let Some((max, min)) = of("max_difference").zip(of("min_difference")) else { return false };
+    max.abs() <= suspect.limit() && min.abs() <= suspect.limit() && suspect.error() > suspect.limit()
 }
 
 /// Whether the operation is a matrix product or holds one; the name of a value saved by hand says nothing.

@@ -6,6 +6,7 @@
 
 use super::super::context::{Context, Peer, Suspect};
 use super::super::curves::{Curves, EQUAL, differences};
+use super::super::part::{Outlier, Part};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_evidence};
@@ -21,7 +22,7 @@ pub(super) const CAUSE: Cause = Cause {
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
     let suspect = context.suspect().filter(Suspect::is_made)?;
-    if !suspect.is(&["output-diverges", "other-precision"]) || suspect.error().is_infinite() {
+    if !suspect.is(&["output-diverges", "other-precision", "outliers"]) || suspect.error().is_infinite() {
         return None;
     }
     let place = suspect.culprit.tensor.as_str();
@@ -31,7 +32,7 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
             .with("ranks", context.peers.len() + 1)
     });
     let data = context.data(&suspect.value);
-    if let Some(region) = data.and_then(|data| data.confined_error(suspect.limit(), is_product(&suspect))) {
+    if let Some(region) = data.as_ref().and_then(|data| data.confined_error(suspect.limit(), is_product(&suspect))) {
         let (rows, columns) = region.size();
         let confined = Statement::new("error-confined")
             .with("rows", rows)
@@ -43,9 +44,55 @@ fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
         let sureness = if alone.is_some() { Sureness::Certain } else { Sureness::Likely };
         return Some(Diagnosis::new(&CAUSE, place, sureness).because(confined).because_all(alone));
     }
+    if let Some(data) = data.filter(|_| !follows_indices(&suspect)) {
+        let shape = suspect.value.records().map_or(&[][..], |(record, _)| record.shape);
+        let found = match suspect.is(&["outliers"]) {
+            true => data.largest_error().map(|outlier| outlier_at(&outlier)),
+            false => data.wrong_part(shape, suspect.limit()).map(|part| part_of(&part)),
+        };
+        if let Some(evidence) = found {
+            return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(alone));
+        }
+    }
     let by_statistics = suspect.value.measured().is_some_and(|measured| measured.basis == Basis::Statistics);
+    if let Some(evidence) = one_end(&suspect).filter(|_| by_statistics && !suspect.is_backward()) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence).because_all(alone));
+    }
     let alone = alone.filter(|_| by_statistics && suspect.is(&["output-diverges"]))?;
     Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(alone))
+}
+
+/// Calls whose errors lie where their indices point.
+fn follows_indices(suspect: &Suspect<'_>) -> bool {
+    let api = suspect.api().to_ascii_lowercase();
+    ["embedding", "index", "gather", "scatter", "getitem", "setitem", "take"].iter().any(|name| api.contains(name))
+}
+
+fn outlier_at(outlier: &Outlier) -> Statement {
+    Statement::new("one-element-wrong")
+        .with("element", outlier.place)
+        .with("of", outlier.of)
+        .with("baseline", outlier.baseline)
+        .with("candidate", outlier.candidate)
+}
+
+fn part_of(part: &Part) -> Statement {
+    let axes: Vec<String> = part.axes.iter().map(ToString::to_string).collect();
+    Statement::new("part-wrong").with("places", part.places).with("of", part.of).with("axes", axes)
+}
+
+/// One end of a product's range that is off while the other one, mean and norm agree: a single element. Rounding and other
+/// formulas show at both ends.
+fn one_end(suspect: &Suspect<'_>) -> Option<Statement> {
+    /// The end that is off is off by this many times what everything else is.
+    const OUTSTANDING_END: f64 = 50.0;
+    let of = |name: &str| suspect.culprit.metrics.get(name).map(|number| number.0.abs());
+    let (max, min) = (of("max_difference")?, of("min_difference")?);
+    let sums = [of("mean_difference")?, of("norm_difference")?];
+    let (end, off, other) = if max > min { ("largest", max, min) } else { ("smallest", min, max) };
+    let rest = sums.into_iter().fold(other, f64::max);
+    let is_alone = rest <= suspect.limit() && off > OUTSTANDING_END * rest && off > suspect.limit();
+    (is_alone && is_product(suspect)).then(|| Statement::new("one-end-differs").with("end", end).with("error", off))
 }
 
 /// Whether every other rank ran the same operation on tensors of the same shape, and agrees.

@@ -2,8 +2,10 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
+use super::super::trace::Trace;
 use super::super::{Diagnosis, Statement, Sureness};
-use super::{Cause, finding_as_evidence, from_findings};
+use super::missing_operations::explains;
+use super::{Cause, finding_as_evidence, from_findings, other_tensor};
 use crate::judge::finding::Finding;
 use crate::read::dump::TensorKind;
 
@@ -26,15 +28,53 @@ pub(super) const CAUSE: Cause = Cause {
 const UNRELATED: f64 = 0.1;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
-    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && !suspect.is_backward())?;
+    let suspect = context.suspect().filter(|suspect| !suspect.is_backward())?;
+    if suspect.is_made() {
+        return of_indices(context, &suspect);
+    }
     let place = suspect.culprit.tensor.as_str();
-    if suspect.is(&["integer-differs"]) {
+    if suspect.is(&["integer-differs", "near-tie"]) && !is_choice(context, &suspect) && !explains(context, &suspect) {
         let evidence = Statement::new("index-input-differs").with("op", suspect.culprit.op.as_str());
         return Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence));
+    }
+    if let Some(evidence) = other_tensor::values_of_another(context, &suspect).filter(|_| is_weight(&suspect)) {
+        return Some(Diagnosis::new(&CAUSE, place, Sureness::Certain).because_all(evidence));
     }
     let evidence =
         Statement::new("weight-differs").with("op", suspect.culprit.op.as_str()).with("error", suspect.error());
     is_other_weight(&suspect).then(|| Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence))
+}
+
+/// Labels of which only the ends were recorded, given to a loss that differs: their order, or some in the middle, may be
+/// others, and nothing recorded tells that from another loss.
+fn of_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Diagnosis> {
+    let (loss, _) = suspect.value.records()?;
+    if !suspect.is(&["output-diverges", "other-precision"]) || loss.elements() != 1 {
+        return None;
+    }
+    let labels = unseen_indices(context, suspect)?;
+    let evidence = Statement::new("indices-unseen").with("tensor", labels).with("op", suspect.culprit.op.as_str());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Possible).because(evidence))
+}
+
+/// An integer input of many elements that nothing dumped made and of which neither data nor a checksum was recorded.
+pub(super) fn unseen_indices(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<String> {
+    let mut inputs = suspect
+        .inputs()
+        .filter(|both| both.dtypes().is_some_and(|(dtype, _)| !dtype.is_float() && !dtype.is_complex()));
+    let unseen = inputs.find(|both| {
+        let records = both.records();
+        let is_known = records.is_some_and(|(record, _)| record.elements() < 2 || record.checksum.is_some());
+        !is_known && context.data(both).is_none()
+    })?;
+    Some(unseen.candidate.row.to_string())
+}
+
+/// Whether a dumped operation made the value, as it does where it chooses.
+pub(super) fn is_choice(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    let Some((baseline, _)) = suspect.value.records() else { return false };
+    let made = || Trace::of_baseline(context.input).made_before(&baseline, suspect.order).is_some();
+    suspect.is_made() || made()
 }
 
 /// A weight of other numbers, not of other digits.
@@ -42,12 +82,21 @@ pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
     suspect.is(&["input-differs"]) && suspect.error() >= UNRELATED && is_weight(suspect)
 }
 
-/// A module's parameter, or an argument after the first that is trained.
+/// Names of calls whose arguments after the first are weights.
+const WEIGHTED: [&str; 11] =
+    ["linear", "conv", "embedding", "norm", "addmm", "baddbmm", "prelu", "bilinear", "lstm", "gru", "matmul"];
+
+/// A module's parameter, or a trained argument at the place of a weight: after the first of a call that has weights, or a
+/// vector, which no activation of a batch is.
 pub(super) fn is_weight(suspect: &Suspect<'_>) -> bool {
-    let trained = suspect.value.candidate.record().is_some_and(|record| record.requires_grad == Some(true));
+    let Some(record) = suspect.value.candidate.record() else { return false };
+    let trained = record.requires_grad == Some(true);
     let row = suspect.value.candidate.row.to_string();
     let is_first = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with("_input");
-    suspect.value.kind == TensorKind::Parameter || trained && !is_first
+    let api = suspect.api().to_ascii_lowercase();
+    let has_weights = api == "mm" || WEIGHTED.iter().any(|name| api.contains(name));
+    let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && record.shape.len() == 1;
+    suspect.value.kind == TensorKind::Parameter || trained && (has_weights && !is_first || is_vector)
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {

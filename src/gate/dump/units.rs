@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::compare::dump::{self as compare, UnitComparison};
 use crate::compare::measurements::Measurements;
-use crate::diagnose::{self, Context, Diagnosis, Peer, PeerOperation, TensorCache};
+use crate::diagnose::{self, Before, Context, Diagnosis, Peer, PeerOperation, TensorCache};
 use crate::error::{self, Error};
 use crate::gate::Progress;
 use crate::gate::dump_tables::{self, Dumps};
@@ -107,7 +107,10 @@ impl<'a> Units<'a> {
     pub(super) fn peers(&mut self, op: &str, besides: usize) -> Vec<Peer> {
         let others = self.readable().into_iter().filter(|(place, _)| *place != besides);
         others
-            .map(|(place, pair)| self.get(place, pair).map_or_else(|_| Peer::default(), |unit| unit.peer(op)))
+            .map(|(place, pair)| {
+                let operation = self.get(place, pair).ok().and_then(|unit| unit.peer(op));
+                Peer { rank: pair.candidate.rank, operation }
+            })
             .collect()
     }
 }
@@ -141,24 +144,23 @@ impl Compared<'_> {
         }
     }
 
-    /// The unit with its judgement, for those who look for causes.
-    pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer]) -> Vec<Diagnosis> {
+    /// The unit with its judgement, the other ranks beside it and the step before, for those who look for causes.
+    pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer], before: Option<Before<'_>>) -> Vec<Diagnosis> {
         let (unit, findings) = (&judged.unit, judged.findings.as_slice());
         let (input, cache) = (self.input(), TensorCache::default());
-        diagnose::in_dump(&Context { input: &input, unit, findings, folders: *self.pair, peers, cache: &cache })
+        diagnose::in_dump(&Context { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
     }
 
     /// The operation `op` of both sides, for another rank's culprit.
-    fn peer(&self, op: &str) -> Peer {
-        let found = self.comparison.operations.iter().find_map(|comparison| {
+    fn peer(&self, op: &str) -> Option<PeerOperation> {
+        self.comparison.operations.iter().find_map(|comparison| {
             let (baseline, candidate) = (comparison.pair.baseline()?, comparison.pair.candidate()?);
             (self.candidate.operations.get(candidate)?.name == op).then(|| PeerOperation {
                 baseline: self.baseline.operations.only(baseline),
                 candidate: self.candidate.operations.only(candidate),
                 comparison: comparison.clone(),
             })
-        });
-        Peer { operation: found }
+        })
     }
 
     /// Raises the largest error known to enter each collective.

@@ -118,6 +118,12 @@ pub(super) struct Update {
 }
 
 impl Parameters {
+    /// Largest, smallest and mean value and norm of the input of this row, the baseline's and the candidate's; `None` where
+    /// that step was not given it.
+    pub fn of(&self, row: &str) -> Option<&[[f64; 4]; 2]> {
+        self.0.get(&hash_of(&row))
+    }
+
     /// Whether nothing is known of an earlier step.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

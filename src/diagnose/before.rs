@@ -1,0 +1,78 @@
+//! What a rank's step before left behind: causes that lie between two steps show in both.
+
+use std::collections::HashMap;
+
+use crate::compare::dump::OperationComparison;
+use crate::judge::dump::unit::UnitInput;
+use crate::judge::dump::update::Parameters;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{Leaf, Statistic, TensorKind};
+
+use super::context::operations_of;
+use super::value_pair::values_of;
+
+/// Largest, smallest and mean value and norm.
+pub(super) type Four = [f64; 4];
+
+/// The step before, of the same rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Before<'a> {
+    /// The step.
+    pub step: u64,
+    /// Trained leaf inputs of that step.
+    pub parameters: &'a Parameters,
+    /// Gradients of that step.
+    pub gradients: &'a Gradients,
+}
+
+/// Gradients of a step as recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Gradients {
+    /// Gradients of parameters by row, the baseline's and the candidate's.
+    parameters: HashMap<String, [Four; 2]>,
+    /// Number of values of backward calls that were compared.
+    compared: usize,
+}
+
+impl Gradients {
+    /// The gradients of a unit.
+    pub fn of(input: &UnitInput<'_>) -> Self {
+        let mut gradients = Self::default();
+        for comparison in &input.comparison.operations {
+            gradients.add(input, comparison);
+        }
+        gradients
+    }
+
+    fn add(&mut self, input: &UnitInput<'_>, comparison: &OperationComparison) {
+        let Some((baseline, candidate)) = operations_of(input, comparison) else { return };
+        let direction = OpName::parse(candidate.name).direction;
+        if !matches!(direction, Some(Direction::Backward | Direction::ParametersGradient)) {
+            return;
+        }
+        for both in values_of(comparison, baseline, candidate).filter(|both| both.measured().is_some()) {
+            self.compared += 1;
+            if both.kind == TensorKind::ParameterGradient {
+                let sides = four(both.baseline).zip(four(both.candidate));
+                self.parameters.extend(sides.map(|(ours, theirs)| (both.candidate.row.to_string(), [ours, theirs])));
+            }
+        }
+    }
+
+    /// The gradient of the parameter of this row, the baseline's and the candidate's.
+    pub(super) fn of_parameter(&self, row: &str) -> Option<&[Four; 2]> {
+        self.parameters.get(row)
+    }
+
+    /// Number of values of backward calls that were compared.
+    pub(super) fn compared(&self) -> usize {
+        self.compared
+    }
+}
+
+/// The statistics of a value, where all are numbers.
+pub(super) fn four(leaf: Leaf<'_>) -> Option<Four> {
+    let [max, min, mean, norm] = leaf.record()?.statistics().map(Statistic::as_f64);
+    let all = [max?, min?, mean?, norm?];
+    all.iter().all(|value| value.is_finite()).then_some(all)
+}

@@ -1,0 +1,193 @@
+//! Gradients put together otherwise: over ranks, over micro-batches, or over steps.
+//!
+//! A sum in place of a mean is one factor over all gradients. Gradients that were not set to zero are the sum of this step's
+//! and the last one's, and so are their means. A reduction that is missing lets the ranks' copies of a parameter part.
+
+use super::super::before::Four;
+use super::super::context::{Context, Suspect, operations_of};
+use super::super::fingerprint::{is_same, is_telling};
+use super::super::updates::Updates;
+use super::super::value_pair::{ValuePair, values_of};
+use super::super::{Diagnosis, Statement, Sureness, before, factor};
+use super::Cause;
+use crate::compare::dump::bounds_of_sums;
+use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{TensorKind, TensorRecord};
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("gradient-reduction") };
+
+/// Fewer gradients agree on something by chance.
+const FEWEST: usize = 3;
+/// Scatter of a constant factor: far above what rounding does to the norm of a gradient, below any factor in use.
+const SCATTER: f64 = 0.02;
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    let (evidence, sureness) = of_ranks(context, &suspect)
+        .or_else(|| of_earlier_step(context, &suspect))
+        .or_else(|| of_backward(context, &suspect))
+        .or_else(|| of_update(context, &suspect))?;
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because_all(evidence))
+}
+
+type Found = (Vec<Statement>, Sureness);
+
+/// Whether it explains a parameter that differs.
+pub(super) fn explains(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
+    of_ranks(context, suspect).or_else(|| of_update(context, suspect)).is_some()
+}
+
+/// A parameter of which the ranks of one side hold equal copies and those of the other do not.
+fn of_ranks(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+    let row = suspect.culprit.tensor.as_str();
+    let is_parameter = context.before.is_some_and(|before| before.parameters.of(row).is_some());
+    let (baseline, candidate) = suspect.value.records().filter(|_| is_parameter && !context.peers.is_empty())?;
+    let mut are_copies = [true, true];
+    for peer in context.peers {
+        let value = peer.values()?.find(|both| both.candidate.row == *row)?;
+        let (ours, theirs) = value.records()?;
+        are_copies = [are_copies[0] && is_same(&ours, &baseline), are_copies[1] && is_same(&theirs, &candidate)];
+    }
+    let side = match are_copies {
+        [true, false] => "candidate",
+        [false, true] => "baseline",
+        _ => return None,
+    };
+    let evidence =
+        Statement::new("copies-part").with("parameter", row).with("side", side).with("ranks", context.peers.len() + 1);
+    Some((vec![evidence], Sureness::Certain))
+}
+
+/// Gradients that still hold those of the step before: sums add up, and so do their means.
+fn of_earlier_step(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+    let before = context.before.filter(|_| suspect.is_backward())?;
+    let mut kept: [usize; 2] = [0, 0];
+    let mut telling = 0;
+    for both in gradients(context).filter(|both| both.kind == TensorKind::ParameterGradient) {
+        let numbers = before::four(both.baseline).zip(before::four(both.candidate)).zip(both.records());
+        let Some(((ours, theirs), records)) = numbers else { continue };
+        let Some(earlier) = before.gradients.of_parameter(&both.candidate.row.to_string()) else { continue };
+        let Some(found) = adds_up([ours, theirs], earlier, &records) else { continue };
+        telling += 1;
+        kept = [kept[0] + usize::from(found[0]), kept[1] + usize::from(found[1])];
+    }
+    let side = match kept.map(|kept| telling >= FEWEST && kept * 5 >= telling * 4) {
+        [false, true] => "candidate",
+        [true, false] => "baseline",
+        _ => return None,
+    };
+    let count = kept.into_iter().max().unwrap_or_default();
+    let evidence = Statement::new("gradients-kept").with("side", side).with("step", before.step).with("count", count);
+    Some((vec![evidence.with("of", telling)], Sureness::Certain))
+}
+
+/// Whether the baseline's, and the candidate's, mean is the other side's plus its own of the step before; `None` where that
+/// one is too small to be told from rounding.
+fn adds_up(
+    now: [Four; 2],
+    earlier: &[Four; 2],
+    (baseline, candidate): &(TensorRecord<'_>, TensorRecord<'_>),
+) -> Option<[bool; 2]> {
+    let [[_, _, ours, _], [_, _, theirs, _]] = now;
+    let [[_, _, ours_earlier, _], [_, _, theirs_earlier, _]] = *earlier;
+    let bound = bounds_of_sums(baseline, candidate, candidate.elements())[2];
+    if ours_earlier.abs().min(theirs_earlier.abs()) < 40.0 * bound {
+        return None;
+    }
+    let is_sum =
+        |sum: f64, one: f64, other: f64| (sum - one - other).abs() <= SCATTER.mul_add(other.abs(), 4.0 * bound);
+    Some([is_sum(ours, theirs, ours_earlier), is_sum(theirs, ours, theirs_earlier)])
+}
+
+/// One factor over all gradients of a backward pass that begins with it.
+fn of_backward(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+    if !suspect.is_backward() || has_backward_before(context, suspect.order) {
+        return None;
+    }
+    let mut factors: Vec<f64> = gradients(context).filter_map(|both| ratio(&both)).collect();
+    factors.sort_by(f64::total_cmp);
+    let middle = *factors.get(factors.len() / 2)?;
+    let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= SCATTER).count();
+    if factors.len() < FEWEST || near * 10 < factors.len() * 9 || (middle - 1.0).abs() <= 2.0 * SCATTER {
+        return None;
+    }
+    let evidence =
+        Statement::new("gradients-scaled").with("factor", middle).with("count", near).with("of", factors.len());
+    let meaning = factor::meaning(middle, context, suspect);
+    Some((std::iter::once(evidence).chain(meaning).collect(), Sureness::Likely))
+}
+
+/// Updates that are the number of ranks times the baseline's, or a share of it.
+fn of_update(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found> {
+    let updates = Updates::of(context, suspect)?;
+    let factor = updates.factor()?;
+    let ranks = context.peers.len() + 1;
+    let count = super::super::values::count_of(ranks);
+    let is_ranks = [count, 1.0 / count].into_iter().any(|value| (factor / value - 1.0).abs() <= SCATTER);
+    (ranks > 1 && is_ranks).then(|| {
+        let evidence = Statement::new("update-factor").with("factor", factor);
+        let meaning = Statement::new("factor-is-ranks").with("factor", factor).with("ranks", ranks);
+        (vec![evidence, meaning], Sureness::Likely)
+    })
+}
+
+/// Gradients that the backward pass made, on both sides.
+fn gradients<'a>(context: &Context<'a>) -> impl Iterator<Item = ValuePair<'a>> {
+    let input = context.input;
+    let pairs = input.comparison.operations.iter().filter_map(move |comparison| {
+        let (baseline, candidate) = operations_of(input, comparison)?;
+        is_backward(candidate.name).then(|| values_of(comparison, baseline, candidate))
+    });
+    pairs.flatten().filter(|both| matches!(both.kind, TensorKind::Output | TensorKind::ParameterGradient))
+}
+
+fn is_backward(name: &str) -> bool {
+    matches!(OpName::parse(name).direction, Some(Direction::Backward | Direction::ParametersGradient))
+}
+
+/// Whether a backward call that both sides ran comes before the operation at `order`.
+fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
+    let earlier = context.input.comparison.operations.iter().take(order);
+    earlier
+        .filter_map(|comparison| operations_of(context.input, comparison))
+        .any(|(_, candidate)| is_backward(candidate.name))
+}
+
+/// Norm of a gradient as a multiple of the baseline's; `None` for scalars and zeros.
+fn ratio(both: &ValuePair<'_>) -> Option<f64> {
+    both.records().filter(|(record, _)| is_telling(record))?;
+    let ([.., ours], [.., theirs]) = before::four(both.baseline).zip(before::four(both.candidate))?;
+    (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::dump::Statistic;
+
+    fn record(mean: f64) -> TensorRecord<'static> {
+        TensorRecord {
+            dtype: "torch.float32",
+            shape: &[256],
+            max: Statistic::Float(0.1),
+            min: Statistic::Float(-0.1),
+            mean: Statistic::Float(mean),
+            norm: Statistic::Float(0.3),
+            requires_grad: None,
+            checksum: None,
+            extension: None,
+        }
+    }
+
+    #[test]
+    fn means_of_kept_gradients_add_up() {
+        let four = |mean: f64| [0.1, -0.1, mean, 0.3];
+        let earlier = [four(0.003_795_2), four(0.003_795_2)];
+        let records = (record(-0.000_385_2), record(0.003_41));
+        assert_eq!(adds_up([four(-0.000_385_2), four(0.003_41)], &earlier, &records), Some([false, true]));
+        assert_eq!(adds_up([four(0.003_41), four(-0.000_385_2)], &earlier, &records), Some([true, false]));
+        assert_eq!(adds_up([four(-0.000_385_2), four(0.002)], &earlier, &records), Some([false, false]));
+        let tiny = [four(1e-12), four(1e-12)];
+        assert_eq!(adds_up([four(0.0), four(1e-12)], &tiny, &records), None);
+    }
+}

@@ -1,0 +1,29 @@
+//! A lost update: a parameter is on one side as it was a step before, while the other side moved it.
+
+use super::super::context::Context;
+use super::super::updates::{Update, Updates};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("lost-update") };
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    let updates = Updates::of(context, &suspect)?;
+    let side = updates.own()?.lost_on()?;
+    let is_lost = |update: &Update| update.lost_on() == Some(side);
+    let count = updates.all.iter().filter(|update| is_lost(update)).count();
+    let moved = updates.all.iter().filter(|update| update.lost_on().is_none() && update.is_other().is_some()).count();
+    let evidence = Statement::new("parameter-stayed")
+        .with("side", side)
+        .with("step", updates.since)
+        .with("parameter", suspect.culprit.tensor.as_str());
+    let all = Statement::new("parameters-stayed")
+        .with("count", count)
+        .with("moved", moved)
+        .with("parameters", updates.names(is_lost));
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain);
+    let diagnosis = diagnosis.because(evidence).because(all);
+    // Where every parameter stayed the whole step was left out.
+    Some(if moved == 0 { diagnosis.advise(Statement::new("step-skipped")) } else { diagnosis })
+}

@@ -1,0 +1,49 @@
+//! Another update: gradients agree, and the parameters of the next step do not.
+//!
+//! Most parameters move otherwise than on the baseline, as another learning rate, epsilon, beta, weight decay or clipping
+//! makes them; one parameter alone is no matter of the optimizer's settings.
+
+use super::super::context::Context;
+use super::super::updates::{Update, Updates};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::{Cause, gradient_reduction};
+
+pub(super) const CAUSE: Cause = Cause {
+    in_dump,
+    supported_by: &["hyperparameter-one-sided", "hyperparameter-differs"],
+    ..Cause::new("optimizer-differs")
+};
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    let updates = Updates::of(context, &suspect)?;
+    let is_lost = updates.own()?.lost_on().is_some();
+    if is_lost || !is_of_most(&updates) || gradient_reduction::explains(context, &suspect) {
+        return None;
+    }
+    let (step, compared) = (updates.since, context.before?.gradients.compared());
+    let others = updates.all.iter().filter(|update| is_other(update)).count();
+    let evidence = Statement::new("updates-differ")
+        .with("step", step)
+        .with("count", others)
+        .with("of", updates.all.len())
+        .with("parameters", updates.names(is_other));
+    let gradients =
+        (compared > 0).then(|| Statement::new("gradients-agreed").with("step", step).with("compared", compared));
+    let factor = updates.factor().map(|factor| Statement::new("update-factor").with("factor", factor));
+    // Gradients that were not dumped may differ as well.
+    let sureness = if compared > 0 { Sureness::Likely } else { Sureness::Possible };
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), sureness).because(evidence);
+    Some(diagnosis.because_all(gradients).because_all(factor))
+}
+
+fn is_other(update: &Update) -> bool {
+    update.is_other() == Some(true)
+}
+
+/// Whether most of the parameters that moved enough to say moved otherwise.
+pub(super) fn is_of_most(updates: &Updates) -> bool {
+    let telling: Vec<bool> = updates.all.iter().filter_map(Update::is_other).collect();
+    let others = telling.iter().filter(|is_other| **is_other).count();
+    others > 0 && others * 2 >= telling.len()
+}

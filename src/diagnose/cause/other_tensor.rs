@@ -1,0 +1,96 @@
+//! Another tensor: what the candidate was given, or gave, are the values of another tensor of the same shape.
+//!
+//! Of an input, the baseline's tensors of this rank and the same input of other ranks are looked through; of a result, what
+//! the candidate itself had before, as a buffer holds that was not written.
+
+use super::super::context::{Context, Suspect, operations_of};
+use super::super::fingerprint::{is_same, is_telling};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use super::wrong_weights_or_data::is_weight;
+use crate::read::dump::{Leaf, TensorKind, TensorRecord};
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("other-tensor") };
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    // Of weights it is told as what it is.
+    if !suspect.is_made() && is_weight(&suspect) {
+        return None;
+    }
+    let evidence = values_of_another(context, &suspect)?;
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because_all(evidence);
+    Some(if suspect.is_made() { diagnosis.advise(Statement::new("stale-result")) } else { diagnosis })
+}
+
+/// Evidence that the candidate's value is another tensor's.
+pub(super) fn values_of_another(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Vec<Statement>> {
+    let codes = ["input-differs", "output-diverges", "other-precision", "checksum-differs"];
+    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&codes))?;
+    if !is_telling(&candidate) || is_same(&baseline, &candidate) {
+        return None;
+    }
+    if suspect.is_made() {
+        // A module's result is one of the calls' inside it.
+        if suspect.is_module() {
+            return None;
+        }
+        return earlier_result(context, suspect, &candidate).map(|statement| vec![statement]);
+    }
+    of_other_rank(context, suspect, &candidate).or_else(|| in_baseline(context, suspect, &candidate))
+}
+
+/// The same input of another rank, on the baseline.
+fn of_other_rank(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorRecord<'_>) -> Option<Vec<Statement>> {
+    let (baseline, _) = suspect.value.records()?;
+    context.peers.iter().find_map(|peer| {
+        let value = peer.values()?.find(|both| both.candidate.row == *suspect.culprit.tensor)?;
+        let (ours, theirs) = value.records()?;
+        is_same(&ours, candidate).then(|| {
+            let found = Statement::new("tensor-of-rank")
+                .with("tensor", suspect.culprit.tensor.as_str())
+                .with("rank", peer.rank.unwrap_or_default());
+            let is_exchanged = is_same(&theirs, &baseline);
+            std::iter::once(found).chain(is_exchanged.then(|| Statement::new("tensors-exchanged"))).collect()
+        })
+    })
+}
+
+/// Another tensor of the baseline's dump.
+fn in_baseline(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorRecord<'_>) -> Option<Vec<Statement>> {
+    let is_it = |leaf: &Leaf<'_>| {
+        leaf.row != *suspect.culprit.tensor && leaf.record().is_some_and(|record| is_same(&record, candidate))
+    };
+    let found = || context.input.baseline.operations.leaves().filter(is_it);
+    let given = found().find(|leaf| matches!(leaf.kind, TensorKind::Input | TensorKind::Parameter));
+    let row = given.or_else(|| found().next())?.row.to_string();
+    let found =
+        Statement::new("tensor-elsewhere").with("tensor", suspect.culprit.tensor.as_str()).with("other", row.as_str());
+    let exchanged = is_exchanged(context, suspect, &row).then(|| Statement::new("tensors-exchanged"));
+    Some(std::iter::once(found).chain(exchanged).collect())
+}
+
+/// Whether the candidate has at `row` what the baseline has here.
+fn is_exchanged(context: &Context<'_>, suspect: &Suspect<'_>, row: &str) -> bool {
+    let there =
+        context.input.candidate.operations.leaves().find(|leaf| leaf.row == *row).and_then(|leaf| leaf.record());
+    there.zip(suspect.value.baseline.record()).is_some_and(|(there, baseline)| is_same(&there, &baseline))
+}
+
+/// What the candidate had before the call, where the baseline's results differ.
+fn earlier_result(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorRecord<'_>) -> Option<Statement> {
+    let baseline = suspect.value.baseline.record()?;
+    // What the call was given may come back unchanged: that is the operation left out, not another tensor.
+    let is_own_input =
+        suspect.inputs().filter_map(|both| both.candidate.record()).any(|record| is_same(&record, candidate));
+    let earlier = context.input.comparison.operations.iter().take(suspect.order).rev().filter(|_| !is_own_input);
+    let pairs = earlier.filter_map(|comparison| operations_of(context.input, comparison));
+    let row =
+        pairs.flat_map(|(ours, theirs)| ours.leaves.iter().zip(theirs.leaves.iter())).find_map(|(ours, theirs)| {
+            let is_output = theirs.kind == TensorKind::Output && ours.row == *theirs.row.to_string();
+            let is_it = is_output && theirs.record().is_some_and(|record| is_same(&record, candidate));
+            let is_new = ours.record().is_some_and(|record| !is_same(&record, &baseline));
+            (is_it && is_new).then(|| theirs.row.to_string())
+        })?;
+    Some(Statement::new("result-of-earlier").with("tensor", suspect.culprit.tensor.as_str()).with("other", row))
+}

@@ -1,0 +1,34 @@
+//! A tensor that was overwritten: it was right where it was made or first used, and holds other values where it is used
+//! again, without a dumped write in between.
+
+use super::super::context::{Context, operations_of};
+use super::super::fingerprint::{is_same, is_telling};
+use super::super::trace::Trace;
+use super::super::value_pair::values_of;
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("overwritten") };
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&["input-differs"]))?;
+    let (baseline, candidate) = suspect.value.records()?;
+    if suspect.is_backward() || !is_telling(&baseline) || is_same(&baseline, &candidate) {
+        return None;
+    }
+    let trace = Trace::of_baseline(context.input);
+    let earlier = trace.last_before(&baseline, suspect.order)?;
+    let comparison = context.input.comparison.operations.get(earlier.order)?;
+    let (ours, theirs) = operations_of(context.input, comparison)?;
+    let same = values_of(comparison, ours, theirs)
+        .find(|both| both.baseline.row.to_string() == earlier.leaf.row.to_string())?;
+    let agreed = same.measured().is_some_and(|measured| measured.is_equal);
+    if !agreed {
+        return None;
+    }
+    let evidence = Statement::new("changed-since")
+        .with("tensor", suspect.culprit.tensor.as_str())
+        .with("earlier", same.candidate.row.to_string())
+        .with("error", suspect.error());
+    Some(Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Likely).because(evidence))
+}

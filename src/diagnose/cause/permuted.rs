@@ -1,0 +1,132 @@
+//! The same values in another order: transposed, rolled, heads or halves exchanged, rows permuted.
+//!
+//! With data, the sorted values are equal while the values in their places are not. Without data, a checksum tells that the
+//! order differs where all four statistics agree.
+
+use super::super::context::{Context, Suspect};
+use super::super::fingerprint::{has_same_values, is_telling};
+use super::super::values::{Data, count_of};
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("permuted") };
+
+/// Fewer elements have the same values by chance.
+const FEWEST: usize = 8;
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect()?;
+    let codes = ["input-differs", "output-diverges", "other-precision", "integer-differs", "checksum-differs"];
+    let (baseline, candidate) = suspect.value.records().filter(|_| suspect.is(&codes))?;
+    let place = suspect.culprit.tensor.as_str();
+    if let Some(data) = context.data(&suspect.value) {
+        let tolerance = tolerance_of(&suspect, &data);
+        if !is_permuted(&data, tolerance) {
+            return None;
+        }
+        let evidence =
+            Statement::new("values-in-other-order").with("tensor", place).with("elements", data.baseline.len());
+        let diagnosis = Diagnosis::new(&CAUSE, place, Sureness::Certain).because(evidence);
+        return Some(diagnosis.because_all(order_of(&data, tolerance)));
+    }
+    let is_other = matches!((baseline.checksum, candidate.checksum), (Some(ours), Some(theirs)) if ours != theirs);
+    if !is_other || !is_telling(&baseline) || !has_same_values(&baseline, &candidate) || suspect.is_made() {
+        return None;
+    }
+    let evidence = Statement::new("statistics-in-other-order").with("tensor", place);
+    Some(Diagnosis::new(&CAUSE, place, Sureness::Likely).because(evidence))
+}
+
+/// Difference of two values that count as the same: none of inputs, rounding of results.
+fn tolerance_of(suspect: &Suspect<'_>, data: &Data) -> f64 {
+    let relative = if suspect.is_made() { 4.0 * suspect.limit() } else { 1e-6 };
+    // Two draws of one distribution have sorted values as close as this; what is closer is the same draw.
+    let chance = 0.1 / count_of(data.baseline.len()).sqrt();
+    relative.min(chance) * data.rms()
+}
+
+/// Whether both sides hold the same values and most of them elsewhere.
+fn is_permuted(data: &Data, tolerance: f64) -> bool {
+    let sorted = |values: &[f64]| {
+        let mut values = values.to_vec();
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let count = data.baseline.len();
+    let is_off = |(a, b): (&f64, &f64)| (a - b).abs() > tolerance || a.is_nan() || b.is_nan();
+    let moved = data.baseline.iter().zip(&data.candidate).filter(|pair| is_off(*pair)).count();
+    // One exchange of two values is no order; and few distinct values are permuted by any change.
+    if count < FEWEST || moved < 3 || moved * 50 < count {
+        return false;
+    }
+    let (ours, theirs) = (sorted(&data.baseline), sorted(&data.candidate));
+    let distinct = ours.iter().zip(ours.iter().skip(1)).filter(|(a, b)| (*b - *a).abs() > 0.0).count();
+    distinct * 4 > count && ours.iter().zip(&theirs).all(|pair| !is_off(pair))
+}
+
+/// The order in words, where it is a common one.
+fn order_of(data: &Data, tolerance: f64) -> Option<Statement> {
+    let (count, width) = (data.baseline.len(), data.width);
+    let height = count / width.max(1);
+    let matches = |source: &dyn Fn(usize) -> usize| {
+        data.candidate.iter().enumerate().all(|(place, value)| {
+            data.baseline.get(source(place)).is_some_and(|expected| (expected - value).abs() <= tolerance)
+        })
+    };
+    if height == width && matches(&|place| place % width * width + place / width) {
+        return Some(Statement::new("order-transposed").with("rows", height).with("columns", width));
+    }
+    let first = *data.candidate.first()?;
+    let starts = data.baseline.iter().enumerate().filter(|(_, value)| (*value - first).abs() <= tolerance);
+    for start in starts.map(|(place, _)| place).take(8) {
+        let (row, column) = (start / width, start % width);
+        if column == 0 && matches(&|place| (place + start) % count) {
+            return Some(Statement::new("order-rolled-rows").with("count", height - row).with("of", height));
+        }
+        if row == 0 && matches(&|place| place / width * width + (place % width + column) % width) {
+            return Some(Statement::new("order-rolled-columns").with("count", width - column).with("of", width));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(count: u32) -> Vec<f64> {
+        (0..count).map(|place| (f64::from(place + 1) * 0.7).sin() + 0.01).collect()
+    }
+
+    fn moved(width: usize, count: u32, source: impl Fn(usize) -> usize) -> Data {
+        let baseline = wave(count);
+        let candidate = (0..baseline.len()).map(|place| baseline[source(place)]).collect();
+        Data::new(baseline, candidate, width)
+    }
+
+    #[test]
+    fn a_transposed_and_a_rolled_matrix_are_named() {
+        let code = |data: &Data| {
+            assert!(is_permuted(data, 1e-9));
+            order_of(data, 1e-9).map(|statement| statement.code).unwrap_or_default()
+        };
+        assert_eq!(code(&moved(6, 36, |place| place % 6 * 6 + place / 6)), "order-transposed");
+        assert_eq!(code(&moved(6, 36, |place| (place + 6) % 36)), "order-rolled-rows");
+        assert_eq!(code(&moved(6, 36, |place| place / 6 * 6 + (place + 1) % 6)), "order-rolled-columns");
+        assert_eq!(code(&moved(6, 36, |place| 35 - place)), "");
+    }
+
+    #[test]
+    fn other_values_and_single_exchanges_are_no_other_order() {
+        let baseline = wave(64);
+        let scaled = Data::new(baseline.clone(), baseline.iter().map(|b| b * 1.01).collect(), 8);
+        assert!(!is_permuted(&scaled, 1e-9));
+        assert!(!is_permuted(&moved(8, 64, |place| place), 1e-9));
+        let exchange = |place: usize| match place {
+            3 => 9,
+            9 => 3,
+            _ => place,
+        };
+        assert!(!is_permuted(&moved(8, 64, exchange), 1e-9));
+    }
+}

@@ -1,0 +1,23 @@
+//! A tensor that is the baseline's times one factor, and that nothing dumped made: a factor applied twice, left out, or
+//! another one.
+//!
+//! Results that are scaled are told by the formula of the operation that made them (`other-algorithm`).
+
+use super::super::context::Context;
+use super::super::{Diagnosis, Statement, Sureness, factor};
+use super::Cause;
+
+pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("scaled") };
+
+fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {
+    let suspect = context.suspect().filter(|suspect| !suspect.is_made() && suspect.is(&["input-differs"]))?;
+    let tolerance = (4.0 * suspect.limit()).clamp(1e-4, 0.01);
+    let factor = factor::of_value(context, &suspect.value, tolerance)?;
+    let (record, _) = suspect.value.records()?;
+    let evidence = Statement::new("tensor-scaled")
+        .with("tensor", suspect.culprit.tensor.as_str())
+        .with("factor", factor)
+        .with("elements", record.elements());
+    let diagnosis = Diagnosis::new(&CAUSE, suspect.culprit.tensor.as_str(), Sureness::Certain).because(evidence);
+    Some(diagnosis.because_all(factor::meaning(factor, context, &suspect)))
+}

@@ -1,0 +1,78 @@
+//! Fingerprints: what was recorded of a tensor tells it from every other one.
+//!
+//! Max and Min are elements, and bit-equal where the data is; Mean and Norm are sums, equal within the bound of summation
+//! in another order; equal checksums are equal data.
+
+use crate::compare::dump::bounds_of_sums;
+use crate::read::dump::{Statistic, TensorRecord};
+
+/// Whether two records are of one and the same data in one shape.
+pub(super) fn is_same(left: &TensorRecord<'_>, right: &TensorRecord<'_>) -> bool {
+    let is_alike = left.shape == right.shape && left.dtype == right.dtype;
+    match (left.checksum, right.checksum) {
+        (Some(ours), Some(theirs)) => is_alike && ours == theirs,
+        _ => is_alike && has_same_values(left, right),
+    }
+}
+
+/// Whether two records may be of the same values, in whatever order and shape.
+pub(super) fn has_same_values(left: &TensorRecord<'_>, right: &TensorRecord<'_>) -> bool {
+    if left.elements() != right.elements() {
+        return false;
+    }
+    let numbers = |record: &TensorRecord<'_>| -> Option<[f64; 4]> {
+        let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
+        Some([max?, min?, mean?, norm?])
+    };
+    let Some((ours, theirs)) = numbers(left).zip(numbers(right)) else { return false };
+    let bounds = bounds_of_sums(left, right, left.elements());
+    let pairs = ours.into_iter().zip(theirs).zip(bounds);
+    ours.iter().all(|number| number.is_finite()) && pairs.into_iter().all(|((a, b), bound)| (a - b).abs() <= bound)
+}
+
+/// Whether a tensor's fingerprint is its own: of many elements that are no constant, and not of the few numbers that masks
+/// and counts consist of.
+pub(super) fn is_telling(record: &TensorRecord<'_>) -> bool {
+    let (max, min) = (record.max.as_f64(), record.min.as_f64());
+    let is_common = |value: f64| (value * 16.0).fract().abs() <= 0.0;
+    let ends = max.zip(min).is_some_and(|(max, min)| max > min && !(is_common(max) && is_common(min)));
+    record.elements() > 1 && (ends || record.checksum.is_some() && max.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(numbers: [f64; 4], shape: &[u64]) -> TensorRecord<'_> {
+        let [max, min, mean, norm] = numbers.map(Statistic::Float);
+        let (requires_grad, checksum, extension) = (Some(true), None, None);
+        TensorRecord { dtype: "torch.float32", shape, max, min, mean, norm, requires_grad, checksum, extension }
+    }
+
+    #[test]
+    fn sums_in_another_order_are_the_same_and_other_ends_are_not() {
+        let numbers = [1.3, -1.7, 0.05, 4.4];
+        let one = record(numbers, &[4, 8]);
+        assert!(is_same(&one, &record([1.3, -1.7, 0.05 + 1e-9, 4.4 * (1.0 + 1e-7)], &[4, 8])));
+        assert!(!is_same(&one, &record([1.300_001, -1.7, 0.05, 4.4], &[4, 8])));
+        let other_shape = record(numbers, &[8, 4]);
+        assert!(!is_same(&one, &other_shape) && has_same_values(&one, &other_shape));
+        assert!(!has_same_values(&one, &record(numbers, &[4, 4])));
+    }
+
+    #[test]
+    fn a_checksum_decides() {
+        let numbers = [1.3, -1.7, 0.05, 4.4];
+        let one = TensorRecord { checksum: Some("aa"), ..record(numbers, &[4, 8]) };
+        let other = TensorRecord { checksum: Some("bb"), ..record(numbers, &[4, 8]) };
+        assert!(!is_same(&one, &other) && is_same(&one, &one));
+    }
+
+    #[test]
+    fn masks_constants_and_scalars_tell_nothing() {
+        assert!(is_telling(&record([1.3, -1.7, 0.05, 4.4], &[4, 8])));
+        assert!(!is_telling(&record([1.0, 0.0, 0.5, 4.0], &[4, 8])));
+        assert!(!is_telling(&record([1.3, 1.3, 1.3, 7.0], &[4, 8])));
+        assert!(!is_telling(&record([1.3, 1.3, 1.3, 1.3], &[1])));
+    }
+}

@@ -1,0 +1,189 @@
+//! Updates of parameters: how far each moved on both sides since the step before.
+
+use super::before::{Before, Four, four};
+use super::context::{Context, Suspect, operations_of};
+use super::value_pair::{ValuePair, values_of};
+use crate::compare::dump::bounds_of_sums;
+use crate::dtype::Dtype;
+use crate::read::dump::TensorKind;
+
+/// Share of an update that healthy runs may differ by; noise in tiny gradients turns some elements of a parameter, not most.
+const ALIKE: f64 = 0.01;
+
+/// Scatter of a factor of updates over parameters.
+const SCATTER: f64 = 0.05;
+
+/// Names of parameters told as evidence.
+const MOST_NAMES: usize = 4;
+
+/// One parameter since the step before.
+pub(super) struct Update {
+    pub(super) row: String,
+    baseline: Four,
+    candidate: Four,
+    /// Differences that rounding and the order of summation make, of each statistic.
+    rounding: Four,
+}
+
+/// Updates of the parameters that the step before was given too.
+pub(super) struct Updates {
+    pub(super) all: Vec<Update>,
+    /// The suspect's own.
+    own: usize,
+    /// The step before.
+    pub(super) since: u64,
+}
+
+impl Updates {
+    /// The updates of a unit whose culprit is such a parameter, equal on both sides at the step before.
+    pub(super) fn of(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Self> {
+        let before = context.before.filter(|_| !suspect.is_made() && !suspect.is_backward())?;
+        let mut all = Vec::new();
+        let mut own = None;
+        for comparison in &context.input.comparison.operations {
+            let Some((baseline, candidate)) = operations_of(context.input, comparison) else { continue };
+            let given = values_of(comparison, baseline, candidate)
+                .filter(|both| matches!(both.kind, TensorKind::Input | TensorKind::Parameter));
+            for update in given.filter_map(|both| update(&both, &before)) {
+                if update.row == suspect.culprit.tensor {
+                    own = Some(all.len());
+                }
+                all.push(update);
+            }
+        }
+        Some(Self { all, own: own?, since: before.step })
+    }
+
+    /// The suspect's own update.
+    pub(super) fn own(&self) -> Option<&Update> {
+        self.all.get(self.own)
+    }
+
+    /// Names of parameters for evidence: the suspect's first.
+    pub(super) fn names<'a>(&'a self, fits: impl Fn(&Update) -> bool + 'a) -> Vec<String> {
+        let own = self.own().into_iter();
+        let others = self.all.iter().enumerate().filter(|(place, _)| *place != self.own).map(|(_, update)| update);
+        own.chain(others).filter(|update| fits(update)).take(MOST_NAMES).map(|update| update.row.clone()).collect()
+    }
+
+    /// The constant that the candidate's updates are of the baseline's, where most parameters agree on one.
+    pub(super) fn factor(&self) -> Option<f64> {
+        const FEWEST: usize = 3;
+        let mut factors: Vec<f64> = self.all.iter().filter_map(Update::factor).collect();
+        factors.sort_by(f64::total_cmp);
+        let middle = *factors.get(factors.len() / 2)?;
+        let near = factors.iter().filter(|factor| (*factor / middle - 1.0).abs() <= SCATTER).count();
+        (factors.len() >= FEWEST && near * 4 >= factors.len() * 3 && (middle - 1.0).abs() > SCATTER).then_some(middle)
+    }
+}
+
+fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
+    let row = both.candidate.row.to_string();
+    let [ours, theirs] = before.parameters.of(&row)?;
+    let (baseline, candidate) = both.records()?;
+    let now = [four(both.baseline)?, four(both.candidate)?];
+    let moved =
+        |now: Four, before: &Four| -> Four { std::array::from_fn(|place| pick(&now, place) - pick(before, place)) };
+    if !is_parameter(ours, &now[0]) {
+        return None;
+    }
+    let [_, _, mean, norm] = bounds_of_sums(&baseline, &candidate, candidate.elements());
+    let unit = Dtype::parse(candidate.dtype).map_or(0.0, Dtype::unit_roundoff);
+    let [max, min, ..] = now[0];
+    let update = Update {
+        row,
+        baseline: moved(now[0], ours),
+        candidate: moved(now[1], theirs),
+        rounding: [2.0 * unit * max.abs(), 2.0 * unit * min.abs(), mean, norm],
+    };
+    // What differed before already is no matter of this update.
+    let was_equal =
+        (0..4).all(|place| (pick(ours, place) - pick(theirs, place)).abs() <= 4.0 * pick(&update.rounding, place));
+    was_equal.then_some(update)
+}
+
+/// Whether a value moved as a parameter does, by a part of itself: what the graph makes of another batch is another value.
+fn is_parameter(before: &Four, now: &Four) -> bool {
+    let [max, min, _, norm] = *before;
+    let [new_max, new_min, _, new_norm] = *now;
+    let scale = max.abs().max(min.abs());
+    let is_part = |moved: f64, of: f64| moved.abs() <= 0.5 * of;
+    norm <= 0.0 || is_part(new_max - max, scale) && is_part(new_min - min, scale) && is_part(new_norm - norm, norm)
+}
+
+fn pick(four: &Four, place: usize) -> f64 {
+    four.get(place).copied().unwrap_or_default()
+}
+
+impl Update {
+    fn has_moved(&self, side: &Four) -> bool {
+        side.iter().zip(self.rounding).any(|(moved, rounding)| moved.abs() > 4.0 * rounding)
+    }
+
+    /// Whether a side is as it was, to the last bit of every statistic.
+    fn has_stayed(side: &Four) -> bool {
+        side.iter().all(|moved| moved.abs() <= 0.0)
+    }
+
+    /// The side that stayed as it was while the other one moved.
+    pub(super) fn lost_on(&self) -> Option<&'static str> {
+        match (Self::has_stayed(&self.baseline), Self::has_stayed(&self.candidate)) {
+            (false, true) if self.has_moved(&self.baseline) => Some("candidate"),
+            (true, false) if self.has_moved(&self.candidate) => Some("baseline"),
+            _ => None,
+        }
+    }
+
+    /// Whether the two sides moved otherwise; `None` where neither moved by enough to say.
+    pub(super) fn is_other(&self) -> Option<bool> {
+        let pairs = self.baseline.iter().zip(&self.candidate).zip(self.rounding);
+        let telling = pairs.filter(|((ours, theirs), rounding)| ours.abs().max(theirs.abs()) > 8.0 * rounding);
+        let differs = telling.map(|((ours, theirs), rounding)| {
+            (ours - theirs).abs() > ALIKE.mul_add(ours.abs().max(theirs.abs()), 2.0 * rounding)
+        });
+        differs.reduce(|one, other| one || other)
+    }
+
+    /// The candidate's update as a multiple of the baseline's: by the mean, which is linear in the update, confirmed by the
+    /// ends where they moved.
+    fn factor(&self) -> Option<f64> {
+        let ratio = |place: usize| {
+            let (ours, theirs) = (pick(&self.baseline, place), pick(&self.candidate, place));
+            (ours.abs() > 40.0 * pick(&self.rounding, place)).then(|| theirs / ours)
+        };
+        ratio(2).or_else(|| {
+            let (max, min) = (ratio(0)?, ratio(1)?);
+            ((max / min - 1.0).abs() <= SCATTER).then_some(max)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(baseline: Four, candidate: Four) -> Update {
+        Update { row: String::new(), baseline, candidate, rounding: [1e-8, 1e-8, 1e-9, 1e-8] }
+    }
+
+    #[test]
+    fn an_update_on_one_side_alone_is_lost() {
+        let moved = [1e-3, -1e-3, 1e-5, 2e-3];
+        assert_eq!(update(moved, [0.0; 4]).lost_on(), Some("candidate"));
+        assert_eq!(update([0.0; 4], moved).lost_on(), Some("baseline"));
+        assert_eq!(update(moved, moved).lost_on(), None);
+        assert_eq!(update([0.0; 4], [1e-9; 4]).lost_on(), None, "rounding");
+    }
+
+    #[test]
+    fn a_constant_factor_of_all_updates_is_named() {
+        let moved = |size: f64| [size, -size, size / 100.0, 2.0 * size];
+        let all = (1..6_u8).map(|size| f64::from(size) * 1e-3).map(|size| update(moved(size), moved(2.0 * size)));
+        let updates = Updates { all: all.collect(), own: 0, since: 0 };
+        assert!(updates.factor().is_some_and(|factor| (factor - 2.0).abs() < 1e-9));
+        assert!(updates.all.iter().all(|update| update.is_other() == Some(true)));
+        let equal = Updates { all: vec![update(moved(1e-3), moved(1e-3))], own: 0, since: 0 };
+        assert_eq!(equal.factor(), None);
+        assert_eq!(equal.all[0].is_other(), Some(false));
+    }
+}
