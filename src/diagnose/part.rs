@@ -83,7 +83,7 @@ impl Data {
         if wrong.is_empty() || wrong.len() * LARGEST > count || !self.is_large(&wrong, limit) {
             return None;
         }
-        let axes = whole_indices(&wrong, &lens).or_else(|| last_part(&wrong, count))?;
+        let axes = whole_indices(&wrong, &lens, count).or_else(|| last_part(&wrong, count))?;
         Some(Part { places: wrong.len(), of: count, axes })
     }
 
@@ -97,7 +97,7 @@ impl Data {
 }
 
 /// The axes' wrong indices, where most of the elements that they span are wrong.
-fn whole_indices(wrong: &[usize], lens: &[usize]) -> Option<Vec<Axis>> {
+fn whole_indices(wrong: &[usize], lens: &[usize], count: usize) -> Option<Vec<Axis>> {
     let mut inner = 1;
     let (mut axes, mut spanned) = (Vec::new(), 1_usize);
     for (axis, len) in lens.iter().enumerate().rev() {
@@ -109,7 +109,9 @@ fn whole_indices(wrong: &[usize], lens: &[usize]) -> Option<Vec<Axis>> {
         }
     }
     axes.reverse();
-    (!axes.is_empty() && spanned * 3 <= wrong.len() * 5).then_some(axes)
+    // The last elements are told as such where they say it more closely.
+    let from_first = count - wrong.first()?;
+    (!axes.is_empty() && spanned <= from_first && spanned * 3 <= wrong.len() * 5).then_some(axes)
 }
 
 /// The last elements, where most of them are wrong.
