@@ -1,4 +1,4 @@
-//! What a rank's step before left behind: causes that lie between two steps show in both.
+//! The step before of a rank: causes that lie between two steps show in both.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::judge::dump::update::Parameters;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Leaf, Statistic, TensorKind};
 
-use super::context::operations_of;
+use super::value_pair::operations_of;
 use super::value_pair::values_of;
 
 /// Largest, smallest and mean value and norm.

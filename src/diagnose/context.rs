@@ -3,15 +3,16 @@
 use std::rc::Rc;
 
 use super::before::Before;
-use super::value_pair::{ValuePair, values_of};
+use super::value_pair::{ValuePair, operations_of, values_of};
 use super::values::{Data, TensorCache};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
+use crate::judge::dump::update::takes_weights;
 use crate::judge::finding::Finding;
 use crate::judge::unit::{Culprit, DumpUnit};
 use crate::pair::unit::UnitPair;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Operation, Operations, TensorKind, Value};
+use crate::read::dump::{Operation, Operations, TensorKind, Value};
 use crate::read::json::Json;
 
 /// A judged unit with its dumps.
@@ -100,15 +101,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The two operations of a pair.
-pub(super) fn operations_of<'a>(
-    input: &UnitInput<'a>,
-    comparison: &OperationComparison,
-) -> Option<(Operation<'a>, Operation<'a>)> {
-    let of = |dump: &'a Dump, index: Option<usize>| index.and_then(|index| dump.operations.get(index));
-    of(input.baseline, comparison.pair.baseline()).zip(of(input.candidate, comparison.pair.candidate()))
-}
-
 /// Number of elements of a shape; shapes are as recorded, and may be nonsense.
 pub(super) fn elements_of(shape: &[u64]) -> u64 {
     shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))
@@ -194,4 +186,16 @@ pub(super) fn api_of(base: &str) -> &str {
         Some((_, api)) => api,
         None => base.split_once('_').map_or(base, |(_, api)| api),
     }
+}
+
+/// A module's parameter, or a trained argument at the place of a weight: after the first of a call that has weights, or a
+/// vector, which no activation of a batch is.
+pub(super) fn is_weight(suspect: &Suspect<'_>) -> bool {
+    let Some(record) = suspect.value.candidate.record() else { return false };
+    let trained = record.requires_grad == Some(true);
+    let row = suspect.value.candidate.row.to_string();
+    let is_first = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with("_input");
+    let has_weights = takes_weights(suspect.api()) || matches!(suspect.api(), "mm" | "matmul" | "baddbmm");
+    let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && record.shape.len() == 1;
+    suspect.value.kind == TensorKind::Parameter || trained && (has_weights && !is_first || is_vector)
 }

@@ -51,7 +51,7 @@ pub(super) fn of_value(context: &Context<'_>, both: &ValuePair<'_>, tolerance: f
     ((factor - 1.0).abs() > 5.0 * tolerance).then_some(factor)
 }
 
-/// What a factor equals: the number of ranks, a power of two, a root or a multiple of a length of the tensor.
+/// Meaning of a factor: the number of ranks, a power of two, a root or a multiple of a length of the tensor.
 pub(super) fn meaning(factor: f64, context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Statement> {
     let size = factor.abs();
     let ranks = context.peers.len() + 1;

@@ -1,7 +1,8 @@
 //! Updates of parameters: how far each moved on both sides since the step before.
 
 use super::before::{Before, Four, four};
-use super::context::{Context, Suspect, operations_of};
+use super::context::{Context, Suspect};
+use super::value_pair::operations_of;
 use super::value_pair::{ValuePair, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;

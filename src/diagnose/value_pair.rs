@@ -2,7 +2,8 @@
 
 use crate::compare::dump::{Details, LeafComparison, Measurement, OperationComparison};
 use crate::dtype::Dtype;
-use crate::read::dump::{Leaf, Operation, TensorKind, TensorRecord};
+use crate::judge::dump::unit::UnitInput;
+use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord};
 
 /// A value on both sides.
 #[derive(Clone, Copy)]
@@ -46,4 +47,13 @@ impl<'a> ValuePair<'a> {
         let (baseline, candidate) = self.records()?;
         Dtype::parse(baseline.dtype).zip(Dtype::parse(candidate.dtype))
     }
+}
+
+/// The two operations of a pair.
+pub(super) fn operations_of<'a>(
+    input: &UnitInput<'a>,
+    comparison: &OperationComparison,
+) -> Option<(Operation<'a>, Operation<'a>)> {
+    let of = |dump: &'a Dump, index: Option<usize>| index.and_then(|index| dump.operations.get(index));
+    of(input.baseline, comparison.pair.baseline()).zip(of(input.candidate, comparison.pair.candidate()))
 }

@@ -105,7 +105,7 @@ struct Earlier {
 }
 
 impl Earlier {
-    /// What causes may know of the step before.
+    /// The step before, as causes may know it.
     fn before(&self) -> Option<Before<'_>> {
         let (step, gradients) = self.recorded.as_ref()?;
         Some(Before { step: *step, parameters: &self.parameters, gradients })

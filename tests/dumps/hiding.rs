@@ -60,7 +60,9 @@ fn of_records(file: &Path, bytes: &[u8], baseline: &BTreeMap<String, Vec<u8>>) -
         let mut add = |what: &str, range, with: Vec<u8>| {
             let what = format!("{what} {}", place.path.join("/"));
             // Members of other names (a shape, a device) describe a tensor, and are not counted.
-            let is_counted = with.is_empty() && (is_operation(&place) || numbers.contains(&place.key()));
+            // Nor is a number that was never there.
+            let is_number = numbers.contains(&place.key()) && &bytes[place.value.clone()] != b"null";
+            let is_counted = with.is_empty() && (is_operation(&place) || is_number);
             found.push(Hiding { what, change: Change::Edit { file: file.to_owned(), range, with }, is_counted });
         };
         add("without", place.cut(bytes), Vec::new());

@@ -4,9 +4,10 @@
 //! and the last one's, and so are their means. A reduction that is missing lets the ranks' copies of a parameter part.
 
 use super::super::before::Four;
-use super::super::context::{Context, Suspect, operations_of};
+use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::updates::Updates;
+use super::super::value_pair::operations_of;
 use super::super::value_pair::{ValuePair, values_of};
 use super::super::{Diagnosis, Statement, Sureness, before, factor};
 use super::Cause;

@@ -3,12 +3,14 @@
 //! The values are close and not equal: another float path made them, of another processor, library or type. A table of
 //! inverse frequencies (rotary embedding) is known by its range: from 1 down to `base^(−(d−2)/d)`.
 
-use super::super::context::{Context, Suspect, operations_of};
+use super::super::context::is_weight;
+use super::super::context::{Context, Suspect};
 use super::super::updates::Updates;
+use super::super::value_pair::operations_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::optimizer_differs::is_of_most;
-use super::wrong_weights_or_data::{is_other_weight, is_weight};
+use super::wrong_weights_or_data::is_other_weight;
 use crate::read::dump::{Statistic, TensorRecord};
 
 pub(super) const CAUSE: Cause = Cause {

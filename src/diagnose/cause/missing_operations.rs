@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use super::wrong_weights_or_data::is_weight;
 use crate::judge::finding::{Fact, Finding};
 use crate::read::dump::{Dump, TensorKind};
 use crate::read::frame::{Frame, innermost_own};

@@ -5,6 +5,7 @@
 //! the pair; then an error that is systematic (of one sign, or a function of the input); then its size alone, which no
 //! precision explains.
 
+use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
 use super::super::formula;
 use super::super::updates::Updates;
@@ -15,7 +16,7 @@ use super::input_differs::{before, is_in_graph};
 use super::missing_operations::{explains, replaced};
 use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
-use super::wrong_weights_or_data::{is_weight, unseen_indices};
+use super::wrong_weights_or_data::unseen_indices;
 use crate::judge::dump::limits::band;
 use crate::read::dump::TensorKind;
 

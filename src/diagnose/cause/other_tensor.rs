@@ -3,11 +3,12 @@
 //! Of an input, the baseline's tensors of this rank and the same input of other ranks are looked through; of a result, what
 //! the candidate itself had before, as a buffer holds that was not written.
 
-use super::super::context::{Context, Suspect, operations_of};
+use super::super::context::is_weight;
+use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{is_same, is_telling};
+use super::super::value_pair::operations_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use super::wrong_weights_or_data::is_weight;
 use crate::read::dump::{Leaf, TensorKind, TensorRecord};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("other-tensor") };
@@ -77,7 +78,7 @@ fn is_exchanged(context: &Context<'_>, suspect: &Suspect<'_>, row: &str) -> bool
     there.zip(suspect.value.baseline.record()).is_some_and(|(there, baseline)| is_same(&there, &baseline))
 }
 
-/// What the candidate had before the call, where the baseline's results differ.
+/// A tensor that the candidate had before the call, where the baseline's results differ.
 fn earlier_result(context: &Context<'_>, suspect: &Suspect<'_>, candidate: &TensorRecord<'_>) -> Option<Statement> {
     let baseline = suspect.value.baseline.record()?;
     // What the call was given may come back unchanged: that is the operation left out, not another tensor.

@@ -1,9 +1,10 @@
 //! A tensor that was overwritten: it was right where it was made or first used, and holds other values where it is used
 //! again, without a dumped write in between.
 
-use super::super::context::{Context, operations_of};
+use super::super::context::Context;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::trace::Trace;
+use super::super::value_pair::operations_of;
 use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;

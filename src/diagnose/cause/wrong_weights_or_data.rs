@@ -1,13 +1,12 @@
 //! The runs start from other weights, or see other data or another order of it.
 
-use super::super::context::{Context, Suspect};
+use super::super::context::{Context, Suspect, is_weight};
 use super::super::curves::Curves;
 use super::super::trace::Trace;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::missing_operations::explains;
 use super::{Cause, finding_as_evidence, from_findings, other_tensor};
 use crate::judge::finding::Finding;
-use crate::read::dump::TensorKind;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,
@@ -80,23 +79,6 @@ pub(super) fn is_choice(context: &Context<'_>, suspect: &Suspect<'_>) -> bool {
 /// A weight of other numbers, not of other digits.
 pub(super) fn is_other_weight(suspect: &Suspect<'_>) -> bool {
     suspect.is(&["input-differs"]) && suspect.error() >= UNRELATED && is_weight(suspect)
-}
-
-/// Names of calls whose arguments after the first are weights.
-const WEIGHTED: [&str; 11] =
-    ["linear", "conv", "embedding", "norm", "addmm", "baddbmm", "prelu", "bilinear", "lstm", "gru", "matmul"];
-
-/// A module's parameter, or a trained argument at the place of a weight: after the first of a call that has weights, or a
-/// vector, which no activation of a batch is.
-pub(super) fn is_weight(suspect: &Suspect<'_>) -> bool {
-    let Some(record) = suspect.value.candidate.record() else { return false };
-    let trained = record.requires_grad == Some(true);
-    let row = suspect.value.candidate.row.to_string();
-    let is_first = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with("_input");
-    let api = suspect.api().to_ascii_lowercase();
-    let has_weights = api == "mm" || WEIGHTED.iter().any(|name| api.contains(name));
-    let is_vector = record.shape.iter().filter(|len| **len > 1).count() == 1 && record.shape.len() == 1;
-    suspect.value.kind == TensorKind::Parameter || trained && (has_weights && !is_first || is_vector)
 }
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {

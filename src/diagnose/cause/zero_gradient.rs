@@ -5,8 +5,9 @@
 //! the same largest and smallest value on both sides of the gap, tells that the operation between only moves elements
 //! (an index, a gather, a view).
 
-use super::super::context::{Context, Suspect, operations_of};
+use super::super::context::{Context, Suspect};
 use super::super::trace::Trace;
+use super::super::value_pair::operations_of;
 use super::super::value_pair::values_of;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;

@@ -25,31 +25,14 @@ pub(super) fn is_trained(item: &Item<'_>) -> bool {
     item.records().iter().flatten().any(|record| record.requires_grad == Some(true))
 }
 
-/// Calls that take their weight and bias after their input.
-const WEIGHTED: [&str; 22] = [
-    "linear",
-    "bilinear",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "embedding",
-    "embedding_bag",
-    "layer_norm",
-    "group_norm",
-    "batch_norm",
-    "instance_norm",
-    "rms_norm",
-    "prelu",
-    "addmm",
-    "addmv",
-    "scaled_mm",
-    "npu_linear",
-    "npu_rms_norm",
-    "npu_layer_norm_eval",
-];
+/// Parts of the names of calls that take their weight and bias after their input.
+const WEIGHTED: [&str; 9] = ["linear", "conv", "embedding", "norm", "addmm", "prelu", "bilinear", "lstm", "gru"];
+
+/// Whether a call takes weights after what it is applied to, by its name.
+pub fn takes_weights(api: &str) -> bool {
+    let api = api.to_ascii_lowercase();
+    WEIGHTED.iter().any(|name| api.contains(name))
+}
 
 /// Whether an input is a weight by its place: trained, and not what a layer is applied to; or a vector.
 pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
@@ -57,7 +40,7 @@ pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
     let row = item.row();
     let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
     let is_vector = item.records().iter().flatten().all(|record| record.shape.len() <= 1);
-    is_trained(item) && (is_vector || WEIGHTED.contains(&api) && !is_applied_to)
+    is_trained(item) && (is_vector || takes_weights(api) && !is_applied_to)
 }
 
 /// Roundings of the parameter that an update has to exceed before its size says something.
