@@ -37,8 +37,6 @@ pub enum Refinement {
     WriteDestinations,
     /// In statistics an operation received the largest error upstream.
     CarriedError,
-    /// Terms of a sum bring their error in proportion to their size.
-    AdditiveTerms,
     /// A masked scale hides no error.
     MaskedScale,
     /// Gradients that are zero in mathematics are measured against the terms they sum.
@@ -61,11 +59,10 @@ pub enum Refinement {
 
 impl Refinement {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::SummationBound,
         Self::WriteDestinations,
         Self::CarriedError,
-        Self::AdditiveTerms,
         Self::MaskedScale,
         Self::SummedTerms,
         Self::Kinks,

@@ -9,7 +9,7 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::GateResult;
-use precision_gate::verdict::CheckId;
+use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 
 /// A pair, unpacked.
@@ -71,7 +71,9 @@ impl Case {
 
     /// Whether the verdict is one of those that are right.
     pub(crate) fn has_right_verdict(&self, result: &GateResult) -> bool {
-        listed(&self.truth["verdict"]).contains(&result.verdict.as_str())
+        let right = listed(&self.truth["verdict"]);
+        let is_unreadable = right == ["error"] && result.verdict == Verdict::Incomplete;
+        is_unreadable || right.contains(&result.verdict.as_str())
     }
 
     /// Whether the culprit is the right one; `None` where there is none to be named.

@@ -1,13 +1,11 @@
 //! Scales that follow from the terms of a sum.
 //!
 //! A sum of m terms of size t that point anywhere has a size near √m·t. Where it is far smaller, its terms cancel: a
-//! gradient that is zero in mathematics holds nothing but the roundings of its terms, and is measured against √m·t. An
-//! operand of an addition brings its error in proportion to its own size: a small bias that is far off moves the sum little,
-//! and terms that cancel move it much.
+//! gradient that is zero in mathematics holds nothing but the roundings of its terms, and is measured against √m·t.
 
 use std::collections::HashMap;
 
-use super::item::{Item, is_input};
+use super::item::Item;
 use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 
@@ -73,36 +71,6 @@ fn sized(item: &Item<'_>) -> Option<Gradients> {
 
 fn api(name: &OpName) -> &str {
     name.base.rsplit('.').next().unwrap_or(&name.base)
-}
-
-/// The factor by which the error of an operand counts in what an operation makes: its size beside the result's where it is
-/// added, 1 everywhere else, and where the result is masked.
-pub(super) fn share(item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
-    if !is_added(item, name) {
-        return 1.0;
-    }
-    let results: Vec<&Item<'_>> = items.iter().filter(|item| item.kind == TensorKind::Output).collect();
-    let size = results.iter().filter_map(|item| sized(item)).map(|sized| sized.rms).fold(0.0, f64::max);
-    match sized(item) {
-        Some(own) if size > 0.0 && !results.iter().any(|item| is_masked(item)) => own.rms / size,
-        _ => 1.0,
-    }
-}
-
-/// Whether an input is an operand of an addition: of `+` and `-`, or the bias of a layer.
-fn is_added(item: &Item<'_>, name: &OpName) -> bool {
-    if name.direction != Some(Direction::Forward) || !is_input(item.kind) {
-        return false;
-    }
-    let row = item.row();
-    match api(name) {
-        "add" | "add_" | "__add__" | "__radd__" | "__iadd__" | "sub" | "sub_" | "__sub__" | "__rsub__" | "__isub__" => {
-            true
-        }
-        "linear" | "conv1d" | "conv2d" | "conv3d" => row.ends_with(".input.2") || row.ends_with(".bias"),
-        "addmm" | "baddbmm" => row.ends_with(".input.0"),
-        _ => item.kind == TensorKind::Parameter && row.ends_with(".bias"),
-    }
 }
 
 /// Whether a tensor's scale is that of a mask: its extremes are too far apart to share one.

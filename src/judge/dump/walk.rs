@@ -14,7 +14,7 @@ use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::one_sided;
 use super::rules;
 use super::suspicion::culprit;
-use super::terms::{self, Arriving};
+use super::terms::Arriving;
 use super::update::Parameters;
 use super::upstream::Upstream;
 use super::writes::is_destination;
@@ -188,9 +188,6 @@ impl<'a> Walk<'a> {
             }
             if origin.is_none() {
                 arrived.error = arrived.error.max(self.hidden_update(item));
-            }
-            if self.has(Refinement::AdditiveTerms) && is_of_statistics(item) {
-                arrived.error *= terms::share(item, &items, &name);
             }
             inputs.add(arrived);
         }
