@@ -16,6 +16,7 @@ use std::num::NonZeroU32;
 
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, Value};
+use crate::read::frame::is_of_framework;
 
 /// Indices of an operation among those of its dump, or of a value among those of its operation, on either side or both.
 ///
@@ -234,24 +235,6 @@ fn hash_leaf(leaf: Leaf<'_>, detail: Detail, hash: &mut DefaultHasher) {
 /// The function and source text of a frame, without its path and line: the two sides may be two checkouts.
 fn code_of(frame: &str) -> &str {
     frame.split_once(", in ").map_or(frame, |(_, code)| code)
-}
-
-/// Folders of frameworks. Their frames are not the program: a hook that does nothing, or another release, changes them.
-const FRAMEWORKS: [&str; 8] = [
-    "/torch/",
-    "/torch_npu/",
-    "/msprobe/",
-    "/ptdbg_ascend/",
-    "/mindspore/",
-    "/msadapter/",
-    "/accelerate/",
-    "/deepspeed/",
-];
-
-/// Whether a frame stands in the code of a framework.
-fn is_of_framework(frame: &str) -> bool {
-    let path = frame.split_once(", line ").map_or(frame, |(path, _)| path);
-    FRAMEWORKS.iter().any(|folder| path.contains(folder))
 }
 
 /// Aligns calls by what they show and where they were called from. Only if that fails for most calls, because the two

@@ -6,6 +6,25 @@ use serde::Serialize;
 const LIBRARIES: [&str; 8] =
     ["site-packages/", "dist-packages/", "/torch/", "/torch_npu/", "/mindspore/", "/msprobe/", "/lib/python", "<"];
 
+/// Folders of frameworks, whose frames are neither the model nor the program: a hook that does nothing, or another release,
+/// changes them.
+const FRAMEWORKS: [&str; 8] = [
+    "/torch/",
+    "/torch_npu/",
+    "/msprobe/",
+    "/ptdbg_ascend/",
+    "/mindspore/",
+    "/msadapter/",
+    "/accelerate/",
+    "/deepspeed/",
+];
+
+/// Whether a recorded frame stands in the code of a framework.
+pub fn is_of_framework(text: &str) -> bool {
+    let path = text.split_once(", line ").map_or(text, |(path, _)| path);
+    FRAMEWORKS.iter().any(|folder| path.contains(folder))
+}
+
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frame {
@@ -45,6 +64,13 @@ pub fn innermost_own(stack: &[String]) -> Option<Frame> {
     stack.iter().filter_map(|text| Frame::parse(text)).find(|frame| !frame.is_library())
 }
 
+/// The innermost frame outside frameworks and Python itself, where it is a library's: the line of the model that calls.
+pub fn innermost_of_model(stack: &[String]) -> Option<Frame> {
+    let is_python = |frame: &Frame| frame.file.starts_with('<') || !frame.file.contains("-packages/");
+    let first = stack.iter().filter(|text| !is_of_framework(text)).find_map(|text| Frame::parse(text))?;
+    (first.is_library() && !is_python(&first)).then_some(first)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +85,18 @@ mod tests {
         let frame = innermost_own(&stack).expect("there is one");
         assert_eq!((frame.file.as_str(), frame.line), ("/workspace/my torch model/gpt.py", 46));
         assert_eq!((frame.function.as_str(), frame.code.as_str()), ("forward", "x = self.ln_1(x)"));
+    }
+
+    #[test]
+    fn the_line_of_a_model_library_stands_beside_the_own_one() {
+        let torch = "File /v/lib/python3.11/site-packages/torch/nn/modules/linear.py, line 125, in forward, \n return F.linear(";
+        let model =
+            "File /v/lib/python3.11/site-packages/transformers/modeling_llama.py, line 197, in forward, \n a = q @ k";
+        let own = "File /w/train.py, line 9, in step, \n model(x)";
+        let stack = [torch, model, own].map(str::to_owned);
+        assert_eq!(innermost_of_model(&stack).map(|frame| frame.line), Some(197));
+        assert_eq!(innermost_own(&stack).map(|frame| frame.line), Some(9));
+        assert_eq!(innermost_of_model(&[torch, own].map(str::to_owned)), None, "the own line says it");
     }
 
     #[test]

@@ -216,7 +216,7 @@ impl Page<'_> {
             }
         }
         lines.push(shown.join(" · "));
-        if let Some(frame) = &view.frame {
+        for frame in view.model_frame.iter().chain(&view.frame) {
             let place = self.writer.name(&format!("{}:{}", frame.file, frame.line));
             let code = self.writer.name(&frame.code);
             lines.push(format!("{} {place}{comma}{code}", self.word("called_at")?));

@@ -84,6 +84,8 @@ pub struct CulpritView {
     pub received: Option<Number>,
     /// Further numbers.
     pub others: Vec<(String, Number)>,
+    /// The line of a model library that calls the operation, where that is not the user's own.
+    pub model_frame: Option<Frame>,
     /// The innermost frame of the user's code.
     pub frame: Option<Frame>,
     /// Message of its finding.
@@ -168,6 +170,7 @@ impl Builder<'_> {
             limit: metric("limit"),
             received: metric("received"),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
+            model_frame: frame::innermost_of_model(&culprit.stack),
             frame: frame::innermost_own(&culprit.stack),
             message: safe(message),
             help: safe(help),
