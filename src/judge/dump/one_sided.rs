@@ -18,6 +18,9 @@ pub(super) fn blame(flows: &mut [OperationFlow], unit: &UnitComparison, candidat
     let Some((first, severity)) = flows.iter().enumerate().find_map(|(at, flow)| Some((at, is_culprit(flow)?))) else {
         return;
     };
+    if !unit.operations.get(first).is_some_and(OperationComparison::is_paired) {
+        return;
+    }
     let operations = unit.operations.get(..first).unwrap_or_default();
     let before = operations.iter().enumerate().rev().take_while(|(_, one)| !one.is_paired());
     let own = before.filter_map(|(at, one)| Some((at, made_by(one, candidate)?))).last();
