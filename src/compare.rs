@@ -11,6 +11,7 @@ pub mod dump;
 pub(crate) mod exact;
 mod kernel;
 pub mod measurements;
+pub(crate) mod median;
 pub mod sample;
 mod scalar;
 pub mod tensor;

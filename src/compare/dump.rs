@@ -56,6 +56,16 @@ impl OperationComparison {
         self.pair.baseline().is_some() && self.pair.candidate().is_some()
     }
 
+    /// The operation on each side; `None` where that side has no such operation.
+    pub fn operations<'a>(
+        &self,
+        baseline: &'a Dump,
+        candidate: &'a Dump,
+    ) -> (Option<Operation<'a>>, Option<Operation<'a>>) {
+        let of = |dump: &'a Dump, index: Option<usize>| index.and_then(|index| dump.operations.get(index));
+        (of(baseline, self.pair.baseline()), of(candidate, self.pair.candidate()))
+    }
+
     /// An operation of one side; the values of a candidate's are there to be judged alone.
     fn one_sided(pair: IndexPair, candidate: Option<Operation<'_>>) -> Self {
         let values = candidate.map_or(0, |operation| operation.leaves.len());

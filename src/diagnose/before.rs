@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::judge::dump::update::Parameters;
+use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Leaf, Statistic, TensorKind};
 
-use super::value_pair::operations_of;
-use super::value_pair::values_of;
+use super::value_pair::{operations_of, values_of};
 
 /// Largest, smallest and mean value and norm.
 pub(super) type Four = [f64; 4];
@@ -53,8 +52,8 @@ impl Gradients {
         for both in values_of(comparison, baseline, candidate).filter(|both| both.measured().is_some()) {
             self.compared += 1;
             if both.kind == TensorKind::ParameterGradient {
-                let sides = four(both.baseline).zip(four(both.candidate));
-                self.parameters.extend(sides.map(|(ours, theirs)| (both.candidate.row.to_string(), [ours, theirs])));
+                let sides = both.finite_statistics();
+                self.parameters.extend(sides.map(|sides| (both.candidate.row.to_string(), sides)));
             }
         }
     }
@@ -68,11 +67,4 @@ impl Gradients {
     pub(super) fn compared(&self) -> usize {
         self.compared
     }
-}
-
-/// The statistics of a value, where all are numbers.
-pub(super) fn four(leaf: Leaf<'_>) -> Option<Four> {
-    let [max, min, mean, norm] = leaf.record()?.statistics().map(Statistic::as_f64);
-    let all = [max?, min?, mean?, norm?];
-    all.iter().all(|value| value.is_finite()).then_some(all)
 }

@@ -24,7 +24,7 @@ pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {
 /// The factor that largest, smallest and mean value and norm agree on; of one element, or of a constant, any factor fits.
 pub(super) fn of_statistics(both: &ValuePair<'_>, tolerance: f64) -> Option<f64> {
     let records = both.records()?;
-    let numbers = [super::before::four(both.baseline)?, super::before::four(both.candidate)?];
+    let numbers = both.finite_statistics()?;
     let [[max, min, mean, norm], [other_max, other_min, other_mean, other_norm]] = numbers;
     if records.0.elements() < 2 || max <= min || norm <= 0.0 {
         return None;

@@ -4,7 +4,7 @@
 //! in another order; equal checksums are equal data.
 
 use crate::compare::dump::bounds_of_sums;
-use crate::read::dump::{Statistic, TensorRecord};
+use crate::read::dump::TensorRecord;
 
 /// Whether two records are of one and the same data in one shape.
 pub(super) fn is_same(left: &TensorRecord<'_>, right: &TensorRecord<'_>) -> bool {
@@ -20,14 +20,9 @@ pub(super) fn has_same_values(left: &TensorRecord<'_>, right: &TensorRecord<'_>)
     if left.elements() != right.elements() {
         return false;
     }
-    let numbers = |record: &TensorRecord<'_>| -> Option<[f64; 4]> {
-        let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
-        Some([max?, min?, mean?, norm?])
-    };
-    let Some((ours, theirs)) = numbers(left).zip(numbers(right)) else { return false };
+    let Some((ours, theirs)) = left.finite_statistics().zip(right.finite_statistics()) else { return false };
     let bounds = bounds_of_sums(left, right, left.elements());
-    let pairs = ours.into_iter().zip(theirs).zip(bounds);
-    ours.iter().all(|number| number.is_finite()) && pairs.into_iter().all(|((a, b), bound)| (a - b).abs() <= bound)
+    ours.into_iter().zip(theirs).zip(bounds).all(|((a, b), bound)| (a - b).abs() <= bound)
 }
 
 /// Whether a tensor's fingerprint is its own: of many elements that are no constant, and not of the few numbers that masks
@@ -42,6 +37,7 @@ pub(super) fn is_telling(record: &TensorRecord<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::dump::Statistic;
 
     fn record(numbers: [f64; 4], shape: &[u64]) -> TensorRecord<'_> {
         let [max, min, mean, norm] = numbers.map(Statistic::Float);

@@ -1,9 +1,8 @@
 //! Updates of parameters: how far each moved on both sides since the step before.
 
-use super::before::{Before, Four, four};
+use super::before::{Before, Four};
 use super::context::{Context, Suspect};
-use super::value_pair::operations_of;
-use super::value_pair::{ValuePair, values_of};
+use super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
 use crate::read::dump::TensorKind;
@@ -82,7 +81,7 @@ fn update(both: &ValuePair<'_>, before: &Before<'_>) -> Option<Update> {
     let row = both.candidate.row.to_string();
     let [ours, theirs] = before.parameters.of(&row)?;
     let (baseline, candidate) = both.records()?;
-    let now = [four(both.baseline)?, four(both.candidate)?];
+    let now = both.finite_statistics()?;
     let moved =
         |now: Four, before: &Four| -> Four { std::array::from_fn(|place| pick(&now, place) - pick(before, place)) };
     if !is_parameter(ours, &now[0]) {

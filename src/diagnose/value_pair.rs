@@ -3,7 +3,7 @@
 use crate::compare::dump::{Details, LeafComparison, Measurement, OperationComparison};
 use crate::dtype::Dtype;
 use crate::judge::dump::unit::UnitInput;
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind, TensorRecord};
+use crate::read::dump::{Leaf, Operation, TensorKind, TensorRecord};
 
 /// A value on both sides.
 #[derive(Clone, Copy)]
@@ -33,6 +33,12 @@ impl<'a> ValuePair<'a> {
         self.baseline.record().zip(self.candidate.record())
     }
 
+    /// The statistics of both sides, where all are finite numbers.
+    pub(super) fn finite_statistics(&self) -> Option<[[f64; 4]; 2]> {
+        let (baseline, candidate) = self.records()?;
+        Some([baseline.finite_statistics()?, candidate.finite_statistics()?])
+    }
+
     pub(super) fn measured(&self) -> Option<&'a Measurement> {
         self.comparison.measured.as_ref()
     }
@@ -54,6 +60,6 @@ pub(super) fn operations_of<'a>(
     input: &UnitInput<'a>,
     comparison: &OperationComparison,
 ) -> Option<(Operation<'a>, Operation<'a>)> {
-    let of = |dump: &'a Dump, index: Option<usize>| index.and_then(|index| dump.operations.get(index));
-    of(input.baseline, comparison.pair.baseline()).zip(of(input.candidate, comparison.pair.candidate()))
+    let (baseline, candidate) = comparison.operations(input.baseline, input.candidate);
+    baseline.zip(candidate)
 }

@@ -3,6 +3,7 @@
 mod units;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
@@ -99,7 +100,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
 struct Earlier {
     largest_error: f64,
     gradients: f64,
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
     recorded: Option<(u64, Gradients)>,
     culprit: Option<Place>,
 }
@@ -146,10 +147,10 @@ fn step(
         };
         if let Some(before) = earlier.get(&pair.candidate.rank) {
             (context.earlier_steps, context.earlier_gradients) = (before.largest_error, before.gradients);
-            context.parameters = before.parameters.clone();
+            context.parameters = Arc::clone(&before.parameters);
         } else {
             (context.earlier_steps, context.earlier_gradients) = (0.0, 0.0);
-            context.parameters = Parameters::default();
+            context.parameters = Arc::default();
         }
         let (table, judgement) = rayon::join(
             || unit.table(&request.matching, measurements, sink),
@@ -252,7 +253,7 @@ fn inherit(judged: &mut [JudgedUnit], earlier: &mut HashMap<Option<u64>, Earlier
         }
         before.largest_error = before.largest_error.max(unit.largest_error);
         before.gradients = before.gradients.max(unit.gradients);
-        before.parameters = std::mem::take(&mut unit.parameters);
+        before.parameters = Arc::new(std::mem::take(&mut unit.parameters));
         let origin = unit.unit.culprit.as_ref().map(place).or_else(|| unit.unit.inherited_from.clone());
         before.culprit = before.culprit.take().or(origin);
     }

@@ -1,5 +1,7 @@
 //! Statistics that single outliers do not move.
 
+use crate::compare::median::median;
+
 /// Width of the rolling median.
 const WINDOW: usize = 11;
 /// Most values a median is taken of; longer series are thinned evenly, which moves a median of magnitudes by
@@ -10,14 +12,6 @@ const SAMPLE: usize = 1 << 20;
 pub(super) fn median_magnitude(values: &[f64]) -> Option<f64> {
     let stride = values.len().div_ceil(SAMPLE).max(1);
     median(values.iter().step_by(stride).map(|value| value.abs()).collect())
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    let middle = values.len() / 2;
-    if values.is_empty() {
-        return None;
-    }
-    Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
 /// Number of values of the centred rolling median of 11 above `band`; windows are cut at both ends.

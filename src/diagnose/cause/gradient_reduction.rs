@@ -7,9 +7,8 @@ use super::super::before::Four;
 use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::updates::Updates;
-use super::super::value_pair::operations_of;
-use super::super::value_pair::{ValuePair, values_of};
-use super::super::{Diagnosis, Statement, Sureness, before, factor};
+use super::super::value_pair::{ValuePair, operations_of, values_of};
+use super::super::{Diagnosis, Statement, Sureness, factor};
 use super::Cause;
 use crate::compare::dump::bounds_of_sums;
 use crate::read::dump::name::{Direction, OpName};
@@ -65,10 +64,9 @@ fn of_earlier_step(context: &Context<'_>, suspect: &Suspect<'_>) -> Option<Found
     let mut kept: [usize; 2] = [0, 0];
     let mut telling = 0;
     for both in gradients(context).filter(|both| both.kind == TensorKind::ParameterGradient) {
-        let numbers = before::four(both.baseline).zip(before::four(both.candidate)).zip(both.records());
-        let Some(((ours, theirs), records)) = numbers else { continue };
+        let Some((numbers, records)) = both.finite_statistics().zip(both.records()) else { continue };
         let Some(earlier) = before.gradients.of_parameter(&both.candidate.row.to_string()) else { continue };
-        let Some(found) = adds_up([ours, theirs], earlier, &records) else { continue };
+        let Some(found) = adds_up(numbers, earlier, &records) else { continue };
         telling += 1;
         kept = [kept[0] + usize::from(found[0]), kept[1] + usize::from(found[1])];
     }
@@ -157,7 +155,7 @@ fn has_backward_before(context: &Context<'_>, order: usize) -> bool {
 /// Norm of a gradient as a multiple of the baseline's; `None` for scalars and zeros.
 fn ratio(both: &ValuePair<'_>) -> Option<f64> {
     both.records().filter(|(record, _)| is_telling(record))?;
-    let ([.., ours], [.., theirs]) = before::four(both.baseline).zip(before::four(both.candidate))?;
+    let [[.., ours], [.., theirs]] = both.finite_statistics()?;
     (ours > 0.0 && theirs > 0.0).then(|| theirs / ours)
 }
 

@@ -4,8 +4,7 @@
 use super::super::context::Context;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::trace::Trace;
-use super::super::value_pair::operations_of;
-use super::super::value_pair::values_of;
+use super::super::value_pair::{operations_of, values_of};
 use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 

@@ -46,11 +46,7 @@ impl Census {
     }
 
     fn operation(&mut self, input: &UnitInput<'_>, operation: &OperationComparison, flow: &OperationFlow) {
-        let (baseline, candidate) = (
-            operation.pair.baseline().and_then(|index| input.baseline.operations.get(index)),
-            operation.pair.candidate().and_then(|index| input.candidate.operations.get(index)),
-        );
-        match (baseline, candidate) {
+        match operation.operations(input.baseline, input.candidate) {
             (Some(_), Some(candidate)) if flow.is_other_node => {
                 let all = operation.leaves.len() as u64;
                 self.evidence.shown_only += all;

@@ -1,6 +1,7 @@
 //! The flow of error through a unit: what each operation received, and up to where its values are explained.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::limits::Band;
 use super::suspicion::Suspicion;
@@ -47,7 +48,7 @@ pub struct Context {
     /// The same of half of the gradients of an earlier step: the error of a gradient as it commonly is.
     pub earlier_gradients: f64,
     /// Leaf inputs of the same rank at the step before.
-    pub parameters: Parameters,
+    pub parameters: Arc<Parameters>,
     /// Hashes of the rows of leaf inputs whose copies on the ranks are one in the baseline and part in the candidate.
     pub parted: HashSet<u64>,
 }

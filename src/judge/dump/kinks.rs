@@ -8,6 +8,7 @@
 
 use super::item::Item;
 use super::limits::AMPLIFICATION;
+use crate::read::dump::name::{Direction, OpName};
 
 /// Calls with such a gradient.
 const KINKED: [&str; 16] = [
@@ -37,8 +38,8 @@ pub(super) struct Flips {
     pub(super) carried: f64,
 }
 
-pub(super) fn has_kink(base: &str) -> bool {
-    base.rsplit('.').next().is_some_and(|api| KINKED.contains(&api))
+pub(super) fn has_kink(name: &OpName) -> bool {
+    name.direction == Some(Direction::Backward) && KINKED.contains(&name.api())
 }
 
 /// Flips behind the error of mean and norm, where an error of `received` came in; `None` where the tensor's size is unknown.

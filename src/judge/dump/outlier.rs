@@ -7,6 +7,7 @@
 
 use super::item::Item;
 use super::limits::Band;
+use crate::read::dump::name::OpName;
 
 /// Standard deviations of the other elements' errors, beyond the six of a normal tail.
 const DEVIATIONS: f64 = 16.0;
@@ -41,6 +42,6 @@ pub(super) fn has_outlier(item: &Item<'_>, limits: Band) -> bool {
 }
 
 /// Whether a call's result may jump.
-pub(super) fn jumps(base: &str) -> bool {
-    base.rsplit('.').next().is_some_and(|api| JUMPING.contains(&api))
+pub(super) fn jumps(name: &OpName) -> bool {
+    JUMPING.contains(&name.api())
 }

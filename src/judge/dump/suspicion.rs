@@ -151,8 +151,8 @@ pub(super) fn is_in_place_artefact(items: &[Item<'_>], op: &str) -> bool {
 /// PyTorch's in-place calls: names that end in one underscore, the `__i…__` operators, `__setitem__`, and
 /// normalisations that update running statistics.
 fn may_write_in_place(op: &str) -> bool {
-    let base = OpName::parse(op).base;
-    let api = base.rsplit('.').next().unwrap_or_default();
+    let name = OpName::parse(op);
+    let api = name.api();
     let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");
     (api.ends_with('_') && !api.ends_with("__"))
         || in_place_operator

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::item::Item;
-use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
+use crate::read::dump::{TensorKind, TensorRecord};
 
 /// Extremes this far apart do not share a scale: the larger one masks (`-1e9`, the type's lowest number), or the numbers are
 /// logarithms of shares. 1000 is below the smallest mask in use (-10 000) beside scores of size ten.
@@ -48,9 +48,9 @@ impl Arriving {
         let natural = match name.direction {
             Some(Direction::ParametersGradient) => self.0.get(&name.base).copied().map_or(0.0, of_sum),
             Some(Direction::Backward) => given(items).map(of_sum).fold(0.0, f64::max),
-            _ if api(name) == "sum" => given(items).map(of_sum).fold(0.0, f64::max),
+            _ if name.api() == "sum" => given(items).map(of_sum).fold(0.0, f64::max),
             // A mean is the sum over the number of its terms.
-            _ if api(name) == "mean" => {
+            _ if name.api() == "mean" => {
                 given(items).map(|terms| of_sum(terms) * own.elements / terms.elements).fold(0.0, f64::max)
             }
             _ => 0.0,
@@ -69,14 +69,9 @@ fn sized(item: &Item<'_>) -> Option<Gradients> {
     Some(Gradients { rms: details.rms?, elements: details.elements as f64 })
 }
 
-fn api(name: &OpName) -> &str {
-    name.base.rsplit('.').next().unwrap_or(&name.base)
-}
-
 /// Whether a tensor's scale is that of a mask: its extremes are too far apart to share one.
 pub(super) fn is_masked(item: &Item<'_>) -> bool {
-    let extremes =
-        |record: &crate::read::dump::TensorRecord<'_>| Some((record.max.as_f64()?.abs(), record.min.as_f64()?.abs()));
+    let extremes = |record: &TensorRecord<'_>| Some((record.max.as_f64()?.abs(), record.min.as_f64()?.abs()));
     item.records()
         .iter()
         .flatten()

@@ -11,7 +11,6 @@ use super::item::{Item, hash_of, is_input, item};
 use super::limits::AMPLIFICATION;
 use crate::dtype::Dtype;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Statistic, TensorRecord};
 
 /// Maximum, minimum, mean and norm of a value, on each side.
 type Both = [[f64; 4]; 2];
@@ -36,11 +35,10 @@ pub fn takes_weights(api: &str) -> bool {
 
 /// Whether an input is a weight by its place: trained, and not what a layer is applied to; or a vector.
 pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
-    let api = name.base.rsplit('.').next().unwrap_or(&name.base);
     let row = item.row();
     let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
     let is_vector = item.records().iter().flatten().all(|record| record.shape.len() <= 1);
-    is_trained(item) && (is_vector || takes_weights(api) && !is_applied_to)
+    is_trained(item) && (is_vector || takes_weights(name.api()) && !is_applied_to)
 }
 
 /// Roundings of the parameter that an update has to exceed before its size says something.
@@ -60,9 +58,9 @@ impl Copies {
     /// Adds what a rank was given.
     pub fn add(&mut self, input: &UnitInput<'_>) {
         for comparison in &input.comparison.operations {
-            let baseline = comparison.pair.baseline().and_then(|index| input.baseline.operations.get(index));
-            let candidate = comparison.pair.candidate().and_then(|index| input.candidate.operations.get(index));
-            let Some((baseline, candidate)) = baseline.zip(candidate) else { continue };
+            let (Some(baseline), Some(candidate)) = comparison.operations(input.baseline, input.candidate) else {
+                continue;
+            };
             let items = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate));
             items.filter(|item| is_input(item.kind) && is_trained(item)).for_each(|item| self.add_copy(&item));
         }
@@ -89,17 +87,6 @@ impl Copies {
     }
 }
 
-/// Movement of one parameter since the step before.
-pub(super) struct Update {
-    /// The largest movement of an extreme of either side, relative to the parameter's scale.
-    pub(super) size: f64,
-    /// Whether the sides moved differently, by more than rounding and the error of their gradients explain; `None` where
-    /// neither moved enough to say.
-    pub(super) is_other: Option<bool>,
-    /// Whether one side moved and the other one stayed as it was.
-    pub(super) is_lost: bool,
-}
-
 impl Parameters {
     /// Largest, smallest and mean value and norm of the input of this row, the baseline's and the candidate's; `None` where
     /// that step was not given it.
@@ -112,11 +99,6 @@ impl Parameters {
         self.0.is_empty()
     }
 
-    /// Whether that step was given this input too.
-    pub(super) fn knows(&self, item: &Item<'_>) -> bool {
-        self.0.contains_key(&hash_of(&item.row()))
-    }
-
     /// Remembers a leaf input for the next step.
     pub(super) fn remember(&mut self, item: &Item<'_>) {
         if let Some(both) = both(item).filter(|_| is_trained(item)) {
@@ -124,50 +106,76 @@ impl Parameters {
         }
     }
 
-    /// The largest movement of an extreme of an input since the step that these are of, on either side; 0 where that step did
-    /// not have it.
-    pub(super) fn distance(&self, item: &Item<'_>) -> f64 {
-        let (Some(now), Some(before)) = (both(item), self.0.get(&hash_of(&item.row()))) else { return 0.0 };
-        let sides = [0, 1].map(|side| moved(before.get(side), now.get(side)));
-        sides.into_iter().flat_map(|side| [side[0].abs(), side[1].abs()]).fold(0.0, f64::max)
-    }
-
     /// Movement of an input since the step that these are of; `None` where that step did not have it.
-    pub(super) fn update(&self, item: &Item<'_>, noise: f64, gradients: f64) -> Option<Update> {
+    pub(super) fn movement(&self, item: &Item<'_>) -> Option<Movement> {
         let now = both(item)?;
-        let before = self.0.get(&hash_of(&item.row()))?;
-        let [baseline, candidate] = [0, 1].map(|side| moved(before.get(side), now.get(side)));
+        let [before, was] = self.0.get(&hash_of(&item.row()))?;
         let magnitude = now[0][0].abs().max(now[0][1].abs());
-        let rounding = item.dtype().unwrap_or(Dtype::F32).unit_roundoff() * magnitude;
-        let largest = |side: [f64; 4]| side[0].abs().max(side[1].abs());
-        let size = self.distance(item);
-        let telling = |place: usize| {
-            let (left, right) = (baseline.get(place)?, candidate.get(place)?);
-            let larger = left.abs().max(right.abs());
-            (larger > TELLING * rounding).then(|| {
-                (left - right).abs() > AMPLIFICATION.mul_add(gradients, noise) * larger + AMPLIFICATION * rounding
-            })
-        };
-        let is_other = match (telling(0), telling(1)) {
-            (Some(max), Some(min)) => Some(max && min),
-            (one, other) => one.or(other),
-        };
-        let stayed = |side: [f64; 4]| side.iter().all(|moved| *moved == 0.0);
-        let went = |side: [f64; 4]| largest(side) > AMPLIFICATION * rounding && side[3] != 0.0;
-        let is_many = item.records().iter().flatten().all(|record| record.elements() >= FEWEST);
-        let is_lost = is_many && (stayed(baseline) && went(candidate) || went(baseline) && stayed(candidate));
-        let scale = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0).unwrap_or(magnitude);
-        Some(Update { size: if scale > 0.0 { size / scale } else { 0.0 }, is_other, is_lost })
+        Some(Movement {
+            baseline: moved(before, &now[0]),
+            candidate: moved(was, &now[1]),
+            magnitude,
+            rounding: item.dtype().unwrap_or(Dtype::F32).unit_roundoff() * magnitude,
+        })
     }
 }
 
-fn moved(before: Option<&[f64; 4]>, now: Option<&[f64; 4]>) -> [f64; 4] {
-    match (before, now) {
-        (Some(before), Some(now)) => {
-            std::array::from_fn(|place| now.get(place).zip(before.get(place)).map_or(0.0, |(now, before)| now - before))
-        }
-        _ => [0.0; 4],
+/// Movement of one parameter since the step before: of its maximum, minimum, mean and norm.
+pub(super) struct Movement {
+    baseline: [f64; 4],
+    candidate: [f64; 4],
+    /// The largest magnitude of the baseline's extremes now.
+    magnitude: f64,
+    /// One rounding of that magnitude.
+    rounding: f64,
+}
+
+impl Movement {
+    /// The largest movement of an extreme, on either side.
+    pub(super) fn distance(&self) -> f64 {
+        largest(&self.baseline).max(largest(&self.candidate))
     }
+
+    /// That relative to the parameter's scale.
+    pub(super) fn size(&self, item: &Item<'_>) -> f64 {
+        let rms = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
+        let scale = rms.unwrap_or(self.magnitude);
+        if scale > 0.0 { self.distance() / scale } else { 0.0 }
+    }
+
+    /// Whether the sides moved differently, by more than rounding, noise and the error of their gradients explain; `None` where
+    /// neither moved enough to say.
+    pub(super) fn is_other(&self, noise: f64, gradients: f64) -> Option<bool> {
+        let telling = |place: usize| {
+            let (left, right) = (self.baseline.get(place)?, self.candidate.get(place)?);
+            let larger = left.abs().max(right.abs());
+            let explained = AMPLIFICATION.mul_add(gradients, noise) * larger + AMPLIFICATION * self.rounding;
+            (larger > TELLING * self.rounding).then(|| (left - right).abs() > explained)
+        };
+        match (telling(0), telling(1)) {
+            (Some(max), Some(min)) => Some(max && min),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Whether one side moved and the other one stayed as it was.
+    pub(super) fn is_lost(&self, item: &Item<'_>) -> bool {
+        let stayed = |side: &[f64; 4]| side.iter().all(|moved| *moved == 0.0);
+        let went = |side: &[f64; 4]| largest(side) > AMPLIFICATION * self.rounding && side[3] != 0.0;
+        let (baseline, candidate) = (&self.baseline, &self.candidate);
+        let is_many = item.records().iter().flatten().all(|record| record.elements() >= FEWEST);
+        is_many && (stayed(baseline) && went(candidate) || went(baseline) && stayed(candidate))
+    }
+}
+
+fn largest([max, min, ..]: &[f64; 4]) -> f64 {
+    max.abs().max(min.abs())
+}
+
+fn moved(before: &[f64; 4], now: &[f64; 4]) -> [f64; 4] {
+    let mut moved = *now;
+    moved.iter_mut().zip(before).for_each(|(now, before)| *now -= before);
+    moved
 }
 
 fn bits(statistics: [f64; 4]) -> [u64; 4] {
@@ -176,11 +184,5 @@ fn bits(statistics: [f64; 4]) -> [u64; 4] {
 
 fn both(item: &Item<'_>) -> Option<Both> {
     let [baseline, candidate] = item.records();
-    Some([four(&baseline?)?, four(&candidate?)?])
-}
-
-fn four(record: &TensorRecord<'_>) -> Option<[f64; 4]> {
-    let [max, min, mean, norm] = record.statistics().map(Statistic::as_f64);
-    let all = [max?, min?, mean?, norm?];
-    all.iter().all(|value| value.is_finite()).then_some(all)
+    Some([baseline?.finite_statistics()?, candidate?.finite_statistics()?])
 }

@@ -19,6 +19,7 @@ use super::update::Parameters;
 use super::upstream::Upstream;
 use super::writes::is_destination;
 use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
+use crate::compare::median::median;
 use crate::dtype::Dtype;
 use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule, Refinement};
 use crate::policy::value::Tolerance;
@@ -82,7 +83,7 @@ pub(super) fn follow(
         flows,
         limits_used: walk.used.iter().map(Cell::get).collect(),
         largest_error: walk.largest_error,
-        gradients: median(walk.gradients),
+        gradients: median(walk.gradients).unwrap_or(0.0),
         accumulated: walk.accumulated,
         parameters: walk.parameters,
     }
@@ -97,12 +98,6 @@ fn raise_first_input(flows: &mut [OperationFlow]) {
         .filter(|first| first.rule == &rules::INPUT_DIFFERS)
         .into_iter()
         .for_each(|first| first.severity = Severity::Fail);
-}
-
-/// The middle one of some errors; 0 where there are none.
-fn median(mut errors: Vec<f64>) -> f64 {
-    errors.sort_by(f64::total_cmp);
-    errors.get(errors.len() / 2).copied().unwrap_or(0.0)
 }
 
 struct Walk<'a> {
@@ -151,10 +146,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn operation(&mut self, comparison: &OperationComparison) -> OperationFlow {
         self.order += 1;
-        let operations = (
-            comparison.pair.baseline().and_then(|index| self.baseline.operations.get(index)),
-            comparison.pair.candidate().and_then(|index| self.candidate.operations.get(index)),
-        );
+        let operations = comparison.operations(self.baseline, self.candidate);
         let (Some(baseline), Some(candidate)) = operations else {
             self.pass_over(operations.0.or(operations.1));
             return self.one_sided(comparison, operations.1);

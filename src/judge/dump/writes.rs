@@ -42,9 +42,8 @@ pub(super) fn is_destination(item: &Item<'_>, name: &OpName) -> bool {
     if name.direction != Some(Direction::Forward) || item.kind != TensorKind::Input {
         return false;
     }
-    let api = name.base.rsplit('.').next().unwrap_or(&name.base);
     let row = item.row();
     let is_first = row.contains(".input.0") || row.ends_with(".self");
     let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
-    is_out || is_first && (WRITERS.contains(&api) || RECEIVERS.contains(&api.trim_start_matches('_')))
+    is_out || is_first && (WRITERS.contains(&name.api()) || RECEIVERS.contains(&name.api().trim_start_matches('_')))
 }

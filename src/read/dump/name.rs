@@ -35,6 +35,11 @@ pub struct OpName {
 }
 
 impl OpName {
+    /// The call's own name: `linear` of `Functional.linear`, the class of a module.
+    pub fn api(&self) -> &str {
+        self.base.rsplit('.').next().unwrap_or(&self.base)
+    }
+
     /// Takes `name` apart.
     pub fn parse(name: &str) -> Self {
         Self::parse_joined(name, '.').or_else(|| Self::parse_joined(name, '_')).unwrap_or_else(|| Self {

@@ -332,6 +332,13 @@ impl<'a> TensorRecord<'a> {
         [self.max, self.min, self.mean, self.norm]
     }
 
+    /// The same as numbers; `None` where one of them is no finite number.
+    pub fn finite_statistics(&self) -> Option<[f64; 4]> {
+        let [max, min, mean, norm] = self.statistics().map(Statistic::as_f64);
+        let all = [max?, min?, mean?, norm?];
+        all.iter().all(|value| value.is_finite()).then_some(all)
+    }
+
     /// Number of elements of the recorded shape, which may be nonsense: no more than [`u64::MAX`].
     pub fn elements(&self) -> u64 {
         self.shape.iter().fold(1, |product: u64, len| product.saturating_mul(*len))

@@ -12,8 +12,8 @@ use crate::verdict::Severity;
 
 impl<'a> View<'a> {
     /// Whether every operation without a partner is one of the baseline whose effect was seen: forward calls that the
-    /// candidate's kernels run as one, with more of the same path compared after them, and their backward calls. Everything
-    /// that the candidate ran was compared then.
+    /// candidate's kernels run as one, with others compared after them, and their backward calls. Everything that the
+    /// candidate ran was compared then.
     pub(super) fn is_fused(&self) -> bool {
         let of_baseline =
             |comparison: &OperationComparison| self.input.baseline.operations.get(comparison.pair.baseline()?);

@@ -7,8 +7,9 @@ use super::super::rules;
 use super::super::suspicion::{self, culprit};
 use super::super::update;
 use super::super::upstream::Upstream;
-use super::{Walk, differs, explains, is_of_statistics, median, size};
+use super::{Walk, differs, explains, is_of_statistics, size};
 use crate::compare::dump::{Basis, ExactDifference, Measurement, UnitComparison};
+use crate::compare::median::median;
 use crate::policy::dump::Refinement;
 use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
@@ -45,17 +46,17 @@ impl Walk<'_> {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
         let (limits, negligible) = self.limits(op, direction, item, before.loosest);
-        let update = (self.has(Refinement::LinkedSteps) && origin.is_none())
-            .then(|| self.context.parameters.update(item, limits.noise, self.context.earlier_steps))
+        let movement = (self.has(Refinement::LinkedSteps) && origin.is_none())
+            .then(|| self.context.parameters.movement(item))
             .flatten();
         // A gradient of the other sign moves an element the other way: twice an update.
-        let moved = update.as_ref().filter(|_| !before.identical).map_or(0.0, |update| 2.0 * update.size);
+        let moved = movement.as_ref().filter(|_| !before.identical).map_or(0.0, |movement| 2.0 * movement.size(item));
         let limit = AMPLIFICATION.mul_add(before.error, limits.noise).max(moved);
         let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
         let is_parted = self.has(Refinement::LinkedSteps)
             && origin.is_none()
             && self.context.parted.contains(&hash_of(&item.row()));
-        if (is_parted || update.is_some_and(|update| update.is_lost)) && !negligible {
+        if (is_parted || movement.is_some_and(|movement| movement.is_lost(item))) && !negligible {
             flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new);
             return flow;
         }
@@ -112,13 +113,11 @@ impl Walk<'_> {
         if !self.has(Refinement::LinkedSteps) || item.measured().is_none() {
             return;
         }
-        let noise = band(item.dtype()).noise;
-        let update = self.context.parameters.update(item, noise, self.context.earlier_steps);
-        if let Some(is_other) = update.and_then(|update| update.is_other) {
-            self.updates.push(is_other);
-        }
+        let (noise, gradients) = (band(item.dtype()).noise, self.context.earlier_steps);
+        let movement = self.context.parameters.movement(item);
+        self.updates.extend(movement.as_ref().and_then(|movement| movement.is_other(noise, gradients)));
         let differs = |item: &Item<'_>| item.measured().is_some_and(|measured| !measured.is_equal);
-        if self.first_update.is_none() && self.context.parameters.knows(item) && items.iter().any(differs) {
+        if self.first_update.is_none() && movement.is_some() && items.iter().any(differs) {
             self.first_update = Some((self.order - 1, place));
         }
     }
@@ -133,19 +132,19 @@ impl Walk<'_> {
         }
         let (mut distances, mut shares) = (Vec::new(), Vec::new());
         for comparison in &unit.operations {
-            let baseline = comparison.pair.baseline().and_then(|index| self.baseline.operations.get(index));
-            let candidate = comparison.pair.candidate().and_then(|index| self.candidate.operations.get(index));
-            let Some((baseline, candidate)) = baseline.zip(candidate) else { continue };
+            let (Some(baseline), Some(candidate)) = comparison.operations(self.baseline, self.candidate) else {
+                continue;
+            };
             let items = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate));
             let given = items.filter(|item| is_input(item.kind) && update::is_trained(item));
             for item in given {
-                let distance = self.context.parameters.distance(&item);
+                let distance = self.context.parameters.movement(&item).map_or(0.0, |movement| movement.distance());
                 let rms = item.details().and_then(|details| details.rms).filter(|rms| *rms > 0.0);
                 let Some(rms) = rms.filter(|_| distance > 0.0) else { continue };
                 distances.push(distance);
                 shares.push(2.0 * distance / rms);
             }
         }
-        (median(distances), median(shares))
+        (median(distances).unwrap_or(0.0), median(shares).unwrap_or(0.0))
     }
 }

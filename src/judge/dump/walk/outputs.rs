@@ -94,7 +94,7 @@ impl Walk<'_> {
         limits: Band,
     ) -> bool {
         let may_jump =
-            name.direction != Some(Direction::Forward) || outlier::jumps(&name.base) || self.before.error.is_infinite();
+            name.direction != Some(Direction::Forward) || outlier::jumps(name) || self.before.error.is_infinite();
         let was_received = || items.iter().any(|item| is_input(item.kind) && outlier::has_outlier(item, limits));
         self.has(Refinement::Outliers)
             && !may_jump
@@ -105,8 +105,7 @@ impl Walk<'_> {
 
     /// The error of a gradient that jumps where elements tie; `None` for any other value.
     pub(super) fn flips(&self, item: &Item<'_>, inputs: &Upstream, name: &OpName) -> Option<Flips> {
-        let has_kink = name.direction == Some(Direction::Backward) && kinks::has_kink(&name.base);
-        if !has_kink || !self.has(Refinement::Kinks) || inputs.identical || !is_of_statistics(item) {
+        if !kinks::has_kink(name) || !self.has(Refinement::Kinks) || inputs.identical || !is_of_statistics(item) {
             return None;
         }
         kinks::flips(item, of_all_elements(item), inputs.error)
