@@ -15,6 +15,7 @@ pub mod history;
 mod identical;
 pub mod init;
 mod known_defects;
+mod label;
 pub mod loss;
 mod operations;
 pub mod parts;
@@ -302,12 +303,13 @@ fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
 fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let policy = &request.policy;
     let Sides { baseline, candidate, verified } = sides;
-    let run = |inventory: &Inventory, label: &str, fallback: &str, digest: String| Run {
-        label: if label.is_empty() { fallback } else { label }.to_owned(),
+    let run = |inventory: &Inventory, label: String, digest: String| Run {
+        label,
         location: inventory.location().to_owned(),
         digest,
         verified: None,
     };
+    let [of_baseline, of_candidate] = label::labels(baseline, candidate, policy);
     let (baseline_digest, candidate_digest) = rayon::join(|| baseline.digest(), || candidate.digest());
     let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
     artifacts.extend(candidate.rows(Side::Candidate));
@@ -320,9 +322,9 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         source: None,
         baseline: Run {
             verified: verified.clone(),
-            ..run(baseline, &policy.baseline.label, "baseline", baseline_digest)
+            ..run(baseline, of_baseline, baseline_digest)
         },
-        candidate: run(candidate, &policy.candidate.label, "candidate", candidate_digest),
+        candidate: run(candidate, of_candidate, candidate_digest),
         culprit: None,
         checks: Vec::new(),
         findings: Vec::new(),

@@ -22,6 +22,7 @@ use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
 use crate::verdict::Side;
 
+pub use device::device_of;
 pub use env::watched_names;
 pub use rules::RULES;
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::finding_id;
 use super::number::Number;
+use super::operation::Shown;
 use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
 use crate::verdict::{CheckId, Side, Verdict};
@@ -220,6 +221,12 @@ pub struct Culprit {
     /// Number of tensors after it that differ.
     #[serde(default)]
     pub spread: u64,
+    /// The value on the baseline side; absent where only the candidate runs the operation, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Shown>,
+    /// The value on the candidate side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Shown>,
 }
 
 impl Culprit {

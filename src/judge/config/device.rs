@@ -59,6 +59,11 @@ pub(super) fn shown_by(pack: &Pack) -> Shown {
     Shown { device, signs }
 }
 
+/// The device that a pack speaks for; `None` where its signs are even.
+pub fn device_of(pack: &Pack) -> Option<Device> {
+    shown_by(pack).device
+}
+
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let declared = [context.policy.devices.baseline, context.policy.devices.candidate];
     let judged = context.sides().into_iter().zip(declared).filter_map(|((side, pack), declared)| {

@@ -9,7 +9,7 @@ use super::flow::{Context, Followed, LeafFlow, OperationFlow};
 pub use super::input::UnitInput;
 use super::limits::AMPLIFICATION;
 use super::rules;
-use super::shown::summary;
+use super::shown::{show, summary};
 use super::suspicion::Suspicion;
 use super::update::Parameters;
 use super::walk;
@@ -307,6 +307,7 @@ impl<'a> View<'a> {
             metrics.insert("error".to_owned(), Number(measured.error));
             metrics.extend(self.metrics(suspect));
         }
+        let (baseline, candidate) = self.leaves(suspect.comparison, suspect.order).unzip();
         let mut culprit = Culprit {
             check: suspect.suspicion.rule.check,
             finding: String::new(),
@@ -321,6 +322,8 @@ impl<'a> View<'a> {
             metrics,
             stack: stack_of(self.input.candidate, suspect.operation.name),
             spread: self.spread(suspect.order),
+            baseline: baseline.map(show),
+            candidate: candidate.or(Some(suspect.leaf)).map(show),
         };
         culprit.finding = culprit.own_finding();
         culprit
