@@ -26,6 +26,7 @@ pub mod phrases;
 pub mod plot;
 pub mod rows;
 pub mod sarif;
+mod sides;
 pub mod sink;
 pub mod source;
 mod standing;
@@ -183,6 +184,13 @@ pub struct Run {
     /// The manifest that it fits, where the run was held against one and fits; of the baseline only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
+}
+
+impl GateResult {
+    /// A writer that calls the two runs by their labels.
+    pub fn writer(&self, language: messages::Language, target: escape::Target) -> writer::Writer {
+        writer::Writer::new(language, target).with_sides(&self.baseline.label, &self.candidate.label)
+    }
 }
 
 /// Proof that a baseline is the one its manifest describes, with the manifest's facts.

@@ -9,7 +9,6 @@ use super::escape::{Target, cleaned};
 use super::issue::Issue;
 use super::messages::Language;
 use super::view::View;
-use super::writer::Writer;
 use crate::error::Result;
 use crate::verdict::{Severity, Verdict};
 
@@ -18,7 +17,7 @@ const MOST: usize = 10;
 
 /// The lines to print, without line breaks.
 pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> Result<Vec<String>> {
-    let writer = Writer::new(language, Target::Plain);
+    let writer = result.writer(language, Target::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     let title = format!("precision-gate: {verdict}");

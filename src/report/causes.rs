@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 use minijinja::Value;
 use serde::{Deserialize, Serialize};
 
-use super::escape::Target;
 use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::diagnose::{Diagnosis, Statement, cause};
@@ -140,11 +139,10 @@ pub(super) fn row(diagnosis: &Diagnosis, writer: &Writer) -> Result<DiagnosisRow
     })
 }
 
-/// Writes the texts of evidence and advice of every diagnosis in `language`, as plain text.
-pub fn fill(diagnoses: &mut [Diagnosis], language: Language) -> Result<()> {
-    let writer = Writer::new(language, Target::Plain);
+/// Writes the texts of evidence and advice of every diagnosis with a writer of plain text.
+pub fn fill(diagnoses: &mut [Diagnosis], writer: &Writer) -> Result<()> {
     for diagnosis in diagnoses {
-        let text = text(diagnosis, &writer)?;
+        let text = text(diagnosis, writer)?;
         diagnosis.evidence.iter_mut().zip(text.evidence).for_each(|(statement, text)| statement.text = text);
         diagnosis.advice.text = text.advice;
     }

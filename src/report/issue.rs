@@ -7,7 +7,6 @@ use super::escape::Target;
 use super::messages::Language;
 use super::source::{self, Line};
 use super::view::View;
-use super::writer::Writer;
 use crate::error::Result;
 use crate::judge::finding::Finding;
 use crate::verdict::Severity;
@@ -43,7 +42,7 @@ pub struct Issue<'a> {
 
 /// Every finding that counts, the worst first, then those that are waived.
 pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
-    let writer = Writer::new(options.language, Target::Plain);
+    let writer = result.writer(options.language, Target::Plain);
     let view = View::new(result, &writer)?;
     let counting = result.findings.iter().zip(&view.findings).map(|(finding, row)| (finding, row, None));
     let waived = result.waived.iter().zip(&view.waived).map(|(waived, row)| {

@@ -86,8 +86,37 @@ pub(super) fn templates(code: &str, language: Language) -> Option<(&'static str,
     Some((entry.message.trim_end(), entry.help.trim_end()))
 }
 
+/// Largest ratio that is written as a percentage: an error of a thousand times is no share of anything.
+const MOST_PERCENT: f64 = 1000.0;
+
+/// Smallest ratio that is written as a percentage.
+const LEAST_PERCENT: f64 = 1e-4;
+
+/// A measured relative error with two digits, or with as many as show on which side of its limits it lies.
+pub(super) fn relative(value: f64, limits: &[f64]) -> String {
+    let differs = |shown: &String, limit: &f64| value == *limit || *shown != ratio(*limit, 4);
+    let is_told_apart = |shown: &String| limits.iter().all(|limit| differs(shown, limit));
+    (2..4).map(|digits| ratio(value, digits)).find(is_told_apart).unwrap_or_else(|| ratio(value, 4))
+}
+
+/// A ratio with at most `digits` significant digits: a percentage from 0.01 % on, with all whole percents from 100 % on;
+/// a plain number below and far above.
+pub(super) fn ratio(value: f64, digits: usize) -> String {
+    let magnitude = value.abs();
+    if value != 0.0 && !(LEAST_PERCENT..MOST_PERCENT).contains(&magnitude) {
+        return rounded(value, digits);
+    }
+    let percent = value * 100.0;
+    if magnitude >= 1.0 { format!("{percent:.0} %") } else { format!("{} %", rounded(percent, digits)) }
+}
+
 /// `value` with four significant digits: plain between 1e-4 and 1e6, with an exponent elsewhere.
 pub fn short(value: f64) -> String {
+    rounded(value, 4)
+}
+
+/// `value` with at most `digits` significant digits.
+fn rounded(value: f64, digits: usize) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
         return match value {
@@ -96,12 +125,12 @@ pub fn short(value: f64) -> String {
         };
     }
     if !(1e-4..1e6).contains(&magnitude) {
-        let text = format!("{value:.3e}");
+        let text = format!("{value:.*e}", digits.saturating_sub(1));
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         return format!("{}e{exponent}", trim_zeros(mantissa));
     }
     #[allow(clippy::cast_possible_truncation, reason = "the magnitude lies between 1e-4 and 1e6")]
-    let decimals = (3 - magnitude.log10().floor() as i32).max(0);
+    let decimals = (i32::try_from(digits).unwrap_or(4) - 1 - magnitude.log10().floor() as i32).max(0);
     trim_zeros(&format!("{value:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::GateResult;
-use super::messages::short;
+use super::messages::{ratio, relative, short};
 use super::phrases;
 use super::writer::{Writer, safe};
 use crate::error::Result;
@@ -14,9 +14,6 @@ use crate::judge::finding::Fact;
 use crate::judge::number::Number;
 use crate::judge::outcome::{LimitDirection, Note, RuleOutcome, ValueUnit};
 use crate::verdict::{CheckId, Verdict};
-
-/// Relative errors below this are no percentages to read.
-const LEAST_PERCENT: f64 = 1e-4;
 
 /// A rule of a unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +78,7 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
         check,
         unit,
         formula: phrases::formula(&outcome.rule, writer.language()).unwrap_or_default().to_owned(),
-        value: safe(amount(outcome.value, outcome.unit, writer)?),
+        value: safe(measured(&outcome, writer)?),
         warn: limit(outcome.warn)?,
         fail: limit(outcome.fail)?,
         margin: outcome.margin,
@@ -89,6 +86,15 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
         note: safe(notes(&outcome.notes, writer)?),
         rule: outcome.rule,
     })
+}
+
+/// The measured value with its unit; a relative error with no more digits than show on which side of its limits it lies.
+fn measured(outcome: &RuleOutcome, writer: &Writer) -> Result<String> {
+    let limits: Vec<f64> = outcome.warn.iter().chain(&outcome.fail).map(|limit| limit.0).collect();
+    match (outcome.unit, outcome.value) {
+        (ValueUnit::Relative, Some(Number(value))) => Ok(relative(value, &limits)),
+        (unit, value) => amount(value, unit, writer),
+    }
 }
 
 /// A value with its unit; empty for none.
@@ -99,10 +105,8 @@ pub fn amount(value: Option<Number>, unit: ValueUnit, writer: &Writer) -> Result
         None => Ok(short(value)),
     };
     match unit {
-        ValueUnit::Relative if value.is_finite() && (value == 0.0 || value.abs() >= LEAST_PERCENT) => {
-            Ok(format!("{} %", short(value * 100.0)))
-        }
-        ValueUnit::Relative | ValueUnit::Share | ValueUnit::Plain => Ok(short(value)),
+        ValueUnit::Relative => Ok(ratio(value, 4)),
+        ValueUnit::Share | ValueUnit::Plain => Ok(short(value)),
         ValueUnit::Steps => counted("amount_steps"),
         ValueUnit::Spikes => counted("amount_spikes"),
         ValueUnit::Elements => counted("amount_elements"),

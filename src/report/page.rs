@@ -21,7 +21,7 @@ use super::messages::Language;
 use super::phrases;
 use super::templates::Templates;
 use super::view::{self, View};
-use super::writer::{Writer, safe};
+use super::writer::safe;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, Shown, State};
@@ -51,7 +51,7 @@ const PLACE_OF_DATA: &str = "<!-- data -->";
 /// # Errors
 /// Errors of reading and writing; `Policy` for a template of the user's that does not render.
 pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out: &mut dyn Write) -> Result<()> {
-    let writer = Writer::new(options.language, Target::Html);
+    let writer = result.writer(options.language, Target::Html);
     let view = View::new(result, &writer)?;
     let context = context! {
         language => options.language.tag(),

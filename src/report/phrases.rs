@@ -90,6 +90,7 @@ mod tests {
             include_str!("mermaid.rs"),
             include_str!("standing.rs"),
             include_str!("trend.rs"),
+            include_str!("writer.rs"),
         ];
         let composed = [
             "compared_",

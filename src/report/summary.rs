@@ -73,7 +73,7 @@ const CUTS: [(&str, usize); 13] = [
 
 /// Renders the summary, leaving out the least important parts until it fits.
 pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
-    let writer = Writer::new(options.language, Target::Markdown);
+    let writer = result.writer(options.language, Target::Markdown);
     let view = View::new(result, &writer)?;
     let mut room: Vec<(&str, usize)> = ROOM.to_vec();
     let mut omitted: Vec<&str> = Vec::new();
@@ -121,7 +121,7 @@ fn once(
 
 /// The verdict and why, in one line of plain text.
 pub fn headline(result: &GateResult, language: Language) -> Result<String> {
-    let writer = Writer::new(language, Target::Plain);
+    let writer = result.writer(language, Target::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     Ok(format!("{verdict}{}{}", writer.word("colon")?, view.reason))

@@ -40,7 +40,7 @@ pub struct Options<'a> {
 
 /// Renders the summary, with a line break at its end.
 pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
-    let writer = Writer::new(options.language, Target::Plain);
+    let writer = result.writer(options.language, Target::Plain);
     let view = View::new(result, &writer)?;
     let page = Page { result, view: &view, writer: &writer, colour: options.colour };
     let mut lines = vec![page.headline()?];

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::GateResult;
+use super::escape::Target;
 use super::folder::{self, Finished, Folder};
 use super::lines::Lines;
 use super::messages::Language;
@@ -32,8 +33,9 @@ pub struct Options<'a> {
 /// # Errors
 /// Errors of writing; `Policy` for a template of the user's that does not render.
 pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Result<()> {
-    writer::fill(&mut result.findings, options.language)?;
-    causes::fill(&mut result.diagnoses, options.language)?;
+    let writer = result.writer(options.language, Target::Plain);
+    writer::fill(&mut result.findings, &writer)?;
+    causes::fill(&mut result.diagnoses, &writer)?;
     let Finished { output, lines, digest } = folder.finish()?;
     result.operations_digest = Some(digest);
     let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;

@@ -4,13 +4,16 @@
 //! [`escape::name`], so that a template is safe without doing anything for it. Numbers stay plain, with four
 //! significant digits. Beside minijinja's own filters there are:
 //!
-//! * `number`, `percent`: a number, a ratio
+//! * `number`: a number
+//! * `percent`: a ratio with its exact digits, for limits and shares
+//! * `relative(limit)`: a measured relative error with two digits, or as many as tell it from `limit`
 //! * `prose`: a sentence that may quote an artifact, in place of a name
 //! * `cell`: Markdown for a table cell
 //! * `join(separator)`: items, each as a name
 //! * `t(key, …)`: a phrase of `report.yaml` over the arguments
 //! * `formula(rule)`: what a rule computes, by its name; empty for one that this version does not know
 //! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
+//! * `baseline_name`, `candidate_name`: what the two runs are called ([`Writer::with_sides`])
 
 use std::collections::BTreeMap;
 
@@ -24,6 +27,7 @@ use minijinja_contrib::filters::pluralize;
 use super::escape::{self, Target};
 use super::messages::{self, Language, short};
 use super::phrases;
+use super::sides::{self, Sides};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
 
@@ -42,10 +46,11 @@ pub struct Writer {
     environment: Environment<'static>,
     language: Language,
     target: Target,
+    sides: Sides,
 }
 
 impl Writer {
-    /// A writer of `language` for `target`.
+    /// A writer of `language` for `target`, which calls the two runs by their sides.
     pub fn new(language: Language, target: Target) -> Self {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -58,7 +63,8 @@ impl Writer {
         environment.add_filter("pluralize", |count: &Value, singular: Option<Value>, plural: Option<Value>| {
             pluralize(&small(count), singular, plural).map(|ending| word(&ending.to_string()))
         });
-        environment.add_filter("percent", |value: &Value| percent(value));
+        environment.add_filter("percent", |value: &Value| ratio(value, 4));
+        environment.add_filter("relative", |value: &Value, limit: Option<Value>| relative(value, limit.as_ref()));
         environment.add_filter("prose", move |text: &str| safe(escape::prose(text, target)));
         environment.add_filter("cell", move |value: &Value| shown(value, target).map(|text| safe(escape::cell(&text))));
         environment.add_filter("join", move |items: &Value, separator: &str| join(items, separator, target));
@@ -67,7 +73,22 @@ impl Writer {
         });
         environment.add_function("word", word);
         environment.add_function("formula", move |rule: &str| phrases::formula(rule, language).unwrap_or_default());
-        Self { environment, language, target }
+        let sides = Sides::new(["", ""], language, target);
+        Self { environment, language, target, sides: sides.clone() }.naming(sides)
+    }
+
+    /// The writer, which calls the two runs by their labels where these are more than the name of a side or a file.
+    #[must_use]
+    pub fn with_sides(self, baseline: &str, candidate: &str) -> Self {
+        let sides = Sides::new([baseline, candidate], self.language, self.target);
+        self.naming(sides)
+    }
+
+    fn naming(mut self, sides: Sides) -> Self {
+        self.environment.add_global("baseline_name", sides.baseline.clone());
+        self.environment.add_global("candidate_name", sides.candidate.clone());
+        self.sides = sides;
+        self
     }
 
     /// The language written.
@@ -118,16 +139,31 @@ impl Writer {
         }
     }
 
-    /// Facts that are words of the gate: a side, a check, a job that ended, a unit's place.
+    /// Facts that are words of the gate: a side, several, a check, a job that ended, a unit's place.
     fn own_word(&self, name: &str, text: &str) -> Option<Value> {
         let known = match name {
-            "side" => phrases::find(&format!("side_{text}"), self.language),
+            "side" => return self.side(text),
+            "sides" => return self.sides(text),
             "check" => phrases::find(&format!("check_{text}"), self.language),
             "training" => phrases::find(&format!("training_{text}"), self.language),
             "unit" => is_unit_place(text).then_some(text),
             _ => None,
         };
-        known.map(|word| safe(word.to_owned()))
+        known.map(|word| sides::spaced(word, self.language))
+    }
+
+    /// The name of a run, by its side.
+    fn side(&self, side: &str) -> Option<Value> {
+        let both = || phrases::find("both_sides", self.language).filter(|_| side == "both");
+        self.sides.find(side).or_else(|| both().map(|word| sides::spaced(word, self.language)))
+    }
+
+    /// The names of runs that a comma separates; `None` where one is no side.
+    fn sides(&self, sides: &str) -> Option<Value> {
+        let names: Option<Vec<String>> =
+            sides.split(", ").map(|side| self.sides.find(side).map(|name| name.to_string())).collect();
+        let comma = if self.language == Language::Zh { "、" } else { ", " };
+        names.map(|names| safe(names.join(comma)))
     }
 
     /// A name from an artifact.
@@ -152,13 +188,13 @@ impl Writer {
             return Ok(template.to_owned());
         }
         let rendered = self.environment.render_named_str(name, template, Value::from(Serde(&context)));
-        rendered.map_err(|error| Error::new(ErrorKind::Internal, name, error))
+        rendered.map(sides::settled).map_err(|error| Error::new(ErrorKind::Internal, name, error))
     }
 
     /// A document's template over its context; an error in a template that the user gave is a policy error.
     pub fn document(&self, template: &Template, context: Value) -> Result<String> {
         let rendered = self.environment.render_named_str(&template.name, &template.source, context);
-        rendered.map_err(|error| {
+        rendered.map(sides::settled).map_err(|error| {
             let kind = if template.given { ErrorKind::Policy } else { ErrorKind::Internal };
             let place = error.line().map_or_else(String::new, |line| format!(":{line}"));
             let detail = error.detail().map_or_else(|| error.kind().to_string(), ToOwned::to_owned);
@@ -168,9 +204,8 @@ impl Writer {
     }
 }
 
-/// Writes `message` and `help` of every finding in `language`, as plain text.
-pub fn fill(findings: &mut [Finding], language: Language) -> Result<()> {
-    let writer = Writer::new(language, Target::Plain);
+/// Writes `message` and `help` of every finding with a writer of plain text.
+pub fn fill(findings: &mut [Finding], writer: &Writer) -> Result<()> {
     for finding in findings {
         let text = writer.finding(finding)?;
         finding.message = text.message;
@@ -263,9 +298,15 @@ fn number(value: &Value) -> Value {
     f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| safe(short(number)))
 }
 
-/// A ratio as a percentage.
-fn percent(value: &Value) -> Value {
-    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |ratio| safe(format!("{} %", short(ratio * 100.0))))
+/// A ratio with at most `digits` digits: a percentage from 0.01 % on, below that a plain number.
+fn ratio(value: &Value, digits: usize) -> Value {
+    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |ratio| safe(messages::ratio(ratio, digits)))
+}
+
+/// A measured relative error with two digits, or with as many as tell it from its limit.
+fn relative(value: &Value, limit: Option<&Value>) -> Value {
+    let limits: Vec<f64> = limit.and_then(|limit| f64::try_from(limit.clone()).ok()).into_iter().collect();
+    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |value| safe(messages::relative(value, &limits)))
 }
 
 #[cfg(test)]
@@ -273,6 +314,54 @@ mod tests {
     use minijinja::context;
 
     use super::*;
+
+    #[test]
+    fn relative_errors_have_two_digits_and_are_told_apart_from_their_limit() {
+        let writer = Writer::new(Language::En, Target::Plain);
+        let said = |template: &str, value: f64| {
+            writer.statement("test", template, &BTreeMap::from([("value".into(), Fact::from(value))])).expect("a text")
+        };
+        for (value, text) in [
+            (0.3215, "32 %"),
+            (0.0712, "7.1 %"),
+            (1.344, "134 %"),
+            (0.000_123_4, "0.012 %"),
+            (0.000_09, "9e-5"),
+            (0.000_015_6, "1.6e-5"),
+            (1e-7, "1e-7"),
+            (0.0, "0 %"),
+            (-0.034_2, "-3.4 %"),
+            (3e38, "3e38"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(said("{{ value | relative }}", value), text);
+        }
+        assert_eq!(said("{{ value | relative(0.01) }}, limit {{ 0.01 | percent }}", 0.010_42), "1.04 %, limit 1 %");
+        assert_eq!(said("{{ value | relative(0.005) }}", 0.05), "5 %");
+        assert_eq!(said("{{ value | percent }}", 0.012_5), "1.25 %");
+        assert_eq!(said("{{ value | percent }}", 0.000_015), "1.5e-5");
+    }
+
+    #[test]
+    fn runs_are_named_in_findings_and_statements() {
+        let facts =
+            BTreeMap::from([("side".into(), Fact::from("candidate")), ("sides".into(), "baseline, candidate".into())]);
+        let said = |writer: Writer, template: &str| writer.statement("test", template, &facts).expect("a text");
+        let named = |language, target| Writer::new(language, target).with_sides("GPU", "NPU");
+        let english = "{{ side }} against {{ baseline_name }}: {{ sides }}";
+        assert_eq!(said(named(Language::En, Target::Markdown), english), "NPU against GPU: GPU, NPU");
+        assert_eq!(
+            said(Writer::new(Language::En, Target::Plain), english),
+            "candidate against baseline: baseline, candidate"
+        );
+        let chinese = "{{ side }}侧与{{ baseline_name }}侧：{{ sides }}";
+        assert_eq!(said(named(Language::Zh, Target::Plain), chinese), "NPU 侧与 GPU 侧：GPU、NPU");
+        assert_eq!(said(Writer::new(Language::Zh, Target::Plain), chinese), "待测侧与标杆侧：标杆、待测");
+        let both = BTreeMap::from([("side".into(), Fact::from("both"))]);
+        let both = named(Language::Zh, Target::Plain).statement("test", "（{{ side }}）", &both).expect("a text");
+        assert_eq!(both, "（两侧）");
+    }
 
     #[test]
     fn nouns_and_verbs_agree_with_their_counts() {

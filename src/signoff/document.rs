@@ -31,7 +31,8 @@ pub fn page(signoff: &Signoff, loaded: &[Loaded], language: Language, templates:
 fn whole(signoff: &Signoff, loaded: &[Loaded], writer: &Writer) -> Result<Value> {
     let mut suites = Vec::new();
     for (suite, loaded) in signoff.suites.iter().zip(loaded) {
-        let view = View::new(&loaded.result, writer)?;
+        let names = loaded.result.writer(writer.language(), writer.target());
+        let view = View::new(&loaded.result, &names)?;
         suites.push(context! {
             suite => Value::from(Serde(suite)),
             view => Value::from(Serde(&view)),

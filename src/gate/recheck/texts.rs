@@ -2,6 +2,7 @@
 
 use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
+use crate::report::escape::Target;
 use crate::report::messages::Language;
 use crate::report::{GateResult, causes, writer};
 
@@ -22,12 +23,13 @@ pub fn rewrite(result: &mut GateResult, name: &str, language: Language) -> Resul
         diagnosis.evidence.iter_mut().for_each(|statement| statement.text.clear());
         diagnosis.advice.text.clear();
     }
-    writer::fill(&mut result.findings, language).map_err(|error| refused(&error))?;
+    let writer = result.writer(language, Target::Plain);
+    writer::fill(&mut result.findings, &writer).map_err(|error| refused(&error))?;
     for waived in &mut result.waived {
-        writer::fill(std::slice::from_mut(&mut waived.finding), language).map_err(|error| refused(&error))?;
+        writer::fill(std::slice::from_mut(&mut waived.finding), &writer).map_err(|error| refused(&error))?;
         // As the gate writes them: sentences of what is waived are made where they are shown.
         waived.finding.message.clear();
         waived.finding.help.clear();
     }
-    causes::fill(&mut result.diagnoses, language).map_err(|error| refused(&error))
+    causes::fill(&mut result.diagnoses, &writer).map_err(|error| refused(&error))
 }

@@ -1,0 +1,158 @@
+//! Names of the two runs in sentences: their labels, where these tell more than `baseline` and `candidate`.
+//!
+//! A label comes from the policy or from a result, so it is foreign text. One that is a short word or two (`GPU`, `A100`,
+//! `Ascend 910B`) stands in a sentence as it is; any other passes through [`escape::name`].
+
+use minijinja::Value;
+
+use super::escape::{self, Target};
+use super::messages::Language;
+use super::phrases;
+use super::writer::safe;
+use crate::verdict::Side;
+
+/// A space that appears only where Chinese text needs one, beside a name in Latin letters. Unicode keeps this code point
+/// free for ever, and [`escape::cleaned`] removes it from every foreign text.
+const ELASTIC: char = '\u{fdd0}';
+
+/// Characters of a label that stand in a sentence without a code span around them.
+const MOST_PLAIN: usize = 24;
+
+/// Extensions that show a label to be a file's name.
+const FILES: [&str; 14] =
+    ["zip", "tar", "gz", "tgz", "json", "jsonl", "log", "txt", "csv", "pt", "pth", "npy", "safetensors", "pkl"];
+
+/// Names of baseline and candidate, as sentences show them.
+#[derive(Clone, Debug)]
+pub(super) struct Sides {
+    /// The trusted run.
+    pub(super) baseline: Value,
+    /// The run judged.
+    pub(super) candidate: Value,
+}
+
+impl Sides {
+    /// The names that `labels` (baseline, candidate) give. Both are called by their side where a label is missing, is a
+    /// file's name, or is the label of both.
+    pub(super) fn new(labels: [&str; 2], language: Language, target: Target) -> Self {
+        let [baseline, candidate] = labels.map(str::trim);
+        let known = is_telling(baseline) && is_telling(candidate) && !baseline.eq_ignore_ascii_case(candidate);
+        let name = |label: &str, side: Side| match known {
+            true => shown(label, target),
+            false => phrases::find(&format!("side_{}", side.as_str()), language).unwrap_or_default().to_owned(),
+        };
+        let value = |label, side| spaced(&name(label, side), language);
+        Self { baseline: value(baseline, Side::Baseline), candidate: value(candidate, Side::Candidate) }
+    }
+
+    /// The name of a side, by the word that facts hold.
+    pub(super) fn find(&self, side: &str) -> Option<Value> {
+        match side {
+            "baseline" => Some(self.baseline.clone()),
+            "candidate" => Some(self.candidate.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a label says more than the word for its side.
+fn is_telling(label: &str) -> bool {
+    let is_file = label.rsplit_once('.').is_some_and(|(_, extension)| FILES.contains(&extension));
+    let is_path = label.contains(['/', '\\']) || label.contains("://");
+    !label.is_empty() && !is_file && !is_path && label != "baseline" && label != "candidate"
+}
+
+fn shown(label: &str, target: Target) -> String {
+    if is_plain(label) { label.to_owned() } else { escape::name(label, target) }
+}
+
+/// Letters, digits and single spaces that no forge takes for a link, a reference or a commit.
+fn is_plain(label: &str) -> bool {
+    let is_commit = |word: &str| word.len() > 6 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !is_commit(word);
+    label.len() <= MOST_PLAIN && label.split(' ').all(is_word)
+}
+
+/// A word for a template: in Chinese with [`ELASTIC`] spaces around it, unless it is Chinese itself.
+pub(super) fn spaced(text: &str, language: Language) -> Value {
+    let is_latin = text.starts_with(|first: char| first.is_ascii()) && language == Language::Zh;
+    safe(if is_latin { format!("{ELASTIC}{text}{ELASTIC}") } else { text.to_owned() })
+}
+
+/// Rendered text with its [`ELASTIC`] spaces resolved: a space beside Chinese, nothing beside punctuation, a space or an end.
+pub(super) fn settled(text: String) -> String {
+    if !text.contains(ELASTIC) {
+        return text;
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let beside = |at: Option<usize>| at.and_then(|at| letters.get(at)).copied();
+    let mut opens = true;
+    let mut settled = String::with_capacity(text.len());
+    for (index, letter) in letters.iter().enumerate() {
+        if *letter != ELASTIC {
+            settled.push(*letter);
+            continue;
+        }
+        let outer = beside(if opens { index.checked_sub(1) } else { Some(index + 1) });
+        opens = !opens;
+        if outer.is_some_and(is_chinese) {
+            settled.push(' ');
+        }
+    }
+    settled
+}
+
+/// Whether a character is an ideograph.
+fn is_chinese(letter: char) -> bool {
+    matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(baseline: &str, candidate: &str, target: Target) -> [String; 2] {
+        let sides = Sides::new([baseline, candidate], Language::En, target);
+        [sides.baseline.to_string(), sides.candidate.to_string()]
+    }
+
+    #[test]
+    fn runs_are_called_by_their_labels() {
+        assert_eq!(names("GPU", "NPU", Target::Markdown), ["GPU", "NPU"]);
+        assert_eq!(names("A100", "Ascend 910B", Target::Html), ["A100", "Ascend 910B"]);
+    }
+
+    #[test]
+    fn runs_without_telling_labels_are_called_by_their_sides() {
+        for (baseline, candidate) in
+            [("baseline", "candidate"), ("", "NPU"), ("gpu.zip", "npu.zip"), ("runs/gpu", "runs/npu"), ("NPU", "npu")]
+        {
+            assert_eq!(names(baseline, candidate, Target::Plain), ["baseline", "candidate"], "{baseline}, {candidate}");
+        }
+        let chinese = Sides::new(["", ""], Language::Zh, Target::Plain);
+        assert_eq!(settled(format!("在{}侧", chinese.baseline)), "在标杆侧");
+    }
+
+    #[test]
+    fn foreign_labels_are_escaped() {
+        assert_eq!(names("@org/team", "a|b", Target::Markdown), ["baseline", "candidate"], "a path");
+        assert_eq!(names("@all", "GH-26", Target::Markdown), ["`@all`", "`GH-26`"]);
+        assert_eq!(names("www.example.com", "3cd622e0", Target::Markdown), ["`www.example.com`", "`3cd622e0`"]);
+        assert_eq!(names("<b>", "GPU", Target::Html), ["<code>&lt;b&gt;</code>", "GPU"]);
+        let long = "everything agrees so merge this now please";
+        assert_eq!(names(long, "NPU", Target::Markdown)[0], format!("`{long}`"));
+    }
+
+    #[test]
+    fn chinese_text_has_a_space_beside_a_latin_name_and_no_other() {
+        let sides = Sides::new(["GPU", "NPU"], Language::Zh, Target::Plain);
+        let (gpu, npu) = (&sides.baseline, &sides.candidate);
+        assert_eq!(
+            settled(format!("仅在{npu}侧出现，{gpu}侧没有（{npu}）：{gpu}")),
+            "仅在 NPU 侧出现，GPU 侧没有（NPU）：GPU"
+        );
+        assert_eq!(settled(format!("{npu}侧缺少 {gpu} 的数据")), "NPU 侧缺少 GPU 的数据");
+        assert_eq!(settled(format!("{gpu}{npu}")), "GPUNPU", "no template puts two names side by side");
+    }
+}
