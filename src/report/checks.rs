@@ -90,8 +90,12 @@ pub(super) fn details(check: CheckId) -> Details {
 
 /// Whether `result` compared anything that the runs computed.
 pub(super) fn computed_anything(result: &GateResult) -> bool {
-    let is_of_settings = |check| find(check).is_some_and(|shown| shown.is_of_settings);
     result.checks.iter().any(|check| !check.units.is_empty() && !is_of_settings(check.id))
+}
+
+/// Whether `check` compares settings, and nothing that a run computed.
+pub(super) fn is_of_settings(check: CheckId) -> bool {
+    find(check).is_some_and(|shown| shown.is_of_settings)
 }
 
 /// Whether a diagnosis at the place of a finding of `check` is about that finding, whatever its evidence name.

@@ -23,10 +23,41 @@ pub fn limit(unit: &CurveUnit) -> Option<f64> {
     rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
 }
 
-/// The rule that a curve's verdict follows from: of those as bad as the verdict the first; `None` for a pass.
+/// The rule that a curve's verdict follows from: that of the largest step for a spike, else the first of those as bad as the
+/// verdict; `None` for a pass.
 pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
     let counts = unit.verdict >= Verdict::Warn;
-    unit.rules.iter().find(|rule| counts && rule.verdict == unit.verdict)
+    let of_spike = |rule: &&RuleOutcome| rule.rule == "max_rel" && rule.verdict >= Verdict::Warn;
+    let spike = unit.rules.iter().find(of_spike).filter(|_| Spike::of(unit).is_some());
+    spike.or_else(|| unit.rules.iter().find(|rule| rule.verdict == unit.verdict)).filter(|_| counts)
+}
+
+/// Times that a spike exceeds the differences before and after it.
+const SPIKE: f64 = 10.0;
+
+/// A step that differs far more than every one before it, and than every one from some step after it on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spike {
+    /// The step.
+    pub(super) step: f64,
+    /// The difference, in parts of the baseline.
+    pub(super) apart: f64,
+    /// The first step from which on the curves are close again.
+    pub(super) recovered: f64,
+}
+
+impl Spike {
+    /// The spike of a curve, where its largest difference is one.
+    pub(super) fn of(unit: &CurveUnit) -> Option<Self> {
+        let all = Shown::of(unit).differences();
+        let largest = all.iter().copied().enumerate().max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()));
+        let (place, (step, apart)) = largest?;
+        let is_calm = |(_, other): &&(f64, f64)| other.abs() * SPIKE <= apart.abs();
+        let (before, after) = (all.get(..place)?, all.get(place + 1..)?);
+        let calm = after.iter().rev().take_while(is_calm).count();
+        let (recovered, _) = *after.get(after.len() - calm)?;
+        before.iter().all(|other| is_calm(&other)).then_some(Self { step, apart, recovered })
+    }
 }
 
 /// A curve as numbers to draw.

@@ -41,7 +41,9 @@ pub struct Options<'a> {
 }
 
 /// Number of rows that a section shows before length matters.
-const ROOM: [(&str, usize); 10] = [
+const ROOM: [(&str, usize); 12] = [
+    ("culprit", 1),
+    ("next_dump", 1),
     ("diagnoses", 5),
     ("evidence", 3),
     ("history", 30),
@@ -55,7 +57,7 @@ const ROOM: [(&str, usize); 10] = [
 ];
 
 /// Parts that are cut when the text is too long, the least important first, each with the number that stays.
-const CUTS: [(&str, usize); 13] = [
+const CUTS: [(&str, usize); 16] = [
     ("artifacts", 10),
     ("artifacts", 0),
     ("units", 10),
@@ -69,6 +71,9 @@ const CUTS: [(&str, usize); 13] = [
     ("waived", 0),
     ("config", 0),
     ("findings", 3),
+    ("culprit", 0),
+    ("diagnoses", 0),
+    ("next_dump", 0),
 ];
 
 /// Renders the summary, leaving out the least important parts until it fits.

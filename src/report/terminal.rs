@@ -146,14 +146,16 @@ impl Page<'_> {
         let is_said = |value: &Value| value.as_str().is_some_and(|said| !said.is_empty());
         let place = [&opening.source, &opening.place].into_iter().filter(|part| is_said(part));
         let place: Vec<String> = place.map(Value::to_string).collect();
-        let mut lines = vec![place.join(" · ")];
+        let mut lines = if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) };
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
-                lines.push(format!("{} {said}", self.bold(&word.to_string())));
+                let mut wrapped = wrapped(&format!("{word} {said}"));
+                if let Some(first) = wrapped.first_mut() {
+                    *first = first.replacen(&word.to_string(), &self.bold(&word.to_string()), 1);
+                }
+                lines.extend(wrapped);
             }
         }
-        lines.retain(|line| !line.is_empty());
-        let mut lines: Vec<String> = lines.iter().flat_map(|line| wrapped(line)).collect();
         lines.extend(self.view.notes.iter().map(Value::to_string));
         lines.push(String::new());
         lines.extend(self.evidence());

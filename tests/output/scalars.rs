@@ -9,6 +9,7 @@ use precision_gate::output::{Output, Set};
 use precision_gate::report::folder::Folder;
 use precision_gate::report::messages::Language;
 use precision_gate::report::sink::Sink;
+use precision_gate::report::terminal::Detail;
 use precision_gate::report::{
     GateResult, annotations, code_quality, escape, issue, junit, load, metrics, sarif, terminal,
 };
@@ -109,7 +110,7 @@ fn documents_for_systems_hold_every_name() {
 #[test]
 fn the_terminal_and_a_runners_log_show_every_name() {
     let result = result();
-    let options = terminal::Options { language: Language::En, colour: false, report: "out" };
+    let options = terminal::Options { language: Language::En, colour: false, report: "out", detail: Detail::All };
     hides_nothing("the terminal", &terminal::render(&result, &options).expect("renders"));
     let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
     for line in annotations::render(&result, &issues, Language::En).expect("renders") {

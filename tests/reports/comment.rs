@@ -3,6 +3,7 @@
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
 use precision_gate::report::templates::Templates;
+use precision_gate::report::terminal::Detail;
 use precision_gate::report::{GateResult, terminal};
 use serde_json::json;
 
@@ -25,9 +26,17 @@ fn every_end_of_a_run_reads_well_in_both_languages() {
         for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
             let name = format!("{}.{tag}", case.name);
             insta::assert_snapshot!(format!("comment.{name}"), comment(&result, language, COMMENT_LIMIT));
-            let options = terminal::Options { language, colour: false, report: "precision-gate-out/report.html" };
+            let options = terminal::Options {
+                language,
+                colour: false,
+                report: "precision-gate-out/report.html",
+                detail: Detail::All,
+            };
             let shown = terminal::render(&result, &options).expect("renders");
             insta::assert_snapshot!(format!("terminal.{name}"), shown);
+            let options = terminal::Options { detail: Detail::Opening, ..options };
+            let shown = terminal::render(&result, &options).expect("renders");
+            insta::assert_snapshot!(format!("terminal_short.{name}"), shown);
         }
     }
 }
@@ -67,7 +76,12 @@ fn earlier_runs_read_well_in_both_languages() {
     let mut result = with_history();
     for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
         insta::assert_snapshot!(format!("comment.history.{tag}"), comment(&result, language, COMMENT_LIMIT));
-        let options = terminal::Options { language, colour: false, report: "precision-gate-out/report.html" };
+        let options = terminal::Options {
+            language,
+            colour: false,
+            report: "precision-gate-out/report.html",
+            detail: Detail::All,
+        };
         insta::assert_snapshot!(
             format!("terminal.history.{tag}"),
             terminal::render(&result, &options).expect("renders")
@@ -85,7 +99,7 @@ fn a_short_limit_keeps_verdict_and_culprit_and_says_what_is_left_out() {
     for limit in [whole.len() - 1, 2_000, 1_600] {
         let short = comment(&result, Language::En, limit);
         assert!(short.len() <= limit && short.encode_utf16().count() <= limit, "{limit}: {}", short.len());
-        assert!(short.starts_with("## ❌ fail: step 0: `Functional.layer_norm.2.forward`"), "{short}");
+        assert!(short.starts_with("## ❌ `Functional.layer_norm.2` uses eps = 0.001 on the NPU"), "{short}");
         assert!(short.contains("Left out or shortened for length: "), "{short}");
     }
 }
@@ -113,7 +127,7 @@ fn only_https_pictures_are_linked() {
 fn colour_marks_the_verdict_and_nothing_else_changes() {
     let result = cases::find("culprit_forward").run().result;
     let shown = |colour| {
-        let options = terminal::Options { language: Language::En, colour, report: "" };
+        let options = terminal::Options { language: Language::En, colour, report: "", detail: Detail::All };
         terminal::render(&result, &options).expect("renders")
     };
     let (plain, coloured) = (shown(false), shown(true));

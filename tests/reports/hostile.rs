@@ -6,6 +6,7 @@ use precision_gate::judge::operation::OperationLine;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
+use precision_gate::report::terminal::Detail;
 use precision_gate::report::{GateResult, annotations, code_quality, issue, junit, metrics, page, sarif, terminal};
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::{Value, json};
@@ -161,7 +162,7 @@ fn in_the_page() {
 #[test]
 fn on_the_terminal_and_in_workflow_commands() {
     let result = result();
-    let options = terminal::Options { language: Language::En, colour: false, report: "out" };
+    let options = terminal::Options { language: Language::En, colour: false, report: "out", detail: Detail::All };
     let shown = terminal::render(&result, &options).expect("renders");
     assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()));
     assert!(shown.lines().all(|line| !line.trim_start().starts_with("::")), "{shown}");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use minijinja::{Value, context};
 
+use super::culprit::uncapital;
 use super::{Builder, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::WaivedFinding;
@@ -48,7 +49,7 @@ impl Builder<'_> {
             .filter(|finding| standing::is_lowered(finding.severity, &finding.code))
             .collect();
         if let Some(first) = lowered.first() {
-            let headline = safe(self.headline_of_finding(first)?);
+            let headline = safe(uncapital(&self.headline_of_finding(first)?));
             return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
         }
         if !checks::computed_anything(self.result) {
@@ -67,7 +68,7 @@ impl Builder<'_> {
         let waivers: BTreeSet<&str> = waived.iter().map(|waived| waived.waiver.as_str()).collect();
         let context = context! {
             count => waivers.len(),
-            headline => safe(self.headline_of_finding(&first.finding)?),
+            headline => safe(uncapital(&self.headline_of_finding(&first.finding)?)),
             owner => first.owner.as_str(),
             expires => first.expires.as_str(),
             more => waived.len() - 1,
@@ -88,8 +89,13 @@ impl Builder<'_> {
         Ok(parts)
     }
 
-    fn compared(&self) -> impl Iterator<Item = &Check> {
-        self.result.checks.iter().filter(|check| check.verdict != Verdict::Skipped && check.id.is_of_run())
+    /// The checks that compared something, those of settings last.
+    fn compared(&self) -> Vec<&Check> {
+        let checks = self.result.checks.iter();
+        let mut compared: Vec<&Check> =
+            checks.filter(|check| check.verdict != Verdict::Skipped && check.id.is_of_run()).collect();
+        compared.sort_by_key(|check| checks::is_of_settings(check.id));
+        compared
     }
 
     fn agreed_by(&self, check: &Check) -> Result<String> {
@@ -128,8 +134,9 @@ impl Builder<'_> {
 
     /// Rows of the checks beside the one that leads.
     pub(super) fn other_checks(&self, leading: Option<CheckId>, columns: Columns) -> Result<Vec<EvidenceRow>> {
-        let others = self.compared().filter(|check| Some(check.id) != leading);
-        others.map(|check| self.row_of_check(check, columns)).collect()
+        let mut others: Vec<&Check> = self.compared().into_iter().filter(|check| Some(check.id) != leading).collect();
+        others.sort_by_key(|check| std::cmp::Reverse(check.verdict));
+        others.into_iter().map(|check| self.row_of_check(check, columns)).collect()
     }
 
     /// Rows of all checks; of the one that leads only how much it compared, as the headline tells the rest.

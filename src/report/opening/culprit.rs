@@ -255,6 +255,17 @@ pub(super) fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// A sentence for the middle of another: a word at its start loses its capital letter, an abbreviation does not.
+pub(super) fn uncapital(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// Tensor and index of a plain index: `h` and `order` of `h[order]`.
 fn indexed(code: &str) -> Option<(&str, &str)> {
     let (tensor, index) = code.strip_suffix(']')?.split_once('[')?;

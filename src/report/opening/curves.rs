@@ -12,14 +12,12 @@ use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
 use crate::judge::outcome::{LimitDirection, RuleOutcome, ValueUnit};
 use crate::judge::unit::CurveUnit;
-use crate::report::curve::Shown;
+use crate::report::curve::{self, Spike};
 use crate::report::messages::{ratio, short};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::verdict::{CheckId, Severity, Verdict};
 
-/// Times that a spike exceeds the differences before and after it.
-const SPIKE: f64 = 10.0;
 /// Findings that say a curve differs, by how much or where.
 const DIFFERS: [&str; 9] = [
     "curve-mean",
@@ -125,8 +123,6 @@ impl Builder<'_> {
         self.writer.phrase("headline_curve_non_finite", &context! { metric, step, count, to_the_end })
     }
 
-    /// A spike: a step that differs far more than every one before it, and than every one from some step after it on. `None`
-    /// where the largest difference is no such step.
     fn spike(
         &self,
         unit: &CurveUnit,
@@ -134,33 +130,26 @@ impl Builder<'_> {
         tail: Option<f64>,
         tail_direction: &Value,
     ) -> Result<Option<String>> {
-        let apart = Shown::of(unit).differences();
-        let Some((peak, (step, value))) =
-            apart.iter().copied().enumerate().max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()))
-        else {
-            return Ok(None);
-        };
-        let is_calm = |(_, apart): &&(f64, f64)| apart.abs() * SPIKE <= value.abs();
-        let (before, after) = (apart.get(..peak).unwrap_or_default(), apart.get(peak + 1..).unwrap_or_default());
-        let settled = after.len() - after.iter().rev().take_while(is_calm).count();
-        let Some((recovered, _)) = after.get(settled).filter(|_| before.iter().all(|point| is_calm(&point))) else {
-            return Ok(None);
-        };
-        let direction = self.word(if value < 0.0 { "headline_curve_below" } else { "headline_curve_above" })?;
+        let Some(Spike { step, apart, recovered }) = Spike::of(unit) else { return Ok(None) };
+        let direction = self.word(if apart < 0.0 { "headline_curve_below" } else { "headline_curve_above" })?;
         let context = context! {
-            metric_first, apart => value.abs(), direction, step, recovered, tail, tail_direction,
+            metric_first, apart => apart.abs(), direction, step, recovered, tail, tail_direction,
         };
         self.writer.phrase("headline_curve_spike", &context).map(Some)
     }
 
     /// The rules that a curve breaks, the worst first, each with its value and its limit.
     fn failed_rules(&self) -> Result<Vec<EvidenceRow>> {
-        let rules = outcomes::rules(self.result).into_iter().filter(|rule| rule.check == CheckId::Loss);
+        let rules = outcomes::rules(self.result).into_iter();
+        let mut broken: Vec<_> =
+            rules.filter(|rule| rule.check == CheckId::Loss && rule.outcome.verdict >= Verdict::Warn).collect();
+        let first = curve::leading(self.result).and_then(curve::failed);
+        broken.sort_by_key(|rule| Some(&rule.outcome) != first);
         let mut rows = Vec::new();
-        for rule in rules.filter(|rule| rule.outcome.verdict >= Verdict::Warn) {
+        for rule in broken {
             let outcome = &rule.outcome;
             let limit = if outcome.verdict == Verdict::Warn { outcome.warn } else { outcome.fail.or(outcome.warn) };
-            let unit = crate::report::curve::named(self.result, &rule.unit);
+            let unit = curve::named(self.result, &rule.unit);
             let cells = vec![
                 self.rule_of(&rule.unit, unit, outcome)?,
                 brief(outcome.value, outcome.unit, outcome.direction, 2),
