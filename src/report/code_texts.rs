@@ -29,15 +29,15 @@ pub(super) struct Texts {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Text {
-    /// What it means; the first sentence stands for itself in lists.
+    /// Meaning; its first sentence stands for itself in lists.
     pub(super) meaning: String,
     /// The test, or how a cause is recognised; beside it stand formulas of rules.
     pub(super) rule: Option<String>,
-    /// Why a healthy run may show it.
+    /// Reason that a healthy run may show it.
     pub(super) harmless: String,
-    /// What to do; where it is not given, the `help` of the finding's message says it.
+    /// Advice; where it is not given, the `help` of the finding's message is it.
     pub(super) fix: Option<String>,
-    /// When it weighs other than by default.
+    /// Condition on which it weighs other than by default.
     pub(super) weight: Option<String>,
 }
 

@@ -122,7 +122,7 @@ pub(super) fn test(code: &str, language: Language) -> Vec<String> {
     formulas.chain(in_words).collect()
 }
 
-/// What to do: the explanation's own words, or the help of the finding's message.
+/// Advice on a finding: the explanation's own words, or the help of its message.
 pub(super) fn fix(code: &str, language: Language) -> &'static str {
     let own = texts(language).codes.get(code).and_then(|text| text.fix.as_deref());
     let help = || messages::texts(code, language).map_or("", |(_, help)| help);
