@@ -82,9 +82,11 @@ pub(super) struct CodeFacts {
     strict: Option<Severity>,
     bit_exact: Option<Severity>,
     release: Option<Severity>,
-    /// Whether it may be a warning although its default blocks.
+    /// Whether it may be a warning although its default is another one.
     pub(super) warns: bool,
-    /// Whether a waiver cannot cover it.
+    /// Whether only the profile `release` makes it.
+    pub(super) only_release: bool,
+    /// Whether a waiver cannot cover it, nor the policy weigh it.
     pub(super) never_waived: bool,
 }
 

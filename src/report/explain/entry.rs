@@ -140,20 +140,25 @@ fn severity_word(severity: Severity, language: Language) -> &'static str {
     word(key, language)
 }
 
-/// A rule's severity by default, when it weighs otherwise, and how other profiles weigh it.
+/// A rule's severity by default, and how other profiles weigh it: those that do so alike together.
 pub(super) fn weight(rule: &Rule, language: Language) -> String {
     let warns = facts().of_code(rule.code).warns;
-    let other = |(profile, name): &(Profile, &str)| {
-        let severity = under(rule, if warns { Severity::Warn } else { rule.severity }, *profile)?;
+    let mut others: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (profile, name) in OTHER_PROFILES {
+        let Some(severity) = under(rule, if warns { Severity::Warn } else { rule.severity }, profile) else { continue };
         let weight = if warns { word("instead_of_warn", language) } else { severity_word(severity, language) };
-        Some([name, word("colon", language), weight].concat())
-    };
-    let profiles: Vec<String> = OTHER_PROFILES.iter().filter_map(other).collect();
-    let default = severity_word(rule.severity, language);
-    if profiles.is_empty() {
-        return default.to_owned();
+        match others.last_mut().filter(|(known, _)| *known == weight) {
+            Some((_, names)) => names.push(name),
+            None => others.push((weight, vec![name])),
+        }
     }
-    format!("{default} · {}", profiles.join(word("comma", language)))
+    let alike = |(weight, names): &(&str, Vec<&str>)| {
+        [&names.join(word("comma", language)), word("colon", language), *weight].concat()
+    };
+    let others: Vec<String> = others.iter().map(alike).collect();
+    let default = std::iter::once(severity_word(rule.severity, language).to_owned());
+    let others = (!others.is_empty()).then(|| others.join(word("semicolon", language)));
+    default.chain(others).collect::<Vec<_>>().join(" · ")
 }
 
 /// The severity that `profile` gives a finding of `severity`; `None` where that is the same.
@@ -166,6 +171,7 @@ fn under(rule: &Rule, severity: Severity, profile: Profile) -> Option<Severity> 
 /// Whether any profile lets the finding count for more than information.
 fn is_ever_more_than_information(rule: &Rule) -> bool {
     rule.severity > Severity::Info
+        || facts().of_code(rule.code).warns
         || OTHER_PROFILES.iter().any(|(profile, _)| under(rule, rule.severity, *profile).is_some())
 }
 
@@ -176,16 +182,21 @@ fn keys(rule: &Rule, language: Language) -> Vec<String> {
         let meaning = texts(language).keys.get(key)?;
         Some(format!("{}  # {meaning}", facts.keys.get(key)?))
     };
-    std::iter::once(severity_key(rule)).chain(facts.of_code(rule.code).keys.iter().filter_map(line)).collect()
+    let keys = facts.of_code(rule.code).keys.iter().filter_map(line);
+    let lines: Vec<String> = severity_key(rule).into_iter().chain(keys).collect();
+    if lines.is_empty() { vec![word("no_key", language).to_owned()] } else { lines }
 }
 
-/// The line that weighs the finding otherwise.
-pub(super) fn severity_key(rule: &Rule) -> String {
+/// The line that weighs the finding otherwise; `None` where the policy has no say, as in findings about itself.
+pub(super) fn severity_key(rule: &Rule) -> Option<String> {
+    let of_code = facts().of_code(rule.code);
+    // A release makes a failure of a warning, so that what only a release demands is lowered to information.
     let other = match rule.severity {
         Severity::Warn => "info",
+        _ if of_code.only_release => "info",
         Severity::Info | Severity::Incomplete | Severity::Fail => "warn",
     };
-    format!("severity: {{{}: {other}}}", rule.code)
+    (!of_code.never_waived).then(|| format!("severity: {{{}: {other}}}", rule.code))
 }
 
 fn proposed_waiver(rule: &Rule, language: Language, expires: &str) -> String {

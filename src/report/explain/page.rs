@@ -40,8 +40,9 @@ fn index(language: Language) -> String {
 
 fn of_finding(rule: &Rule, language: Language) -> String {
     let Some(text) = texts(language).codes.get(rule.code) else { return String::new() };
-    let keys = facts().of_code(rule.code).keys.iter().map(|key| format!("`{key}`"));
-    let keys: Vec<String> = std::iter::once(format!("`{}`", severity_key(rule))).chain(keys).collect();
+    let own = facts().of_code(rule.code).keys.iter().cloned();
+    let keys: Vec<String> = severity_key(rule).into_iter().chain(own).map(|key| format!("`{key}`")).collect();
+    let keys = if keys.is_empty() { word("no_key", language).to_owned() } else { keys.join(word("comma", language)) };
     let weight = [Some(weight(rule, language)), text.weight.clone()];
     let weight = weight.into_iter().flatten().collect::<Vec<_>>().join(word("stop", language));
     let items = [
@@ -49,7 +50,7 @@ fn of_finding(rule: &Rule, language: Language) -> String {
         ("rule", test(rule.code, language).join(word("semicolon", language))),
         ("harmless", text.harmless.clone()),
         ("fix", fix(rule.code, language).to_owned()),
-        ("page_keys", keys.join(word("comma", language))),
+        ("page_keys", keys),
     ];
     described(rule.code, &text.meaning, &items, language)
 }
