@@ -61,7 +61,12 @@ impl Entry {
         let rule = register::find(facts().rules.get(name)?)?;
         let finding = [word("its_finding", language), word("colon", language), "`", rule.code, "`"].concat();
         let meaning = [texts(language).rules.get(name)?.as_str(), &finding].join("\n");
-        let mut parts = vec![("meaning", meaning), ("rule", phrases::formula(name, language)?.to_owned())];
+        // Limits in the finding's words are those of the rule that it is mainly about.
+        let is_main = facts().of_code(rule.code).rules.first().is_some_and(|main| main == name);
+        let limits = is_main.then(|| of_code(rule.code, language, |text| text.rule.as_ref()));
+        let formula = std::iter::once(phrases::formula(name, language)?.to_owned());
+        let test: Vec<String> = formula.chain(limits.filter(|limits| !limits.is_empty())).collect();
+        let mut parts = vec![("meaning", meaning), ("rule", test.join("\n"))];
         parts.extend(about_finding(rule, language, expires));
         Some(Self::new(name, head("rule_kind", Some(rule), language), parts, language))
     }

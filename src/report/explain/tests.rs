@@ -237,6 +237,10 @@ fn a_code_of_two_kinds_is_explained_as_both() {
     assert!(both.contains("finding · check: dump") && both.contains("likely cause"), "{both}");
     let preset = explain("megatron", Language::En, EXPIRES).expect("a preset by its name in a policy");
     assert!(preset.contains("0.05 |b|") && preset.contains("curve-preset"), "{preset}");
+    let mean = explain("mean_rel", Language::En, EXPIRES).expect("a rule");
+    assert!(mean.contains("mean of r_t over all paired steps") && mean.contains("fails above 1 %"), "{mean}");
+    let declared = explain("declared_mean_rel", Language::En, EXPIRES).expect("a rule");
+    assert!(!declared.contains("fails above 1 %"), "{declared}");
     assert_eq!(explain("no-such-code", Language::En, EXPIRES), None);
 }
 
