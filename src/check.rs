@@ -119,7 +119,7 @@ impl CheckId {
 const MOST_EDITS: usize = 2;
 
 /// The number of letters to insert, delete or replace that make `left` of `right`.
-fn edits(left: &str, right: &str) -> usize {
+pub(crate) fn edits(left: &str, right: &str) -> usize {
     let mut row: Vec<usize> = (0..=right.chars().count()).collect();
     for (above, letter) in left.chars().enumerate() {
         let mut next = vec![above + 1];

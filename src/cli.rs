@@ -3,6 +3,7 @@
 pub(crate) mod baseline;
 pub(crate) mod config_pack;
 pub(crate) mod curves;
+pub(crate) mod explain;
 pub(crate) mod fetching;
 pub(crate) mod history;
 pub(crate) mod inputs;
@@ -90,6 +91,11 @@ pub(crate) enum Command {
     /// Write the msprobe configuration of the next dump, which shows more than this result
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
     NextDump(NextDumpArgs),
+    /// Say what a finding, a likely cause or a rule means, why it may be harmless, what to do, and the waiver to paste
+    #[command(
+        after_help = "Examples:\n  precision-gate explain output-diverges\n  precision-gate explain curve-mean --lang zh\n  precision-gate explain loss      (the codes of a check)\n  precision-gate explain           (all codes)"
+    )]
+    Explain(explain::ExplainArgs),
     /// Write a commented policy file from what lies in two folders, or pipelines for every night and every release
     #[command(
         after_help = "Examples:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml\n  precision-gate init --nightly --release --forge github"

@@ -13,7 +13,8 @@ use precision_gate::exit;
 use precision_gate::report::escape::cleaned;
 
 use cli::{
-    Cli, Command, baseline, config_pack, curves, history, inputs, judge, merge, publish, run, show, signoff, tools,
+    Cli, Command, baseline, config_pack, curves, explain, history, inputs, judge, merge, publish, run, show, signoff,
+    tools,
 };
 
 /// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
@@ -72,6 +73,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Report(args) => show::report(&args),
         Command::Publish(args) => publish::publish(&args),
         Command::NextDump(args) => show::next_dump(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Init(args) => tools::init(&args),
         Command::Schema { of } => tools::schema(of),
         Command::Completions { shell } => tools::completions(shell),

@@ -131,7 +131,7 @@ fn from_yaml<T: Default + DeserializeOwned>(name: &str, text: &str) -> Result<T>
 
 fn refuse(place: &str, message: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Policy, place, message).with_help(
-        "`precision-gate schema config` prints what a policy file may hold; docs/findings.md lists the codes",
+        "`precision-gate schema config` prints what a policy file may hold; `precision-gate explain` lists the codes",
     )
 }
 

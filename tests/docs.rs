@@ -11,10 +11,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use precision_gate::judge::register;
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::trust::{EVENTS, Input, Standing, Taken, Told, taken};
-use precision_gate::report::messages::{Language, texts};
+use precision_gate::report::explain::{self, page::page};
+use precision_gate::report::messages::Language;
 
 fn is_fresh(name: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
@@ -25,47 +25,18 @@ fn is_fresh(name: &str, wanted: &str) {
     assert!(found == wanted, "docs/{name} is stale: run `UPDATE_DOCS=1 cargo test --test docs`");
 }
 
-/// A message without its places for facts, of many where it counts something.
-fn plain(template: &str) -> String {
-    let mut text = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
-        let is_value = after.starts_with('{');
-        let (inside, behind) = after.split_once(if is_value { "}}" } else { "%}" }).unwrap_or(("", ""));
-        match inside.split_once("| pluralize") {
-            Some((_, endings)) => text.push_str(endings.rsplit('\'').nth(1).unwrap_or("s")),
-            None if is_value => text.push('…'),
-            None => {}
-        }
-        rest = behind;
-    }
-    text.push_str(rest);
-    text.replace('|', "\\|").replace('\n', " ")
-}
-
 #[test]
-fn every_finding_code_is_listed() {
-    let mut page = String::from(
-        "# Finding codes\n\nStable for ever; a policy names them under `severity` and `waivers`. Made by `UPDATE_DOCS=1 cargo test --test docs`.\n\n\
-         | code | check | severity by default | what it says | what to do |\n|---|---|---|---|---|\n",
-    );
-    let mut rules: Vec<_> = register::all().collect();
-    rules.sort_by_key(|rule| (rule.check, rule.code));
-    for rule in rules {
-        let (message, help) = texts(rule.code, Language::En).expect("every code has a text");
-        let severity = format!("{:?}", rule.severity).to_lowercase();
-        writeln!(
-            page,
-            "| `{}` | {} | {severity} | {} | {} |",
-            rule.code,
-            rule.check.as_str(),
-            plain(message),
-            plain(help)
-        )
-        .expect("a string takes it");
+fn every_code_is_explained() {
+    for (name, language) in [("findings.md", Language::En), ("findings.zh.md", Language::Zh)] {
+        let page = page(language);
+        for code in explain::codes() {
+            assert!(page.contains(&format!("`{code}`")), "{name} lacks {code}");
+        }
+        for glue in ["{{", "{%", "…", "||", "****", ": \n", "：\n"] {
+            assert!(!page.contains(glue), "{name} holds `{glue}`");
+        }
+        is_fresh(name, &page);
     }
-    is_fresh("findings.md", &page);
 }
 
 /// Tests of `tests/forge/trust.rs` that hold a cell of the table for inputs: its number, for an own and a stranger's commit.

@@ -14,8 +14,8 @@ pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete);
 pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
 /// The forge deletes the baseline soon.
 pub const EXPIRING: Rule = rule("baseline-expiring", Severity::Warn);
-/// A forge's artifact whose digest nobody tells.
-pub const UNPROVED: Rule = rule("baseline-unproved", Severity::Warn);
+/// A forge's artifact whose digest nobody tells; the profile `release` demands one.
+pub const UNPROVED: Rule = rule("baseline-unproved", Severity::Info);
 /// The baseline is not what its manifest says.
 pub const CHANGED: Rule = rule("baseline-changed", Severity::Incomplete);
 /// The profile demands a baseline with a manifest, and there is none.

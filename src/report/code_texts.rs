@@ -1,0 +1,143 @@
+//! Texts and facts about every code, which explanations, their page and waivers are made of: texts per language (`templates/messages/<language>/explain.yaml`), and facts that are the same
+//! in every language (`templates/explain.yaml`).
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::messages::Language;
+use crate::verdict::{Profile, Severity};
+
+/// Texts of one language.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Texts {
+    /// Headings and other fixed words.
+    pub(super) words: BTreeMap<String, String>,
+    /// Meaning of each policy key.
+    pub(super) keys: BTreeMap<String, String>,
+    /// Findings, by code.
+    pub(super) codes: BTreeMap<String, Text>,
+    /// Causes, by code.
+    pub(super) causes: BTreeMap<String, Text>,
+    /// Meaning of each rule, by its name.
+    pub(super) rules: BTreeMap<String, String>,
+}
+
+/// Texts about a finding or a cause.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Text {
+    /// Meaning; its first sentence stands for itself in lists.
+    pub(super) meaning: String,
+    /// The test, or how a cause is recognised; beside it stand formulas of rules.
+    pub(super) rule: Option<String>,
+    /// Reason that a healthy run may show it.
+    pub(super) harmless: String,
+    /// Advice; where it is not given, the `help` of the finding's message is it.
+    pub(super) fix: Option<String>,
+    /// Condition on which it weighs other than by default.
+    pub(super) weight: Option<String>,
+}
+
+/// Facts that are the same in every language.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Facts {
+    /// A line of YAML for each policy key.
+    pub(super) keys: BTreeMap<String, String>,
+    /// By the name of a check.
+    pub(super) checks: BTreeMap<String, CheckFacts>,
+    /// By the code of a finding; one that differs in nothing from its check is left out.
+    codes: BTreeMap<String, CodeFacts>,
+    /// The finding that each rule gives.
+    pub(super) rules: BTreeMap<String, String>,
+}
+
+/// Facts about the findings of a check.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckFacts {
+    /// A place as findings name it.
+    #[serde(rename = "where")]
+    pub(super) place: String,
+    /// Page below `docs/`, with its anchor.
+    pub(super) page: String,
+}
+
+/// Facts about one finding.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct CodeFacts {
+    /// Names of the rules that it repeats.
+    pub(super) rules: Vec<String>,
+    /// Policy keys that change it.
+    pub(super) keys: Vec<String>,
+    /// A place, where it differs from its check's.
+    #[serde(rename = "where")]
+    pub(super) place: Option<String>,
+    /// Page, where it differs from its check's.
+    pub(super) page: Option<String>,
+    strict: Option<Severity>,
+    bit_exact: Option<Severity>,
+    release: Option<Severity>,
+    /// Whether it may be a warning although its default is another one.
+    pub(super) warns: bool,
+    /// Whether only the profile `release` makes it.
+    pub(super) only_release: bool,
+    /// Whether a waiver cannot cover it, nor the policy weigh it.
+    pub(super) never_waived: bool,
+}
+
+impl CodeFacts {
+    /// Severity that the profile's own rules give it; `None` where they do not differ from the default.
+    pub(super) fn under(&self, profile: Profile) -> Option<Severity> {
+        match profile {
+            Profile::Default => None,
+            Profile::Strict => self.strict,
+            Profile::BitExact => self.bit_exact,
+            Profile::Release => self.release,
+        }
+    }
+}
+
+impl Facts {
+    /// Facts about the finding `code`.
+    pub(super) fn of_code(&self, code: &str) -> &CodeFacts {
+        static NONE: LazyLock<CodeFacts> = LazyLock::new(CodeFacts::default);
+        self.codes.get(code).unwrap_or(&NONE)
+    }
+
+    /// The codes that have facts of their own.
+    #[cfg(test)]
+    pub(super) fn codes(&self) -> impl Iterator<Item = &String> {
+        self.codes.keys()
+    }
+}
+
+static ENGLISH: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/en/explain.yaml")));
+static CHINESE: LazyLock<Texts> = LazyLock::new(|| parse(include_str!("../../templates/messages/zh/explain.yaml")));
+static FACTS: LazyLock<Facts> = LazyLock::new(|| parse(include_str!("../../templates/explain.yaml")));
+
+fn parse<T: serde::de::DeserializeOwned>(text: &str) -> T {
+    serde_yaml::from_str(text).expect("invariant: shipped explanations are tested")
+}
+
+/// The texts of a language.
+pub(super) fn texts(language: Language) -> &'static Texts {
+    match language {
+        Language::En => &ENGLISH,
+        Language::Zh => &CHINESE,
+    }
+}
+
+/// The facts.
+pub(super) fn facts() -> &'static Facts {
+    &FACTS
+}
+
+/// A fixed word.
+pub(super) fn word(key: &str, language: Language) -> &'static str {
+    texts(language).words.get(key).map_or("", String::as_str)
+}

@@ -1,0 +1,179 @@
+//! Waivers ready to paste: the YAML of one, for a finding of a run and for a code alone.
+//!
+//! A place is a name from an artifact. In the waiver it is a pattern that fits this place and no other, in double quotes, with
+//! every character escaped that could end the quotes, the line or a fence of Markdown around it.
+
+use std::fmt::Write;
+
+use jiff::ToSpan;
+use jiff::civil;
+
+use super::code_texts::{facts, word};
+use super::escape::is_shown;
+use super::messages::Language;
+use crate::judge::finding::Finding;
+use crate::judge::register;
+use crate::policy::value::Date;
+use crate::verdict::Severity;
+
+/// Days that a proposed waiver holds: time for a repair, and no more. A policy with a smaller `waiver-max-days` wants that.
+pub const DAYS: u16 = 14;
+
+/// Characters of a place that the pattern holds; a longer one goes on with `*`.
+const MOST_CHARS: usize = 200;
+
+/// A waiver of `finding` that ends `days` after `today` (`YYYY-MM-DD`), with its last line ended. It is ASCII but for letters
+/// and signs that people see, and holds no backtick.
+///
+/// `None` for information, which nothing has to cover, for a code that no waiver covers or that does not exist, and where
+/// `today` is no date.
+pub fn waiver(finding: &Finding, today: &str, days: u16, language: Language) -> Option<String> {
+    register::find(&finding.code)?;
+    let is_covered = finding.severity > Severity::Info && !facts().of_code(&finding.code).never_waived;
+    let expires = ends(today, days).filter(|_| is_covered)?;
+    Some(at(&finding.code, &finding.place, &expires, language))
+}
+
+/// The day that lies `days` after `today`, as a policy writes it; `None` where `today` is no date.
+pub(super) fn ends(today: &str, days: u16) -> Option<String> {
+    Date::try_from(today.to_owned()).ok()?;
+    let day: civil::Date = today.parse().ok()?;
+    day.checked_add(i64::from(days).days()).ok().map(|end| end.to_string())
+}
+
+/// The YAML of a waiver of `code` at `place` alone.
+pub(super) fn at(code: &str, place: &str, expires: &str, language: Language) -> String {
+    text(code, &pattern(place), expires, language)
+}
+
+/// The YAML of a waiver of `code` at the places that `pattern` fits.
+fn text(code: &str, pattern: &str, expires: &str, language: Language) -> String {
+    let word = |key| quoted(word(key, language));
+    format!(
+        "waivers:\n  - code: {code}\n    where: {}\n    reason: {}\n    owner: {}\n    expires: {expires}\n",
+        quoted(pattern),
+        word("reason"),
+        word("owner"),
+    )
+}
+
+/// The pattern that fits `place` alone, and what begins as it does where it is long. A finding without a place is at every one.
+fn pattern(place: &str) -> String {
+    if place.is_empty() {
+        return "*".into();
+    }
+    let start: String = place.chars().take(MOST_CHARS).collect();
+    let rest = if start.len() < place.len() { "*" } else { "" };
+    // A backslash escapes the character after it, except between brackets.
+    let parts: Vec<String> = start.split('\\').map(globset::escape).collect();
+    parts.join("[\\]") + rest
+}
+
+/// A double-quoted scalar of YAML: one of JSON, in which whatever does not show, breaks a line or fences code is a number.
+fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    let mut quoted = String::with_capacity(json.len());
+    for character in json.chars() {
+        let code = u32::from(character);
+        let is_plain = is_shown(character) && !matches!(character, '`' | '\u{2028}' | '\u{2029}');
+        // A string takes whatever is written to it.
+        let _ = match code {
+            _ if is_plain => write!(quoted, "{character}"),
+            0..=0xffff => write!(quoted, "\\u{code:04x}"),
+            _ => write!(quoted, "\\U{code:08x}"),
+        };
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::judge::dump::rules::{DECOMPOSED_OTHERWISE, OUTPUT_DIVERGES};
+    use crate::judge::rule::policy::WAIVER_EXPIRED;
+    use crate::policy::Policy;
+
+    fn made(place: &str) -> String {
+        waiver(&Finding::new(&OUTPUT_DIVERGES, place), "2026-11-23", DAYS, Language::En).expect("a waiver")
+    }
+
+    /// The policy that `yaml` is, read as one of a run is.
+    fn policy(yaml: &str) -> Policy {
+        let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+        let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
+        let policy = Policy::parse("p.yml", yaml, &codes).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+        policy.as_of(today, "p.yml", yaml).expect("an end that is near")
+    }
+
+    fn covers(place: &str, other: &str) -> bool {
+        policy(&made(place)).waivers.first().expect("one").covers("output-diverges", other)
+    }
+
+    #[test]
+    fn a_waiver_is_as_people_write_it() {
+        assert_eq!(
+            made("Functional.linear.0.forward.output.0"),
+            "waivers:\n  - code: output-diverges\n    where: \"Functional.linear.0.forward.output.0\"\n    \
+             reason: \"why it is acceptable\"\n    owner: \"who answers for it\"\n    expires: 2026-12-07\n"
+        );
+    }
+
+    #[test]
+    fn a_place_is_no_pattern_and_ends_neither_line_nor_fence() {
+        for place in [
+            "h[order]",
+            "a*b?c",
+            "{a,b}",
+            "a\\*b",
+            "\\",
+            "```\n# heading",
+            "~~~\n</details>",
+            "x\"\n  owner: mallory",
+            "a: b # c",
+            "\u{2028}- code: '*'",
+            "\u{202e}gnp.exe",
+            "\u{feff}\u{0}\u{7f}\u{85}",
+            "é 算子 🦀 \u{e0041}",
+            " ends with a space ",
+            "a//b/../c/",
+        ] {
+            let yaml = made(place);
+            assert_eq!(yaml.lines().count(), 6, "{yaml}");
+            assert!(!yaml.contains('`') && yaml.chars().all(|one| one == '\n' || is_shown(one)), "{yaml:?}");
+            assert!(covers(place, place), "{yaml}");
+            assert!(!covers(place, "another place"), "{yaml}");
+        }
+        assert!(!covers("h[order]", "ho"));
+        assert!(!covers("a*b?c", "aXbYc"));
+    }
+
+    #[test]
+    fn a_long_place_goes_on_with_a_star() {
+        let long = "layer.".repeat(100);
+        assert!(made(&long).len() < 500);
+        assert!(covers(&long, &long));
+        assert!(covers("", ""));
+    }
+
+    #[test]
+    fn there_is_none_where_none_holds() {
+        let of = |finding: &Finding, today: &str| waiver(finding, today, DAYS, Language::Zh);
+        let sound = Finding::new(&OUTPUT_DIVERGES, "x");
+        assert!(of(&sound, "2026-11-23").is_some());
+        assert_eq!(of(&sound, "today"), None);
+        assert_eq!(of(&sound, "2026-11-23T10:00"), None);
+        assert_eq!(of(&sound, "9999-12-31"), None);
+        assert_eq!(of(&Finding::new(&DECOMPOSED_OTHERWISE, "x"), "2026-11-23"), None);
+        assert_eq!(of(&Finding::new(&WAIVER_EXPIRED, "x"), "2026-11-23"), None);
+        assert_eq!(of(&Finding { code: "x\n- code".into(), ..sound }, "2026-11-23"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_place_is_its_waiver_covers_it(place in any::<String>()) {
+            prop_assert!(covers(&place, &place));
+        }
+    }
+}
