@@ -320,10 +320,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         profile: policy.profile,
         verdict: Verdict::Skipped,
         source: None,
-        baseline: Run {
-            verified: verified.clone(),
-            ..run(baseline, of_baseline, baseline_digest)
-        },
+        baseline: Run { verified: verified.clone(), ..run(baseline, of_baseline, baseline_digest) },
         candidate: run(candidate, of_candidate, candidate_digest),
         culprit: None,
         checks: Vec::new(),

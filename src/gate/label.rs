@@ -7,8 +7,8 @@ use crate::read::pack::Pack;
 
 /// Names of devices that a folder or file is called after.
 const DEVICES: [&str; 19] = [
-    "gpu", "npu", "cpu", "cuda", "ascend", "v100", "a10", "a100", "a800", "h20", "h100", "h200", "h800", "b200", "l40s",
-    "910a", "910b", "910c", "950",
+    "gpu", "npu", "cpu", "cuda", "ascend", "v100", "a10", "a100", "a800", "h20", "h100", "h200", "h800", "b200",
+    "l40s", "910a", "910b", "910c", "950",
 ];
 
 /// The labels of the baseline and the candidate; their roles where nothing tells them apart.
