@@ -10,4 +10,5 @@ mod cases;
 mod comment;
 mod formats;
 mod hostile;
+mod page;
 mod rendered;

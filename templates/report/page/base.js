@@ -51,8 +51,15 @@ function relative(value) {
   return `${size >= 1 ? Math.round(value * 100) : Number((value * 100).toPrecision(2))} %`;
 }
 
-/** A value of one side as recorded; an empty one where the dump holds none. */
+/** A tick of an axis of relative errors, in full: 12.5 % is not 13 %. */
+const tick = (value) => (value === 0 || Math.abs(value) >= 1e-4 ? `${Number((value * 100).toPrecision(3))} %` : relative(value));
+
+/** A value of one side: whole numbers in full (65504 tells fp16), others with five digits; empty where the dump has none. */
 function recorded(text) {
   if (text === undefined || text === null || text === "" || text === "null") return NOTHING;
-  return Number.isFinite(Number(text)) ? short(Number(text)) : named(text);
+  const value = Number(text);
+  if (!Number.isFinite(value)) return named(text);
+  if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
+  const size = Math.abs(value);
+  return size < 1e-4 || size >= 1e6 ? plain(value, 3) : String(Number(value.toPrecision(5)));
 }

@@ -49,6 +49,9 @@ function axis(label, extra = {}) {
   };
 }
 
+/** Distances of ticks on an axis of steps or of execution order: whole numbers. */
+const WHOLE = Array.from({ length: 18 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+
 /** Shows `text(index)` beside the cursor. */
 function tip(text) {
   let box;
@@ -91,7 +94,7 @@ function label(plot, at, text, name, line = 0) {
 }
 
 /** A vertical line with a name at `x`. */
-function mark(x, text, name) {
+function mark(x, text, name, line = 0) {
   return {
     hooks: {
       draw: (plot) => {
@@ -105,7 +108,7 @@ function mark(x, text, name) {
         ctx.moveTo(at, bbox.top);
         ctx.lineTo(at, bbox.top + bbox.height);
         ctx.stroke();
-        label(plot, at, text, name);
+        label(plot, at, text, name, line);
         ctx.restore();
       },
     },

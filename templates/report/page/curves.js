@@ -87,7 +87,7 @@ function drawSides(host, shown, height) {
   const first = unit.first_diverging_step;
   const name = first === null || first === undefined ? "" : word("page_first_diverging", { step: first });
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
-    axes: [axis(""), axis("", { size: 64, values: (_, splits) => splits.map(short) })],
+    axes: [axis("", { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(short) })],
     series: [{ label: word("page_step") }, curveLine(BASELINE, "baseline", { width: 2 }), curveLine(CANDIDATE, "candidate")],
     plugins: [shaded(stretches), tip(text), mark(first, name, "fail")],
   }), [step, ...lines], host), height);
@@ -99,8 +99,11 @@ function drawDifference(host, shown, height) {
   const limit = number(unit.limit ?? null);
   const allowed = limit === null ? [] : [curveLine(word("page_mean_limit", { limit: relative(limit) }), "fail", { dash: [8, 6], width: 1, points: { show: false } })];
   const band = noise === null ? [] : [curveLine(word("page_recorded_noise"), "limit", { dash: [4, 4], points: { show: false } })];
+  const highest = [...difference, ...(noise ?? []), limit].reduce((a, b) => (b > a ? b : a), 0);
+  const top = highest > 0 ? highest * 1.1 : 0.01;
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
-    axes: [axis(word("page_step")), axis("", { size: 64, values: (_, splits) => splits.map(relative) })],
+    scales: { x: { time: false }, y: { range: [0, top] } },
+    axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(tick) })],
     series: [{ label: word("page_step") }, curveLine(word("page_difference"), "quiet"), ...allowed, ...band],
     plugins: [shaded(shown.stretches.map((stretch) => ({ ...stretch, text: "" }))), tip(text), mark(unit.first_diverging_step, "", "fail")],
   }), [step, difference, ...allowed.map(() => step.map(() => limit)), ...(noise === null ? [] : [noise])], host), height);

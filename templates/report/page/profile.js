@@ -11,17 +11,40 @@ function differing(unit) {
   return new Map([...found].map(([op, kind]) => [strings[op], kind]));
 }
 
+/** Stretches of the execution order that only one side ran. */
+function oneSided(unit) {
+  const found = new Map([["missing-on-candidate", new Set()], ["missing-on-baseline", new Set()]]);
+  for (const row of rows) {
+    if (row[STEP] === unit.step && row[RANK] === unit.rank) found.get(row[STATE])?.add(row[ORDER]);
+  }
+  return [...found].flatMap(([state, orders]) => {
+    const last = [...orders].reduce((a, b) => Math.max(a, b), -1);
+    return stretchesOf(last + 1, (order) => orders.has(order)).map(([from, to]) => ({
+      from: from - 0.5, to: to + 0.5, colour: "incomplete", ink: "incomplete", alpha: 0.16, text: stateName(state),
+    }));
+  });
+}
+
+/** Whole decades around the sizes; four below the least limit lies nothing that a limit could be about. */
+function decades(sizes, limits) {
+  if (sizes.length === 0) return { floor: 1e-9, top: 1e-7 };
+  const least = sizes.reduce((a, b) => Math.min(a, b));
+  const limit = limits.filter((value) => value > 0).reduce((a, b) => Math.min(a, b), Infinity);
+  const lowest = Math.max(Math.floor(Math.log10(least)) - 1, Number.isFinite(limit) ? Math.floor(Math.log10(limit)) - 4 : -12);
+  const most = Math.min(1e12, sizes.reduce((a, b) => Math.max(a, b)));
+  return { floor: 10 ** lowest, top: 10 ** Math.max(lowest + 2, Math.ceil(Math.log10(most) + 0.1)) };
+}
+
 /** The profile as three sets of points: within rounding, inherited, and with error of its own. */
 function prepareProfile(unit) {
   const errors = unit.error.map(number);
   const limits = unit.limit.map(number);
   const sizes = [...errors, ...limits].filter((value) => Number.isFinite(value) && value > 0);
-  const [least, most] = [sizes.reduce((a, b) => Math.min(a, b), Infinity), sizes.reduce((a, b) => Math.max(a, b), 0)];
-  const floor = sizes.length > 0 ? 10 ** (Math.floor(Math.log10(least)) - 1) : 1e-9;
-  const top = 10 ** Math.ceil(Math.log10(Math.max(floor * 100, most)) + 0.1);
+  const { floor, top } = decades(sizes, limits);
+  const isCut = sizes.some((value) => value < floor);
   const isBroken = errors.some((value) => !Number.isFinite(value));
   // A log axis has no zero: equal results lie on the floor, NaN and infinity at the top.
-  const placed = errors.map((value) => (Number.isFinite(value) ? Math.max(value, floor) : top));
+  const placed = errors.map((value) => (Number.isFinite(value) ? Math.min(Math.max(value, floor), top) : top));
   const differs = differing(unit);
   const kind = (index) => {
     if (unit.op[index] === unit.culprit) return "differs";
@@ -32,13 +55,13 @@ function prepareProfile(unit) {
   const text = (index) => `${unit.order[index]}: ${unit.op[index]}\n${word(`state_${kinds[index]}`, NAMES)}\n`
     + `${word("page_error")} ${relative(unit.error[index])}, ${word("page_rounding")} ${relative(unit.limit[index])}`;
   return {
-    unit, floor, top, text, ticks: (value) => (value === floor ? "0" : value === top && isBroken ? "NaN, inf" : relative(value)),
-    series: [of("agrees"), of("inherited"), of("differs"), limits.map((value) => (Number.isFinite(value) ? Math.max(value, floor) : top))],
+    unit, floor, top, isBroken, text, stretches: oneSided(unit), ticks: (value) => (value === floor ? (isCut ? `≤ ${relative(floor)}` : "0") : value === top && isBroken ? "NaN, inf" : relative(value)),
+    series: [of("agrees"), of("inherited"), of("differs"), limits.map((value) => (Number.isFinite(value) ? Math.min(Math.max(value, floor), top) : top))],
   };
 }
 
 function drawUnit(host, shown, height) {
-  const { unit, floor, top, text, series } = shown;
+  const { unit, floor, top, text, series, isBroken } = shown;
   const at = unit.op.indexOf(unit.culprit);
   const dots = (key, name, size) => ({
     label: word(key, NAMES), paths: () => null, stroke: colour(name), points: { show: true, size, fill: colour(name), stroke: colour(name) },
@@ -47,13 +70,13 @@ function drawUnit(host, shown, height) {
   return chart(host, (width, room) => new uPlot({
     width, height: room, legend: { live: false }, cursor: { drag: { x: true, y: false } },
     scales: { x: { time: false }, y: { distr: 3, log: 10, range: [floor, top] } },
-    axes: [axis(word("page_execution_order")), axis("", {
+    axes: [axis(word("page_execution_order"), { incrs: WHOLE }), axis("", {
       size: 68, values: (_, splits) => splits.map((value) => (value === null ? "" : shown.ticks(value))),
       filter: thinnedTicks, grid: { stroke: colour("line"), width: 1, filter: decadesOnly }, ticks: { stroke: colour("line"), size: 5, filter: decadesOnly },
     })],
     series: [{ label: word("page_execution_order") }, dots("state_agrees", "pass", 4), dots("state_inherited", "inherited", 6), dots("state_differs", "fail", 8),
       { label: word("page_rounding"), stroke: colour("limit"), dash: [6, 4], width: 1.5, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
-    plugins: [tip(text), mark(at < 0 ? null : unit.order[at], name, "fail")],
+    plugins: [shaded(shown.stretches), tip(text), mark(at < 0 ? null : unit.order[at], name, "fail", isBroken ? 1 : 0)],
   }, [unit.order, ...series], host), height);
 }
 

@@ -66,6 +66,9 @@ function cell(row, name, state) {
   }
 }
 
+/** Few rows leave no empty table behind. */
+const tall = () => Math.min(484, Math.max(3 * ROW, shown.length * ROW));
+
 function drawRows() {
   const first = Math.max(0, Math.floor(body.scrollTop / ROW) - 4);
   const last = Math.min(shown.length, first + Math.ceil(body.clientHeight / ROW) + 8);
@@ -108,6 +111,7 @@ function filter() {
   sort();
   const left = total > rows.length ? ` ${word("page_left_out", { total })}` : "";
   byId("count").textContent = word("page_count", { shown: shown.length, total: rows.length }) + left;
+  body.style.height = `${tall()}px`;
   body.scrollTop = 0;
   // The first wrong value is open from the start; anything else waits to be chosen.
   choose(shown.length > 0 && isFirst(rows[shown[0]]) ? 0 : -1);
