@@ -122,7 +122,7 @@ function shaded(stretches) {
     if (stretch.to < min || stretch.from > max) return null;
     const ends = [Math.max(stretch.from, min), Math.min(stretch.to, max)].map((x) => plot.valToPos(x, "x", true));
     // A single step stays visible whatever the zoom.
-    return ends[1] - ends[0] < 2 ? [ends[0] - 1, ends[0] + 1] : ends;
+    return ends[1] - ends[0] < 4 ? [ends[0] - 2, ends[0] + 2] : ends;
   };
   return {
     hooks: {

@@ -41,9 +41,10 @@ function nameCell(row) {
 /** Element type above, shape below; both sides where they are not alike. */
 function typeCell(row) {
   const both = [sideOf(row, LEFT), sideOf(row, RIGHT)].map((side) => (side === null ? NOTHING : typeOf(side)));
-  if (both[0] !== both[1]) return lines(both, both.map((type, at) => `${data.labels[at]}: ${type}`).join("\n"));
-  const [type, ...shape] = both[0].split(" ");
-  return lines([type, shape.join(" ")], both[0]);
+  const known = both.filter((type) => type !== NOTHING);
+  if (known.length === 2 && both[0] !== both[1]) return lines(both, both.map((type, at) => `${data.labels[at]}: ${type}`).join("\n"));
+  const [type, ...shape] = known[0].split(" ");
+  return lines([type, shape.join(" ")], known[0]);
 }
 
 function valueCell(row, index) {
@@ -53,13 +54,19 @@ function valueCell(row, index) {
   return lines(texts, titles.join("\n"));
 }
 
+/** The error above, what rounding and inputs explain of it below. */
+function errorCell(row) {
+  if (row[ERROR] === null) return cellWith("mono", word("page_no_error"), NOTHING);
+  const [error, limit] = [relative(row[ERROR]), relative(row[LIMIT])];
+  return lines([error, limit], `${word("page_error")} ${error}\n${word("page_limit")} ${limit}`);
+}
+
 function cell(row, name, state) {
   switch (name) {
     case "order": return cellWith(null, unitName(row), String(row[ORDER]));
     case "tensor": return nameCell(row);
     case "state": return cellWith(`s-${state}`, strings[row[REASON]] === "" ? null : `${word("page_reason")}: ${strings[row[REASON]]}`, stateName(state));
-    case "error": return lines([relative(row[ERROR]), relative(row[LIMIT])],
-      row[ERROR] === null ? word("page_no_error") : `${word("page_error")} ${relative(row[ERROR])}\n${word("page_limit")} ${relative(row[LIMIT])}`);
+    case "error": return errorCell(row);
     case "type": return typeCell(row);
     case "side": return lines(data.labels);
     default: return valueCell(row, STATISTICS.indexOf(name));
