@@ -183,7 +183,10 @@ pub(crate) struct DocumentArgs {
     /// Colour on the terminal
     #[arg(long, value_enum, default_value_t = Colour::Auto)]
     pub(crate) color: Colour,
-    /// Say less: only errors
+    /// Print all checks, rules, passed checkers and likely causes
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Print the headline and errors alone
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -284,9 +287,6 @@ pub(crate) struct CommonArgs {
     /// Threads to compute with [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Say more
-    #[arg(short, long, conflicts_with = "quiet")]
-    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) documents: DocumentArgs,
     #[command(flatten)]
@@ -294,7 +294,7 @@ pub(crate) struct CommonArgs {
 }
 
 impl Colour {
-    /// Whether to colour: `NO_COLOR` (no-color.org) and a pipe turn it off where nothing was asked for.
+    /// Whether to colour: `NO_COLOR` (no-color.org), a dumb terminal and a pipe turn it off where nothing was asked for.
     pub(crate) fn is_on(self, terminal: bool, no_color: bool) -> bool {
         match self {
             Self::Auto => terminal && !no_color,

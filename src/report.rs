@@ -20,6 +20,7 @@ pub mod mermaid;
 pub mod messages;
 pub mod metrics;
 pub mod next_dump;
+pub mod opening;
 pub mod outcomes;
 pub mod page;
 pub mod phrases;

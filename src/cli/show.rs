@@ -9,6 +9,7 @@ use precision_gate::gate::recheck;
 use precision_gate::output::{self, Output, Set};
 use precision_gate::report::lines::Lines;
 use precision_gate::report::templates::Templates;
+use precision_gate::report::terminal::Detail;
 use precision_gate::report::{GateResult, load, terminal, write};
 
 use crate::cli::{DocumentArgs, NextDumpArgs, ReportArgs};
@@ -20,14 +21,17 @@ pub(crate) fn templates(folder: Option<&Path>) -> Result<Templates> {
 
 /// Prints the summary of a result whose documents lie in `out`.
 pub(crate) fn summary(result: &GateResult, out: &Path, documents: &DocumentArgs) -> Result<()> {
-    if documents.quiet {
-        return Ok(());
-    }
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     let options = terminal::Options {
         language: documents.lang,
         colour: documents.color.is_on(std::io::stdout().is_terminal(), no_color),
         report: &out.join("report.html").display().to_string(),
+        detail: match (documents.quiet, documents.verbose) {
+            (true, _) => Detail::Headline,
+            (false, false) => Detail::Opening,
+            (false, true) => Detail::All,
+        },
     };
     say(&terminal::render(result, &options)?)
 }

@@ -1,25 +1,19 @@
 //! Parts that pictures and diagrams of a curve share.
 
 use crate::judge::number::Number;
-use crate::judge::unit::{CurveUnit, Unit};
+use crate::judge::unit::{AnyUnit, CurveUnit, curves};
 use crate::report::GateResult;
 use crate::verdict::Verdict;
 
-/// The curve a report shows first: the worst of those that are losses, or of all where none is.
+/// The curve a report shows first: the worst, and of equals the first, as units come with the plain loss in front.
 pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
-    let units = || {
-        result.checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-            Unit::Curve(unit) if !unit.series.step.is_empty() => Some(unit.as_ref()),
-            _ => None,
-        })
-    };
-    // The first of equals: units come with the plain loss in front.
-    let worst = |best: Option<&'static str>| {
-        units()
-            .filter(|unit| best.is_none_or(|metric| unit.metric == metric) && unit.verdict != Verdict::Skipped)
-            .reduce(|a, b| if b.verdict > a.verdict { b } else { a })
-    };
-    worst(Some("loss")).or_else(|| worst(None))
+    let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
+    judged.reduce(|a, b| if b.verdict > a.verdict { b } else { a })
+}
+
+/// The curve of this name.
+pub(super) fn named<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveUnit> {
+    curves(&result.checks).find(|unit| unit.name() == name)
 }
 
 /// The limit the mean of the differences is held against.

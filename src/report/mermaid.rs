@@ -1,9 +1,13 @@
 //! Diagrams as text, for comments that draw Mermaid.
 
+use minijinja::context;
+
 use super::GateResult;
-use super::curve::{self, Shown, smooth};
+use super::curve::{self, Shown};
+use super::escape::Target;
 use super::messages::{Language, short};
-use super::phrases;
+use crate::error::Result;
+use crate::judge::unit::CurveUnit;
 
 /// Points per line of a diagram.
 const POINTS: usize = 60;
@@ -11,54 +15,120 @@ const POINTS: usize = 60;
 /// The largest number of a diagram, which has no exponents: longer ones would fill the comment.
 const LARGEST: f64 = 1e15;
 
-/// The curve a report shows first, as an `xychart-beta`; `None` where there is none to show.
-///
-/// Steps at which a side has no finite value are left out, as the format knows no gaps.
-pub fn loss_chart(result: &GateResult, language: Language) -> Option<String> {
-    let shown = Shown::of(curve::leading(result)?);
-    let title = phrases::find("picture_diagram", language)?;
-    let both: Vec<(f64, f64, f64)> = shown
-        .step
-        .iter()
-        .zip(shown.baseline.iter().zip(&shown.candidate))
-        .filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
-        .filter(|(_, b, c)| b.is_finite() && c.is_finite())
-        .map(|(step, b, c)| (step, b.clamp(-LARGEST, LARGEST), c.clamp(-LARGEST, LARGEST)))
-        .collect();
-    let (first, last) = (both.first()?.0, both.last()?.0);
-    let side = |of: fn(&(f64, f64, f64)) -> f64| {
-        let values: Vec<(f64, f64)> = both.iter().map(|point| (point.0, of(point))).collect();
-        let values = if values.len() > POINTS { smooth(&values) } else { values };
-        evenly(&values)
-    };
-    let (baseline, candidate) = (side(|point| point.1), side(|point| point.2));
-    let all = || baseline.iter().chain(&candidate).copied();
-    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-    let room = ((high - low) * 0.05).max(high.abs() * 1e-3).max(1e-9);
-    let list = |values: &[f64]| values.iter().map(|value| plain(*value)).collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "xychart-beta\n  title \"{title}\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  \
-         line [{}]\n  line [{}]\n",
-        plain(first),
-        plain(last.max(first + 1.0)),
-        plain(low - room),
-        plain(high + room),
-        list(&baseline),
-        list(&candidate),
-    ))
+/// A diagram with the words below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagram {
+    /// An `xychart-beta`.
+    pub chart: String,
+    /// The failure in words: the first diverging step, and values that have no place in a chart. May be empty.
+    pub caption: String,
 }
 
-/// Selection of at most [`POINTS`] values, first and last kept.
-fn evenly(values: &[(f64, f64)]) -> Vec<f64> {
-    let n = values.len();
-    if n <= POINTS {
-        return values.iter().map(|(_, value)| *value).collect();
+/// A step with both values; one that is not finite has no place in a chart.
+type Point = (f64, f64, f64);
+
+/// The curve a report shows first; `None` where there is none to show.
+///
+/// Of many steps those that differ most are drawn, so that no spike is lost. A value that is NaN or infinite is drawn at the
+/// bottom, as the format knows no gaps, and is told below.
+///
+/// # Errors
+/// `Internal` where a phrase cannot be written.
+pub fn loss_chart(result: &GateResult, language: Language) -> Result<Option<Diagram>> {
+    let Some(unit) = curve::leading(result) else { return Ok(None) };
+    let shown = Shown::of(unit);
+    let both = shown.step.iter().zip(shown.baseline.iter().zip(&shown.candidate));
+    let both: Vec<Point> = both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?))).collect();
+    let points = telling(&both);
+    let finite = || points.iter().flat_map(|point| [point.1, point.2]).filter(|value| value.is_finite());
+    let Some(((first, ..), (last, ..))) = points.first().zip(points.last()).filter(|_| finite().next().is_some())
+    else {
+        return Ok(None);
+    };
+    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value.max(-LARGEST)), high.max(value.min(LARGEST)))
+    });
+    let room = ((high - low) * 0.05).max(high.abs() * 1e-3).max(1e-9);
+    let (bottom, top) = (low - room, high + room);
+    let line = |of: fn(&Point) -> f64| {
+        let drawn = |value: f64| if value.is_finite() { value.clamp(-LARGEST, LARGEST) } else { bottom };
+        points.iter().map(|point| plain(drawn(of(point)))).collect::<Vec<_>>().join(", ")
+    };
+    let writer = result.writer(language, Target::Plain);
+    let title = writer.phrase("picture_diagram", &context! { metric => letters(&unit.metric) })?;
+    let chart = format!(
+        "xychart-beta\n  title \"{}\"\n  x-axis \"step\" {} --> {}\n  y-axis {} --> {}\n  line [{}]\n  line [{}]\n",
+        letters(&title),
+        plain(*first),
+        plain(last.max(first + 1.0)),
+        plain(bottom),
+        plain(top),
+        line(|point| point.1),
+        line(|point| point.2),
+    );
+    Ok(Some(Diagram { chart, caption: caption(unit, result, language)? }))
+}
+
+/// The first diverging step and the steps that are not finite, in words.
+fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<String> {
+    let writer = result.writer(language, Target::Markdown);
+    let mut said = Vec::new();
+    if let Some(step) = unit.first_diverging_step {
+        said.push(writer.phrase("diagram_diverges", &context! { step })?);
     }
-    (0..POINTS).filter_map(|index| values.get(index * (n - 1) / (POINTS - 1))).map(|(_, value)| *value).collect()
+    if let Some(step) = unit.non_finite_steps.first() {
+        said.push(writer.phrase("diagram_not_finite", &context! { step, count => unit.non_finite_steps.len() })?);
+    }
+    Ok(said.join(" "))
+}
+
+/// At most [`POINTS`] points: of each stretch of steps the one at which the sides differ most, and both ends.
+fn telling(points: &[Point]) -> Vec<Point> {
+    if points.len() <= POINTS {
+        return points.to_vec();
+    }
+    let apart = |point: &&Point| {
+        let apart = (point.2 - point.1).abs();
+        if apart.is_nan() { f64::INFINITY } else { apart }
+    };
+    let stretch = |index: usize| {
+        let inner = points.len() - 2;
+        let at = |part: usize| 1 + part * inner / (POINTS - 2);
+        points.get(at(index)..at(index + 1)).unwrap_or_default()
+    };
+    let most = |index: usize| stretch(index).iter().max_by(|a, b| apart(a).total_cmp(&apart(b))).copied();
+    points.first().copied().into_iter().chain((0..POINTS - 2).filter_map(most)).chain(points.last().copied()).collect()
+}
+
+/// Text that ends neither a quoted title nor a code block.
+fn letters(text: &str) -> String {
+    text.chars().filter(|letter| letter.is_alphanumeric() || " _-.:,/，：、".contains(*letter)).collect()
 }
 
 /// A number without an exponent, which the format does not read.
 fn plain(value: f64) -> String {
     let text = short(value);
     if text.contains('e') { format!("{value:.6}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+    fn a_spike_of_one_step_is_drawn() {
+        let mut points: Vec<Point> = (0..5000).map(|step| (f64::from(step), 1.0, 1.0)).collect();
+        if let Some(point) = points.get_mut(3333) {
+            point.2 = 9.0;
+        }
+        let drawn = telling(&points);
+        assert_eq!((drawn.len(), drawn.first(), drawn.last()), (POINTS, points.first(), points.last()));
+        assert!(drawn.contains(&(3333.0, 1.0, 9.0)));
+    }
+
+    #[test]
+    fn titles_cannot_leave_their_quotes() {
+        assert_eq!(letters("a\"]\n```b"), "ab");
+    }
 }

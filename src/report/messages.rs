@@ -116,7 +116,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// `value` with at most `digits` significant digits.
-fn rounded(value: f64, digits: usize) -> String {
+pub(super) fn rounded(value: f64, digits: usize) -> String {
     let magnitude = value.abs();
     if value == 0.0 || !value.is_finite() {
         return match value {

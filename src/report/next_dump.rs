@@ -31,7 +31,7 @@ pub(super) fn view(next: &NextDump, writer: &Writer) -> Result<NextDumpView> {
     Ok(NextDumpView { reason: safe(reason(next, writer)?), config: safe(config) })
 }
 
-fn reason(next: &NextDump, writer: &Writer) -> Result<String> {
+pub(super) fn reason(next: &NextDump, writer: &Writer) -> Result<String> {
     let key = match next.reason.as_str() {
         "inside-module" => "next_dump_inside_module",
         "gap" => "next_dump_gap",

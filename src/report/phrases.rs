@@ -1,4 +1,4 @@
-//! The fixed words of documents: `report.yaml`, `publish.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
+//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
 //! minijinja texts; and what the files of the checks call each check.
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ macro_rules! phrases {
     };
 }
 
-static ENGLISH: LazyLock<Phrases> = phrases!("en", |of| of.english, "report", "publish", "signoff");
-static CHINESE: LazyLock<Phrases> = phrases!("zh", |of| of.chinese, "report", "publish", "signoff");
+static ENGLISH: LazyLock<Phrases> = phrases!("en", |of| of.english, "opening", "report", "publish", "signoff");
+static CHINESE: LazyLock<Phrases> = phrases!("zh", |of| of.chinese, "opening", "report", "publish", "signoff");
 /// Formulas of rules, by the rule's name.
 static ENGLISH_FORMULAS: LazyLock<Phrases> =
     LazyLock::new(|| parse(&[include_str!("../../templates/messages/en/formulas.yaml")]));
@@ -90,6 +90,12 @@ mod tests {
             include_str!("mermaid.rs"),
             include_str!("standing.rs"),
             include_str!("trend.rs"),
+            include_str!("opening.rs"),
+            include_str!("opening/agreement.rs"),
+            include_str!("opening/culprit.rs"),
+            include_str!("opening/curves.rs"),
+            include_str!("opening/numbers.rs"),
+            include_str!("opening/settings.rs"),
             include_str!("writer.rs"),
         ];
         let composed = [
@@ -115,6 +121,14 @@ mod tests {
             "signoff_",
             "training_",
             "note_",
+            "headline_",
+            "subject_",
+            "because_",
+            "curve_cause_",
+            "agrees_",
+            "row_",
+            "rule_",
+            "metric_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

@@ -32,7 +32,8 @@ impl Standing<'_> {
         {
             return Ok(Some(said));
         }
-        let lowered: Vec<&FindingRow> = self.findings.iter().filter(of_check).filter(|row| is_lowered(row)).collect();
+        let lowered: Vec<&FindingRow> =
+            self.findings.iter().filter(of_check).filter(|row| is_lowered(row.severity, &row.code)).collect();
         let Some(first) = lowered.first() else { return Ok(None) };
         let key = if check.is_some() { "reason_check_lowered" } else { "reason_lowered" };
         let arguments = context! { message => first.message.clone(), more => lowered.len() - 1 };
@@ -68,7 +69,7 @@ impl Standing<'_> {
 }
 
 /// Whether a finding weighs nothing although its rule blocks by default.
-fn is_lowered(row: &FindingRow) -> bool {
+pub(super) fn is_lowered(severity: Severity, code: &str) -> bool {
     let blocks = |severity| severity >= Severity::Incomplete;
-    row.severity == Severity::Info && register::find(&row.code).is_some_and(|rule| blocks(rule.severity))
+    severity == Severity::Info && register::find(code).is_some_and(|rule| blocks(rule.severity))
 }

@@ -103,16 +103,22 @@ fn once(
     let names: Result<Vec<Value>> =
         omitted.iter().map(|section| writer.word(&format!("section_{section}")).map(safe)).collect();
     let linked = options.pictures.iter().filter(|picture| is_link(&picture.url));
-    let pictures: Vec<Value> =
-        linked.map(|picture| context! { name => picture.name, url => safe(picture.url.clone()) }).collect();
-    let drawn = options.diagram && !options.pictures.iter().any(|picture| picture.name == "loss");
-    let mermaid = mermaid::loss_chart(result, options.language).filter(|_| drawn);
+    let first = view.opening.picture;
+    let picture = |picture: &Picture| context! { name => picture.name, url => safe(picture.url.clone()), is_first => picture.name == first };
+    let pictures: Vec<Value> = linked.map(picture).collect();
+    let is_drawn = options.diagram && !options.pictures.iter().any(|picture| picture.name == "loss");
+    let diagram = if is_drawn { mermaid::loss_chart(result, options.language)? } else { None };
     let room: std::collections::BTreeMap<&str, usize> = room.iter().copied().collect();
     let more = context! {
         room,
         left_out => names?,
         pictures,
-        mermaid => mermaid.map(|chart| safe(format!("```mermaid\n{chart}```"))),
+        waivers => "",
+        diagram => diagram.map(|diagram| context! {
+            chart => safe(format!("```mermaid\n{}```", diagram.chart)),
+            caption => safe(diagram.caption),
+            is_first => first == "loss",
+        }),
         artifacts => Value::from(Serde(super::view::telling_artifacts(result))),
     };
     let context = context! { ..more, ..super::view::context(result, view) };
@@ -124,7 +130,7 @@ pub fn headline(result: &GateResult, language: Language) -> Result<String> {
     let writer = result.writer(language, Target::Plain);
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
-    Ok(format!("{verdict}{}{}", writer.word("colon")?, view.reason))
+    Ok(format!("{verdict}{}{}", writer.word("colon")?, view.opening.headline))
 }
 
 /// A link that neither ends early nor leads elsewhere.

@@ -20,6 +20,8 @@ use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that are shown; the rest are counted.
 const MOST_FINDINGS: usize = 5;
+/// Columns of a terminal that says nothing of its width.
+const WIDTH: usize = 100;
 /// Likely causes that are shown.
 const MOST_DIAGNOSES: usize = 5;
 /// Differences to the last green run that are shown.
@@ -36,6 +38,20 @@ pub struct Options<'a> {
     pub colour: bool,
     /// Path of the report, as it is shown; empty where none was written.
     pub report: &'a str,
+    /// Amount of text.
+    pub detail: Detail,
+}
+
+/// Amount of text on a terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The headline alone (`-q`).
+    Headline,
+    /// What is wrong, where, what to do, the evidence, and further findings that count.
+    #[default]
+    Opening,
+    /// Everything: all checks, rules, passed checkers and causes too (`-v`).
+    All,
 }
 
 /// Renders the summary, with a line break at its end.
@@ -44,23 +60,25 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     let view = View::new(result, &writer)?;
     let page = Page { result, view: &view, writer: &writer, colour: options.colour };
     let mut lines = vec![page.headline()?];
-    lines.extend(view.notes.iter().map(Value::to_string));
-    lines.push(String::new());
-    lines.extend(page.checks()?);
-    for check in &result.checks {
-        lines.extend(page.details(check)?);
+    if options.detail != Detail::Headline {
+        lines.extend(page.opening()?);
     }
-    if let Some(culprit) = &view.culprit {
-        lines.extend(page.culprit(culprit)?);
+    if options.detail == Detail::All {
+        lines.extend(page.everything()?);
     }
-    lines.extend(page.diagnoses()?);
-    lines.extend(page.findings()?);
-    lines.extend(page.waived()?);
-    lines.extend(page.history()?);
-    if view.next.as_str() != Some("") {
-        lines.push(format!("{}{}{}", page.bold(&page.word("next")?), page.word("colon")?, view.next));
+    if options.detail != Detail::Headline {
+        lines.extend(page.findings(options.detail)?);
+        lines.extend(page.waived()?);
+        lines.extend(page.history()?);
     }
-    if !options.report.is_empty() {
+    let code = view.opening.code.as_str();
+    if options.detail == Detail::Opening && !code.is_empty() {
+        lines.push(writer.phrase("terminal_explain", &context! { code })?);
+    }
+    if options.detail == Detail::Opening && !view.rules.is_empty() {
+        lines.push(writer.phrase("terminal_verbose", &context! { rules => view.rules.len() })?);
+    }
+    if !options.report.is_empty() && options.detail != Detail::Headline {
         lines.push(writer.phrase("terminal_report", &context! { path => options.report })?);
     }
     Ok(lines.iter().flat_map(|text| text.split('\n')).map(|line| without_command(line) + "\n").collect())
@@ -77,6 +95,24 @@ fn without_command(line: &str) -> String {
         }
         None => line,
     }
+}
+
+/// A long line in several, broken between words.
+fn wrapped(line: &str) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in line.split(' ') {
+        let is_full = lines.last().is_some_and(|last| !last.is_empty() && last.width() + 1 + word.width() > WIDTH);
+        if is_full {
+            lines.push(String::from(" "));
+        }
+        if let Some(last) = lines.last_mut() {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
 }
 
 struct Page<'a> {
@@ -101,7 +137,61 @@ impl Page<'_> {
     fn headline(&self) -> Result<String> {
         let verdict = self.result.verdict;
         let word = format!("{} {}", super::summary::sign(verdict), self.verdict_word(verdict)?);
-        Ok(format!("{}{}{}", self.painted(&word, verdict), self.word("colon")?, self.view.reason))
+        Ok(format!("{}{}{}", self.painted(&word, verdict), self.word("colon")?, self.view.opening.headline))
+    }
+
+    /// Place, advice, certainty and evidence, in the order of the comment.
+    fn opening(&self) -> Result<Vec<String>> {
+        let opening = &self.view.opening;
+        let is_said = |value: &Value| value.as_str().is_some_and(|said| !said.is_empty());
+        let place = [&opening.source, &opening.place].into_iter().filter(|part| is_said(part));
+        let place: Vec<String> = place.map(Value::to_string).collect();
+        let mut lines = vec![place.join(" · ")];
+        for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
+            if is_said(said) {
+                lines.push(format!("{} {said}", self.bold(&word.to_string())));
+            }
+        }
+        lines.retain(|line| !line.is_empty());
+        let mut lines: Vec<String> = lines.iter().flat_map(|line| wrapped(line)).collect();
+        lines.extend(self.view.notes.iter().map(Value::to_string));
+        lines.push(String::new());
+        lines.extend(self.evidence());
+        if is_said(&opening.unchecked) {
+            lines.push(opening.unchecked.to_string());
+        }
+        Ok(lines)
+    }
+
+    /// The rows of evidence.
+    fn evidence(&self) -> Vec<String> {
+        let opening = &self.view.opening;
+        if opening.rows.is_empty() {
+            return Vec::new();
+        }
+        let mut rows: Vec<Row> = vec![opening.columns.iter().map(|head| plain(head.to_string())).collect()];
+        for row in &opening.rows {
+            let mut cells: Row = row.cells.iter().map(|cell| plain(cell.to_string())).collect();
+            if opening.is_marked {
+                let mark = format!("{} {}", super::summary::sign(row.verdict), row.note);
+                cells.push((mark.trim_end().to_owned(), Some(row.verdict)));
+            }
+            rows.push(cells);
+        }
+        self.table(&rows)
+    }
+
+    /// Every check, checker, rule, unit and cause.
+    fn everything(&self) -> Result<Vec<String>> {
+        let mut lines = self.checks()?;
+        for check in &self.result.checks {
+            lines.extend(self.details(check)?);
+        }
+        if let Some(culprit) = &self.view.culprit {
+            lines.extend(self.culprit(culprit)?);
+        }
+        lines.extend(self.diagnoses()?);
+        Ok(lines)
     }
 
     fn verdict_word(&self, verdict: Verdict) -> Result<String> {
@@ -242,15 +332,18 @@ impl Page<'_> {
         if lines.is_empty() { Ok(lines) } else { self.section("diagnoses_heading", lines) }
     }
 
-    fn findings(&self) -> Result<Vec<String>> {
-        let others = self.view.findings.iter().filter(|row| !row.is_culprit && row.severity >= Severity::Warn);
+    /// The findings that count; in short those that the opening does not tell, without their advice.
+    fn findings(&self, detail: Detail) -> Result<Vec<String>> {
+        let is_short = detail != Detail::All;
+        let is_told = |row: &FindingRow| is_short && (row.is_culprit || self.view.opening.told == Some(row.check));
+        let others = self.view.findings.iter().filter(|row| row.severity >= Severity::Warn && !is_told(row));
         let others: Vec<&FindingRow> = others.collect();
         let mut lines = Vec::new();
-        let mut last = &self.view.next;
+        let mut last = &Value::from("");
         for row in others.iter().take(MOST_FINDINGS) {
             let sign = self.painted(super::summary::sign(row.severity.verdict()), row.severity.verdict());
-            lines.push(format!("  {sign} {}", row.message));
-            if row.help.as_str() != Some("") && row.help != *last {
+            lines.push(format!("  {sign} {} [{}]", row.message, self.writer.name(&row.code)));
+            if !is_short && row.help.as_str() != Some("") && row.help != *last {
                 lines.push(format!("    → {}", row.help));
                 last = &row.help;
             }
@@ -269,7 +362,8 @@ impl Page<'_> {
             let owner = context! { expires => row.expires.as_str(), owner => row.owner.as_str() };
             let (owner, reason) = (self.writer.phrase("waived", &owner)?, self.writer.prose(&row.reason));
             let reason = self.writer.phrase("in_brackets", &context! { text => safe(reason) })?;
-            lines.push(format!("  - {owner} {}{reason}", row.finding.message));
+            let code = self.writer.name(&row.finding.code);
+            lines.push(format!("  - {owner} {} [{code}]{reason}", row.finding.message));
         }
         if self.view.waived.len() > MOST_FINDINGS {
             let count = self.view.waived.len() - MOST_FINDINGS;

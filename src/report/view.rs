@@ -11,6 +11,7 @@ use super::causes::{self, DiagnosisRow};
 use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
+use super::opening::Opening;
 use super::outcomes::{self, RuleRow};
 use super::rows::{FindingRow, WaivedRow};
 use super::standing::Standing;
@@ -20,7 +21,7 @@ use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
-use crate::judge::unit::{Check, Culprit, Unit};
+use crate::judge::unit::{Check, Culprit, Unit, dumps};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The numbers of a culprit that have a place of their own.
@@ -31,6 +32,8 @@ const NAMED_METRICS: [&str; 3] = ["error", "limit", "received"];
 pub struct View {
     /// The verdict.
     pub verdict: Verdict,
+    /// The first lines: what is wrong, where, what to do, how sure, and the evidence.
+    pub opening: Opening,
     /// Reason of the verdict, in one line.
     pub reason: Value,
     /// Facts that a reader has to know before all else, in lines below the headline; empty for most results.
@@ -51,6 +54,10 @@ pub struct View {
     pub findings: Vec<FindingRow>,
     /// Rules as applied, the worst first.
     pub rules: Vec<RuleRow>,
+    /// Whether a config check looked at packs.
+    pub has_checkers: bool,
+    /// Steps and ranks of dumps.
+    pub units: usize,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedRow>,
     /// Earlier runs, where a history is kept.
@@ -106,6 +113,7 @@ impl View {
         let reason = build.reason(culprit.as_ref(), standing)?;
         Ok(Self {
             verdict: result.verdict,
+            opening: Opening::new(result, writer)?,
             notes: standing.notes(&reason)?,
             reason,
             checks: result.checks.iter().map(|check| build.check(check, standing)).collect::<Result<_>>()?,
@@ -120,6 +128,8 @@ impl View {
             culprit,
             findings,
             rules: outcomes::rows(result, writer)?,
+            has_checkers: result.checks.iter().any(|check| !check.items.is_empty()),
+            units: dumps(&result.checks).count(),
             history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
             waived,
         })
@@ -133,7 +143,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn finding(&self, finding: &Finding) -> Result<FindingRow> {
-        let Text { message, help } = self.sentence(finding)?;
+        let Text { message, help } = sentence(finding, self.writer)?;
         let fact = |name| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
         Ok(FindingRow {
             check: finding.check,
@@ -162,7 +172,8 @@ impl Builder<'_> {
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {
         let finding = self.result.findings.iter().find(|finding| is_about(finding, culprit));
-        let Text { message, help } = finding.map(|finding| self.sentence(finding)).transpose()?.unwrap_or_default();
+        let Text { message, help } =
+            finding.map(|finding| sentence(finding, self.writer)).transpose()?.unwrap_or_default();
         let metric = |name: &str| culprit.metrics.get(name).copied();
         let others = culprit.metrics.iter().filter(|(name, _)| !NAMED_METRICS.contains(&name.as_str()));
         Ok(CulpritView {
@@ -209,35 +220,15 @@ impl Builder<'_> {
         }
     }
 
-    /// Message of a finding, with its place or operation before it where the sentence names neither.
-    fn sentence(&self, finding: &Finding) -> Result<Text> {
-        let mut text = self.writer.finding(finding)?;
-        let operation = match finding.facts.get("op") {
-            Some(Fact::Text(operation)) => operation,
-            _ => &finding.place,
-        };
-        let names = [self.writer.name(operation), self.writer.name(&finding.place)];
-        let [_, place] = &names;
-        if !place.is_empty() && !names.iter().any(|name| text.message.contains(name)) {
-            text.message = format!("{place}{}{}", self.writer.word("colon")?, text.message);
-        }
-        Ok(text)
-    }
-
     fn words(&self, key: &str) -> Result<Value> {
         self.writer.word(key).map(safe)
     }
 
     fn check(&self, check: &Check, standing: Standing<'_>) -> Result<CheckRow> {
-        let compared = match (check.verdict, check.id) {
-            (Verdict::Skipped, _) => String::new(),
-            (_, id) if !id.is_of_run() => String::new(),
-            (_, id) => self.writer.phrase(&format!("compared_{}", id.as_str()), &counts(check))?,
-        };
         Ok(CheckRow {
             id: check.id,
             verdict: check.verdict,
-            compared: safe(compared),
+            compared: safe(compared(check, self.writer)?),
             reason: self.check_reason(check, standing)?,
         })
     }
@@ -285,6 +276,30 @@ impl Builder<'_> {
     }
 }
 
+/// Message and help of a finding, with its place before the message where that names neither place nor operation.
+pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
+    let mut text = writer.finding(finding)?;
+    let operation = match finding.facts.get("op") {
+        Some(Fact::Text(operation)) => operation,
+        _ => &finding.place,
+    };
+    let names = [writer.name(operation), writer.name(&finding.place)];
+    let [_, place] = &names;
+    if !place.is_empty() && !names.iter().any(|name| text.message.contains(name)) {
+        text.message = format!("{place}{}{}", writer.word("colon")?, text.message);
+    }
+    Ok(text)
+}
+
+/// Phrase for how much a check compared; empty for one that compared nothing.
+pub(super) fn compared(check: &Check, writer: &Writer) -> Result<String> {
+    match (check.verdict, check.id) {
+        (Verdict::Skipped, _) => Ok(String::new()),
+        (_, id) if !id.is_of_run() => Ok(String::new()),
+        (_, id) => writer.phrase(&format!("compared_{}", id.as_str()), &counts(check)),
+    }
+}
+
 /// Whether a finding is the one a culprit stands for.
 pub(super) fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
     !finding.id.is_empty() && finding.id == culprit.finding
@@ -302,7 +317,7 @@ fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
 }
 
 /// Counts of a check for its phrase: units, values, steps, values without a partner, checkers.
-fn counts(check: &Check) -> Value {
+pub(super) fn counts(check: &Check) -> Value {
     let sizes = || check.units.iter().map(|unit| unit.size());
     let values: u64 = sizes().map(|size| size.values).sum();
     let steps = sizes().map(|size| size.steps).max().unwrap_or_default();

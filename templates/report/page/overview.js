@@ -8,9 +8,12 @@ function unitToShow() {
     ?? data.units.reduce((worst, unit) => (worst === null || rank(unit) > rank(worst) ? unit : worst), null);
 }
 
-/** A curve that failed, unless a dump names the operation; without a failure the curve, which covers the whole run. */
+/** What the first lines are about; else a curve that failed, unless a dump names the operation; of a pass the curve. */
 function pictured() {
   const [curve, unit] = [data.curves[0] ?? null, unitToShow()];
+  const about = byId("picture").dataset.picture;
+  if (about === "loss" && curve !== null) return { curve, unit: null };
+  if (about === "divergence" && unit !== null) return { curve: null, unit };
   if (curve === null || unit === null) return { curve, unit };
   return unit.culprit !== null || rank(unit) > rank(curve) ? { curve: null, unit } : { curve, unit: null };
 }

@@ -1,0 +1,277 @@
+//! The first lines of every document: what is wrong, where, what to do, how sure, and at most four rows of evidence.
+//!
+//! One thing leads: the cause or culprit that is as severe as anything found, else the settings, curve or finding that is.
+//! Its words stand in `templates/messages/<language>/opening.yaml`.
+
+mod agreement;
+mod culprit;
+mod curves;
+mod numbers;
+mod settings;
+
+use minijinja::{Value, context};
+use serde::Serialize;
+
+use super::writer::{Writer, safe};
+use super::{GateResult, causes, checks, curve, next_dump};
+use crate::diagnose::{Diagnosis, Sureness};
+use crate::error::Result;
+use crate::judge::finding::Finding;
+use crate::judge::unit::{AnyUnit, Culprit, CurveUnit};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Rows of evidence that are shown.
+const MOST_ROWS: usize = 4;
+/// Sentences of evidence that are shown.
+const MOST_REASONS: usize = 3;
+
+/// The first lines of a document.
+#[derive(Debug, Serialize)]
+pub struct Opening {
+    /// One sentence that says what is wrong, or what agrees.
+    pub headline: Value,
+    /// Source line; empty where none is known.
+    pub source: Value,
+    /// Operation, step and rank, and how far the error spreads; of a pass, what agreed and how closely. May be empty.
+    pub place: Value,
+    /// The word before the advice: a fix, or a next step.
+    pub advice_word: Value,
+    /// The step to take; empty where there is none.
+    pub advice: Value,
+    /// How sure the cause is, in words; empty without one.
+    pub certainty: Value,
+    /// Evidence for the cause; empty without one.
+    pub reasons: Value,
+    /// Heads of the table's columns.
+    pub columns: Vec<Value>,
+    /// Whether the rows show their verdicts.
+    pub is_marked: bool,
+    /// The table: at most four rows, each with a cell per column.
+    pub rows: Vec<EvidenceRow>,
+    /// Code of the finding or cause that leads, to look up; empty for a pass.
+    pub code: String,
+    /// The check whose findings the table already tells; `None` where it tells one alone.
+    pub told: Option<CheckId>,
+    /// Name of the picture that shows the failure: `loss`, `divergence`, or nothing.
+    pub picture: &'static str,
+    /// Checks that compared nothing; empty where all did.
+    pub unchecked: Value,
+}
+
+/// One row of evidence.
+#[derive(Debug, Serialize)]
+pub struct EvidenceRow {
+    /// Its cells.
+    pub cells: Vec<Value>,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// A few words behind the verdict; may be empty.
+    pub note: Value,
+}
+
+impl EvidenceRow {
+    fn new(cells: Vec<String>, verdict: Verdict) -> Self {
+        Self { cells: cells.into_iter().map(safe).collect(), verdict, note: Value::from("") }
+    }
+}
+
+/// The one thing that leads.
+enum Lead<'a> {
+    /// A culprit, with its finding and its cause.
+    Culprit(&'a Culprit, &'a Finding, Option<&'a Diagnosis>),
+    /// Settings that differ, of one kind.
+    Settings(Vec<&'a Finding>),
+    /// A training curve.
+    Curve(&'a CurveUnit, &'a Finding),
+    /// Any other finding, with its cause.
+    Finding(&'a Finding, Option<&'a Diagnosis>),
+    /// Nothing counts against the candidate.
+    Nothing,
+}
+
+impl Opening {
+    /// An opening that says `headline` and nothing else.
+    fn saying(headline: Value) -> Self {
+        let [source, place, advice_word, advice, certainty, reasons, unchecked] = [""; 7].map(Value::from);
+        let (columns, rows, is_marked, picture) = (Vec::new(), Vec::new(), true, "");
+        let (code, told) = (String::new(), None);
+        Self {
+            headline,
+            source,
+            place,
+            advice_word,
+            advice,
+            certainty,
+            reasons,
+            columns,
+            is_marked,
+            rows,
+            code,
+            told,
+            picture,
+            unchecked,
+        }
+    }
+
+    /// The opening of `result` in the writer's language and target.
+    pub(super) fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
+        let build = Builder { result, writer };
+        let mut opening = match lead(result) {
+            Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
+            Lead::Settings(findings) => build.settings(&findings)?,
+            Lead::Curve(unit, finding) => build.curve(unit, finding)?,
+            Lead::Finding(finding, cause) => build.finding(finding, cause)?,
+            Lead::Nothing => return build.agreement(),
+        };
+        opening.rows.truncate(MOST_ROWS);
+        opening.unchecked = build.unchecked()?;
+        Ok(opening)
+    }
+}
+
+/// The thing that leads: of all that is as severe as the worst finding, a cause before a culprit before anything else.
+fn lead(result: &GateResult) -> Lead<'_> {
+    let worst = result.findings.iter().map(|finding| finding.severity).max();
+    let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
+    let heavy = || result.findings.iter().filter(|finding| finding.severity == worst);
+    let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
+    let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
+    let of_culprit = result.culprit.as_ref().and_then(|culprit| {
+        let finding = heavy().find(|finding| super::view::is_about(finding, culprit))?;
+        Some(Lead::Culprit(culprit, finding, cause_of(culprit, result)))
+    });
+    match (caused, of_culprit) {
+        (Some(finding), _) if finding.check == CheckId::Config => of_finding(finding, result),
+        (_, Some(lead)) => lead,
+        (Some(finding), None) => of_finding(finding, result),
+        (None, None) => heavy().next().map_or(Lead::Nothing, |finding| of_finding(finding, result)),
+    }
+}
+
+/// The cause of a culprit: the likeliest that is not about settings or curves.
+fn cause_of<'a>(culprit: &Culprit, result: &'a GateResult) -> Option<&'a Diagnosis> {
+    let is_elsewhere = |cause: &Diagnosis| {
+        cause.place != culprit.tensor
+            && result.findings.iter().any(|finding| finding.check != culprit.check && finding.place == cause.place)
+    };
+    result.diagnoses.iter().find(|cause| !is_elsewhere(cause))
+}
+
+fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
+    let settings = settings::alike(finding, &result.findings);
+    match of_curve(finding, result) {
+        _ if !settings.is_empty() => Lead::Settings(settings),
+        Some(lead) => lead,
+        None => Lead::Finding(finding, result.diagnoses.iter().find(|cause| cause.place == finding.place)),
+    }
+}
+
+/// The curve that reports show first, where findings as severe as `finding` are about it or about `finding`'s own.
+fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>> {
+    let shown = curve::leading(result).filter(|_| finding.check == CheckId::Loss)?;
+    let is_about = |other: &&Finding, unit: &CurveUnit| {
+        other.check == CheckId::Loss && other.severity == finding.severity && other.place == unit.name()
+    };
+    match result.findings.iter().find(|other| is_about(other, shown)) {
+        Some(first) => Some(Lead::Curve(shown, first)),
+        None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
+    }
+}
+
+/// Writes the parts of an opening.
+struct Builder<'a> {
+    result: &'a GateResult,
+    writer: &'a Writer,
+}
+
+impl Builder<'_> {
+    fn word(&self, key: &str) -> Result<Value> {
+        self.writer.word(key).map(safe)
+    }
+
+    fn phrase(&self, key: &str, context: Value) -> Result<Value> {
+        self.writer.phrase(key, &context).map(safe)
+    }
+
+    /// A finding that is neither a culprit, nor a setting, nor of a curve.
+    fn finding(&self, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
+        let likely = cause.filter(|cause| cause.sureness >= Sureness::Likely);
+        let headline = match likely.map(|cause| self.headline_of_cause(cause, finding, None)).transpose()?.flatten() {
+            Some(headline) => headline,
+            None => self.headline_of_finding(finding)?,
+        };
+        let mut opening = Opening::saying(safe(headline));
+        opening.rows = self.all_checks(finding.check)?;
+        opening.columns = self.columns_of_checks()?;
+        self.place_of_finding(&mut opening, finding)?;
+        self.advise(&mut opening, cause, finding)?;
+        Ok(opening)
+    }
+
+    /// The place of a finding whose headline does not name it.
+    fn place_of_finding(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
+        let named = [finding.place.as_str(), culprit::operation_of(finding)].map(|name| self.writer.name(name));
+        let is_told = named.iter().any(|name| opening.headline.as_str().is_some_and(|told| told.contains(name)));
+        let unit = match finding.facts.get("unit") {
+            Some(fact) => self.writer.fact("unit", fact).to_string(),
+            None => String::new(),
+        };
+        let [place, _] = named;
+        let parts = [if is_told { String::new() } else { place }, unit];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        opening.place = safe(parts.join(&self.writer.word("comma")?));
+        Ok(())
+    }
+
+    /// Advice and evidence: of the cause where it is likely, else the next dump, else the finding's own.
+    fn advise(&self, opening: &mut Opening, cause: Option<&Diagnosis>, finding: &Finding) -> Result<()> {
+        opening.code.clone_from(&finding.code);
+        let known = cause.map(|cause| causes::text(cause, self.writer).map(|text| (cause, text))).transpose()?;
+        let mut help = self.writer.finding(finding)?.help;
+        let mut word = "next_step";
+        if let Some((cause, text)) = &known {
+            let key = format!("because_{}", cause.sureness.as_str());
+            let reasons: Vec<&str> = text.evidence.iter().take(MOST_REASONS).map(String::as_str).collect();
+            if cause.sureness >= Sureness::Likely {
+                opening.certainty = self.word(&key)?;
+                (word, help) = ("fix", text.advice.clone());
+                opening.code.clone_from(&cause.cause);
+            } else {
+                opening.certainty = self.phrase("curve_cause_possible", context! { cause => text.title.clone() })?;
+            }
+            opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
+        }
+        if word != "fix" {
+            help = self.next_dump()?.unwrap_or(help);
+        }
+        opening.advice_word = self.word(word)?;
+        opening.advice = safe(help);
+        Ok(())
+    }
+
+    /// The command that writes the next dump's configuration; `None` where another dump would show no more.
+    fn next_dump(&self) -> Result<Option<String>> {
+        let Some(next) = &self.result.next_dump else { return Ok(None) };
+        let what = safe(next_dump::reason(next, self.writer)?);
+        self.writer.phrase("next_dump_command", &context! { what }).map(Some)
+    }
+
+    /// The checks that compared nothing.
+    fn unchecked(&self) -> Result<Value> {
+        let names = self.unchecked_names()?;
+        let is_config = self.result.checks.iter().any(|check| check.id == CheckId::Config && !check.items.is_empty());
+        if is_config && !checks::computed_anything(self.result) {
+            return self.word("only_settings_compared");
+        }
+        if names.is_empty() {
+            return Ok(Value::from(""));
+        }
+        let no_files = self.result.checks.iter().any(|check| check.verdict == Verdict::Skipped);
+        self.phrase("unchecked", context! { checks => names, no_files })
+    }
+
+    fn unchecked_names(&self) -> Result<Vec<Value>> {
+        let skipped = self.result.checks.iter().filter(|check| check.verdict == Verdict::Skipped);
+        skipped.map(|check| self.word(&format!("check_{}", check.id.as_str()))).collect()
+    }
+}

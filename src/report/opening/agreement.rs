@@ -1,0 +1,222 @@
+//! Openings of results without a failure, and the rows of checks that do not lead: what agreed, how closely, over how much.
+
+use std::collections::BTreeSet;
+
+use minijinja::{Value, context};
+
+use super::{Builder, EvidenceRow, Opening};
+use crate::error::Result;
+use crate::judge::finding::WaivedFinding;
+use crate::judge::unit::{Check, CurveUnit};
+use crate::report::writer::safe;
+use crate::report::{checks, curve, standing, view};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Columns of the table that a row of a check stands in.
+#[derive(Clone, Copy)]
+pub(super) enum Columns {
+    /// What, baseline, candidate.
+    Sides,
+    /// What, candidate against baseline, limit.
+    Limits,
+    /// Check, how much was compared, result.
+    Checks,
+}
+
+impl Builder<'_> {
+    /// The opening of a result without a failure that counts.
+    pub(super) fn agreement(&self) -> Result<Opening> {
+        let mut opening = Opening::saying(self.headline_of_agreement()?);
+        if self.result.verdict == Verdict::Pass {
+            opening.place = safe(self.agreed()?.join(" · "));
+        }
+        if !checks::computed_anything(self.result) {
+            opening.unchecked = self.unchecked()?;
+        }
+        Ok(opening)
+    }
+
+    fn headline_of_agreement(&self) -> Result<Value> {
+        if self.result.verdict != Verdict::Pass {
+            return self.word("headline_nothing");
+        }
+        if let Some(waived) = self.waived()? {
+            return Ok(waived);
+        }
+        let lowered: Vec<_> = self
+            .result
+            .findings
+            .iter()
+            .filter(|finding| standing::is_lowered(finding.severity, &finding.code))
+            .collect();
+        if let Some(first) = lowered.first() {
+            let headline = safe(self.headline_of_finding(first)?);
+            return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
+        }
+        if !checks::computed_anything(self.result) {
+            return self.word("headline_pass_settings");
+        }
+        let manifest = self.result.baseline.verified.as_ref().map(|verified| verified.manifest.as_str());
+        self.phrase("headline_pass", context! { manifest })
+    }
+
+    /// The headline of a pass that rests on waivers.
+    fn waived(&self) -> Result<Option<Value>> {
+        let waived = &self.result.waived;
+        let severity = |waived: &&WaivedFinding| waived.finding.severity;
+        let worst = waived.iter().map(|waived| severity(&waived)).max();
+        let Some(first) = waived.iter().find(|waived| Some(severity(waived)) == worst) else { return Ok(None) };
+        let waivers: BTreeSet<&str> = waived.iter().map(|waived| waived.waiver.as_str()).collect();
+        let context = context! {
+            count => waivers.len(),
+            headline => safe(self.headline_of_finding(&first.finding)?),
+            owner => first.owner.as_str(),
+            expires => first.expires.as_str(),
+            more => waived.len() - 1,
+        };
+        self.phrase("headline_waived", context).map(Some)
+    }
+
+    /// What every check found to agree, and those that compared nothing.
+    fn agreed(&self) -> Result<Vec<String>> {
+        let mut parts = Vec::new();
+        for check in self.compared() {
+            parts.push(self.agreed_by(check)?);
+        }
+        let unchecked = self.unchecked_names()?;
+        if checks::computed_anything(self.result) && !unchecked.is_empty() {
+            parts.push(self.writer.phrase("unchecked_in_line", &context! { checks => unchecked })?);
+        }
+        Ok(parts)
+    }
+
+    fn compared(&self) -> impl Iterator<Item = &Check> {
+        self.result.checks.iter().filter(|check| check.verdict != Verdict::Skipped && check.id.is_of_run())
+    }
+
+    fn agreed_by(&self, check: &Check) -> Result<String> {
+        let waived = self.result.waived.iter().filter(|waived| waived.finding.check == check.id).count();
+        if waived > 0 {
+            let name = self.word(&format!("check_{}", check.id.as_str()))?;
+            return self.writer.phrase("agrees_but_waived", &context! { check => name, count => waived });
+        }
+        let counts = view::counts(check);
+        if check.id == CheckId::Loss
+            && let Some(agreed) = self.agreed_curve(check)?
+        {
+            return Ok(agreed);
+        }
+        let key = format!("agrees_{}", check.id.as_str());
+        match crate::report::phrases::find(&key, self.writer.language()) {
+            Some(_) => self.writer.phrase(&key, &counts),
+            None => {
+                let name = self.word(&format!("check_{}", check.id.as_str()))?;
+                self.writer.phrase("agrees_other", &context! { check => name })
+            }
+        }
+    }
+
+    /// How closely the leading curve agrees; `None` where it has no mean.
+    fn agreed_curve(&self, check: &Check) -> Result<Option<String>> {
+        let Some(unit) = curve::leading(self.result) else { return Ok(None) };
+        let mean = unit.rules.iter().find(|rule| rule.rule == "mean_rel");
+        let Some((value, limit)) = mean.and_then(|rule| rule.value.zip(rule.fail)) else {
+            return self.writer.phrase("agrees_curves", &view::counts(check)).map(Some);
+        };
+        let metric = self.metric(unit)?;
+        let context = context! { metric, value => value.0, limit => limit.0, steps => unit.paired };
+        self.writer.phrase("agrees_loss", &context).map(Some)
+    }
+
+    /// Rows of the checks beside the one that leads.
+    pub(super) fn other_checks(&self, leading: Option<CheckId>, columns: Columns) -> Result<Vec<EvidenceRow>> {
+        let others = self.compared().filter(|check| Some(check.id) != leading);
+        others.map(|check| self.row_of_check(check, columns)).collect()
+    }
+
+    /// Rows of all checks; of the one that leads only how much it compared, as the headline tells the rest.
+    pub(super) fn all_checks(&self, leading: CheckId) -> Result<Vec<EvidenceRow>> {
+        let mut rows = Vec::new();
+        for check in self.compared() {
+            let mut row = self.row_of_check(check, Columns::Checks)?;
+            if let Some(said) = row.cells.last_mut().filter(|_| check.id == leading) {
+                *said = Value::from("");
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    fn row_of_check(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
+        let name = self.word(&format!("check_{}", check.id.as_str()))?;
+        let is_wrong = check.verdict >= Verdict::Warn;
+        let curve = curve::leading(self.result).filter(|_| check.id == CheckId::Loss);
+        let (what, said, note) = match curve {
+            Some(unit) if is_wrong => self.wrong_curve(unit)?,
+            Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?, String::new()),
+            None if is_wrong => (name.to_string(), self.worst_of(check)?, String::new()),
+            None if check.id == CheckId::Config => (self.checkers(check)?, self.checkers_agree(check)?, String::new()),
+            None => (name.to_string(), self.agreed_by(check)?, String::new()),
+        };
+        let cells = match columns {
+            Columns::Sides => vec![what, String::new(), said],
+            Columns::Limits => vec![what, said, String::new()],
+            Columns::Checks => vec![name.to_string(), view::compared(check, self.writer)?, said],
+        };
+        Ok(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, check.verdict) })
+    }
+
+    /// The headline of the worst finding of a check.
+    fn worst_of(&self, check: &Check) -> Result<String> {
+        let own = self.result.findings.iter().filter(|finding| finding.check == check.id);
+        let Some(first) = own.max_by_key(|finding| finding.severity).map(|worst| worst.severity).and_then(|severity| {
+            self.result.findings.iter().find(|finding| finding.check == check.id && finding.severity == severity)
+        }) else {
+            return self.writer.word("headline_nothing");
+        };
+        if first.severity < Severity::Warn {
+            return self.writer.word("headline_nothing");
+        }
+        let alike = super::settings::alike(first, &self.result.findings);
+        if alike.is_empty() { self.headline_of_finding(first) } else { self.headline_of_settings(&alike) }
+    }
+
+    /// The config checkers that compared something, in words.
+    fn checkers(&self, check: &Check) -> Result<String> {
+        self.named_checkers(check, |verdict| verdict != Verdict::Skipped)
+    }
+
+    fn checkers_agree(&self, check: &Check) -> Result<String> {
+        let skipped = self.named_checkers(check, |verdict| verdict == Verdict::Skipped)?;
+        match skipped.as_str() {
+            "" => self.writer.word("row_config_agree"),
+            _ => self.writer.phrase("row_config_unrecorded", &context! { checkers => safe(skipped) }),
+        }
+    }
+
+    fn named_checkers(&self, check: &Check, is_wanted: fn(Verdict) -> bool) -> Result<String> {
+        let mut names = Vec::new();
+        for item in check.items.iter().filter(|item| is_wanted(item.verdict)) {
+            let key = format!("checker_{}", item.name);
+            let known = crate::report::phrases::find(&key, self.writer.language());
+            names.push(known.map_or_else(|| self.writer.name(&item.name), str::to_owned));
+        }
+        Ok(names.join(&self.writer.word("comma")?))
+    }
+
+    pub(super) fn steps_of(&self, unit: &CurveUnit) -> Result<String> {
+        let metric = self.metric(unit)?;
+        self.writer.phrase("row_steps", &context! { metric, steps => unit.paired })
+    }
+
+    /// Heads of a table of both sides.
+    pub(super) fn columns_of_sides(&self) -> Result<Vec<Value>> {
+        let [baseline, candidate] = ["baseline", "candidate"].map(|side| self.writer.fact("side", &side.into()));
+        Ok(vec![Value::from(""), baseline, candidate])
+    }
+
+    /// Heads of a table of checks.
+    pub(super) fn columns_of_checks(&self) -> Result<Vec<Value>> {
+        Ok(vec![self.word("check")?, self.word("compared")?, Value::from("")])
+    }
+}

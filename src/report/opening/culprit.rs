@@ -1,0 +1,261 @@
+//! A culprit in the opening: its words in a headline, its place, and the numbers of both sides.
+
+use std::collections::BTreeMap;
+
+use minijinja::{Value, context};
+
+use super::agreement::Columns;
+use super::{Builder, Opening};
+use crate::diagnose::{Diagnosis, Sureness};
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::number::Number;
+use crate::judge::operation::Shown;
+use crate::judge::unit::{Culprit, dumps};
+use crate::read::dump::name::{Direction, OpName};
+use crate::report::frame::{Frame, innermost_of_model, innermost_own};
+use crate::report::phrases;
+use crate::report::writer::safe;
+
+/// Longest expression of source code that stands for an operation in a sentence.
+const MOST_CODE: usize = 40;
+
+impl Builder<'_> {
+    /// The opening of a culprit.
+    pub(super) fn culprit(&self, culprit: &Culprit, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
+        let likely = cause.filter(|cause| cause.sureness >= Sureness::Likely);
+        let of_cause = likely.map(|cause| self.headline_of_cause(cause, finding, Some(culprit))).transpose()?.flatten();
+        let headline = match of_cause {
+            Some(headline) => headline,
+            None => self.headline_of_operation(finding, Some(culprit))?,
+        };
+        let mut opening = Opening { picture: "divergence", ..Opening::saying(safe(headline)) };
+        let frame = frame_of(culprit);
+        let source = frame.as_ref().map(|frame| self.writer.name(&format!("{}:{}", file_of(frame), frame.line)));
+        opening.source = safe(source.unwrap_or_default());
+        opening.place = safe(self.place(culprit)?);
+        opening.columns = self.columns_of_sides()?;
+        opening.rows = self.row_of(culprit)?.into_iter().collect();
+        opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
+        self.advise(&mut opening, cause, finding)?;
+        if let Some(fix) = self.fix_of_index(culprit, likely)? {
+            opening.advice = safe(fix);
+        }
+        Ok(opening)
+    }
+
+    /// The line to write in place of an index whose backward fails: `h.index_select(0, order)` for `h[order]`.
+    fn fix_of_index(&self, culprit: &Culprit, cause: Option<&Diagnosis>) -> Result<Option<String>> {
+        let is_index = cause.is_some_and(|cause| cause.advice.code == "zero-gradient-of-index");
+        let code = frame_of(culprit).filter(|_| is_index).and_then(|frame| expression(&frame.code));
+        let Some((code, (tensor, index))) = code.as_deref().and_then(|code| Some((code, indexed(code)?))) else {
+            return Ok(None);
+        };
+        let replacement = format!("{tensor}.index_select(0, {index})");
+        self.writer.phrase("fix_index", &context! { code, replacement }).map(Some)
+    }
+
+    /// Operation, step and rank; how many values were compared, and how many inherit the error.
+    fn place(&self, culprit: &Culprit) -> Result<String> {
+        let comma = self.writer.word("comma")?;
+        let mut place =
+            vec![self.writer.name(&culprit.op), self.writer.phrase("unit_step", &context! { step => culprit.step })?];
+        if let Some(rank) = culprit.rank {
+            place.push(self.writer.phrase("unit_rank", &context! { rank })?);
+        }
+        let mut parts = vec![place.join(&comma)];
+        let unit = dumps(&self.result.checks).find(|unit| (unit.step, unit.rank) == (culprit.step, culprit.rank));
+        let mut spread = Vec::new();
+        if let Some(unit) = unit.filter(|unit| unit.compared > 1) {
+            spread.push(self.writer.phrase("place_of", &context! { compared => unit.compared })?);
+        }
+        if culprit.spread > 0 {
+            spread.push(self.writer.phrase("place_spread", &context! { count => culprit.spread })?);
+        }
+        parts.extend((!spread.is_empty()).then(|| spread.join("; ")));
+        Ok(parts.join(" · "))
+    }
+
+    /// The headline of a cause; `None` where this version has no words for it, or the result lacks a fact of them.
+    pub(super) fn headline_of_cause(
+        &self,
+        cause: &Diagnosis,
+        finding: &Finding,
+        culprit: Option<&Culprit>,
+    ) -> Result<Option<String>> {
+        let key = format!("headline_cause_{}", cause.cause);
+        if phrases::find(&key, self.writer.language()).is_none() {
+            return Ok(None);
+        }
+        let mut facts: BTreeMap<&str, Value> = BTreeMap::new();
+        let statements = || cause.evidence.iter().chain([&cause.advice]);
+        let told = statements().map(|statement| &statement.facts).chain([&finding.facts]);
+        for (name, fact) in told.flatten() {
+            facts.entry(name.as_str()).or_insert_with(|| self.writer.fact(name, fact));
+        }
+        let side =
+            statements().map(|statement| &statement.facts).chain([&finding.facts]).find_map(|facts| facts.get("side"));
+        let codes: Vec<String> = statements().map(|statement| statement.code.clone()).collect();
+        facts.insert("codes", Value::from(codes));
+        facts.insert("is_culprit", culprit.is_some().into());
+        self.add_words(&mut facts, side, finding, culprit)?;
+        // A result of an earlier version may lack a fact; the finding's own words stand in its place.
+        Ok(self.writer.phrase(&key, &Value::from(facts)).ok())
+    }
+
+    /// The headline of a finding by its code; its message where the code has none.
+    pub(super) fn headline_of_finding(&self, finding: &Finding) -> Result<String> {
+        if finding.facts.contains_key("op") {
+            return self.headline_of_operation(finding, None);
+        }
+        self.headline_of_code(finding, None)?.map_or_else(|| self.message(finding), Ok)
+    }
+
+    fn message(&self, finding: &Finding) -> Result<String> {
+        crate::report::view::sentence(finding, self.writer).map(|text| text.message)
+    }
+
+    /// The headline of a finding about an operation without a known cause.
+    fn headline_of_operation(&self, finding: &Finding, culprit: Option<&Culprit>) -> Result<String> {
+        if let Some(headline) = self.headline_of_code(finding, culprit)? {
+            return Ok(headline);
+        }
+        if culprit.is_none() && finding.code != "output-diverges" {
+            return self.message(finding);
+        }
+        let mut facts = self.facts_of(finding, culprit)?;
+        if !matches!(finding.facts.get("error"), Some(Fact::Number(Number(error))) if error.is_finite()) {
+            facts.remove("error");
+        }
+        self.writer.phrase("headline_first_wrong", &Value::from(facts))
+    }
+
+    fn headline_of_code(&self, finding: &Finding, culprit: Option<&Culprit>) -> Result<Option<String>> {
+        let key = format!("headline_code_{}", finding.code);
+        let known = phrases::find(&key, self.writer.language()).is_some();
+        let facts = self.facts_of(finding, culprit)?;
+        // A result of an earlier version may lack a fact; the message stands in its place.
+        Ok(if known { self.writer.phrase(&key, &Value::from(facts)).ok() } else { None })
+    }
+
+    fn facts_of<'f>(&self, finding: &'f Finding, culprit: Option<&Culprit>) -> Result<BTreeMap<&'f str, Value>> {
+        let told = finding.facts.iter().map(|(name, fact)| (name.as_str(), self.writer.fact(name, fact)));
+        let mut facts: BTreeMap<&str, Value> = told.collect();
+        self.add_words(&mut facts, finding.facts.get("side"), finding, culprit)?;
+        Ok(facts)
+    }
+
+    /// Words beside the facts: the operation as a subject, types and shapes of both sides, the other side.
+    fn add_words(
+        &self,
+        facts: &mut BTreeMap<&str, Value>,
+        side: Option<&Fact>,
+        finding: &Finding,
+        culprit: Option<&Culprit>,
+    ) -> Result<()> {
+        if let Some(Fact::Text(side)) = side {
+            let other = if side == "baseline" { "candidate" } else { "baseline" };
+            facts.insert("other_side", self.writer.fact("side", &Fact::from(other)));
+        }
+        let op = culprit.map_or_else(|| operation_of(finding), |culprit| culprit.op.as_str());
+        let name = OpName::parse(op);
+        let is_backward = name.direction == Some(Direction::Backward);
+        let plain = op.trim_end_matches(".forward");
+        facts.insert("operation", safe(self.writer.name(plain)));
+        facts.insert("is_backward", is_backward.into());
+        let code = culprit.and_then(frame_of).and_then(|frame| expression(&frame.code));
+        let name = self.writer.name(code.as_deref().unwrap_or_else(|| plain.trim_end_matches(".backward")));
+        for (key, first) in [("subject", "subject_backward"), ("subject_first", "subject_backward_first")] {
+            let name = safe(name.clone());
+            facts.insert(key, if is_backward { self.phrase(first, context! { name })? } else { name });
+        }
+        let Some((ours, theirs)) = culprit.and_then(both_sides) else { return Ok(()) };
+        let shape = |shown: &Shown| format!("{:?}", shown.shape);
+        facts.insert("shapes", Value::from(vec![shape(ours), shape(theirs)]));
+        facts.insert("dtypes", Value::from(vec![ours.dtype.clone(), theirs.dtype.clone()]));
+        facts.insert("dtype", safe(self.writer.prose(short_dtype(&theirs.dtype))));
+        Ok(())
+    }
+}
+
+/// The operation that a finding is about; its place where it names none.
+pub(super) fn operation_of(finding: &Finding) -> &str {
+    match finding.facts.get("op") {
+        Some(Fact::Text(op)) => op,
+        _ => &finding.place,
+    }
+}
+
+fn both_sides(culprit: &Culprit) -> Option<(&Shown, &Shown)> {
+    culprit.baseline.as_ref().zip(culprit.candidate.as_ref())
+}
+
+/// The line that calls a culprit: that of a model's library where the user's own code only calls the model.
+pub(super) fn frame_of(culprit: &Culprit) -> Option<Frame> {
+    innermost_of_model(&culprit.stack).or_else(|| innermost_own(&culprit.stack))
+}
+
+fn file_of(frame: &Frame) -> &str {
+    frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file)
+}
+
+/// The part of a line of code that stands for its one call: `h[order]` of `h = h[order]`. `None` where the line is long or
+/// cut, or makes several calls, of which a reader cannot tell which is meant.
+pub(super) fn expression(line: &str) -> Option<String> {
+    let code = line.trim().trim_start_matches("return ").trim();
+    let code = match code.split_once(" = ") {
+        Some((target, value)) if !target.contains(['(', '=']) => value.trim(),
+        _ => code,
+    };
+    let count = |bracket: char| code.matches(bracket).count();
+    let is_whole = count('(') == count(')') && count('[') == count(']') && !code.ends_with([',', '\\']);
+    let is_one = count('(') + count('[') <= 1;
+    (is_whole && is_one && !code.is_empty() && code.chars().count() <= MOST_CODE).then(|| code.to_owned())
+}
+
+/// Tensor and index of a plain index: `h` and `order` of `h[order]`.
+fn indexed(code: &str) -> Option<(&str, &str)> {
+    let (tensor, index) = code.strip_suffix(']')?.split_once('[')?;
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+    (is_name(tensor) && is_name(index) && !index.starts_with(|c: char| c.is_ascii_digit())).then_some((tensor, index))
+}
+
+/// A type as people write it in a sentence.
+fn short_dtype(dtype: &str) -> &str {
+    match dtype {
+        "float16" => "fp16",
+        "bfloat16" => "bf16",
+        "float32" => "fp32",
+        "float64" => "fp64",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_one_call_stands_for_the_call() {
+        for (line, found) in [
+            ("h = h[order]", Some("h[order]")),
+            ("return F.softmax(s, dim=-1)", Some("F.softmax(s, dim=-1)")),
+            ("g = g * 2.0", Some("g * 2.0")),
+            ("x = self.drop(self.fc(x))", None),
+            ("y = torch.matmul(", None),
+            ("out = torch.addmm(bias, first_operand, second_operand, beta=1)", None),
+            ("", None),
+        ] {
+            assert_eq!(expression(line).as_deref(), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_index_by_a_tensor_is_taken_apart() {
+        for (code, found) in
+            [("h[order]", Some(("h", "order"))), ("h[0]", None), ("h[a, b]", None), ("f(x)[order]", None), ("h", None)]
+        {
+            assert_eq!(indexed(code), found, "{code}");
+        }
+    }
+}

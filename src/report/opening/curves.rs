@@ -1,0 +1,241 @@
+//! A training curve in the opening: how it fails, in words, and the rules that say so.
+
+use minijinja::{Value, context};
+
+use super::agreement::Columns;
+use super::numbers::minus;
+use super::{Builder, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use crate::diagnose::Sureness;
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::number::Number;
+use crate::judge::outcome::{LimitDirection, RuleOutcome, ValueUnit};
+use crate::judge::unit::CurveUnit;
+use crate::report::messages::{ratio, short};
+use crate::report::writer::safe;
+use crate::report::{causes, outcomes, phrases};
+use crate::verdict::{CheckId, Severity, Verdict};
+
+/// Findings that say a curve differs, by how much or where.
+const DIFFERS: [&str; 9] = [
+    "curve-mean",
+    "curve-tail",
+    "curve-spread",
+    "curve-peak",
+    "curve-head",
+    "curve-step-1",
+    "curve-spikes",
+    "curve-grad-norm",
+    "curve-abrupt-onset",
+];
+
+impl Builder<'_> {
+    /// The opening of a curve.
+    pub(super) fn curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<Opening> {
+        let mut opening = Opening { picture: "loss", ..Opening::saying(safe(self.headline_of_curve(unit, finding)?)) };
+        let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
+        let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+        opening.is_marked = !others.is_empty();
+        opening.rows = self.failed_rules()?.into_iter().take(most).chain(others).collect();
+        opening.columns = vec![Value::from(""), self.phrase("head_against", context! {})?, self.word("head_allowed")?];
+        self.advise(&mut opening, None, finding)?;
+        opening.told = Some(CheckId::Loss);
+        self.reasons_of_curve(&mut opening)?;
+        Ok(opening)
+    }
+
+    /// The likeliest cause beside a curve: it explains the headline and does not take its place.
+    fn reasons_of_curve(&self, opening: &mut Opening) -> Result<()> {
+        let Some(cause) = self.result.diagnoses.first() else { return Ok(()) };
+        let text = causes::text(cause, self.writer)?;
+        let key = format!("curve_cause_{}", cause.sureness.as_str());
+        opening.certainty = self.phrase(&key, context! { cause => safe(text.title) })?;
+        let reasons: Vec<&str> = text.evidence.iter().take(MOST_REASONS).map(String::as_str).collect();
+        opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
+        if self.result.next_dump.is_none() && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
+            opening.advice = safe(text.advice);
+        }
+        Ok(())
+    }
+
+    fn headline_of_curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
+        let own = |code: &str| {
+            let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
+            all.find(|other| other.code == code && other.place == finding.place && other.severity >= Severity::Warn)
+        };
+        let (metric, metric_first) = (self.metric(unit)?, self.metric_first(unit)?);
+        if let Some(broken) = own("curve-non-finite") {
+            return self.not_finite(unit, broken, &metric);
+        }
+        if !DIFFERS.contains(&finding.code.as_str()) {
+            return self.headline_of_finding(finding);
+        }
+        let tail = wrong(unit, "tail_signed_rel").and_then(|rule| rule.value).map(|value| value.0);
+        let direction = self.word(match tail {
+            Some(tail) if tail < 0.0 => "headline_curve_lower",
+            _ => "headline_curve_higher",
+        })?;
+        let mean = wrong(unit, "mean_rel").or_else(|| wrong(unit, "grad_norm_mean_rel"));
+        let limit = mean.and_then(|rule| rule.fail.or(rule.warn)).map(|limit| limit.0);
+        let tail = tail.map(f64::abs);
+        let mean = mean.and_then(|rule| rule.value).map(|value| value.0);
+        if let Some(first) = own("curve-step-1") {
+            let [value, limit] =
+                ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
+            return self.writer.phrase("headline_curve_first", &context! { metric, value, limit });
+        }
+        match (unit.first_diverging_step, tail, mean) {
+            (Some(step), ..) => {
+                let context = context! { metric, step, tail, mean, limit, direction };
+                self.writer.phrase("headline_curve_leaves", &context)
+            }
+            (None, Some(_), _) => self.writer.phrase("headline_curve_tail", &context! { metric, tail, direction }),
+            (None, None, _) if own("curve-peak").is_some() || own("curve-spikes").is_some() => {
+                self.spike(unit, &metric_first)?.map_or_else(|| self.headline_of_finding(finding), Ok)
+            }
+            (None, None, Some(_)) => self.writer.phrase("headline_curve_apart", &context! { metric, mean, limit }),
+            (None, None, None) => self.headline_of_finding(finding),
+        }
+    }
+
+    fn not_finite(&self, unit: &CurveUnit, finding: &Finding, metric: &Value) -> Result<String> {
+        // Steps are names where a run pairs windows or positions.
+        let number = |name: &str| match finding.facts.get(name) {
+            Some(Fact::Count(count)) => *count,
+            Some(Fact::Text(text)) => text.parse().unwrap_or_default(),
+            _ => 0,
+        };
+        let (step, count) = (number("step"), number("count"));
+        let last = unit.series.step.last().copied();
+        let after = unit.series.step.iter().filter(|other| **other >= step).count() as u64;
+        let to_the_end = unit.non_finite_steps.last().copied() == last && count >= after;
+        self.writer.phrase("headline_curve_non_finite", &context! { metric, step, count, to_the_end })
+    }
+
+    /// The largest difference of a step, and the first step after it that is back within the limit of the mean.
+    fn spike(&self, unit: &CurveUnit, metric_first: &Value) -> Result<Option<String>> {
+        let series = &unit.series;
+        let both = series.step.iter().zip(series.baseline.iter().zip(&series.candidate));
+        let apart: Vec<(u64, f64)> = both
+            .filter_map(|(step, (baseline, candidate))| Some((*step, baseline.as_ref()?.0, candidate.as_ref()?.0)))
+            .filter(|(_, baseline, candidate)| baseline.is_finite() && candidate.is_finite() && *baseline != 0.0)
+            .map(|(step, baseline, candidate)| (step, (candidate - baseline) / baseline.abs()))
+            .collect();
+        let Some((step, value)) = apart.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())) else {
+            return Ok(None);
+        };
+        let limit = crate::report::curve::limit(unit).unwrap_or(0.0);
+        let recovered =
+            apart.iter().find(|(later, apart)| *later > step && apart.abs() <= limit).map(|(step, _)| *step);
+        let direction = self.word(if value < 0.0 { "headline_curve_below" } else { "headline_curve_above" })?;
+        let context = context! { metric_first, apart => value.abs(), direction, step, recovered };
+        self.writer.phrase("headline_curve_spike", &context).map(Some)
+    }
+
+    /// The rules that a curve breaks, the worst first, each with its value and its limit.
+    fn failed_rules(&self) -> Result<Vec<EvidenceRow>> {
+        let rules = outcomes::rules(self.result).into_iter().filter(|rule| rule.check == CheckId::Loss);
+        let mut rows = Vec::new();
+        for rule in rules.filter(|rule| rule.outcome.verdict >= Verdict::Warn) {
+            let outcome = &rule.outcome;
+            let limit = if outcome.verdict == Verdict::Warn { outcome.warn } else { outcome.fail.or(outcome.warn) };
+            let unit = crate::report::curve::named(self.result, &rule.unit);
+            let cells = vec![
+                self.rule_of(&rule.unit, unit, outcome)?,
+                brief(outcome.value, outcome.unit, outcome.direction, 2),
+                self.limit_of(outcome, limit)?,
+            ];
+            rows.push(EvidenceRow::new(cells, outcome.verdict));
+        }
+        Ok(rows)
+    }
+
+    /// A rule in words, after its metric where that is not the loss.
+    fn rule_of(&self, name: &str, unit: Option<&CurveUnit>, outcome: &RuleOutcome) -> Result<String> {
+        let key = format!("rule_{}", outcome.rule);
+        let rule = match phrases::find(&key, self.writer.language()) {
+            Some(_) => self.writer.phrase(&key, &context! { steps => unit.map_or(0, |unit| unit.paired) })?,
+            None => self.writer.name(&outcome.rule),
+        };
+        if name == "loss" || outcome.rule.starts_with(name) {
+            return Ok(rule);
+        }
+        let metric = unit.map(|unit| self.metric(unit)).transpose()?.unwrap_or_else(|| safe(self.writer.name(name)));
+        self.writer.phrase("row_of_metric", &context! { metric, rule => safe(rule) })
+    }
+
+    /// The worst rule of a curve beside something else that leads: what, how much, from which step.
+    pub(super) fn wrong_curve(&self, unit: &CurveUnit) -> Result<(String, String, String)> {
+        let note = match unit.first_diverging_step {
+            Some(step) => self.writer.phrase("row_from_step", &context! { step })?,
+            None => String::new(),
+        };
+        let metric = self.metric(unit)?;
+        let tail = wrong(unit, "tail_signed_rel").and_then(|rule| Some((rule, rule.value?.0)));
+        if let Some((rule, value)) = tail {
+            let what = self.writer.phrase("row_tail", &context! { metric, steps => unit.paired })?;
+            let direction = self.word(if value < 0.0 { "headline_curve_lower" } else { "headline_curve_higher" })?;
+            let bound = safe(self.at_most(rule)?);
+            let said = self.writer.phrase("row_tail_value", &context! { value => value.abs(), direction, bound })?;
+            return Ok((what, said, note));
+        }
+        let worst = unit.rules.iter().max_by_key(|rule| rule.verdict).filter(|rule| rule.verdict >= Verdict::Warn);
+        let Some(rule) = worst else { return Ok((self.steps_of(unit)?, String::new(), note)) };
+        let what = self.rule_of(&unit.metric, Some(unit), rule)?;
+        let value = brief(rule.value, rule.unit, rule.direction, 2);
+        let said =
+            self.writer.phrase("row_value", &context! { value => safe(value), bound => safe(self.at_most(rule)?) })?;
+        Ok((what, said, note))
+    }
+
+    /// A limit in a narrow column, where only a lower bound has to say which it is.
+    fn limit_of(&self, outcome: &RuleOutcome, limit: Option<Number>) -> Result<String> {
+        let limit_text = brief(limit, outcome.unit, LimitDirection::AtMost, 4);
+        match outcome.direction {
+            LimitDirection::AtLeast => self.writer.phrase("bound_at_least", &context! { limit => safe(limit_text) }),
+            _ => Ok(limit_text),
+        }
+    }
+
+    fn at_most(&self, rule: &RuleOutcome) -> Result<String> {
+        let limit = if rule.verdict == Verdict::Warn { rule.warn } else { rule.fail.or(rule.warn) };
+        let direction = match rule.direction {
+            LimitDirection::Within => LimitDirection::AtMost,
+            direction => direction,
+        };
+        outcomes::bound(limit, rule.unit, direction, self.writer)
+    }
+
+    /// A metric as a noun: `loss`, `gradient norm`, or its name.
+    pub(super) fn metric(&self, unit: &CurveUnit) -> Result<Value> {
+        let known = phrases::find(&format!("metric_{}", unit.metric), self.writer.language());
+        let metric = known.map_or_else(|| self.writer.name(&unit.metric), str::to_owned);
+        if unit.run.is_empty() {
+            return Ok(safe(metric));
+        }
+        self.phrase("metric_of_run", context! { metric => safe(metric), run => unit.run.as_str() })
+    }
+
+    /// The same at the start of a sentence.
+    fn metric_first(&self, unit: &CurveUnit) -> Result<Value> {
+        let metric = self.metric(unit)?.to_string();
+        let mut letters = metric.chars();
+        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+        Ok(safe(first + letters.as_str()))
+    }
+}
+
+/// A value in a narrow column: a percentage with its sign where the sign counts, or a plain count.
+fn brief(value: Option<Number>, unit: ValueUnit, direction: LimitDirection, digits: usize) -> String {
+    let Some(Number(value)) = value else { return String::new() };
+    let is_ratio = matches!(unit, ValueUnit::Relative | ValueUnit::Share);
+    let text = if is_ratio { ratio(value, digits) } else { short(value) };
+    let sign = if direction == LimitDirection::Within && value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", minus(&text))
+}
+
+/// The outcome of a rule where it counts against the candidate.
+fn wrong<'a>(unit: &'a CurveUnit, name: &str) -> Option<&'a RuleOutcome> {
+    let is_finite = |rule: &&RuleOutcome| matches!(rule.value, Some(Number(value)) if value.is_finite());
+    unit.rules.iter().find(|rule| rule.rule == name && rule.verdict >= Verdict::Warn).filter(is_finite)
+}
