@@ -93,23 +93,30 @@ function label(plot, at, text, name, line = 0) {
   ctx.fillText(text, start, top + 12 * devicePixelRatio);
 }
 
-/** A vertical line with a name at `x`. */
+/** A vertical line at `x`, below the curves so that it hides no spike, and its name above them. */
 function mark(x, text, name, line = 0) {
+  const isInSight = (plot) => x !== null && x !== undefined && x >= plot.scales.x.min && x <= plot.scales.x.max;
   return {
     hooks: {
-      draw: (plot) => {
-        if (x === null || x === undefined || x < plot.scales.x.min || x > plot.scales.x.max) return;
+      drawClear: (plot) => {
+        if (!isInSight(plot)) return;
         const at = plot.valToPos(x, "x", true);
         const { ctx, bbox } = plot;
         ctx.save();
         ctx.strokeStyle = colour(name);
         ctx.lineWidth = 1.5 * devicePixelRatio;
+        ctx.setLineDash([5 * devicePixelRatio, 4 * devicePixelRatio]);
         ctx.beginPath();
         ctx.moveTo(at, bbox.top);
         ctx.lineTo(at, bbox.top + bbox.height);
         ctx.stroke();
-        label(plot, at, text, name, line);
         ctx.restore();
+      },
+      draw: (plot) => {
+        if (!isInSight(plot)) return;
+        plot.ctx.save();
+        label(plot, plot.valToPos(x, "x", true), text, name, line);
+        plot.ctx.restore();
       },
     },
   };
