@@ -67,6 +67,7 @@ fn sides_are_called_by_their_labels_and_nothing_is_null() {
             }
         }
     }
+    assert!(!parts(&page("curve_nan", Language::En)).0.contains('`'), "the gate's own code spans are code");
     let (html, alike) = (page("config_failure", Language::En), "<th>GPU</th><th>NPU</th>");
     assert!(html.contains(alike), "the differences of settings have a column per run");
 }

@@ -53,7 +53,7 @@ function prepareProfile(unit) {
   const kinds = placed.map((_, index) => kind(index));
   const of = (wanted) => placed.map((value, index) => (kinds[index] === wanted ? value : null));
   const text = (index) => `${unit.order[index]}: ${unit.op[index]}\n${word(`state_${kinds[index]}`, NAMES)}\n`
-    + `${word("page_error")} ${relative(unit.error[index])}, ${word("page_rounding")} ${relative(unit.limit[index])}`;
+    + `${word("page_error")} ${relative(unit.error[index])}\n${word("page_rounding")} ${relative(unit.limit[index])}`;
   return {
     unit, floor, top, isBroken, text, stretches: oneSided(unit), ticks: (value) => (value === floor ? (isCut ? `≤ ${relative(floor)}` : "0") : value === top && isBroken ? "NaN, inf" : relative(value)),
     series: [of("agrees"), of("inherited"), of("differs"), limits.map((value) => (Number.isFinite(value) ? Math.min(Math.max(value, floor), top) : top))],

@@ -48,6 +48,14 @@ const typeOf = (side) => {
 };
 const statistic = (side, index) => (side === null ? NOTHING : recorded(side[SIDE_VALUES + index]));
 
+/** A statistic of both sides: with more digits where five do not tell them apart. */
+function pairOf(both, index) {
+  const texts = both.map((side) => statistic(side, index));
+  const raw = both.map((side) => Number(side?.[SIDE_VALUES + index]));
+  const isClose = texts[0] === texts[1] && raw.every(Number.isFinite) && raw[0] !== raw[1];
+  return isClose ? raw.map((value) => String(Number(value.toPrecision(9)))) : texts;
+}
+
 /** Titles for an empty cell: it says why it is empty. */
 function whyEmpty(row, side) {
   if (side === null) return word("page_not_there");
@@ -61,8 +69,7 @@ function apart(left, right) {
   return relative(a === b ? 0 : Math.abs(b - a) / Math.abs(a || 1));
 }
 
-const cellOf = (side, index, differs, row) => {
-  const text = statistic(side, index);
+const cellOf = (side, index, text, differs, row) => {
   const title = text === NOTHING ? whyEmpty(row, side) : side[SIDE_VALUES + index];
   return element("td", { class: differs ? "parts" : null, title }, text);
 };
@@ -74,11 +81,11 @@ function shortSides(row) {
   const names = count === 1 ? [word("page_value")] : STATISTICS.slice(0, count).map((name) => word(`page_${name}`));
   const types = both.map((side) => (side === null ? NOTHING : typeOf(side)));
   const isOther = types[0] !== types[1];
-  const differs = names.map((_, index) => statistic(both[0], index) !== statistic(both[1], index));
+  const pairs = names.map((_, index) => pairOf(both, index));
   const line = (side, index) => element("tr", {},
     element("th", { scope: "row", class: index === 0 ? "baseline" : "candidate" }, data.labels[index]),
     isOther ? element("td", { class: "parts" }, types[index]) : null,
-    ...names.map((_, at) => cellOf(side, at, differs[at], row)));
+    ...pairs.map((pair, at) => cellOf(side, at, pair[index], pair[0] !== pair[1], row)));
   return element("table", { class: "sides" },
     element("caption", {}, element("code", {}, strings[row[TENSOR]]), isOther ? "" : ` ${types[0]}`),
     element("thead", {}, element("tr", {}, element("th"), isOther ? element("th", {}, word("page_type")) : null, ...names.map((name) => element("th", {}, name)))),
@@ -95,7 +102,7 @@ function longSides(row) {
   const names = told((side) => strings[side[SIDE_TENSOR] ?? row[TENSOR]]);
   const count = Math.max(1, ...[left, right].map((side) => (side === null ? 0 : side.length - SIDE_VALUES)));
   const values = STATISTICS.slice(0, count).map((name, index) => {
-    const pair = [statistic(left, index), statistic(right, index)];
+    const pair = pairOf([left, right], index);
     const titles = [left, right].map((side, at) => (pair[at] === NOTHING ? whyEmpty(row, side) : side[SIDE_VALUES + index]));
     return line(word(count === 1 ? "page_value" : `page_${name}`), pair, apart(...pair), titles);
   });

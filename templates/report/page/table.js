@@ -159,7 +159,7 @@ function detail(row) {
     ...told(word("page_operation"), code(`${unitName(row)}: ${strings[row[OP]]}`)),
     ...(strings[row[MODULE]] === "" ? [] : told(word("page_module").replace(/[:：]$/, ""), code(strings[row[MODULE]]))),
     ...told(word("page_state"), element("span", { class: `s-${state}` }, strings[row[REASON]] === "" ? stateName(state) : `${stateName(state)} (${strings[row[REASON]]})`)),
-    ...(row[ERROR] === null ? [] : told(word("page_error"), `${relative(row[ERROR])}, ${word("page_limit")} ${relative(row[LIMIT])}`)),
+    ...(row[ERROR] === null ? [] : [...told(word("page_error"), relative(row[ERROR])), ...told(word("page_limit"), relative(row[LIMIT]))]),
     ...measured.flatMap(([name, value]) => told(code(name), short(value))));
   host.append(element("h3", {}, code(strings[row[TENSOR]])), element("div", { class: "two-up" }, longSides(row), facts));
 }
