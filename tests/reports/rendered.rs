@@ -169,6 +169,15 @@ fn the_page_draws_without_errors_in_light_and_dark() {
     }
 }
 
+#[test]
+#[ignore = "needs chromium"]
+fn the_page_draws_hostile_names_as_text() {
+    let html = crate::hostile::rendered(Language::Zh);
+    let document = chromium(&["--dump-dom"], &written("hostile.html", &html));
+    assert!(document.contains("<canvas"), "nothing was drawn");
+    assert!(!document.contains("<img") && !document.contains("<b>"), "a name became an element");
+}
+
 /// Errors of 1e-45 are what subnormal numbers lead to: forty decades on an axis are more than a browser draws.
 #[test]
 #[ignore = "needs chromium"]
