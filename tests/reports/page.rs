@@ -21,7 +21,7 @@ pub(crate) fn page(case: &str, language: Language) -> String {
     render(&outcome.result, &outcome.operations.as_slice().into(), &options).expect("renders")
 }
 
-/// What a reader without scripts sees, and the data of the scripts.
+/// HTML that a reader without scripts sees, and the data of the scripts.
 fn parts(html: &str) -> (&str, Value) {
     let (document, rest) = html.split_once("<script type=\"application/json\" id=\"data\">").expect("data");
     let (_, document) = document.split_once("<body>").expect("a body");
