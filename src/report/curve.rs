@@ -1,6 +1,7 @@
 //! Parts that pictures and diagrams of a curve share.
 
 use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
 use crate::judge::unit::{AnyUnit, CurveUnit, curves};
 use crate::report::GateResult;
 use crate::verdict::Verdict;
@@ -20,6 +21,12 @@ pub(super) fn named<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveU
 pub fn limit(unit: &CurveUnit) -> Option<f64> {
     let rule = unit.rules.iter().find(|rule| rule.rule == "mean_rel")?;
     rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
+}
+
+/// The rule that a curve's verdict follows from: of those as bad as the verdict the first; `None` for a pass.
+pub fn failed(unit: &CurveUnit) -> Option<&RuleOutcome> {
+    let counts = unit.verdict >= Verdict::Warn;
+    unit.rules.iter().find(|rule| counts && rule.verdict == unit.verdict)
 }
 
 /// A curve as numbers to draw.
@@ -55,11 +62,17 @@ impl Shown {
     }
 
     fn find_broken(&self) -> Vec<(f64, f64)> {
+        self.stretches_of(|baseline, candidate| {
+            baseline.zip(candidate).is_some_and(|(baseline, candidate)| baseline.is_finite() != candidate.is_finite())
+        })
+    }
+
+    /// First and last step of each stretch of steps whose values are of a kind.
+    fn stretches_of(&self, is_of_kind: impl Fn(Option<f64>, Option<f64>) -> bool) -> Vec<(f64, f64)> {
         let mut found: Vec<(f64, f64)> = Vec::new();
         let mut inside = false;
         for ((step, baseline), candidate) in self.step.iter().zip(&self.baseline).zip(&self.candidate) {
-            let both = baseline.zip(*candidate);
-            let broken = both.is_some_and(|(baseline, candidate)| baseline.is_finite() != candidate.is_finite());
+            let broken = is_of_kind(*baseline, *candidate);
             match (broken, inside, found.last_mut()) {
                 (true, true, Some((_, last))) => *last = *step,
                 (true, ..) => found.push((*step, *step)),
@@ -70,13 +83,18 @@ impl Shown {
         found
     }
 
-    /// Steps and relative differences where both sides are finite.
-    pub fn rel(&self) -> Vec<(f64, f64)> {
+    /// Steps and differences where both sides are finite, in parts of the baseline: above 0 where the candidate is higher.
+    pub fn differences(&self) -> Vec<(f64, f64)> {
         let both = self.step.iter().zip(self.baseline.iter().zip(&self.candidate));
         both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
             .filter(|(_, b, c)| b.is_finite() && c.is_finite())
-            .map(|(step, b, c)| (step, if b.abs() > 0.0 { (c - b).abs() / b.abs() } else { (c - b).abs() }))
+            .map(|(step, b, c)| (step, if b.abs() > 0.0 { (c - b) / b.abs() } else { c - b }))
             .collect()
+    }
+
+    /// First and last step of each stretch that the candidate lacks.
+    pub fn missing(&self) -> Vec<(f64, f64)> {
+        self.stretches_of(|baseline, candidate| baseline.is_some() && candidate.is_none())
     }
 
     /// Unbroken stretches of finite values: a missing value or a long gap between steps ends one.
@@ -85,9 +103,9 @@ impl Shown {
         self.split(points)
     }
 
-    /// Unbroken stretches of relative differences.
-    pub fn rel_stretches(&self) -> Vec<Vec<(f64, f64)>> {
-        self.split(self.rel().into_iter().map(|(step, rel)| (step, Some(rel))))
+    /// Unbroken stretches of differences.
+    pub fn stretches_of_differences(&self) -> Vec<Vec<(f64, f64)>> {
+        self.split(self.differences().into_iter().map(|(step, apart)| (step, Some(apart))))
     }
 
     #[allow(clippy::cast_precision_loss, reason = "at most 2000 points")]

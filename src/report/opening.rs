@@ -16,7 +16,7 @@ use super::writer::{Writer, safe};
 use super::{GateResult, causes, checks, curve, next_dump};
 use crate::diagnose::{Diagnosis, Sureness};
 use crate::error::Result;
-use crate::judge::finding::Finding;
+use crate::judge::finding::{Fact, Finding};
 use crate::judge::unit::{AnyUnit, Culprit, CurveUnit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -202,7 +202,8 @@ impl Builder<'_> {
         };
         let mut opening = Opening::saying(safe(headline));
         opening.rows = self.all_checks(finding.check)?;
-        opening.columns = self.columns_of_checks()?;
+        let width = opening.rows.first().map_or(0, |row| row.cells.len());
+        opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();
         self.place_of_finding(&mut opening, finding)?;
         self.advise(&mut opening, cause, finding)?;
         Ok(opening)
@@ -210,14 +211,16 @@ impl Builder<'_> {
 
     /// The place of a finding whose headline does not name it.
     fn place_of_finding(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
+        let is_unit = self.writer.fact("unit", &Fact::from(finding.place.as_str())).is_safe();
         let named = [finding.place.as_str(), culprit::operation_of(finding)].map(|name| self.writer.name(name));
         let is_told = named.iter().any(|name| opening.headline.as_str().is_some_and(|told| told.contains(name)));
         let unit = match finding.facts.get("unit") {
             Some(fact) => self.writer.fact("unit", fact).to_string(),
+            None if is_unit => finding.place.clone(),
             None => String::new(),
         };
         let [place, _] = named;
-        let parts = [if is_told { String::new() } else { place }, unit];
+        let parts = [if is_told || is_unit { String::new() } else { place }, unit];
         let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         opening.place = safe(parts.join(&self.writer.word("comma")?));
         Ok(())
@@ -237,7 +240,8 @@ impl Builder<'_> {
                 (word, help) = ("fix", text.advice.clone());
                 opening.code.clone_from(&cause.cause);
             } else {
-                opening.certainty = self.phrase("curve_cause_possible", context! { cause => text.title.clone() })?;
+                opening.certainty =
+                    self.phrase("curve_cause_possible", context! { cause => safe(text.title.clone()) })?;
             }
             opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
         }

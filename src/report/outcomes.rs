@@ -89,7 +89,7 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
 }
 
 /// The measured value with its unit; a relative error with no more digits than show on which side of its limits it lies.
-fn measured(outcome: &RuleOutcome, writer: &Writer) -> Result<String> {
+pub(super) fn measured(outcome: &RuleOutcome, writer: &Writer) -> Result<String> {
     let limits: Vec<f64> = outcome.warn.iter().chain(&outcome.fail).map(|limit| limit.0).collect();
     match (outcome.unit, outcome.value) {
         (ValueUnit::Relative, Some(Number(value))) => Ok(relative(value, &limits)),

@@ -3,6 +3,7 @@
 //! Everything is drawn at twice the size it is shown at, on a background of its own, so that it is sharp and
 //! legible in light and dark comments alike. The font is embedded; no system font is looked for.
 
+mod difference;
 pub mod divergence;
 pub mod loss;
 pub mod trend;
@@ -14,10 +15,10 @@ use plotters::prelude::{BitMapBackend, DrawingArea, IntoDrawingArea, Rectangle, 
 use plotters::style::{Color, FontStyle, IntoFont, RGBColor, TextStyle, register_font};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::report::escape::Target;
+use crate::report::escape::{Target, cleaned};
 use crate::report::messages::Language;
 use crate::report::writer::Writer;
-use crate::verdict::Verdict;
+use crate::verdict::{Side, Verdict};
 
 /// A part of a picture.
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
@@ -58,6 +59,13 @@ fn drawable(text: &str, longest: usize) -> String {
 /// The words of a picture.
 fn words(language: Language) -> Writer {
     Writer::new(language, Target::Plain)
+}
+
+/// The name of a run, as far as the embedded font can draw it.
+fn name_of(side: Side, words: &Writer) -> Result<String> {
+    let role = words.word(&format!("side_{}", side.as_str()))?;
+    let name = cleaned(&words.fact("side", &side.as_str().into()).to_string());
+    Ok(if name == role { role } else { drawable(&name, 24) })
 }
 
 fn verdict(verdict: Verdict, words: &Writer) -> Result<String> {
@@ -129,9 +137,11 @@ mod tests {
     fn the_embedded_font_holds_every_word_of_the_pictures() {
         let font = FontRef::try_from_slice(FONT_BYTES).expect("a font");
         for language in Language::ALL {
-            let words = phrases::all(language)
-                .iter()
-                .filter(|(key, _)| ["plot_", "verdict_", "side_"].iter().any(|start| key.starts_with(start)));
+            let words = phrases::all(language).iter().filter(|(key, _)| {
+                ["plot_", "verdict_", "side_", "rule_", "metric_", "bound_", "amount_"]
+                    .iter()
+                    .any(|start| key.starts_with(start))
+            });
             for (key, word) in words {
                 for character in word.chars() {
                     assert_ne!(font.glyph_id(character).0, 0, "{character} of {key}; see templates/fonts/README.md");

@@ -183,6 +183,16 @@ impl Writer {
         self.render_text(key, phrase, context)
     }
 
+    /// The phrase `key` over `context`; `None` where the context lacks something that the phrase names.
+    pub(super) fn phrase_of_known(&self, key: &str, context: &Value) -> Result<Option<String>> {
+        let phrase = phrases::find(key, self.language).unwrap_or_default();
+        match self.environment.render_named_str(key, phrase, context) {
+            Ok(text) => Ok(Some(sides::settled(text))),
+            Err(error) if error.kind() == TemplateErrorKind::UndefinedError => Ok(None),
+            Err(error) => Err(Error::new(ErrorKind::Internal, key, error)),
+        }
+    }
+
     fn render_text<S: serde::Serialize>(&self, name: &str, template: &str, context: S) -> Result<String> {
         let template = escape::own_text(template, self.target);
         if !template.contains('{') {

@@ -8,6 +8,7 @@ use super::{Builder, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::WaivedFinding;
 use crate::judge::unit::{Check, CurveUnit};
+use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, curve, standing, view};
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -29,9 +30,6 @@ impl Builder<'_> {
         let mut opening = Opening::saying(self.headline_of_agreement()?);
         if self.result.verdict == Verdict::Pass {
             opening.place = safe(self.agreed()?.join(" · "));
-        }
-        if !checks::computed_anything(self.result) {
-            opening.unchecked = self.unchecked()?;
         }
         Ok(opening)
     }
@@ -144,6 +142,10 @@ impl Builder<'_> {
             }
             rows.push(row);
         }
+        let is_empty = |row: &EvidenceRow| row.cells.last().is_some_and(|cell| cell.as_str() == Some(""));
+        if rows.iter().all(is_empty) {
+            rows.iter_mut().for_each(|row| row.cells.truncate(2));
+        }
         Ok(rows)
     }
 
@@ -211,7 +213,8 @@ impl Builder<'_> {
 
     /// Heads of a table of both sides.
     pub(super) fn columns_of_sides(&self) -> Result<Vec<Value>> {
-        let [baseline, candidate] = ["baseline", "candidate"].map(|side| self.writer.fact("side", &side.into()));
+        let name = |side: &str| safe(cleaned(&self.writer.fact("side", &side.into()).to_string()));
+        let [baseline, candidate] = ["baseline", "candidate"].map(name);
         Ok(vec![Value::from(""), baseline, candidate])
     }
 

@@ -15,8 +15,11 @@ use crate::judge::unit::{Culprit, dumps};
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
 use crate::report::phrases;
+use crate::report::sides::spaced;
 use crate::report::writer::safe;
 
+/// Operators of two operands, as people space them.
+const OPERATORS: [&str; 10] = [" + ", " - ", " * ", " / ", " @ ", " ** ", " // ", " % ", " & ", " | "];
 /// Longest expression of source code that stands for an operation in a sentence.
 const MOST_CODE: usize = 40;
 
@@ -72,7 +75,8 @@ impl Builder<'_> {
         if culprit.spread > 0 {
             spread.push(self.writer.phrase("place_spread", &context! { count => culprit.spread })?);
         }
-        parts.extend((!spread.is_empty()).then(|| spread.join("; ")));
+        let semicolon = self.writer.word("semicolon")?;
+        parts.extend((!spread.is_empty()).then(|| spread.join(&semicolon)));
         Ok(parts.join(" · "))
     }
 
@@ -91,7 +95,7 @@ impl Builder<'_> {
         let statements = || cause.evidence.iter().chain([&cause.advice]);
         let told = statements().map(|statement| &statement.facts).chain([&finding.facts]);
         for (name, fact) in told.flatten() {
-            facts.entry(name.as_str()).or_insert_with(|| self.writer.fact(name, fact));
+            facts.entry(name.as_str()).or_insert_with(|| self.fact(name, fact));
         }
         let side =
             statements().map(|statement| &statement.facts).chain([&finding.facts]).find_map(|facts| facts.get("side"));
@@ -99,8 +103,8 @@ impl Builder<'_> {
         facts.insert("codes", Value::from(codes));
         facts.insert("is_culprit", culprit.is_some().into());
         self.add_words(&mut facts, side, finding, culprit)?;
-        // A result of an earlier version may lack a fact; the finding's own words stand in its place.
-        Ok(self.writer.phrase(&key, &Value::from(facts)).ok())
+        facts.insert("finding", finding.code.as_str().into());
+        self.phrase_over(&key, facts)
     }
 
     /// The headline of a finding by its code; its message where the code has none.
@@ -111,8 +115,14 @@ impl Builder<'_> {
         self.headline_of_code(finding, None)?.map_or_else(|| self.message(finding), Ok)
     }
 
+    /// The message of a finding; one that begins with its step goes without, as the next line names that.
     fn message(&self, finding: &Finding) -> Result<String> {
-        crate::report::view::sentence(finding, self.writer).map(|text| text.message)
+        let message = self.writer.finding(finding)?.message;
+        let Some(unit) = finding.facts.get("unit") else {
+            return crate::report::view::sentence(finding, self.writer).map(|text| text.message);
+        };
+        let unit = format!("{}{}", self.writer.fact("unit", unit), self.writer.word("colon")?);
+        Ok(capital(message.strip_prefix(&unit).unwrap_or(&message)))
     }
 
     /// The headline of a finding about an operation without a known cause.
@@ -133,14 +143,28 @@ impl Builder<'_> {
     fn headline_of_code(&self, finding: &Finding, culprit: Option<&Culprit>) -> Result<Option<String>> {
         let key = format!("headline_code_{}", finding.code);
         let known = phrases::find(&key, self.writer.language()).is_some();
-        let facts = self.facts_of(finding, culprit)?;
-        // A result of an earlier version may lack a fact; the message stands in its place.
-        Ok(if known { self.writer.phrase(&key, &Value::from(facts)).ok() } else { None })
+        if known { self.phrase_over(&key, self.facts_of(finding, culprit)?) } else { Ok(None) }
+    }
+
+    /// A headline over facts; `None` where the result lacks one of them, as a result of another version may.
+    fn phrase_over(&self, key: &str, facts: BTreeMap<&str, Value>) -> Result<Option<String>> {
+        self.writer.phrase_of_known(key, &Value::from(facts))
+    }
+
+    /// A fact as the headlines see it: steps and ranks are numbers, also where a finding holds them as text.
+    fn fact(&self, name: &str, fact: &Fact) -> Value {
+        match (name, fact) {
+            ("step" | "rank", Fact::Text(text)) => {
+                text.parse::<u64>().map_or_else(|_| self.writer.fact(name, fact), Value::from)
+            }
+            _ => self.writer.fact(name, fact),
+        }
     }
 
     fn facts_of<'f>(&self, finding: &'f Finding, culprit: Option<&Culprit>) -> Result<BTreeMap<&'f str, Value>> {
-        let told = finding.facts.iter().map(|(name, fact)| (name.as_str(), self.writer.fact(name, fact)));
+        let told = finding.facts.iter().map(|(name, fact)| (name.as_str(), self.fact(name, fact)));
         let mut facts: BTreeMap<&str, Value> = told.collect();
+        facts.insert("where", finding.place.clone().into());
         self.add_words(&mut facts, finding.facts.get("side"), finding, culprit)?;
         Ok(facts)
     }
@@ -160,14 +184,18 @@ impl Builder<'_> {
         let op = culprit.map_or_else(|| operation_of(finding), |culprit| culprit.op.as_str());
         let name = OpName::parse(op);
         let is_backward = name.direction == Some(Direction::Backward);
-        let plain = op.trim_end_matches(".forward");
+        let plain = op.trim_end_matches(".forward").trim_end_matches("_forward");
         facts.insert("operation", safe(self.writer.name(plain)));
         facts.insert("is_backward", is_backward.into());
         let code = culprit.and_then(frame_of).and_then(|frame| expression(&frame.code));
-        let name = self.writer.name(code.as_deref().unwrap_or_else(|| plain.trim_end_matches(".backward")));
+        let name = self.writer.name(code.as_deref().unwrap_or_else(|| without_direction(plain)));
         for (key, first) in [("subject", "subject_backward"), ("subject_first", "subject_backward_first")] {
-            let name = safe(name.clone());
-            facts.insert(key, if is_backward { self.phrase(first, context! { name })? } else { name });
+            let subject = if is_backward {
+                self.writer.phrase(first, &context! { name => safe(name.clone()) })?
+            } else {
+                name.clone()
+            };
+            facts.insert(key, spaced(&subject, self.writer.language()));
         }
         let Some((ours, theirs)) = culprit.and_then(both_sides) else { return Ok(()) };
         let shape = |shown: &Shown| format!("{:?}", shown.shape);
@@ -209,8 +237,22 @@ pub(super) fn expression(line: &str) -> Option<String> {
     };
     let count = |bracket: char| code.matches(bracket).count();
     let is_whole = count('(') == count(')') && count('[') == count(']') && !code.ends_with([',', '\\']);
-    let is_one = count('(') + count('[') <= 1;
+    let calls = count('(') + count('[');
+    let operators = OPERATORS.iter().map(|operator| code.matches(operator).count()).sum::<usize>();
+    // A backward call recorded without its forward one has the line that starts the whole backward pass.
+    let is_one = calls + operators <= 1 && !code.contains(".backward(");
     (is_whole && is_one && !code.is_empty() && code.chars().count() <= MOST_CODE).then(|| code.to_owned())
+}
+
+/// An operation's name without its direction: `Functional.linear.0`.
+pub(super) fn without_direction(op: &str) -> &str {
+    [".forward", ".backward", "_forward", "_backward"].iter().find_map(|end| op.strip_suffix(end)).unwrap_or(op)
+}
+
+/// A sentence with a capital letter at its start; one that begins with a name stays.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Tensor and index of a plain index: `h` and `order` of `h[order]`.
@@ -242,8 +284,10 @@ mod tests {
             ("return F.softmax(s, dim=-1)", Some("F.softmax(s, dim=-1)")),
             ("g = g * 2.0", Some("g * 2.0")),
             ("x = self.drop(self.fc(x))", None),
+            ("x = x + b(x)", None),
             ("y = torch.matmul(", None),
             ("out = torch.addmm(bias, first_operand, second_operand, beta=1)", None),
+            ("loss.backward()", None),
             ("", None),
         ] {
             assert_eq!(expression(line).as_deref(), found, "{line}");

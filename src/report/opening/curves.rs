@@ -3,6 +3,7 @@
 use minijinja::{Value, context};
 
 use super::agreement::Columns;
+use super::culprit::capital;
 use super::numbers::minus;
 use super::{Builder, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::diagnose::Sureness;
@@ -11,11 +12,14 @@ use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
 use crate::judge::outcome::{LimitDirection, RuleOutcome, ValueUnit};
 use crate::judge::unit::CurveUnit;
+use crate::report::curve::Shown;
 use crate::report::messages::{ratio, short};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
 use crate::verdict::{CheckId, Severity, Verdict};
 
+/// Times that a spike exceeds the differences before and after it.
+const SPIKE: f64 = 10.0;
 /// Findings that say a curve differs, by how much or where.
 const DIFFERS: [&str; 9] = [
     "curve-mean",
@@ -48,10 +52,16 @@ impl Builder<'_> {
     fn reasons_of_curve(&self, opening: &mut Opening) -> Result<()> {
         let Some(cause) = self.result.diagnoses.first() else { return Ok(()) };
         let text = causes::text(cause, self.writer)?;
-        let key = format!("curve_cause_{}", cause.sureness.as_str());
-        opening.certainty = self.phrase(&key, context! { cause => safe(text.title) })?;
-        let reasons: Vec<&str> = text.evidence.iter().take(MOST_REASONS).map(String::as_str).collect();
-        opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
+        // The finding that leads is no evidence beside itself.
+        let leading = Some(&Fact::Text(opening.code.clone()));
+        let told =
+            cause.evidence.iter().zip(&text.evidence).filter(|(said, _)| said.facts.get("finding_code") != leading);
+        let reasons: Vec<&str> = told.map(|(_, text)| text.as_str()).take(MOST_REASONS).collect();
+        if !reasons.is_empty() {
+            let key = format!("curve_cause_{}", cause.sureness.as_str());
+            opening.certainty = self.phrase(&key, context! { cause => safe(text.title) })?;
+            opening.reasons = safe(reasons.join(&self.writer.word("semicolon")?));
+        }
         if self.result.next_dump.is_none() && cause.sureness >= Sureness::Likely && !text.advice.is_empty() {
             opening.advice = safe(text.advice);
         }
@@ -63,7 +73,8 @@ impl Builder<'_> {
             let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
             all.find(|other| other.code == code && other.place == finding.place && other.severity >= Severity::Warn)
         };
-        let (metric, metric_first) = (self.metric(unit)?, self.metric_first(unit)?);
+        let metric = self.metric(unit)?;
+        let metric_first = safe(capital(&metric.to_string()));
         if let Some(broken) = own("curve-non-finite") {
             return self.not_finite(unit, broken, &metric);
         }
@@ -84,15 +95,17 @@ impl Builder<'_> {
                 ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
             return self.writer.phrase("headline_curve_first", &context! { metric, value, limit });
         }
+        if (own("curve-peak").is_some() || own("curve-spikes").is_some())
+            && let Some(spike) = self.spike(unit, &metric_first, tail, &direction)?
+        {
+            return Ok(spike);
+        }
         match (unit.first_diverging_step, tail, mean) {
             (Some(step), ..) => {
                 let context = context! { metric, step, tail, mean, limit, direction };
                 self.writer.phrase("headline_curve_leaves", &context)
             }
             (None, Some(_), _) => self.writer.phrase("headline_curve_tail", &context! { metric, tail, direction }),
-            (None, None, _) if own("curve-peak").is_some() || own("curve-spikes").is_some() => {
-                self.spike(unit, &metric_first)?.map_or_else(|| self.headline_of_finding(finding), Ok)
-            }
             (None, None, Some(_)) => self.writer.phrase("headline_curve_apart", &context! { metric, mean, limit }),
             (None, None, None) => self.headline_of_finding(finding),
         }
@@ -112,23 +125,31 @@ impl Builder<'_> {
         self.writer.phrase("headline_curve_non_finite", &context! { metric, step, count, to_the_end })
     }
 
-    /// The largest difference of a step, and the first step after it that is back within the limit of the mean.
-    fn spike(&self, unit: &CurveUnit, metric_first: &Value) -> Result<Option<String>> {
-        let series = &unit.series;
-        let both = series.step.iter().zip(series.baseline.iter().zip(&series.candidate));
-        let apart: Vec<(u64, f64)> = both
-            .filter_map(|(step, (baseline, candidate))| Some((*step, baseline.as_ref()?.0, candidate.as_ref()?.0)))
-            .filter(|(_, baseline, candidate)| baseline.is_finite() && candidate.is_finite() && *baseline != 0.0)
-            .map(|(step, baseline, candidate)| (step, (candidate - baseline) / baseline.abs()))
-            .collect();
-        let Some((step, value)) = apart.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())) else {
+    /// A spike: a step that differs far more than every one before it, and than every one from some step after it on. `None`
+    /// where the largest difference is no such step.
+    fn spike(
+        &self,
+        unit: &CurveUnit,
+        metric_first: &Value,
+        tail: Option<f64>,
+        tail_direction: &Value,
+    ) -> Result<Option<String>> {
+        let apart = Shown::of(unit).differences();
+        let Some((peak, (step, value))) =
+            apart.iter().copied().enumerate().max_by(|a, b| a.1.1.abs().total_cmp(&b.1.1.abs()))
+        else {
             return Ok(None);
         };
-        let limit = crate::report::curve::limit(unit).unwrap_or(0.0);
-        let recovered =
-            apart.iter().find(|(later, apart)| *later > step && apart.abs() <= limit).map(|(step, _)| *step);
+        let is_calm = |(_, apart): &&(f64, f64)| apart.abs() * SPIKE <= value.abs();
+        let (before, after) = (apart.get(..peak).unwrap_or_default(), apart.get(peak + 1..).unwrap_or_default());
+        let settled = after.len() - after.iter().rev().take_while(is_calm).count();
+        let Some((recovered, _)) = after.get(settled).filter(|_| before.iter().all(|point| is_calm(&point))) else {
+            return Ok(None);
+        };
         let direction = self.word(if value < 0.0 { "headline_curve_below" } else { "headline_curve_above" })?;
-        let context = context! { metric_first, apart => value.abs(), direction, step, recovered };
+        let context = context! {
+            metric_first, apart => value.abs(), direction, step, recovered, tail, tail_direction,
+        };
         self.writer.phrase("headline_curve_spike", &context).map(Some)
     }
 
@@ -214,14 +235,6 @@ impl Builder<'_> {
             return Ok(safe(metric));
         }
         self.phrase("metric_of_run", context! { metric => safe(metric), run => unit.run.as_str() })
-    }
-
-    /// The same at the start of a sentence.
-    fn metric_first(&self, unit: &CurveUnit) -> Result<Value> {
-        let metric = self.metric(unit)?.to_string();
-        let mut letters = metric.chars();
-        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-        Ok(safe(first + letters.as_str()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use minijinja::context;
 
-use super::culprit::{expression, frame_of};
+use super::culprit::{expression, frame_of, without_direction};
 use super::{Builder, EvidenceRow};
 use crate::error::Result;
 use crate::judge::operation::Shown;
@@ -46,8 +46,7 @@ impl Builder<'_> {
             _ => "row_plain",
         };
         let code = frame_of(culprit).and_then(|frame| expression(&frame.code));
-        let op = culprit.op.trim_end_matches(".forward").trim_end_matches(".backward");
-        let name = safe(self.writer.name(code.as_deref().unwrap_or(op)));
+        let name = safe(self.writer.name(code.as_deref().unwrap_or_else(|| without_direction(&culprit.op))));
         self.writer.phrase(kind, &context! { name })
     }
 
@@ -87,9 +86,10 @@ impl Builder<'_> {
     }
 }
 
-/// The recorded numbers of a value; `None` where it is no number.
+/// The recorded numbers of a value, as far as they are numbers; `None` where the first is none.
 fn numbers(shown: &Shown) -> Option<Vec<f64>> {
-    shown.values.iter().take(4).map(|value| value.parse().ok()).collect()
+    let numbers: Vec<f64> = shown.values.iter().take(4).map_while(|value| value.parse().ok()).collect();
+    (!numbers.is_empty()).then_some(numbers)
 }
 
 /// A number with a proper minus sign.

@@ -1,26 +1,28 @@
-//! `loss.png`: both curves above, their relative difference below.
+//! `loss.png`: both curves above, their signed difference with the limit of the rule that failed below.
 
 use std::ops::Range;
 
 use minijinja::context;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, IntoLogRange,
-    LogCoord, PathElement, Rectangle,
+    AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, PathElement,
+    Rectangle, TriangleMarker,
 };
 use plotters::style::{Color, RGBAColor, RGBColor, ShapeStyle};
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, drawable, internal, picture, style, text, verdict,
-    within_axes, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, difference, drawable, internal, name_of, picture, style, text,
+    verdict, within_axes,
 };
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
 use crate::report::GateResult;
 use crate::report::curve::{self, Shown};
+use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
-use crate::report::writer::Writer;
-use crate::verdict::Side;
+use crate::report::writer::{Writer, safe};
+use crate::report::{outcomes, phrases};
+use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;
 const HEIGHT: u32 = 1060;
@@ -28,15 +30,13 @@ const HEIGHT: u32 = 1060;
 const TITLE: u32 = 132;
 const UPPER: u32 = 520;
 /// Up to this many points every point is drawn as a dot.
-const FEW: usize = 60;
+pub(super) const FEW: usize = 60;
 /// Number of points from which on a moving average is drawn over the raw values.
-const SMOOTHED: usize = 200;
-/// Lowest relative difference that is drawn apart from 0.
-const LOWEST: f64 = 1e-9;
+pub(super) const SMOOTHED: usize = 200;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
 pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
-    let words = words(language);
+    let words = result.writer(language, Target::Plain);
     let Some(unit) = curve::leading(result) else { return Ok(None) };
     let shown = Shown::of(unit);
     if shown.step.is_empty() {
@@ -44,21 +44,22 @@ pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8
     }
     let bytes = picture(WIDTH, HEIGHT, |root| {
         let (head, panels) = root.split_vertically(TITLE);
-        title(&head, result, unit, &shown, &words)?;
+        title(&head, unit, &shown, &words)?;
         let (upper, lower) = panels.split_vertically(UPPER);
         curves(&upper, unit, &shown)?;
-        differences(&lower, unit, &shown, &words)
+        difference::draw(&lower, unit, &shown, &words)
     })?;
     Ok(Some(bytes))
 }
 
 /// The name of the curve and its verdict, then the legend.
-fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
+fn title(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
     let run = if unit.run.is_empty() { String::new() } else { format!(" ({})", unit.run) };
     let name = drawable(&format!("{}{run}", unit.metric), 48);
-    text(area, &format!("{name}: {}", verdict(unit.verdict, words)?), (40, 24), 40, INK)?;
+    let colon = words.word("colon")?;
+    text(area, &format!("{name}{colon}{}", reason(unit, words)?), (40, 24), 40, INK)?;
     let mut x = 44;
-    for (label, colour, filled) in legend(result, unit, shown, words)? {
+    for (label, colour, filled) in legend(unit, shown, words)? {
         let swatch = if filled { colour.mix(0.25).filled() } else { colour.stroke_width(6) };
         let line = [(x, 98), (x + 44, 98)];
         if filled {
@@ -73,20 +74,10 @@ fn title(area: &Area<'_>, result: &GateResult, unit: &CurveUnit, shown: &Shown, 
     Ok(())
 }
 
-fn legend(
-    result: &GateResult,
-    unit: &CurveUnit,
-    shown: &Shown,
-    words: &Writer,
-) -> Result<Vec<(String, RGBColor, bool)>> {
-    let label = |label: &str, side: Side| -> Result<String> {
-        let role = words.word(&format!("side_{}", side.as_str()))?;
-        // A run without a name of its own is called by its side.
-        Ok(if label == side.as_str() { role } else { format!("{role} {}", drawable(label, 24)) })
-    };
+fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String, RGBColor, bool)>> {
     let mut entries = vec![
-        (label(&result.baseline.label, Side::Baseline)?, BASELINE, false),
-        (label(&result.candidate.label, Side::Candidate)?, CANDIDATE, false),
+        (name_of(Side::Baseline, words)?, BASELINE, false),
+        (name_of(Side::Candidate, words)?, CANDIDATE, false),
     ];
     if !unit.series.band.is_empty() {
         entries.push((words.word("plot_noise")?, BASELINE, true));
@@ -97,11 +88,32 @@ fn legend(
     if !shown.broken.is_empty() {
         entries.push((words.word("plot_not_finite")?, ALARM, true));
     }
+    if !shown.missing().is_empty() {
+        entries.push((words.phrase("plot_missing", &context! { candidate => safe(name_of(Side::Candidate, words)?) })?, FAINT, true));
+    }
+    if shown.step.len() >= SMOOTHED {
+        entries.push((words.word("plot_average")?, INK, false));
+    }
     Ok(entries)
 }
 
+/// The verdict, and the rule that it follows from with its value and its limit.
+fn reason(unit: &CurveUnit, words: &Writer) -> Result<String> {
+    let word = verdict(unit.verdict, words)?;
+    let Some(rule) = curve::failed(unit) else { return Ok(word) };
+    let name = phrases::find(&format!("rule_{}", rule.rule), words.language());
+    let name = match name {
+        Some(_) => words.phrase(&format!("rule_{}", rule.rule), &context! { steps => unit.paired })?,
+        None => drawable(&rule.rule, 40),
+    };
+    let limit = if rule.verdict == Verdict::Warn { rule.warn } else { rule.fail.or(rule.warn) };
+    let bound = safe(outcomes::bound(limit, rule.unit, rule.direction, words)?);
+    let value = safe(outcomes::measured(rule, words)?);
+    words.phrase("plot_reason", &context! { verdict => safe(word), rule => safe(name), value, bound })
+}
+
 /// The range of steps with a little room; one step gets room on both sides.
-fn steps(shown: &Shown) -> Range<f64> {
+pub(super) fn steps(shown: &Shown) -> Range<f64> {
     let (first, last) = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
     let room = ((last - first) * 0.01).max(0.5).max(last.abs() * 1e-9);
     first - room..last + room
@@ -123,16 +135,15 @@ fn values(shown: &Shown) -> Range<f64> {
     lowest - room..highest + room
 }
 
-fn number_of_step(step: &f64) -> String {
+pub(super) fn number_of_step(step: &f64) -> String {
     if step.fract().abs() < 1e-9 { format!("{step:.0}") } else { String::new() }
 }
 
-fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
+pub(super) fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
     ShapeStyle { color: colour, filled: false, stroke_width: width }
 }
 
-type LinearChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-type LogChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, LogCoord<f64>>>;
+pub(super) type LinearChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
     let range = values(shown);
@@ -156,11 +167,14 @@ fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         .draw()
         .map_err(internal)?;
     band(&mut chart, shown, &range)?;
+    missing(&mut chart, shown, &range)?;
     broken(&mut chart, shown, &range)?;
+    // Below the curves: a spike may lie on it.
+    marker(&mut chart, unit, &range)?;
     for (values, colour) in [(&shown.baseline, BASELINE), (&shown.candidate, CANDIDATE)] {
         curve_line(&mut chart, shown, values, colour, &range)?;
     }
-    marker(&mut chart, unit, &range)
+    Ok(())
 }
 
 /// The recorded noise around the baseline.
@@ -182,6 +196,15 @@ fn band(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> R
         .draw_series(std::iter::once(plotters::element::Polygon::new(outline, BASELINE.mix(0.18).filled())))
         .map_err(internal)
         .map(drop)
+}
+
+/// A grey stripe over each stretch of steps that the candidate lacks.
+fn missing(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    for (first, last) in shown.missing() {
+        let stripe = Rectangle::new([(first - 0.5, range.start), (last + 0.5, range.end)], FAINT.mix(0.18).filled());
+        chart.draw_series(std::iter::once(stripe)).map_err(internal)?;
+    }
+    Ok(())
 }
 
 /// A red stripe over each stretch of steps at which one side is not finite.
@@ -218,6 +241,9 @@ fn curve_line(
                 curve::smooth(&stretch).into_iter().map(|(step, value)| (step, clamp(value))).collect();
             polyline(chart, &smooth, line(colour.to_rgba(), width))?;
         }
+        let cut =
+            stretch.iter().filter(|(_, value)| !range.contains(value)).map(|(step, value)| (*step, clamp(*value)));
+        chart.draw_series(cut.map(|point| TriangleMarker::new(point, 14, colour.filled()))).map_err(internal)?;
         if shown.step.len() <= FEW || raw.len() == 1 {
             let dots =
                 raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
@@ -228,7 +254,7 @@ fn curve_line(
 }
 
 /// A line with round joins, piece by piece: drawn in one, a thick line throws long spikes at sharp angles.
-fn polyline<C>(
+pub(super) fn polyline<C>(
     chart: &mut ChartContext<'_, BitMapBackend<'_>, C>,
     points: &[(f64, f64)],
     style: ShapeStyle,
@@ -254,87 +280,6 @@ fn marker(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, range: &Range<f64>)
     chart.draw_series(dashed).map_err(internal).map(drop)
 }
 
-fn differences(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
-    let limit = curve::limit(unit);
-    let range = decades(shown, limit);
-    let mut chart = ChartBuilder::on(area)
-        .margin_right(56)
-        .margin_top(52)
-        .margin_bottom(8)
-        .x_label_area_size(80)
-        .y_label_area_size(150)
-        .build_cartesian_2d(steps(shown), range.clone().log_scale())
-        .map_err(internal)?;
-    chart
-        .configure_mesh()
-        .x_label_formatter(&number_of_step)
-        .y_label_formatter(&|value| format!("{} %", short(value * 100.0)))
-        .y_labels(6)
-        .x_labels(10)
-        .light_line_style(PAPER)
-        .bold_line_style(GRID)
-        .axis_style(FAINT)
-        .label_style(style(24, INK))
-        .x_desc(words.word("plot_step")?)
-        .axis_desc_style(style(26, INK))
-        .draw()
-        .map_err(internal)?;
-    recorded(&mut chart, shown, &range)?;
-    let few = shown.step.len() <= FEW;
-    for stretch in shown.rel_stretches() {
-        let points: Vec<(f64, f64)> =
-            stretch.iter().map(|(step, rel)| (*step, rel.clamp(range.start, range.end))).collect();
-        polyline(&mut chart, &points, line(INK.mix(0.45), 2))?;
-        let dots = points.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.8).filled()));
-        chart.draw_series(dots).map_err(internal)?;
-    }
-    limits(&mut chart, unit, limit, &range, &steps(shown))?;
-    let name = words.word(if limit.is_some() { "plot_difference_and_limit" } else { "plot_difference" })?;
-    text(area, &name, (152, 8), 26, FAINT)
-}
-
-/// The recorded noise, as an area from below.
-fn recorded(chart: &mut LogChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
-    if shown.band.is_empty() {
-        return Ok(());
-    }
-    let top = shown.step.iter().zip(&shown.band).map(|(step, band)| (*step, band.clamp(range.start, range.end)));
-    chart.draw_series(AreaSeries::new(top, range.start, BASELINE.mix(0.18))).map_err(internal).map(drop)
-}
-
-/// Whole decades around the differences and the limit.
-fn decades(shown: &Shown, limit: Option<f64>) -> Range<f64> {
-    let told = |rel: &f64| *rel > LOWEST && rel.is_finite();
-    let all = || shown.rel().into_iter().map(|(_, rel)| rel).filter(told).map(within_axes);
-    let highest = all().chain(limit).fold(1e-6, f64::max);
-    let lowest = all().chain(limit).fold(highest, f64::min);
-    let decade = |value: f64| (value * 0.5).max(LOWEST).log10();
-    let top = decade(highest * 4.0).ceil();
-    // Eight decades at most: below lies nothing that a limit could be about.
-    let bottom = decade(lowest).floor().max(top - 8.0).min(top - 2.0);
-    10_f64.powf(bottom)..10_f64.powf(top)
-}
-
-/// The limit of the mean, and the first diverging step again.
-fn limits(
-    chart: &mut LogChart<'_, '_>,
-    unit: &CurveUnit,
-    limit: Option<f64>,
-    range: &Range<f64>,
-    steps: &Range<f64>,
-) -> Result<()> {
-    if let Some(limit) = limit.filter(|limit| range.contains(limit)) {
-        let dashed = DashedLineSeries::new([(steps.start, limit), (steps.end, limit)], 18, 12, ALARM.stroke_width(3));
-        chart.draw_series(dashed).map_err(internal)?;
-    }
-    #[allow(clippy::cast_precision_loss, reason = "a step in a picture")]
-    if let Some(step) = unit.first_diverging_step.map(|step| step as f64) {
-        let ends = [(step, range.start), (step, range.end)];
-        chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,7 +295,7 @@ mod tests {
                     candidate: vec![Some(extreme), Some(2.0)],
                     ..Shown::default()
                 };
-                for range in [values(&shown), decades(&shown, Some(0.01)), steps(&shown)] {
+                for range in [values(&shown), steps(&shown)] {
                     let span = range.end - range.start;
                     assert!(span.is_finite() && span > 0.0, "{extreme:e} {other:e}: {range:?}");
                 }

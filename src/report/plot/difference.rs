@@ -1,0 +1,179 @@
+//! The lower half of `loss.png`: the signed difference of both curves, with the rule that failed.
+//!
+//! Above 0 the candidate is higher: a drift stays on one side, noise goes both ways.
+
+use std::ops::Range;
+
+use minijinja::context;
+use plotters::prelude::{AreaSeries, ChartBuilder, Circle, DashedLineSeries};
+use plotters::style::Color;
+
+use super::loss::{FEW, LinearChart, SMOOTHED, line, number_of_step, polyline, steps};
+use super::{ALARM, Area, BASELINE, FAINT, GRID, INK, PAPER, internal, name_of, style, text, within_axes};
+use crate::error::Result;
+use crate::judge::number::Number;
+use crate::judge::outcome::{RuleOutcome, ValueUnit};
+use crate::judge::unit::CurveUnit;
+use crate::report::curve::{self, Shown};
+use crate::report::messages::short;
+use crate::report::writer::{Writer, safe};
+use crate::verdict::{Side, Verdict};
+
+/// Least height of the panel, as a difference.
+const LEAST: f64 = 1e-6;
+
+/// The part of a rule that is drawn: a limit on both sides of 0 over some steps, and the value measured there.
+#[derive(Debug, PartialEq)]
+struct Drawn {
+    limit: f64,
+    over: Range<f64>,
+    value: Option<f64>,
+}
+
+/// Draws the panel.
+pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
+    let drawn = drawn(unit, shown);
+    let range = range(shown, drawn.as_ref());
+    let mut chart = ChartBuilder::on(area)
+        .margin_right(56)
+        .margin_top(52)
+        .margin_bottom(8)
+        .x_label_area_size(80)
+        .y_label_area_size(150)
+        .build_cartesian_2d(steps(shown), range.clone())
+        .map_err(internal)?;
+    chart
+        .configure_mesh()
+        .x_label_formatter(&number_of_step)
+        .y_label_formatter(&percent)
+        .y_labels(6)
+        .x_labels(10)
+        .light_line_style(PAPER)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(style(24, INK))
+        .x_desc(words.word("plot_step")?)
+        .axis_desc_style(style(26, INK))
+        .draw()
+        .map_err(internal)?;
+    recorded(&mut chart, shown, &range)?;
+    rule(&mut chart, drawn.as_ref(), unit, &range)?;
+    points(&mut chart, shown, &range)?;
+    let key = if drawn.is_some() { "plot_difference_and_limit" } else { "plot_difference" };
+    let [baseline, candidate] = [Side::Baseline, Side::Candidate].map(|side| name_of(side, words).map(safe));
+    let name = words.phrase(key, &context! { baseline => baseline?, candidate => candidate? })?;
+    text(area, &name, (152, 8), 26, FAINT)
+}
+
+#[allow(clippy::ptr_arg, clippy::trivially_copy_pass_by_ref, reason = "the signature of a formatter")]
+fn percent(value: &f64) -> String {
+    // What plotters makes of 0 by adding steps.
+    let value = if value.abs() < LEAST * 1e-6 { 0.0 } else { *value };
+    let sign = if value > 0.0 { "+" } else { "" };
+    format!("{sign}{} %", short(value * 100.0))
+}
+
+/// The rule that failed where it is about differences, else the rule of the mean.
+fn drawn(unit: &CurveUnit, shown: &Shown) -> Option<Drawn> {
+    let mean = unit.rules.iter().find(|rule| rule.rule == "mean_rel");
+    let is_drawn = |rule: &&RuleOutcome| rule.unit == ValueUnit::Relative && limit_of(rule).is_some();
+    let rule = curve::failed(unit).filter(is_drawn).or(mean)?;
+    let limit = limit_of(rule)?;
+    let all = steps(shown);
+    if rule.rule != "tail_signed_rel" {
+        return Some(Drawn { limit, over: all, value: None });
+    }
+    let tenth = shown.step.len().div_ceil(10).max(1);
+    let first = shown.step.get(shown.step.len() - tenth).copied()?;
+    Some(Drawn {
+        limit,
+        over: first..all.end,
+        value: rule.value.map(|value| value.0).filter(|value| value.is_finite()),
+    })
+}
+
+fn limit_of(rule: &RuleOutcome) -> Option<f64> {
+    let limit = if rule.verdict == Verdict::Warn { rule.warn } else { rule.fail.or(rule.warn) };
+    limit.map(|Number(limit)| limit.abs()).filter(|limit| limit.is_finite() && *limit > 0.0)
+}
+
+/// The same height above and below 0, so that the sign is seen.
+fn range(shown: &Shown, drawn: Option<&Drawn>) -> Range<f64> {
+    let differences = shown.differences().into_iter().map(|(_, apart)| apart.abs()).filter(|apart| apart.is_finite());
+    let most = differences.map(within_axes).chain(drawn.map(|drawn| drawn.limit)).fold(LEAST, f64::max);
+    let height = most * 1.15;
+    -height..height
+}
+
+/// The recorded noise around 0.
+fn recorded(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    for sign in [1.0, -1.0] {
+        let band = shown.step.iter().zip(&shown.band);
+        let edge: Vec<(f64, f64)> =
+            band.map(|(step, band)| (*step, (sign * band).clamp(range.start, range.end))).collect();
+        if !edge.is_empty() {
+            chart.draw_series(AreaSeries::new(edge, 0.0, BASELINE.mix(0.18))).map_err(internal)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every difference as a dot on a line; of many, the moving average over them.
+fn points(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    let (few, many) = (shown.step.len() <= FEW, shown.step.len() >= SMOOTHED);
+    for stretch in shown.stretches_of_differences() {
+        let clamp = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            points.iter().map(|(step, apart)| (*step, apart.clamp(range.start, range.end))).collect()
+        };
+        let raw = clamp(&stretch);
+        polyline(chart, &raw, line(INK.mix(if many { 0.25 } else { 0.45 }), 2))?;
+        let dots = raw.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.6).filled()));
+        chart.draw_series(dots).map_err(internal)?;
+        if many {
+            polyline(chart, &clamp(&curve::smooth(&stretch)), line(INK.to_rgba(), 5))?;
+        }
+    }
+    Ok(())
+}
+
+/// The limit on both sides of 0, the value that crosses it, and the first diverging step.
+fn rule(chart: &mut LinearChart<'_, '_>, drawn: Option<&Drawn>, unit: &CurveUnit, range: &Range<f64>) -> Result<()> {
+    if let Some(drawn) = drawn {
+        for limit in [drawn.limit, -drawn.limit] {
+            let ends = [(drawn.over.start, limit), (drawn.over.end, limit)];
+            chart.draw_series(DashedLineSeries::new(ends, 18, 12, ALARM.stroke_width(3))).map_err(internal)?;
+        }
+        if let Some(value) = drawn.value {
+            let value = value.clamp(range.start, range.end);
+            let ends = [(drawn.over.start, value), (drawn.over.end, value)];
+            polyline(chart, &ends, line(ALARM.to_rgba(), 7))?;
+        }
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a step in a picture")]
+    let Some(step) = unit.first_diverging_step.map(|step| step as f64) else { return Ok(()) };
+    let ends = [(step, range.start), (step, range.end)];
+    chart.draw_series(DashedLineSeries::new(ends, 10, 8, ALARM.stroke_width(4))).map_err(internal).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Axes of plotters never end, or take all memory, where a range is infinite.
+    #[test]
+    fn the_range_stays_finite_and_has_a_sign_whatever_the_values() {
+        for extreme in [f64::MAX, f64::MIN, 1e300, 5e-324, 0.0, f64::INFINITY, f64::NAN] {
+            let shown = Shown {
+                step: vec![1.0, 1e18],
+                baseline: vec![Some(1.0), Some(2.0)],
+                candidate: vec![Some(extreme), Some(2.0)],
+                ..Shown::default()
+            };
+            let range = range(&shown, None);
+            assert!(
+                range.start < 0.0 && range.end > 0.0 && (range.end - range.start).is_finite(),
+                "{extreme:e}: {range:?}"
+            );
+        }
+    }
+}
