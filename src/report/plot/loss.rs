@@ -11,8 +11,8 @@ use plotters::prelude::{
 use plotters::style::{Color, RGBAColor, RGBColor, ShapeStyle};
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, difference, drawable, internal, name_of, picture, style, text,
-    verdict, within_axes,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, difference, drawable, internal, name_of, picture, style,
+    text, verdict, within_axes,
 };
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
@@ -75,10 +75,8 @@ fn title(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Re
 }
 
 fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String, RGBColor, bool)>> {
-    let mut entries = vec![
-        (name_of(Side::Baseline, words)?, BASELINE, false),
-        (name_of(Side::Candidate, words)?, CANDIDATE, false),
-    ];
+    let mut entries =
+        vec![(name_of(Side::Baseline, words)?, BASELINE, false), (name_of(Side::Candidate, words)?, CANDIDATE, false)];
     if !unit.series.band.is_empty() {
         entries.push((words.word("plot_noise")?, BASELINE, true));
     }
@@ -89,7 +87,11 @@ fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String
         entries.push((words.word("plot_not_finite")?, ALARM, true));
     }
     if !shown.missing().is_empty() {
-        entries.push((words.phrase("plot_missing", &context! { candidate => safe(name_of(Side::Candidate, words)?) })?, FAINT, true));
+        entries.push((
+            words.phrase("plot_missing", &context! { candidate => safe(name_of(Side::Candidate, words)?) })?,
+            FAINT,
+            true,
+        ));
     }
     if shown.step.len() >= SMOOTHED {
         entries.push((words.word("plot_average")?, INK, false));

@@ -1,4 +1,4 @@
-// Training curves: both sides above, their relative difference below.
+// Training curves: both sides above, their relative difference below; above 0 the candidate is higher.
 const RANKS = ["skipped", "pass", "warn", "incomplete", "fail"];
 const rank = (unit) => RANKS.indexOf(unit.verdict);
 const UNKNOWN = Number.MAX_VALUE;
@@ -58,12 +58,12 @@ function prepared(unit) {
   const difference = sides[0].map((value, index) => {
     const other = sides[1][index];
     if (value === null || other === null) return holes[0].between.length + holes[1].between.length > 0 ? undefined : null;
-    const size = value === other ? 0 : Math.abs(other - value) / Math.abs(value);
+    const size = value === other ? 0 : (other - value) / Math.abs(value);
     return Number.isFinite(size) ? size : null;
   });
   const stretches = sides.flatMap((values, side) => marked(step, values, data.labels[side], holes[side].gaps));
   const text = (index) => `${word("page_step")} ${step[index]}\n${BASELINE} ${short(baseline[index])}\n`
-    + `${CANDIDATE} ${short(candidate[index])}\n${word("page_difference")} ${relative(difference[index])}`;
+    + `${CANDIDATE} ${short(candidate[index])}\n${word("page_difference")} ${signed(difference[index])}`;
   const noise = band.length === step.length ? band.map(number) : null;
   return { unit, step, lines, difference, stretches, text, noise };
 }
@@ -93,20 +93,32 @@ function drawSides(host, shown, height) {
   }), [step, ...lines], host), height);
 }
 
+const signed = (value) => (value > 0 ? `+${relative(value)}` : relative(value));
+
+/** Lines above and below 0; the legend names the first of both. */
+const bounds = (values, name, of, dash) => [1, -1].map((sign) => ({
+  values: values.map((value) => sign * value),
+  line: curveLine(name, of, { class: sign > 0 ? null : "unnamed", dash, width: 1, points: { show: false } }),
+}));
+
 /** The relative difference against the step, with what it may be. */
 function drawDifference(host, shown, height) {
   const { unit, step, difference, noise, text } = shown;
   const limit = number(unit.limit ?? null);
-  const allowed = limit === null ? [] : [curveLine(word("page_mean_limit", { limit: relative(limit) }), "fail", { dash: [8, 6], width: 1, points: { show: false } })];
-  const band = noise === null ? [] : [curveLine(word("page_recorded_noise"), "limit", { dash: [4, 4], points: { show: false } })];
-  const highest = [...difference, ...(noise ?? []), limit].reduce((a, b) => (b > a ? b : a), 0);
-  const top = highest > 0 ? highest * 1.1 : 0.01;
+  const name = limit === null ? "" : word("page_mean_limit", { limit: `±${relative(limit)}` });
+  const lines = [
+    ...(limit === null ? [] : bounds(step.map(() => limit), name, "fail", [8, 6])),
+    ...(noise === null ? [] : bounds(noise, word("page_recorded_noise"), "limit", [4, 4])),
+  ];
+  const all = [difference, ...lines.map(({ values }) => values)].flat().filter(Number.isFinite);
+  const [low, high] = [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), 0)];
+  const air = (high - low) * 0.06 || 0.01;
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
-    scales: { x: { time: false }, y: { range: [0, top] } },
+    scales: { x: { time: false }, y: { range: () => [low - air, high + air] } },
     axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(tick) })],
-    series: [{ label: word("page_step") }, curveLine(word("page_difference"), "quiet"), ...allowed, ...band],
+    series: [{ label: word("page_step") }, curveLine(word("page_difference"), "quiet"), ...lines.map(({ line }) => line)],
     plugins: [shaded(shown.stretches.map((stretch) => ({ ...stretch, text: "" }))), tip(text), mark(unit.first_diverging_step, "", "fail")],
-  }), [step, difference, ...allowed.map(() => step.map(() => limit)), ...(noise === null ? [] : [noise])], host), height);
+  }), [step, difference, ...lines.map(({ values }) => values)], host), height);
 }
 
 data.curves = data.curves.filter((unit) => unit.series.step.length > 0).sort(byFailure);

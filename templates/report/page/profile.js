@@ -69,7 +69,7 @@ function drawUnit(host, shown, height) {
   const name = at < 0 ? "" : word("page_first_wrong", { op: unit.culprit });
   return chart(host, (width, room) => new uPlot({
     width, height: room, legend: { live: false }, cursor: { drag: { x: true, y: false } },
-    scales: { x: { time: false }, y: { distr: 3, log: 10, range: [floor, top] } },
+    scales: { x: { time: false }, y: { distr: 3, log: 10, range: () => [floor, top] } },
     axes: [axis(word("page_execution_order"), { incrs: WHOLE }), axis("", {
       size: 68, values: (_, splits) => splits.map((value) => (value === null ? "" : shown.ticks(value))),
       filter: thinnedTicks, grid: { stroke: colour("line"), width: 1, filter: decadesOnly }, ticks: { stroke: colour("line"), size: 5, filter: decadesOnly },
