@@ -19,7 +19,7 @@ pub(super) fn named<'a>(result: &'a GateResult, name: &str) -> Option<&'a CurveU
 
 /// The limit the mean of the differences is held against.
 pub fn limit(unit: &CurveUnit) -> Option<f64> {
-    let rule = unit.rules.iter().find(|rule| rule.rule == "mean_rel")?;
+    let rule = unit.rules.iter().find(|rule| rule.rule.ends_with("mean_rel"))?;
     rule.fail.map(|limit| limit.0).filter(|limit| limit.is_finite() && *limit > 0.0)
 }
 

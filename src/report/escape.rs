@@ -145,6 +145,17 @@ pub fn cell(markdown: &str) -> String {
     markdown.replace(['\n', '\r'], " ").replace('|', "\\|")
 }
 
+/// A text of the gate's own, before names are put into it: what stands in backticks is code on the page too.
+pub fn own_text(text: &str, target: Target) -> Cow<'_, str> {
+    let parts: Vec<&str> = text.split('`').collect();
+    if target != Target::Html || parts.len() == 1 || parts.len().is_multiple_of(2) {
+        return Cow::Borrowed(text);
+    }
+    let marked =
+        |(index, part): (usize, &str)| if index % 2 == 1 { format!("<code>{part}</code>") } else { part.to_owned() };
+    Cow::Owned(parts.into_iter().enumerate().map(marked).collect())
+}
+
 /// Text for HTML content and quoted attributes.
 pub fn html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
@@ -218,6 +229,15 @@ mod tests {
         assert_eq!(name("a`b", Target::Markdown), "``a`b``");
         assert_eq!(name("```", Target::Markdown), "```` ``` ````");
         assert_eq!(name("", Target::Markdown), "");
+    }
+
+    #[test]
+    fn backticks_of_the_gate_are_code_on_the_page_and_stay_elsewhere() {
+        let text = "set `lr` or `{{ name }}`";
+        assert_eq!(own_text(text, Target::Html), "set <code>lr</code> or <code>{{ name }}</code>");
+        assert_eq!(own_text("a lone ` stays", Target::Html), "a lone ` stays");
+        assert_eq!(own_text(text, Target::Markdown), text);
+        assert_eq!(own_text(text, Target::Plain), text);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Everything a reader needs first (verdict, checks, culprit, findings, rules) is plain HTML and readable without
 //! scripts.
-//! Curves, divergence profile, module tree and the table of operations are drawn by `page.js` from JSON embedded in
-//! the page. Nothing is loaded from anywhere.
+//! Pictures, the module tree and the table of operations are drawn by the scripts of `templates/report/page/` from JSON
+//! embedded in the page. Nothing is loaded from anywhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,6 +25,7 @@ use super::writer::safe;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, Shown, State};
+use crate::judge::unit::Culprit;
 use crate::read::dump::TensorKind;
 
 /// Operation lines in the page; beyond that, agreeing ones are left out first. A browser holds twice as many with
@@ -43,6 +44,21 @@ pub struct Options<'a> {
     pub templates: &'a Templates,
 }
 
+/// The page's script, from its parts: each sees those before it.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("../../templates/report/page/base.js"),
+    include_str!("../../templates/report/page/charts.js"),
+    include_str!("../../templates/report/page/curves.js"),
+    include_str!("../../templates/report/page/rows.js"),
+    include_str!("../../templates/report/page/profile.js"),
+    include_str!("../../templates/report/page/tree.js"),
+    include_str!("../../templates/report/page/table.js"),
+    include_str!("../../templates/report/page/overview.js"),
+    include_str!("../../templates/report/page/start.js"),
+    "})();\n",
+);
+
 /// Stands for the data until the rest of the page is written; nothing that is escaped can contain it.
 const PLACE_OF_DATA: &str = "<!-- data -->";
 
@@ -58,7 +74,7 @@ pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out:
         data => safe(PLACE_OF_DATA.into()),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
-            script => safe(include_str!("../../templates/report/page.js").into()),
+            script => safe(SCRIPT.into()),
             chart_style => safe(include_str!("../../templates/report/vendor/uplot/uPlot.min.css").into()),
             chart_script => safe(include_str!("../../templates/report/vendor/uplot/uPlot.iife.min.js").into()),
         },
@@ -125,6 +141,12 @@ fn data(result: &GateResult, lines: &Lines<'_>, language: Language, out: &mut Em
         .collect();
     out.written("{\"words\":")?;
     out.json(&words)?;
+    let writer = result.writer(language, Target::Plain);
+    let name = |template| writer.statement("page", template, &BTreeMap::new());
+    out.written(",\"labels\":")?;
+    out.json(&[name("{{ baseline_name }}")?, name("{{ candidate_name }}")?])?;
+    out.written(",\"culprit\":")?;
+    out.json(&result.culprit.as_ref().map(Wrong::of))?;
     let units = result.checks.iter().flat_map(|check| &check.units);
     for Embedded { key, of } in checks::ALL.iter().filter_map(|shown| shown.embedded.as_ref()) {
         out.written(&format!(",\"{key}\":"))?;
@@ -133,6 +155,21 @@ fn data(result: &GateResult, lines: &Lines<'_>, language: Language, out: &mut Em
     out.written(",\"operations\":")?;
     table(lines, out)?;
     out.written("}")
+}
+
+/// Place of the first wrong value, as the page's scripts look for it.
+#[derive(Serialize)]
+struct Wrong<'a> {
+    step: u64,
+    rank: Option<u64>,
+    op: &'a str,
+    tensor: &'a str,
+}
+
+impl<'a> Wrong<'a> {
+    fn of(culprit: &'a Culprit) -> Self {
+        Self { step: culprit.step, rank: culprit.rank, op: &culprit.op, tensor: &culprit.tensor }
+    }
 }
 
 /// Operation lines as flat rows of numbers and indexes: a browser reads 100 000 of them in half a second.

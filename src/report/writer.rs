@@ -194,10 +194,11 @@ impl Writer {
     }
 
     fn render_text<S: serde::Serialize>(&self, name: &str, template: &str, context: S) -> Result<String> {
+        let template = escape::own_text(template, self.target);
         if !template.contains('{') {
-            return Ok(template.to_owned());
+            return Ok(template.into_owned());
         }
-        let rendered = self.environment.render_named_str(name, template, Value::from(Serde(&context)));
+        let rendered = self.environment.render_named_str(name, &template, Value::from(Serde(&context)));
         rendered.map(sides::settled).map_err(|error| Error::new(ErrorKind::Internal, name, error))
     }
 

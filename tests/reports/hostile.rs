@@ -143,12 +143,17 @@ fn in_the_comment() {
     }
 }
 
+/// The page of the hostile result.
+pub(crate) fn rendered(language: Language) -> String {
+    let templates = Templates::shipped();
+    let options = page::Options { language, templates: &templates };
+    page::render(&result(), &operations().as_slice().into(), &options).expect("renders")
+}
+
 #[test]
 fn in_the_page() {
-    let templates = Templates::shipped();
     for language in Language::ALL {
-        let options = page::Options { language, templates: &templates };
-        let html = page::render(&result(), &operations().as_slice().into(), &options).expect("renders");
+        let html = rendered(language);
         let (document, _) = html.split_once("<script type=\"application/json\"").expect("data");
         for tag in ["<script", "<b>", "<img", "<x ", "<!-- "] {
             assert!(!document.contains(tag), "{tag}");

@@ -11,4 +11,5 @@ mod comment;
 mod formats;
 mod hostile;
 mod opening;
+mod page;
 mod rendered;

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Details, Embedded, Picture, Presentation};
 use crate::judge::unit::Unit;
+use crate::report::curve;
 use crate::report::plot::loss::loss_png;
 use crate::verdict::CheckId;
 
@@ -19,5 +20,6 @@ fn embedded(unit: &Unit) -> Option<Json> {
     Some(json!({
         "metric": unit.metric, "run": unit.run, "verdict": unit.verdict, "mode": unit.mode, "paired": unit.paired,
         "first_diverging_step": unit.first_diverging_step, "series": unit.series,
+        "limit": curve::limit(unit),
     }))
 }

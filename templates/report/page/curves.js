@@ -1,0 +1,136 @@
+// Training curves: both sides above, their relative difference below; above 0 the candidate is higher.
+const RANKS = ["skipped", "pass", "warn", "incomplete", "fail"];
+const rank = (unit) => RANKS.indexOf(unit.verdict);
+const UNKNOWN = Number.MAX_VALUE;
+
+/** The worst first; of equals the one that leaves its band first, then the order of the result. */
+function byFailure(a, b) {
+  return rank(b) - rank(a) || (a.first_diverging_step ?? UNKNOWN) - (b.first_diverging_step ?? UNKNOWN);
+}
+
+/** First and last index of each stretch for which `holds`. */
+function stretchesOf(length, holds) {
+  const found = [];
+  for (let index = 0; index < length; index += 1) {
+    if (!holds(index)) continue;
+    const last = found[found.length - 1];
+    if (last !== undefined && last[1] === index - 1) last[1] = index;
+    else found.push([index, index]);
+  }
+  return found;
+}
+
+/** Stretches without a value. A side that logs every tenth step misses nothing in between. */
+function missing(values) {
+  const found = stretchesOf(values.length, (index) => values[index] === null);
+  if (found.length <= 8) return { gaps: found, between: [] };
+  const lengths = found.map(([from, to]) => to - from + 1).sort((a, b) => a - b);
+  const usual = 3 * lengths[Math.floor(lengths.length / 2)];
+  const isGap = ([from, to]) => to - from + 1 > usual;
+  return { gaps: found.filter(isGap), between: found.filter((stretch) => !isGap(stretch)) };
+}
+
+/** A side's values to draw: null where the line breaks, undefined where it goes on over a step that was not logged. */
+function drawn(values, between) {
+  const line = values.map((value) => (Number.isFinite(value) ? value : null));
+  for (const [from, to] of between) line.fill(undefined, from, to + 1);
+  return line;
+}
+
+/** Stretches in which a side has no value, or one that is no number, as the x axis shows them. */
+function marked(step, values, side, gaps) {
+  const edge = (index, other) => (other < 0 || other >= step.length ? step[index] : (step[index] + step[other]) / 2);
+  const stretch = ([from, to], look) => ({ from: edge(from, from - 1), to: edge(to, to + 1), ...look });
+  const isBroken = (index) => values[index] !== null && !Number.isFinite(values[index]);
+  const broken = stretchesOf(values.length, isBroken).map(([from, to]) => stretch([from, to], {
+    colour: "fail", ink: "fail", alpha: 0.16, text: word("page_not_finite", { value: short(values[from]), side }),
+  }));
+  const look = { colour: "limit", ink: "quiet", alpha: 0.2, text: word("page_no_steps", { side }) };
+  return [...broken, ...gaps.map((gap) => stretch(gap, look))];
+}
+
+/** A curve ready to draw. */
+function prepared(unit) {
+  const { step, baseline, candidate, band = [] } = unit.series;
+  const sides = [baseline.map(number), candidate.map(number)];
+  const holes = sides.map(missing);
+  const lines = sides.map((values, side) => drawn(values, holes[side].between));
+  const difference = sides[0].map((value, index) => {
+    const other = sides[1][index];
+    if (value === null || other === null) return holes[0].between.length + holes[1].between.length > 0 ? undefined : null;
+    const size = value === other ? 0 : (other - value) / Math.abs(value);
+    return Number.isFinite(size) ? size : null;
+  });
+  const stretches = sides.flatMap((values, side) => marked(step, values, data.labels[side], holes[side].gaps));
+  const text = (index) => `${word("page_step")} ${step[index]}\n${BASELINE} ${short(baseline[index])}\n`
+    + `${CANDIDATE} ${short(candidate[index])}\n${word("page_difference")} ${signed(difference[index])}`;
+  const noise = band.length === step.length ? band.map(number) : null;
+  return { unit, step, lines, difference, stretches, text, noise };
+}
+
+const curveName = (unit) => `${unit.metric}${unit.run ? ` (${unit.run})` : ""}`;
+
+function curveOptions(width, height, shown, more) {
+  const sync = { key: `curve-${curveName(shown.unit)}` };
+  return {
+    width, height, legend: { live: false }, cursor: { sync, drag: { x: true, y: false } }, scales: { x: { time: false } }, ...more,
+  };
+}
+
+const curveLine = (name, of, extra = {}) => ({
+  label: name, stroke: colour(of), width: 1.5, points: { show: true, size: 5, fill: colour(of), filter: lonely }, ...extra,
+});
+
+/** Both sides against the step. */
+function drawSides(host, shown, height) {
+  const { unit, step, lines, stretches, text } = shown;
+  const first = unit.first_diverging_step;
+  const name = first === null || first === undefined ? "" : word("page_first_diverging", { step: first });
+  return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
+    axes: [axis("", { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(short) })],
+    series: [{ label: word("page_step") }, curveLine(BASELINE, "baseline", { width: 2 }), curveLine(CANDIDATE, "candidate")],
+    plugins: [shaded(stretches), tip(text), mark(first, name, "fail")],
+  }), [step, ...lines], host), height);
+}
+
+const signed = (value) => (value > 0 ? `+${relative(value)}` : relative(value));
+
+/** Lines above and below 0; the legend names the first of both. */
+const bounds = (values, name, of, dash) => [1, -1].map((sign) => ({
+  values: values.map((value) => sign * value),
+  line: curveLine(name, of, { class: sign > 0 ? null : "unnamed", dash, width: 1, points: { show: false } }),
+}));
+
+/** The relative difference against the step, with what it may be. */
+function drawDifference(host, shown, height) {
+  const { unit, step, difference, noise, text } = shown;
+  const limit = number(unit.limit ?? null);
+  const name = limit === null ? "" : word("page_mean_limit", { limit: `±${relative(limit)}` });
+  const lines = [
+    ...(limit === null ? [] : bounds(step.map(() => limit), name, "fail", [8, 6])),
+    ...(noise === null ? [] : bounds(noise, word("page_recorded_noise"), "limit", [4, 4])),
+  ];
+  const all = [difference, ...lines.map(({ values }) => values)].flat().filter(Number.isFinite);
+  const [low, high] = [all.reduce((a, b) => Math.min(a, b), 0), all.reduce((a, b) => Math.max(a, b), 0)];
+  const air = (high - low) * 0.06 || 0.01;
+  return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
+    scales: { x: { time: false }, y: { range: () => [low - air, high + air] } },
+    axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(tick) })],
+    series: [{ label: word("page_step") }, curveLine(word("page_difference"), "quiet"), ...lines.map(({ line }) => line)],
+    plugins: [shaded(shown.stretches.map((stretch) => ({ ...stretch, text: "" }))), tip(text), mark(unit.first_diverging_step, "", "fail")],
+  }), [step, difference, ...lines.map(({ values }) => values)], host), height);
+}
+
+data.curves = data.curves.filter((unit) => unit.series.step.length > 0).sort(byFailure);
+
+function drawCurves() {
+  byId("curves").hidden = data.curves.length === 0;
+  for (const unit of data.curves) {
+    const shown = prepared(unit);
+    const [above, below] = [element("div", { class: "chart" }), element("div", { class: "chart" })];
+    const head = element("h3", {}, element("span", { class: `sign ${unit.verdict}` }), ` ${curveName(unit)} · ${word(`verdict_${unit.verdict}`)}`);
+    byId("curve-charts").append(head, above, below);
+    drawSides(above, shown, 260);
+    drawDifference(below, shown, 170);
+  }
+}
