@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::finding::finding_id;
+use super::finding::{Finding, finding_id};
 use super::number::Number;
 use super::operation::Shown;
 use super::outcome::RuleOutcome;
@@ -233,6 +233,11 @@ impl Culprit {
     /// The check of culprits in results that do not say.
     fn first_check() -> CheckId {
         CheckId::Dump
+    }
+
+    /// Whether it stands for `finding`.
+    pub fn stands_for(&self, finding: &Finding) -> bool {
+        !finding.id.is_empty() && finding.id == self.finding
     }
 
     /// The id of the finding that a culprit of this code, value and unit stands for.

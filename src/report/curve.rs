@@ -2,14 +2,20 @@
 
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
-use crate::judge::unit::{AnyUnit, CurveUnit, curves};
+use crate::judge::unit::{AnyUnit, Check, CurveUnit, curves};
 use crate::report::GateResult;
-use crate::verdict::Verdict;
+use crate::verdict::{CheckId, Verdict};
 
 /// The curve a report shows first: the worst, and of equals the first, as units come with the plain loss in front.
 pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
     judged.reduce(|a, b| if b.verdict > a.verdict { b } else { a })
+}
+
+/// Whether the check `id` of a result judged curves.
+pub(super) fn is_judged_by(result: &GateResult, id: CheckId) -> bool {
+    let own = |check: &&Check| check.id == id;
+    result.checks.iter().find(own).is_some_and(|check| curves(std::slice::from_ref(check)).next().is_some())
 }
 
 /// The curve of this name.

@@ -8,6 +8,7 @@ mod culprit;
 mod curves;
 mod numbers;
 mod settings;
+mod words;
 
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -38,7 +39,7 @@ pub struct Opening {
     pub advice_word: Value,
     /// The step to take; empty where there is none.
     pub advice: Value,
-    /// How sure the cause is, in words; empty without one.
+    /// Sureness of the cause, in words; empty without one.
     pub certainty: Value,
     /// Evidence for the cause; empty without one.
     pub reasons: Value,
@@ -137,11 +138,11 @@ fn lead(result: &GateResult) -> Lead<'_> {
     let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
     let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
     let of_culprit = result.culprit.as_ref().and_then(|culprit| {
-        let finding = heavy().find(|finding| super::view::is_about(finding, culprit))?;
+        let finding = heavy().find(|finding| culprit.stands_for(finding))?;
         Some(Lead::Culprit(culprit, finding, cause_of(culprit, result)))
     });
     match (caused, of_culprit) {
-        (Some(finding), _) if finding.check == CheckId::Config => of_finding(finding, result),
+        (Some(finding), _) if checks::is_of_settings(finding.check) => of_finding(finding, result),
         (_, Some(lead)) => lead,
         (Some(finding), None) => of_finding(finding, result),
         (None, None) => heavy().next().map_or(Lead::Nothing, |finding| of_finding(finding, result)),
@@ -168,14 +169,25 @@ fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
 
 /// The curve that reports show first, where findings as severe as `finding` are about it or about `finding`'s own.
 fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>> {
-    let shown = curve::leading(result).filter(|_| finding.check == CheckId::Loss)?;
+    let shown = curve::leading(result).filter(|_| curve::is_judged_by(result, finding.check))?;
     let is_about = |other: &&Finding, unit: &CurveUnit| {
-        other.check == CheckId::Loss && other.severity == finding.severity && other.place == unit.name()
+        other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
     };
     match result.findings.iter().find(|other| is_about(other, shown)) {
         Some(first) => Some(Lead::Curve(shown, first)),
         None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
     }
+}
+
+/// Columns of the table that a row of a check stands in.
+#[derive(Clone, Copy)]
+enum Columns {
+    /// What, baseline, candidate.
+    Sides,
+    /// What, candidate against baseline, limit.
+    Limits,
+    /// Check, how much was compared, result.
+    Checks,
 }
 
 /// Writes the parts of an opening.
@@ -263,7 +275,7 @@ impl Builder<'_> {
     /// The checks that compared nothing.
     fn unchecked(&self) -> Result<Value> {
         let names = self.unchecked_names()?;
-        let is_config = self.result.checks.iter().any(|check| check.id == CheckId::Config && !check.items.is_empty());
+        let is_config = self.result.checks.iter().any(|check| !check.items.is_empty());
         if is_config && !checks::computed_anything(self.result) {
             return self.word("only_settings_compared");
         }

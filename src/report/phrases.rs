@@ -95,6 +95,8 @@ mod tests {
             include_str!("opening/culprit.rs"),
             include_str!("opening/curves.rs"),
             include_str!("opening/numbers.rs"),
+            include_str!("compared.rs"),
+            include_str!("sentence.rs"),
             include_str!("opening/settings.rs"),
             include_str!("writer.rs"),
         ];

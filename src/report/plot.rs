@@ -5,6 +5,7 @@
 
 mod difference;
 pub mod divergence;
+mod lines;
 pub mod loss;
 pub mod trend;
 

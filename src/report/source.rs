@@ -4,7 +4,6 @@ use std::path::{Component, Path};
 
 use super::GateResult;
 use super::frame::Frame;
-use super::view;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::unit::{Culprit, Unit};
 
@@ -35,7 +34,7 @@ fn stack_of<'a>(result: &'a GateResult, finding: &'a Finding) -> Option<&'a [Str
         Unit::Dump(unit) => [unit.culprit.as_ref(), unit.runner_up.as_ref()],
         _ => [None, None],
     });
-    let of_finding = |culprit: &&Culprit| view::is_about(finding, culprit);
+    let of_finding = |culprit: &&Culprit| culprit.stands_for(finding);
     culprits.flatten().chain(&result.culprit).find(of_finding).map(|culprit| culprit.stack.as_slice())
 }
 

@@ -9,9 +9,11 @@ use super::mermaid;
 use super::messages::Language;
 use super::templates::Templates;
 use super::view::View;
+use super::waiver;
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::verdict::Verdict;
+use crate::judge::finding::Finding;
+use crate::verdict::{Severity, Verdict};
 
 /// Longest comment in characters that every forge takes, less a margin: GitHub refuses 65 536.
 pub const COMMENT_LIMIT: usize = 65_000;
@@ -118,7 +120,7 @@ fn once(
         room,
         left_out => names?,
         pictures,
-        waivers => "",
+        waivers => waiver_of(result, options.language).map(safe),
         diagram => diagram.map(|diagram| context! {
             chart => safe(format!("```mermaid\n{}```", diagram.chart)),
             caption => safe(diagram.caption),
@@ -130,7 +132,18 @@ fn once(
     writer.document(&options.templates.summary, context).map(|text| tidy(&text))
 }
 
-/// The verdict and why, in one line of plain text.
+/// A waiver of the finding that blocks first; `None` where nothing blocks.
+fn waiver_of(result: &GateResult, language: Language) -> Option<String> {
+    let blocks = |finding: &&Finding| finding.severity >= Severity::Incomplete;
+    let of_culprit = result
+        .culprit
+        .as_ref()
+        .and_then(|culprit| result.findings.iter().filter(blocks).find(|finding| culprit.stands_for(finding)));
+    let finding = of_culprit.or_else(|| result.findings.iter().find(blocks))?;
+    waiver::waiver(finding, &result.today, waiver::DAYS, language).map(|text| text.trim_end().to_owned())
+}
+
+/// The headline after the verdict's word, in one line of plain text.
 pub fn headline(result: &GateResult, language: Language) -> Result<String> {
     let writer = result.writer(language, Target::Plain);
     let view = View::new(result, &writer)?;

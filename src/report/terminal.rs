@@ -47,7 +47,7 @@ pub struct Options<'a> {
 pub enum Detail {
     /// The headline alone (`-q`).
     Headline,
-    /// What is wrong, where, what to do, the evidence, and further findings that count.
+    /// The opening: headline, place, advice and evidence; and further findings that count.
     #[default]
     Opening,
     /// Everything: all checks, rules, passed checkers and causes too (`-v`).

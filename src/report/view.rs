@@ -14,9 +14,10 @@ use super::next_dump::{self, NextDumpView};
 use super::opening::Opening;
 use super::outcomes::{self, RuleRow};
 use super::rows::{FindingRow, WaivedRow};
+use super::sentence::sentence;
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
-use super::{ArtifactRow, GateResult, checks};
+use super::{ArtifactRow, GateResult, checks, compared};
 use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -152,7 +153,7 @@ impl Builder<'_> {
             place: finding.place.clone(),
             message: safe(message),
             help: safe(if self.is_diagnosed(&finding.code) { String::new() } else { help }),
-            is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| is_about(finding, culprit)),
+            is_culprit: self.result.culprit.as_ref().is_some_and(|culprit| culprit.stands_for(finding)),
             sides: fact("baseline").zip(fact("candidate")).map(|(baseline, candidate)| [baseline, candidate]),
         })
     }
@@ -171,7 +172,7 @@ impl Builder<'_> {
     }
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {
-        let finding = self.result.findings.iter().find(|finding| is_about(finding, culprit));
+        let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
         let Text { message, help } =
             finding.map(|finding| sentence(finding, self.writer)).transpose()?.unwrap_or_default();
         let metric = |name: &str| culprit.metrics.get(name).copied();
@@ -228,7 +229,7 @@ impl Builder<'_> {
         Ok(CheckRow {
             id: check.id,
             verdict: check.verdict,
-            compared: safe(compared(check, self.writer)?),
+            compared: safe(compared::compared(check, self.writer)?),
             reason: self.check_reason(check, standing)?,
         })
     }
@@ -276,35 +277,6 @@ impl Builder<'_> {
     }
 }
 
-/// Message and help of a finding, with its place before the message where that names neither place nor operation.
-pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
-    let mut text = writer.finding(finding)?;
-    let operation = match finding.facts.get("op") {
-        Some(Fact::Text(operation)) => operation,
-        _ => &finding.place,
-    };
-    let names = [writer.name(operation), writer.name(&finding.place)];
-    let [_, place] = &names;
-    if !place.is_empty() && !names.iter().any(|name| text.message.contains(name)) {
-        text.message = format!("{place}{}{}", writer.word("colon")?, text.message);
-    }
-    Ok(text)
-}
-
-/// Phrase for how much a check compared; empty for one that compared nothing.
-pub(super) fn compared(check: &Check, writer: &Writer) -> Result<String> {
-    match (check.verdict, check.id) {
-        (Verdict::Skipped, _) => Ok(String::new()),
-        (_, id) if !id.is_of_run() => Ok(String::new()),
-        (_, id) => writer.phrase(&format!("compared_{}", id.as_str()), &counts(check)),
-    }
-}
-
-/// Whether a finding is the one a culprit stands for.
-pub(super) fn is_about(finding: &Finding, culprit: &Culprit) -> bool {
-    !finding.id.is_empty() && finding.id == culprit.finding
-}
-
 /// The culprit's next step, or that of the worst finding that has one.
 fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
     let of_culprit = culprit.map(|view| &view.help).filter(|help| help.as_str() != Some(""));
@@ -314,16 +286,6 @@ fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
         .or_else(|| counts().find(|row| Some(row.severity) == worst).map(|row| &row.help))
         .cloned()
         .unwrap_or_else(|| safe(String::new()))
-}
-
-/// Counts of a check for its phrase: units, values, steps, values without a partner, checkers.
-pub(super) fn counts(check: &Check) -> Value {
-    let sizes = || check.units.iter().map(|unit| unit.size());
-    let values: u64 = sizes().map(|size| size.values).sum();
-    let steps = sizes().map(|size| size.steps).max().unwrap_or_default();
-    let unmatched: u64 = sizes().map(|size| size.unmatched).sum();
-    let compared = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).count();
-    context! { units => check.units.len(), values, steps, unmatched, checkers => compared }
 }
 
 /// Artifacts in the order they tell something: damaged, read, ignored, and parts of others last.

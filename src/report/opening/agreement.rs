@@ -4,26 +4,15 @@ use std::collections::BTreeSet;
 
 use minijinja::{Value, context};
 
-use super::culprit::uncapital;
-use super::{Builder, EvidenceRow, Opening};
+use super::words::uncapital;
+use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::WaivedFinding;
-use crate::judge::unit::{Check, CurveUnit};
+use crate::judge::unit::{Check, CurveUnit, curves};
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
-use crate::report::{checks, curve, standing, view};
+use crate::report::{checks, compared, curve, standing};
 use crate::verdict::{CheckId, Severity, Verdict};
-
-/// Columns of the table that a row of a check stands in.
-#[derive(Clone, Copy)]
-pub(super) enum Columns {
-    /// What, baseline, candidate.
-    Sides,
-    /// What, candidate against baseline, limit.
-    Limits,
-    /// Check, how much was compared, result.
-    Checks,
-}
 
 impl Builder<'_> {
     /// The opening of a result without a failure that counts.
@@ -76,7 +65,7 @@ impl Builder<'_> {
         self.phrase("headline_waived", context).map(Some)
     }
 
-    /// What every check found to agree, and those that compared nothing.
+    /// The parts of a pass: each check with its agreement, then the checks that compared nothing.
     fn agreed(&self) -> Result<Vec<String>> {
         let mut parts = Vec::new();
         for check in self.compared() {
@@ -104,8 +93,8 @@ impl Builder<'_> {
             let name = self.word(&format!("check_{}", check.id.as_str()))?;
             return self.writer.phrase("agrees_but_waived", &context! { check => name, count => waived });
         }
-        let counts = view::counts(check);
-        if check.id == CheckId::Loss
+        let counts = compared::counts(check);
+        if curves(std::slice::from_ref(check)).next().is_some()
             && let Some(agreed) = self.agreed_curve(check)?
         {
             return Ok(agreed);
@@ -120,12 +109,12 @@ impl Builder<'_> {
         }
     }
 
-    /// How closely the leading curve agrees; `None` where it has no mean.
+    /// Agreement of the leading curve with its limit; `None` without a curve.
     fn agreed_curve(&self, check: &Check) -> Result<Option<String>> {
         let Some(unit) = curve::leading(self.result) else { return Ok(None) };
         let mean = unit.rules.iter().find(|rule| rule.rule == "mean_rel");
         let Some((value, limit)) = mean.and_then(|rule| rule.value.zip(rule.fail)) else {
-            return self.writer.phrase("agrees_curves", &view::counts(check)).map(Some);
+            return self.writer.phrase("agrees_curves", &compared::counts(check)).map(Some);
         };
         let metric = self.metric(unit)?;
         let context = context! { metric, value => value.0, limit => limit.0, steps => unit.paired };
@@ -159,18 +148,18 @@ impl Builder<'_> {
     fn row_of_check(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
         let name = self.word(&format!("check_{}", check.id.as_str()))?;
         let is_wrong = check.verdict >= Verdict::Warn;
-        let curve = curve::leading(self.result).filter(|_| check.id == CheckId::Loss);
+        let curve = curve::leading(self.result).filter(|_| curves(std::slice::from_ref(check)).next().is_some());
         let (what, said, note) = match curve {
             Some(unit) if is_wrong => self.wrong_curve(unit)?,
             Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?, String::new()),
             None if is_wrong => (name.to_string(), self.worst_of(check)?, String::new()),
-            None if check.id == CheckId::Config => (self.checkers(check)?, self.checkers_agree(check)?, String::new()),
+            None if !check.items.is_empty() => (self.checkers(check)?, self.checkers_agree(check)?, String::new()),
             None => (name.to_string(), self.agreed_by(check)?, String::new()),
         };
         let cells = match columns {
             Columns::Sides => vec![what, String::new(), said],
             Columns::Limits => vec![what, said, String::new()],
-            Columns::Checks => vec![name.to_string(), view::compared(check, self.writer)?, said],
+            Columns::Checks => vec![name.to_string(), compared::compared(check, self.writer)?, said],
         };
         Ok(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, check.verdict) })
     }

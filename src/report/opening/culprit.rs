@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 
-use super::agreement::Columns;
-use super::{Builder, Opening};
+use super::words::{capital, expression, indexed, without_direction};
+use super::{Builder, Columns, Opening};
 use crate::diagnose::{Diagnosis, Sureness};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -15,13 +15,9 @@ use crate::judge::unit::{Culprit, dumps};
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
 use crate::report::phrases;
+use crate::report::sentence::sentence;
 use crate::report::sides::spaced;
 use crate::report::writer::safe;
-
-/// Operators of two operands, as people space them.
-const OPERATORS: [&str; 10] = [" + ", " - ", " * ", " / ", " @ ", " ** ", " // ", " % ", " & ", " | "];
-/// Longest expression of source code that stands for an operation in a sentence.
-const MOST_CODE: usize = 40;
 
 impl Builder<'_> {
     /// The opening of a culprit.
@@ -119,7 +115,7 @@ impl Builder<'_> {
     fn message(&self, finding: &Finding) -> Result<String> {
         let message = self.writer.finding(finding)?.message;
         let Some(unit) = finding.facts.get("unit") else {
-            return crate::report::view::sentence(finding, self.writer).map(|text| text.message);
+            return sentence(finding, self.writer).map(|text| text.message);
         };
         let unit = format!("{}{}", self.writer.fact("unit", unit), self.writer.word("colon")?);
         Ok(capital(message.strip_prefix(&unit).unwrap_or(&message)))
@@ -227,52 +223,6 @@ fn file_of(frame: &Frame) -> &str {
     frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file)
 }
 
-/// The part of a line of code that stands for its one call: `h[order]` of `h = h[order]`. `None` where the line is long or
-/// cut, or makes several calls, of which a reader cannot tell which is meant.
-pub(super) fn expression(line: &str) -> Option<String> {
-    let code = line.trim().trim_start_matches("return ").trim();
-    let code = match code.split_once(" = ") {
-        Some((target, value)) if !target.contains(['(', '=']) => value.trim(),
-        _ => code,
-    };
-    let count = |bracket: char| code.matches(bracket).count();
-    let is_whole = count('(') == count(')') && count('[') == count(']') && !code.ends_with([',', '\\']);
-    let calls = count('(') + count('[');
-    let operators = OPERATORS.iter().map(|operator| code.matches(operator).count()).sum::<usize>();
-    // A backward call recorded without its forward one has the line that starts the whole backward pass.
-    let is_one = calls + operators <= 1 && !code.contains(".backward(");
-    (is_whole && is_one && !code.is_empty() && code.chars().count() <= MOST_CODE).then(|| code.to_owned())
-}
-
-/// An operation's name without its direction: `Functional.linear.0`.
-pub(super) fn without_direction(op: &str) -> &str {
-    [".forward", ".backward", "_forward", "_backward"].iter().find_map(|end| op.strip_suffix(end)).unwrap_or(op)
-}
-
-/// A sentence with a capital letter at its start; one that begins with a name stays.
-pub(super) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A sentence for the middle of another: a word at its start loses its capital letter, an abbreviation does not.
-pub(super) fn uncapital(text: &str) -> String {
-    let mut letters = text.chars();
-    match (letters.next(), letters.clone().next()) {
-        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
-            first.to_lowercase().chain(letters).collect()
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// Tensor and index of a plain index: `h` and `order` of `h[order]`.
-fn indexed(code: &str) -> Option<(&str, &str)> {
-    let (tensor, index) = code.strip_suffix(']')?.split_once('[')?;
-    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
-    (is_name(tensor) && is_name(index) && !index.starts_with(|c: char| c.is_ascii_digit())).then_some((tensor, index))
-}
-
 /// A type as people write it in a sentence.
 fn short_dtype(dtype: &str) -> &str {
     match dtype {
@@ -281,36 +231,5 @@ fn short_dtype(dtype: &str) -> &str {
         "float32" => "fp32",
         "float64" => "fp64",
         other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_with_one_call_stands_for_the_call() {
-        for (line, found) in [
-            ("h = h[order]", Some("h[order]")),
-            ("return F.softmax(s, dim=-1)", Some("F.softmax(s, dim=-1)")),
-            ("g = g * 2.0", Some("g * 2.0")),
-            ("x = self.drop(self.fc(x))", None),
-            ("x = x + b(x)", None),
-            ("y = torch.matmul(", None),
-            ("out = torch.addmm(bias, first_operand, second_operand, beta=1)", None),
-            ("loss.backward()", None),
-            ("", None),
-        ] {
-            assert_eq!(expression(line).as_deref(), found, "{line}");
-        }
-    }
-
-    #[test]
-    fn an_index_by_a_tensor_is_taken_apart() {
-        for (code, found) in
-            [("h[order]", Some(("h", "order"))), ("h[0]", None), ("h[a, b]", None), ("f(x)[order]", None), ("h", None)]
-        {
-            assert_eq!(indexed(code), found, "{code}");
-        }
     }
 }

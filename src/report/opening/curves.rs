@@ -2,10 +2,9 @@
 
 use minijinja::{Value, context};
 
-use super::agreement::Columns;
-use super::culprit::capital;
 use super::numbers::minus;
-use super::{Builder, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use super::words::capital;
+use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::diagnose::Sureness;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};

@@ -2,7 +2,8 @@
 
 use minijinja::context;
 
-use super::culprit::{expression, frame_of, without_direction};
+use super::culprit::frame_of;
+use super::words::{expression, without_direction};
 use super::{Builder, EvidenceRow};
 use crate::error::Result;
 use crate::judge::operation::Shown;
@@ -10,7 +11,6 @@ use crate::judge::unit::Culprit;
 use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
-use crate::report::view::is_about;
 use crate::report::writer::safe;
 use crate::verdict::Verdict;
 
@@ -29,7 +29,7 @@ impl Builder<'_> {
     }
 
     fn verdict_of(&self, culprit: &Culprit) -> Verdict {
-        let finding = self.result.findings.iter().find(|finding| is_about(finding, culprit));
+        let finding = self.result.findings.iter().find(|finding| culprit.stands_for(finding));
         finding.map_or(self.result.verdict, |finding| finding.severity.verdict())
     }
 

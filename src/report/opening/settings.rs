@@ -2,8 +2,7 @@
 
 use minijinja::{Value, context};
 
-use super::agreement::Columns;
-use super::{Builder, EvidenceRow, Opening};
+use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
 use crate::report::writer::safe;

@@ -8,7 +8,7 @@ use minijinja::context;
 use plotters::prelude::{AreaSeries, ChartBuilder, Circle, DashedLineSeries};
 use plotters::style::Color;
 
-use super::loss::{FEW, LinearChart, SMOOTHED, line, number_of_step, polyline, steps};
+use super::lines::{FEW, LinearChart, SMOOTHED, line, number_of_step, polyline, steps};
 use super::{ALARM, Area, BASELINE, FAINT, GRID, INK, PAPER, internal, name_of, style, text, within_axes};
 use crate::error::Result;
 use crate::judge::number::Number;

@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use minijinja::context;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    AreaSeries, BitMapBackend, Cartesian2d, ChartBuilder, ChartContext, Circle, Cross, DashedLineSeries, PathElement,
-    Rectangle, TriangleMarker,
+    AreaSeries, ChartBuilder, Circle, Cross, DashedLineSeries, PathElement, Rectangle, TriangleMarker,
 };
-use plotters::style::{Color, RGBAColor, RGBColor, ShapeStyle};
+use plotters::style::{Color, RGBColor};
 
+use super::lines::{FEW, LinearChart, SMOOTHED, line, number_of_step, polyline, steps};
 use super::{
     ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, difference, drawable, internal, name_of, picture, style,
     text, verdict, within_axes,
@@ -29,10 +28,6 @@ const HEIGHT: u32 = 1060;
 /// Height of the title, and of the upper panel below it.
 const TITLE: u32 = 132;
 const UPPER: u32 = 520;
-/// Up to this many points every point is drawn as a dot.
-pub(super) const FEW: usize = 60;
-/// Number of points from which on a moving average is drawn over the raw values.
-pub(super) const SMOOTHED: usize = 200;
 
 /// Draws the curve that a report shows first; `None` where no curve was judged.
 pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
@@ -114,13 +109,6 @@ fn reason(unit: &CurveUnit, words: &Writer) -> Result<String> {
     words.phrase("plot_reason", &context! { verdict => safe(word), rule => safe(name), value, bound })
 }
 
-/// The range of steps with a little room; one step gets room on both sides.
-pub(super) fn steps(shown: &Shown) -> Range<f64> {
-    let (first, last) = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
-    let room = ((last - first) * 0.01).max(0.5).max(last.abs() * 1e-9);
-    first - room..last + room
-}
-
 /// The range of values with a little room; single spikes are cut so that the curve stays readable.
 fn values(shown: &Shown) -> Range<f64> {
     let finite = shown.baseline.iter().chain(&shown.candidate).flatten().filter(|value| value.is_finite());
@@ -136,16 +124,6 @@ fn values(shown: &Shown) -> Range<f64> {
     let room = ((highest - lowest) * 0.06).max(highest.abs() * 1e-3).max(1e-9);
     lowest - room..highest + room
 }
-
-pub(super) fn number_of_step(step: &f64) -> String {
-    if step.fract().abs() < 1e-9 { format!("{step:.0}") } else { String::new() }
-}
-
-pub(super) fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
-    ShapeStyle { color: colour, filled: false, stroke_width: width }
-}
-
-pub(super) type LinearChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
     let range = values(shown);
@@ -251,24 +229,6 @@ fn curve_line(
                 raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
             chart.draw_series(dots).map_err(internal)?;
         }
-    }
-    Ok(())
-}
-
-/// A line with round joins, piece by piece: drawn in one, a thick line throws long spikes at sharp angles.
-pub(super) fn polyline<C>(
-    chart: &mut ChartContext<'_, BitMapBackend<'_>, C>,
-    points: &[(f64, f64)],
-    style: ShapeStyle,
-) -> Result<()>
-where
-    C: plotters::coord::CoordTranslate<From = (f64, f64)>,
-{
-    let pieces = points.windows(2).map(|piece| PathElement::new(piece.to_vec(), style));
-    chart.draw_series(pieces).map_err(internal)?;
-    if style.stroke_width > 2 {
-        let joins = points.iter().map(|point| Circle::new(*point, style.stroke_width / 2, style.color.filled()));
-        chart.draw_series(joins).map_err(internal)?;
     }
     Ok(())
 }

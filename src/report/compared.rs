@@ -1,0 +1,27 @@
+//! Amount that a check compared, in numbers and in words.
+
+use minijinja::{Value, context};
+
+use super::writer::Writer;
+use crate::error::Result;
+use crate::judge::unit::Check;
+use crate::verdict::Verdict;
+
+/// Phrase for how much a check compared; empty for one that compared nothing.
+pub(super) fn compared(check: &Check, writer: &Writer) -> Result<String> {
+    match (check.verdict, check.id) {
+        (Verdict::Skipped, _) => Ok(String::new()),
+        (_, id) if !id.is_of_run() => Ok(String::new()),
+        (_, id) => writer.phrase(&format!("compared_{}", id.as_str()), &counts(check)),
+    }
+}
+
+/// Counts of a check for its phrase: units, values, steps, values without a partner, checkers.
+pub(super) fn counts(check: &Check) -> Value {
+    let sizes = || check.units.iter().map(|unit| unit.size());
+    let values: u64 = sizes().map(|size| size.values).sum();
+    let steps = sizes().map(|size| size.steps).max().unwrap_or_default();
+    let unmatched: u64 = sizes().map(|size| size.unmatched).sum();
+    let compared = check.items.iter().filter(|item| item.verdict != Verdict::Skipped).count();
+    context! { units => check.units.len(), values, steps, unmatched, checkers => compared }
+}

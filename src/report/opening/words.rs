@@ -1,0 +1,83 @@
+//! Words from code and names: expressions that stand for an operation, names without directions, capital letters.
+
+/// Operators of two operands, as people space them.
+const OPERATORS: [&str; 10] = [" + ", " - ", " * ", " / ", " @ ", " ** ", " // ", " % ", " & ", " | "];
+/// Longest expression of source code that stands for an operation in a sentence.
+const MOST_CODE: usize = 40;
+
+/// An operation's name without its direction: `Functional.linear.0`.
+pub(super) fn without_direction(op: &str) -> &str {
+    [".forward", ".backward", "_forward", "_backward"].iter().find_map(|end| op.strip_suffix(end)).unwrap_or(op)
+}
+
+/// A sentence with a capital letter at its start; one that begins with a name stays.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A sentence for the middle of another: a word at its start loses its capital letter, an abbreviation does not.
+pub(super) fn uncapital(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Tensor and index of a plain index: `h` and `order` of `h[order]`.
+pub(super) fn indexed(code: &str) -> Option<(&str, &str)> {
+    let (tensor, index) = code.strip_suffix(']')?.split_once('[')?;
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.');
+    (is_name(tensor) && is_name(index) && !index.starts_with(|c: char| c.is_ascii_digit())).then_some((tensor, index))
+}
+
+/// The part of a line of code that stands for its one call: `h[order]` of `h = h[order]`. `None` where the line is long or
+/// cut, or makes several calls, of which a reader cannot tell which is meant.
+pub(super) fn expression(line: &str) -> Option<String> {
+    let code = line.trim().trim_start_matches("return ").trim();
+    let code = match code.split_once(" = ") {
+        Some((target, value)) if !target.contains(['(', '=']) => value.trim(),
+        _ => code,
+    };
+    let count = |bracket: char| code.matches(bracket).count();
+    let is_whole = count('(') == count(')') && count('[') == count(']') && !code.ends_with([',', '\\']);
+    let calls = count('(') + count('[');
+    let operators = OPERATORS.iter().map(|operator| code.matches(operator).count()).sum::<usize>();
+    // A backward call recorded without its forward one has the line that starts the whole backward pass.
+    let is_one = calls + operators <= 1 && !code.contains(".backward(");
+    (is_whole && is_one && !code.is_empty() && code.chars().count() <= MOST_CODE).then(|| code.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_one_call_stands_for_the_call() {
+        for (line, found) in [
+            ("h = h[order]", Some("h[order]")),
+            ("return F.softmax(s, dim=-1)", Some("F.softmax(s, dim=-1)")),
+            ("g = g * 2.0", Some("g * 2.0")),
+            ("x = self.drop(self.fc(x))", None),
+            ("x = x + b(x)", None),
+            ("y = torch.matmul(", None),
+            ("out = torch.addmm(bias, first_operand, second_operand, beta=1)", None),
+            ("loss.backward()", None),
+            ("", None),
+        ] {
+            assert_eq!(expression(line).as_deref(), found, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_index_by_a_tensor_is_taken_apart() {
+        for (code, found) in
+            [("h[order]", Some(("h", "order"))), ("h[0]", None), ("h[a, b]", None), ("f(x)[order]", None), ("h", None)]
+        {
+            assert_eq!(indexed(code), found, "{code}");
+        }
+    }
+}

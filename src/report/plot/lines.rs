@@ -1,0 +1,51 @@
+//! Lines over steps, as both halves of `loss.png` draw them.
+
+use std::ops::Range;
+
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{BitMapBackend, Cartesian2d, ChartContext, Circle, PathElement};
+use plotters::style::{Color, RGBAColor, ShapeStyle};
+
+use super::internal;
+use crate::error::Result;
+use crate::report::curve::Shown;
+
+/// Up to this many points every point is drawn as a dot.
+pub(super) const FEW: usize = 60;
+/// Number of points from which on a moving average is drawn over the raw values.
+pub(super) const SMOOTHED: usize = 200;
+
+pub(super) type LinearChart<'a, 'b> = ChartContext<'a, BitMapBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// The range of steps with a little room; one step gets room on both sides.
+pub(super) fn steps(shown: &Shown) -> Range<f64> {
+    let (first, last) = (shown.step.first().copied().unwrap_or(0.0), shown.step.last().copied().unwrap_or(1.0));
+    let room = ((last - first) * 0.01).max(0.5).max(last.abs() * 1e-9);
+    first - room..last + room
+}
+
+pub(super) fn number_of_step(step: &f64) -> String {
+    if step.fract().abs() < 1e-9 { format!("{step:.0}") } else { String::new() }
+}
+
+pub(super) fn line(colour: RGBAColor, width: u32) -> ShapeStyle {
+    ShapeStyle { color: colour, filled: false, stroke_width: width }
+}
+
+/// A line with round joins, piece by piece: drawn in one, a thick line throws long spikes at sharp angles.
+pub(super) fn polyline<C>(
+    chart: &mut ChartContext<'_, BitMapBackend<'_>, C>,
+    points: &[(f64, f64)],
+    style: ShapeStyle,
+) -> Result<()>
+where
+    C: plotters::coord::CoordTranslate<From = (f64, f64)>,
+{
+    let pieces = points.windows(2).map(|piece| PathElement::new(piece.to_vec(), style));
+    chart.draw_series(pieces).map_err(internal)?;
+    if style.stroke_width > 2 {
+        let joins = points.iter().map(|point| Circle::new(*point, style.stroke_width / 2, style.color.filled()));
+        chart.draw_series(joins).map_err(internal)?;
+    }
+    Ok(())
+}

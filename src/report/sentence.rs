@@ -1,0 +1,20 @@
+//! A finding as a sentence that names its place.
+
+use super::writer::{Text, Writer};
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+
+/// Message and help of a finding, with its place before the message where that names neither place nor operation.
+pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
+    let mut text = writer.finding(finding)?;
+    let operation = match finding.facts.get("op") {
+        Some(Fact::Text(operation)) => operation,
+        _ => &finding.place,
+    };
+    let names = [writer.name(operation), writer.name(&finding.place)];
+    let [_, place] = &names;
+    if !place.is_empty() && !names.iter().any(|name| text.message.contains(name)) {
+        text.message = format!("{place}{}{}", writer.word("colon")?, text.message);
+    }
+    Ok(text)
+}
