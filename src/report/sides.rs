@@ -8,7 +8,6 @@ use minijinja::Value;
 use super::escape::{self, Target};
 use super::messages::Language;
 use super::phrases;
-use super::writer::safe;
 use crate::verdict::Side;
 
 /// A space that appears only where Chinese text needs one, beside a name in Latin letters. Unicode keeps this code point
@@ -77,7 +76,7 @@ fn is_plain(label: &str) -> bool {
 /// A word for a template: in Chinese with [`ELASTIC`] spaces around it, unless it is Chinese itself.
 pub(super) fn spaced(text: &str, language: Language) -> Value {
     let is_latin = text.starts_with(|first: char| first.is_ascii()) && language == Language::Zh;
-    safe(if is_latin { format!("{ELASTIC}{text}{ELASTIC}") } else { text.to_owned() })
+    Value::from_safe_string(if is_latin { format!("{ELASTIC}{text}{ELASTIC}") } else { text.to_owned() })
 }
 
 /// Rendered text with its [`ELASTIC`] spaces resolved: a space beside Chinese, nothing beside punctuation, a space or an end.
