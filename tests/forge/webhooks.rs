@@ -80,7 +80,7 @@ fn signatures_limits_and_refusals() {
     robot.fail("POST", "/hook", 1, Wrong::Instead(Reply::json(200, &body)));
     let ended = gate.run(Pair::Fail, &["--webhook", "dingtalk"]);
     assert_eq!(ended.code, 1);
-    assert!(ended.stderr.contains("could not tell the webhook: answered 400 no keyword, *** ***"), "{ended:?}");
+    assert!(ended.stderr.contains("could not send to the webhook: answered 400 no keyword, *** ***"), "{ended:?}");
     robot.fail("POST", "/hook", 1, Wrong::Instead(Reply::json(200, &body)));
     assert_eq!(gate.run(Pair::Fail, &["--webhook", "dingtalk", "--strict-publish"]).code, 3);
 

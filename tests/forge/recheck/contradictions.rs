@@ -59,7 +59,7 @@ fn a_result_that_contradicts_itself_as_a_whole() {
             ("tool.name", |v| v["tool"]["name"] = "another".into()),
             ("the code does not exist", |v| v["findings"][0]["code"] = "all-is-well".into()),
             ("has no such code", |v| v["findings"][0]["check"] = "loss".into()),
-            ("its unit is not there", |v| v["findings"][0]["facts"]["unit"] = "step 9".into()),
+            ("its unit is missing", |v| v["findings"][0]["facts"]["unit"] = "step 9".into()),
             ("culprit: is not", |v| v["culprit"] = Value::Null),
             ("culprit: is not", |v| v["culprit"]["op"] = "Torch.add.0.forward".into()),
             ("was read, and the check `dump` judged nothing", |v| {
@@ -74,7 +74,7 @@ fn a_result_that_contradicts_itself_as_a_whole() {
                 v["waived"] =
                     json!([{ "waiver": "", "finding": finding, "reason": "", "owner": "", "expires": "2027-01-01" }]);
             }),
-            ("there is no history", |v| {
+            ("the history is missing", |v| {
                 v["findings"][0] =
                     json!({ "check": "history", "severity": "warn", "code": "history-step", "where": "x" });
             }),
@@ -96,7 +96,7 @@ fn a_unit_of_a_dump_that_contradicts_itself() {
                 unit(v, DUMP)["culprit"] = Value::Null;
                 unit(v, DUMP).as_object_mut().unwrap().remove("runner_up");
             }),
-            ("its culprit is of another unit", |v| unit(v, DUMP)["culprit"]["step"] = 3.into()),
+            ("its culprit belongs to another unit", |v| unit(v, DUMP)["culprit"]["step"] = 3.into()),
             ("which no dump has", |v| unit(v, DUMP)["culprit"]["code"] = "curve-mean".into()),
             ("there is no finding of its culprit", |v| unit(v, DUMP)["culprit"]["tensor"] = "x".into()),
             ("give another error", |v| unit(v, DUMP)["culprit"]["metrics"]["error"] = 1e-9.into()),
@@ -153,7 +153,7 @@ fn a_curve_that_contradicts_itself() {
                 unit(v, LOSS)["rules"].as_array_mut().unwrap().retain(|rule| rule["rule"] != "mean_rel");
                 v["findings"].as_array_mut().unwrap().retain(|finding| finding["code"] != "curve-mean");
             }),
-            ("there is no such rule", |v| rule(v, "mean_rel")["rule"] = "mean_change".into()),
+            ("the rule does not exist", |v| rule(v, "mean_rel")["rule"] = "mean_change".into()),
             ("has a rule twice", |v| {
                 let twice = rule(v, "mean_rel").clone();
                 unit(v, LOSS)["rules"].as_array_mut().unwrap().push(twice);

@@ -162,9 +162,9 @@ fn operations_that_do_not_fit_are_refused() {
     gate.write("operations.jsonl", "{}\n");
     let ended = gate.command(&["publish", "result.json"]);
     assert_eq!(ended.code, 2, "{ended:?}");
-    assert!(ended.stderr.contains("does not fit the `operations.jsonl` beside the result"), "{ended:?}");
+    assert!(ended.stderr.contains("does not match the `operations.jsonl` next to the result"), "{ended:?}");
     std::fs::remove_file(gate.path("operations.jsonl")).expect("removed");
     std::os::unix::fs::symlink("/dev/zero", gate.path("operations.jsonl")).expect("a link");
     let ended = gate.command(&["publish", "result.json"]);
-    assert!(ended.code == 2 && ended.stderr.contains("is no plain file"), "{ended:?}");
+    assert!(ended.code == 2 && ended.stderr.contains("is not a regular file"), "{ended:?}");
 }
