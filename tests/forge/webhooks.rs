@@ -97,7 +97,7 @@ fn signatures_limits_and_refusals() {
     assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK is not set"), "{ended:?}");
     gate.set(&[("PRECISION_GATE_WEBHOOK", "hook")]);
     let ended = gate.run(Pair::Fail, &["--webhook", "slack"]);
-    assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK: is no address"), "{ended:?}");
+    assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK: is not an address"), "{ended:?}");
 }
 
 /// Puts `text` wherever one of `names` stands.
