@@ -17,6 +17,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::causes;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use serde_json::Value;
 
@@ -24,10 +25,10 @@ fn main() -> Result<()> {
     let root = std::env::args().nth(1).unwrap_or_else(|| "tests/fixtures".to_owned());
     println!("# Likely causes, case by case\n");
     println!(
-        "Made by `cargo run --example diagnosis_cases -- tests/fixtures`. A case's fault was planted; its kind is in"
+        "Made by `cargo run --example diagnosis_cases -- tests/fixtures`. The fault of each case was inserted on purpose; its kind is in"
     );
     println!(
-        "`case.json`. Causes stand in the order of the report; [diagnoses.md](diagnoses.md) says which fits which kind.\n"
+        "`case.json`. Causes are in the order of the report; [diagnoses.md](diagnoses.md) lists which fit which kind.\n"
     );
     println!("| case | kind of fault | likely causes | evidence of the first | where |");
     println!("|---|---|---|---|---|");
@@ -55,8 +56,10 @@ fn row(case: &Path) -> Result<String> {
         policy: Policy::default(),
         matching: Matching::default(),
     };
-    let mut diagnoses = gate::run(&request, &Quiet)?.result.diagnoses;
-    causes::fill(&mut diagnoses, Language::En)?;
+    let result = gate::run(&request, &Quiet)?.result;
+    let writer = result.writer(Language::En, Target::Plain);
+    let mut diagnoses = result.diagnoses;
+    causes::fill(&mut diagnoses, &writer)?;
     let named: Vec<String> =
         diagnoses.iter().map(|diagnosis| format!("`{}` ({})", diagnosis.cause, diagnosis.sureness.as_str())).collect();
     let first = diagnoses.first();

@@ -24,11 +24,11 @@ fn main() -> Result<()> {
     let mut cases: Vec<_> =
         fs::read_dir(&folder).expect("a folder of cases").flatten().map(|entry| entry.path()).collect();
     cases.sort();
-    println!("# Dump cases: the truth, msprobe's answer, the gate's\n");
+    println!("# Dump cases: expected result, msprobe's answer, verdict\n");
     println!(
-        "Made by `cargo run --example dump_cases -- tests/fixtures/dumps`. A case's truth was planted; msprobe's answer counts"
+        "Made by `cargo run --example dump_cases -- tests/fixtures/dumps`. The defects were inserted on purpose; msprobe's answer counts"
     );
-    println!("the rows of its tables by `Result` (its exit code is 0 wherever it wrote one).\n");
+    println!("the rows of its tables by `Result` (its exit code is 0 if it wrote one).\n");
     println!("| case | truth | culprit | msprobe's rows | gate | gate's culprit |");
     println!("|---|---|---|---|---|---|");
     for case in cases.iter().filter(|case| case.join("case.json").exists()) {

@@ -28,7 +28,7 @@ pub struct Request {
     pub environment: Vec<(String, String)>,
     /// Python interpreter whose packages are listed.
     pub python: Option<PathBuf>,
-    /// Folders with installed packages, in place of an interpreter's.
+    /// Folders with installed packages, instead of an interpreter's.
     pub site_packages: Vec<PathBuf>,
     /// Launch scripts, YAML and JSON files with settings.
     pub settings: Vec<PathBuf>,

@@ -45,9 +45,9 @@ pub struct Diagnosis {
     pub cause: String,
     /// The place it is about: a tensor, a metric, a checker.
     pub place: String,
-    /// Sureness of the cause, after everything that speaks for it.
+    /// Sureness of the cause, after all evidence for it.
     pub sureness: Sureness,
-    /// Everything that speaks for it.
+    /// Evidence for it.
     pub evidence: Vec<Statement>,
     /// The next step for the reader; an empty statement where there is none.
     pub advice: Statement,
@@ -119,14 +119,14 @@ impl Diagnosis {
         self.sureness = Sureness::Possible;
     }
 
-    /// Adds what speaks for it.
+    /// Adds evidence.
     #[must_use]
     fn because(mut self, evidence: Statement) -> Self {
         self.evidence.push(evidence);
         self
     }
 
-    /// Adds all that speaks for it; there may be none.
+    /// Adds all evidence; there may be none.
     #[must_use]
     fn because_all(mut self, evidence: impl IntoIterator<Item = Statement>) -> Self {
         self.evidence.extend(evidence);

@@ -1,7 +1,7 @@
 //! Stage 1, *fetch*: locations to bytes.
 //!
 //! Everything later reads through the two traits here, so that a file, an archive member or a range in an
-//! object store serves alike. This stage knows nothing of formats or verdicts.
+//! object store serves alike. This stage does not depend on formats or verdicts.
 //!
 //! [`open`] knows paths on this machine; a [`Fetcher`] knows every [`Location`], with one transport per file below this
 //! one. What gives ranges (object stores, most web servers) is read where it lies through a pool of blocks in bounded

@@ -248,7 +248,7 @@ pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
     Search { recognisers: recognisers(), pattern }
 }
 
-/// Runs one check; `None` for an entry that is no check of a run.
+/// Runs one check; `None` for an entry that is not a check of a run.
 fn check(
     id: CheckId,
     sides: &Sides,

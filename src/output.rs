@@ -14,7 +14,7 @@
 //!   before and the temporary files of killed ones.
 //!
 //! Killed at any moment, a run leaves a folder where every document is whole and of one run: a document other than
-//! `operations.jsonl` stands beside the `result.json` of its run, and that beside the `operations.jsonl` it was written
+//! `operations.jsonl` is next to the `result.json` of its run, and that next to the `operations.jsonl` it was written
 //! with. So `operations.jsonl` appears first and goes last, `result.json` comes next, and everything else after it. Files
 //! are not synced: this is about killed processes, not about machines that lose power.
 
@@ -188,7 +188,7 @@ pub fn make_folder(path: &Path) -> Result<()> {
     Dir::make_for_file(path).map(drop)
 }
 
-/// Flag that opens a file only where it is no link.
+/// Flag that opens a file only where it is not a link.
 pub fn no_link() -> i32 {
     rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }

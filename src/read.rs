@@ -1,6 +1,6 @@
 //! Stage 2, *read*: bytes to plain records.
 //!
-//! One file per format. A reader turns bytes into records and knows nothing of comparison, thresholds or
+//! One file per format. A reader turns bytes into records and does not depend on comparison, thresholds or
 //! verdicts. Artifacts are untrusted: every reader has limits and answers damage with one clear error.
 
 pub mod archive;

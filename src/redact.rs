@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use crate::read::json::Json;
 
-/// Text in place of a secret.
+/// Text instead of a secret.
 pub const REDACTED: &str = "<redacted>";
 
 /// Shortest secret that is looked for inside other texts; shorter ones would hit by chance.

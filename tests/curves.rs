@@ -16,6 +16,7 @@ use precision_gate::judge::register;
 use precision_gate::judge::unit::{CurveUnit, Unit};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::{GateResult, Outcome, mermaid, plot, writer};
 use precision_gate::verdict::{CheckId, Verdict};
@@ -32,7 +33,8 @@ fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
     };
     let Outcome { mut result, .. } = run(&request, &Quiet).expect("judged");
     for language in [Language::Zh, Language::En] {
-        writer::fill(&mut result.findings, language).expect("every finding has its text");
+        let writer = result.writer(language, Target::Plain);
+        writer::fill(&mut result.findings, &writer).expect("every finding has its text");
     }
     result
 }

@@ -198,7 +198,11 @@ fn swapped_sides_warn_unless_the_policy_declares_them() {
 #[test]
 fn runs_that_are_no_repeats_are_recorded_only_where_that_is_asked_for() {
     let refused = run_case("unrelated-noise-record", &[]);
-    assert!(refused.text.contains("is no repeat of noise/run0: `loss` is 42 % apart on average"), "{}", refused.text);
+    assert!(
+        refused.text.contains("is not a repeat of noise/run0: `loss` differs by 42 % on average"),
+        "{}",
+        refused.text
+    );
     assert_eq!(run_case("unrelated-noise-record", &["--allow-different-runs"]).code, 0);
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::verdict::Verdict;
@@ -38,7 +39,8 @@ fn against_itself(location: &Path) -> Option<String> {
         Ok(outcome) => outcome.result,
         Err(error) => return error.to_string().is_empty().then(|| format!("{location}: an error without a word")),
     };
-    writer::fill(&mut result.findings, Language::Zh).expect("every finding has a text");
+    let writer = result.writer(Language::Zh, Target::Plain);
+    writer::fill(&mut result.findings, &writer).expect("every finding has a text");
     if result.verdict == Verdict::Fail {
         return Some(format!("{location} fails against itself: {:?}", result.findings));
     }

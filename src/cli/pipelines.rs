@@ -33,7 +33,7 @@ pub(crate) struct PipelineArgs {
     pub(crate) force: bool,
 }
 
-/// A forge with pipelines that the gate knows.
+/// A forge that `init` writes pipelines for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PipelineForge {
     /// GitHub Actions

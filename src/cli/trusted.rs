@@ -316,7 +316,7 @@ impl Trusted {
         Ok(kept)
     }
 
-    /// Holds a local folder of the checkout against the target branch: what a stranger's change edits proves nothing.
+    /// Holds a local folder of the checkout against the target branch: what a stranger's change edits does not count.
     fn hold(&mut self, location: &str, input: Input) -> Result<()> {
         let Location::Local(path) = Location::parse(location)? else { return Ok(()) };
         let Ground::Target(target) = &mut self.ground else { return Ok(()) };

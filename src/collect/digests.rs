@@ -28,7 +28,7 @@ pub(super) fn of(request: &Request, notes: &mut Vec<String>) -> Result<Vec<(Stri
     if let Some(pair) = digests.windows(2).find(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
         let name = pair.first().map_or("", |(name, _)| name);
         return Err(Error::new(ErrorKind::Usage, name, "two files would be recorded under this name")
-            .with_help("give a folder above both, so that their names differ"));
+            .with_help("name a folder that contains both, so that their names differ"));
     }
     Ok(digests)
 }

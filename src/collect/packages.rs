@@ -68,7 +68,7 @@ fn site_packages_of(python: &Path) -> Result<Vec<PathBuf>> {
     })?;
     let found = [python.to_owned(), real].iter().map(|python| below_prefix(python)).find(|found| !found.is_empty());
     found.ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, name, "no site-packages folder beside this interpreter")
+        Error::new(ErrorKind::NotFound, name, "this interpreter has no site-packages folder")
             .with_help("give the folder itself with --site-packages")
     })
 }

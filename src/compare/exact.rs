@@ -30,7 +30,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
             "nan" => Ok(f64::NAN),
             "inf" => Ok(f64::INFINITY),
             "-inf" => Ok(f64::NEG_INFINITY),
-            other => Err(de::Error::custom(format!("`{other}` is no number"))),
+            other => Err(de::Error::custom(format!("`{other}` is not a number"))),
         },
     }
 }

@@ -263,7 +263,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         }
     }
 
-    /// Takes a strip of both sides in, element by element; both of one length. A length that is no multiple of `N`
+    /// Takes a strip of both sides in, element by element; both of one length. A length that is not a multiple of `N`
     /// may only come last. `false` where a value may not be finite.
     pub(crate) fn take<R: Stored<Real = T>>(&mut self, arch: Arch, baseline: &[R], candidate: &[R]) -> bool {
         arch.dispatch(Take { baseline, candidate, lanes: self })
@@ -315,7 +315,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         } else {
             lanes.convert::<R, S, ZEROS, MASKED>(simd, baseline, candidate, one);
         }
-        // What is no number is masked everywhere.
+        // What is not a number is masked everywhere.
         let rest = [baseline_rest, candidate_rest].map(|rest| padded(simd, rest, T::NAN));
         let len = baseline_rest.len();
         let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY.bits())

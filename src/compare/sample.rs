@@ -17,7 +17,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Looks at `ratio` of every tensor; `None` where that is no number above 0 and up to 1.
+    /// Looks at `ratio` of every tensor; `None` where that is not a number above 0 and up to 1.
     pub fn new(ratio: f64, seed: u64) -> Option<Self> {
         (ratio > 0.0 && ratio <= 1.0).then_some(Self { ratio, seed })
     }

@@ -408,7 +408,7 @@ impl Scheme for Narrow {
     }
 }
 
-/// The values of a strip: where they are `f32` as they lie, else converted into `room`.
+/// The values of a strip: borrowed without conversion where they are `f32`, else converted into `room`.
 fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut Vec<f32>) -> &'a [f32] {
     if dtype == Dtype::F32
         && let Ok(values) = bytemuck::try_cast_slice(bytes)
@@ -457,7 +457,7 @@ impl Scheme for Wide {
     }
 }
 
-/// The values of a strip: where they are `f64` as they lie, else converted into `room`.
+/// The values of a strip: borrowed without conversion where they are `f64`, else converted into `room`.
 fn wide_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mut Vec<f64>) -> &'a [f64] {
     if dtype == Dtype::F64
         && let Ok(values) = bytemuck::try_cast_slice(bytes)

@@ -79,7 +79,7 @@ pub(super) struct Suspect<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// The unit's culprit, unless it is no operation of both dumps.
+    /// The unit's culprit, unless it is not an operation of both dumps.
     pub(super) fn suspect(&self) -> Option<Suspect<'a>> {
         let culprit = self.unit.culprit.as_ref()?;
         let order = usize::try_from(culprit.order).ok()?;

@@ -59,7 +59,7 @@ fn without_bias(context: &Context<'_>, suspect: &Suspect<'_>, data: Option<&Data
     Some(Statement::new("formula-bias-left-out").with("side", side).with("argument", bias.candidate.row.to_string()))
 }
 
-/// A vector as long as the output has channels, beside a matrix or kernel that is no vector.
+/// A vector as long as the output has channels, beside a matrix or kernel that is not a vector.
 fn is_bias(both: &ValuePair<'_>, output: &ValuePair<'_>) -> bool {
     let (Some(bias), Some(output)) = (both.baseline.record(), output.baseline.record()) else { return false };
     let place = both.baseline.row.last_part();

@@ -12,7 +12,7 @@ const LARGEST: usize = 4;
 /// smaller.
 const LEAST_ERROR: f64 = 0.05;
 
-/// Fewer elements are no tensor that has parts.
+/// Number of elements below which a tensor has no parts.
 const FEWEST: usize = 64;
 
 /// An element with the largest error.

@@ -17,10 +17,10 @@ pub(super) struct DiagnosisRecord {
     /// The place it is about: a tensor, a metric, a checker.
     #[serde(rename = "where")]
     place: String,
-    /// Sureness of the cause, after everything that speaks for it.
+    /// Sureness of the cause, after all evidence for it.
     #[serde(default)]
     sureness: Sureness,
-    /// Everything that speaks for it, in the report's language.
+    /// Evidence for it, in the report's language.
     evidence: Vec<String>,
     /// The next step for the reader, in the report's language.
     advice: String,

@@ -1,7 +1,7 @@
 //! Same-value tracing: a tensor whose recorded statistics reappear in another operation is the same tensor.
 //!
 //! Views, transposes and reorderings keep a tensor's number of elements, largest and smallest value; so do operations
-//! that were not dumped. A constant is no fingerprint.
+//! that were not dumped. A constant is not a fingerprint.
 
 use std::collections::HashMap;
 

@@ -107,7 +107,9 @@ impl Cache {
         if let Some(expected) = expected.filter(|expected| *expected != digest) {
             fs::remove_file(&partial.path).map_err(failed)?;
             let error = Error::corrupt(name, format!("has digest {digest}, expected {expected}"));
-            return Err(error.with_help("it was replaced, or damaged on its way; do not use it before you know which"));
+            return Err(
+                error.with_help("it was replaced, or damaged during the transfer; find out which before you use it")
+            );
         }
         let place = self.place(&digest);
         made(place.parent().unwrap_or(&self.root))?;

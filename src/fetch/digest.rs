@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is no digest: expected sha256:<64 digits>")))
+            .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not a digest: expected sha256:<64 digits>")))
     }
 }
 

@@ -106,7 +106,7 @@ impl Disk {
 
 fn create(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    // A stale file of a run that was killed and had the same number is in the way of nobody.
+    // Removes the stale file of a killed process with the same number.
     let _gone = std::fs::remove_file(path);
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }

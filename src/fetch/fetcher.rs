@@ -190,7 +190,7 @@ impl Fetcher {
         let (at, operator, scheme, credentials) = match location {
             Location::S3(at) => (at, s3::operator(at, environment)?, "s3", s3::CREDENTIALS),
             Location::Obs(at) => (at, obs::operator(at, environment)?, "obs", obs::CREDENTIALS),
-            other => return Err(Error::new(ErrorKind::Usage, other.to_string(), "is no bucket")),
+            other => return Err(Error::new(ErrorKind::Usage, other.to_string(), "is not a bucket")),
         };
         let name = format!("{scheme}://{}", at.bucket);
         Ok((Arc::new(Bucket::new(operator, self.online()?.signed.clone(), name, credentials)), at))

@@ -111,7 +111,7 @@ pub(super) struct Found {
 pub(super) fn root(environment: &Environment) -> Result<Ask> {
     let address = environment.get("GITHUB_API_URL").unwrap_or("https://api.github.com");
     let url = reqwest::Url::parse(address)
-        .map_err(|error| Error::new(ErrorKind::Usage, "GITHUB_API_URL", format!("is no address: {error}")))?;
+        .map_err(|error| Error::new(ErrorKind::Usage, "GITHUB_API_URL", format!("is not an address: {error}")))?;
     let mut ask = Ask::new(url)
         .with(header::ACCEPT, "application/vnd.github+json")
         .with(header::HeaderName::from_static("x-github-api-version"), "2022-11-28");
@@ -208,9 +208,9 @@ impl GitHub<'_> {
     /// Whether a run may have left what is wanted. For a baseline everything has to fit.
     fn accepted(&self, run: &Run, branch: Option<&str>) -> Result<()> {
         let reason = if branch.is_some_and(|branch| run.head_branch.as_deref() != Some(branch)) {
-            Some("is of another branch")
+            Some("is from another branch")
         } else if self.at.workflow.as_deref().is_some_and(|workflow| !is_workflow(&run.path, workflow)) {
-            Some("is of another workflow")
+            Some("is from another workflow")
         } else if self.trust == Trust::Any {
             None
         } else if run.conclusion.as_deref() != Some("success") {

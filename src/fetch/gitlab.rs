@@ -61,7 +61,7 @@ struct Commit {
 pub(super) fn root(environment: &Environment) -> Result<Ask> {
     let address = environment.get("CI_API_V4_URL").unwrap_or("https://gitlab.com/api/v4");
     let url = reqwest::Url::parse(address)
-        .map_err(|error| Error::new(ErrorKind::Usage, "CI_API_V4_URL", format!("is no address: {error}")))?;
+        .map_err(|error| Error::new(ErrorKind::Usage, "CI_API_V4_URL", format!("is not an address: {error}")))?;
     let ask = Ask::new(url).with(header::ACCEPT, "application/json");
     let private = environment.secret(&["PRECISION_GATE_TOKEN", "GITLAB_TOKEN"]);
     Ok(match (private, environment.secret(&["CI_JOB_TOKEN"])) {
@@ -78,7 +78,7 @@ pub(super) async fn find(rest: &Rest<'_>, at: &GitLabLocation, trust: Trust) -> 
     }
     match (at.job, at.reference.as_deref()) {
         (Some(_), _) if trust == Trust::Baseline => {
-            let message = "a baseline is named by its branch: a job's number does not tell whether it succeeded";
+            let message = "name a baseline by its branch: a job's number does not show whether it succeeded";
             let error = Error::new(ErrorKind::Usage, at.to_string(), message);
             Err(error.with_help("write gitlab://group/project/job?ref=main"))
         }
@@ -148,7 +148,7 @@ async fn newest_job(rest: &Rest<'_>, at: &GitLabLocation, reference: &str) -> Re
         }
     }
     let message = match count {
-        0 => format!("there is no successful pipeline of {reference}"),
+        0 => format!("{reference} has no successful pipeline"),
         count => format!("none of the last {count} successful pipelines of {reference} has artifacts of this job"),
     };
     Err(Error::new(ErrorKind::NotFound, at.to_string(), message)

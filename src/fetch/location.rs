@@ -87,7 +87,7 @@ pub struct GitLabLocation {
     pub name: String,
     /// Branch or tag whose newest successful pipeline is meant.
     pub reference: Option<String>,
-    /// Number of the job, in place of the newest.
+    /// Number of the job, instead of the newest.
     pub job: Option<u64>,
     /// Name of the generic package.
     pub package: Option<String>,
@@ -112,7 +112,7 @@ impl Location {
             "github" => Ok(Self::GitHub(github(url()?)?)),
             "gitlab" => Ok(Self::GitLab(gitlab(url()?)?)),
             _ => {
-                let error = Error::new(ErrorKind::Usage, scheme, "is no scheme of a location");
+                let error = Error::new(ErrorKind::Usage, scheme, "is not a scheme of a location");
                 Err(error
                     .with_help("locations are paths, or start with https://, s3://, obs://, github:// or gitlab://"))
             }
@@ -191,7 +191,7 @@ impl Parts {
             _ => shown,
         };
         let wrong = |message: String| Error::new(ErrorKind::Usage, &shown, message);
-        let mut url = Url::parse(text).map_err(|error| wrong(format!("is no address: {error}")))?;
+        let mut url = Url::parse(text).map_err(|error| wrong(format!("is not an address: {error}")))?;
         let digest = match url.fragment() {
             None | Some("") => None,
             Some(fragment) => {

@@ -44,7 +44,7 @@ impl Bucket {
         if !listing.files.is_empty() || !listing.skipped.is_empty() {
             return Ok(listing);
         }
-        let nothing = || Error::new(ErrorKind::NotFound, self.shown(&at.key), "there is no such object or prefix");
+        let nothing = || Error::new(ErrorKind::NotFound, self.shown(&at.key), "the object or prefix does not exist");
         if folder == at.key {
             return Err(nothing());
         }
@@ -134,7 +134,7 @@ impl Bucket {
             }
             // opendal's view of a bucket that is not there.
             Kind::ConfigInvalid if error.message().contains("NoSuchBucket") => {
-                of(ErrorKind::NotFound, "there is no such bucket", "check the bucket's name and the endpoint")
+                of(ErrorKind::NotFound, "the bucket does not exist", "check the bucket's name and the endpoint")
             }
             Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
             Kind::RateLimited => Failure::temporary(shown, "the service asks to slow down"),

@@ -32,7 +32,7 @@ impl Listing {
     pub(super) fn add(&mut self, path: &str, object: Object) {
         let odd = path.split('/').any(|part| matches!(part, "" | "." | "..")) || path.contains(['\\', '\0']);
         if odd {
-            self.skipped.push((path.to_owned(), "its name is no path below the location".to_owned()));
+            self.skipped.push((path.to_owned(), "its name is not a path below the location".to_owned()));
         } else {
             self.files.push((path.to_owned(), object));
         }

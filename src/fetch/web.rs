@@ -207,7 +207,7 @@ pub(super) async fn text(
     };
     let in_time = tokio::time::timeout(time, asked).await;
     match in_time
-        .unwrap_or_else(|_| Err(Failure::temporary(&shown, format!("no whole answer in {}", asked::spoken(time)))))?
+        .unwrap_or_else(|_| Err(Failure::temporary(&shown, format!("no complete answer in {}", asked::spoken(time)))))?
     {
         (read, headers) if read.whole => Ok((read.bytes, headers)),
         _ => {

@@ -36,9 +36,19 @@ const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a c
 const EMPTY: &str = "empty file";
 
 /// Reason for not reading JSON without an end.
-const CUT_JSON: &str = "JSON that ends in the middle, too early to tell what it is";
+const CUT_JSON: &str = "JSON that is cut before its kind can be recognised";
 
-/// Artifacts that lie on one side.
+/// Reason for not reading any other file.
+const UNKNOWN: &str = "no known format";
+
+/// Advice for a damaged file.
+const WHOLE: &str = "give the complete file, as the run wrote it";
+
+/// Advice for a log without a known line.
+const LOG_PATTERN: &str =
+    r"for a log of your own, set `loss.log-pattern`, for example `'iter=(?<step>\d+) loss=(?<loss>\S+)'`";
+
+/// Artifacts of one side.
 pub struct Inventory {
     files: Arc<dyn Files>,
     artifacts: Artifacts,
@@ -147,7 +157,7 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
         asked.find_map(|recogniser| Some(Found::Of(recogniser.check, (recogniser.look)(sample)?)))
     };
     if msprobe_settings::recognise(sample.head) {
-        return Found::Ignored("the configuration msprobe was started with");
+        return Found::Ignored("the configuration of msprobe");
     }
     let found = ask(Evidence::Place).or_else(|| {
         if sample.head.is_empty() {
@@ -155,7 +165,7 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
         }
         ask(Evidence::Signature).or_else(|| other_archive(sample)).or_else(|| ask(Evidence::Lines))
     });
-    found.unwrap_or(Found::Ignored(if is_cut_json(sample) { CUT_JSON } else { "not a format the gate knows" }))
+    found.unwrap_or(Found::Ignored(if is_cut_json(sample) { CUT_JSON } else { UNKNOWN }))
 }
 
 /// Whether a file begins as JSON and ends before its last bracket.
@@ -220,7 +230,7 @@ impl Inventory {
         self.files.as_ref()
     }
 
-    /// A single file that was given for one check belongs to it: nothing the gate knows is damage then.
+    /// A single file that was given for one check belongs to it: an unknown format is damage then.
     pub fn expect_file_of(&mut self, check: CheckId) {
         let [entry] = self.files.list() else { return };
         let named = self.files.location().ends_with(&entry.path);
@@ -229,10 +239,13 @@ impl Inventory {
             return;
         }
         if let Outcome::Ignored(reason) = &seen.outcome {
-            let message = format!("{reason}, given for the {} check", check.as_str());
+            let (message, help) = match check {
+                CheckId::Loss if reason == UNKNOWN => ("no loss values recognised".to_owned(), LOG_PATTERN),
+                check => (format!("{reason}, given for the {} check", check.as_str()), WHOLE),
+            };
             let kind = if reason == OTHER_ARCHIVE { ErrorKind::Unsupported } else { ErrorKind::Corrupt };
             let error = Error::new(kind, &seen.path, message);
-            seen.outcome = Outcome::Damaged(error.with_help("give the file that the run wrote, and whole"));
+            seen.outcome = Outcome::Damaged(error.with_help(help));
         }
         seen.check = Some(check);
     }
@@ -245,9 +258,8 @@ impl Inventory {
             let twin = theirs.get(seen.path.as_str()).filter(|twin| matches!(twin.outcome, Outcome::Read(_)));
             let Some((twin, check)) = twin.and_then(|twin| Some((twin, twin.check?))) else { continue };
             if reason == EMPTY || reason == CUT_JSON {
-                let message = format!("{reason}; on the other side it is a {}", twin.kind);
-                let error =
-                    Error::corrupt(&seen.path, message).with_help("give the file that the run wrote, and whole");
+                let message = format!("{reason}; in the other run it is a {}", twin.kind);
+                let error = Error::corrupt(&seen.path, message).with_help(WHOLE);
                 (seen.check, seen.kind, seen.outcome) = (Some(check), twin.kind, Outcome::Damaged(error));
             }
         }

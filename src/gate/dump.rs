@@ -40,9 +40,7 @@ const ID: CheckId = CheckId::Dump;
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     match dump::recognise(sample.files, sample.path, sample.head) {
         Some(folder) => Some(Recognised::read("dump", folder)),
-        None if dump::is_part(sample.files.as_ref(), sample.path) => {
-            Some(Recognised::part("dump", "part of the dump beside it"))
-        }
+        None if dump::is_part(sample.files.as_ref(), sample.path) => Some(Recognised::part("dump", "part of a dump")),
         None => None,
     }
 }

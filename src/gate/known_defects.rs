@@ -153,7 +153,7 @@ fn limits(policy: &Policy) -> Vec<Limit> {
     of_dumps.chain(of_checkpoints).collect()
 }
 
-/// The types that a limit is for, of those that are held against the defects.
+/// The types that a limit is for, of those that are compared with the defects.
 fn dtypes(wanted: Option<Dtype>) -> Vec<Dtype> {
     DTYPES.into_iter().filter(|dtype| wanted.is_none_or(|wanted| wanted == *dtype)).collect()
 }

@@ -154,10 +154,10 @@ pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>>
 }
 
 /// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Runs that
-/// are no repeats of each other are refused, unless `any_runs` are taken.
+/// are not repeats of each other are refused, unless `any_runs` are taken.
 ///
 /// # Errors
-/// Errors of opening them; `Usage` where fewer than two hold curves, or two are no repeats of one case.
+/// Errors of opening them; `Usage` where fewer than two hold curves, or two are not repeats of one case.
 pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
     let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
     let mut locations = Vec::new();
@@ -206,7 +206,7 @@ fn repeats_in(root: &str, curves: Vec<CurveFile>) -> Vec<(String, Vec<CurveFile>
     repeats.into_iter().map(|(entry, curves)| (format!("{root}/{entry}"), curves)).collect()
 }
 
-/// Two runs that are no repeats of one case.
+/// Two runs that are not repeats of one case.
 struct OtherRun {
     runs: [String; 2],
     why: String,
@@ -215,7 +215,7 @@ struct OtherRun {
 impl OtherRun {
     fn into_error(self) -> Error {
         let [first, second] = &self.runs;
-        let message = format!("is no repeat of {first}: {}", self.why);
+        let message = format!("is not a repeat of {first}: {}", self.why);
         Error::new(ErrorKind::Usage, second, message).with_help(
             "a band of runs that differ hides every difference as large: give runs of the same model, data, seed and \
              settings; or record it with `precision-gate noise --allow-different-runs`",
@@ -223,7 +223,7 @@ impl OtherRun {
     }
 }
 
-/// The band of all pairs of runs, and the first two that are no repeats of each other.
+/// The band of all pairs of runs, and the first two that are not repeats of each other.
 fn compare_all(runs: &[(String, Vec<CurveFile>)]) -> (NoiseBand, Option<OtherRun>) {
     let mut band = NoiseBand::new(runs.iter().map(|(name, _)| name.clone()).collect());
     let mut other = None;

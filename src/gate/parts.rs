@@ -69,7 +69,7 @@ pub fn measure(
     out: &mut dyn Write,
 ) -> Result<()> {
     if part == 0 || part > parts {
-        let error = Error::new(ErrorKind::Usage, "--shard", format!("there is no part {part} of {parts}"));
+        let error = Error::new(ErrorKind::Usage, "--shard", format!("part {part} of {parts} does not exist"));
         return Err(error.with_help("parts count from 1"));
     }
     let mut sides = Vec::new();
@@ -124,12 +124,12 @@ impl Parts {
     /// Reads part files, each given with the name messages call it.
     ///
     /// # Errors
-    /// `Corrupt` where a file is no part, `Usage` where the parts are not those of one run, or not all of them.
+    /// `Corrupt` where a file is not a part, `Usage` where the parts are not those of one run, or not all of them.
     pub fn read<R: BufRead + Send>(files: Vec<(String, R)>) -> Result<Self> {
         let parts: Vec<Result<Part>> = files.into_par_iter().map(|(name, file)| read(name, file)).collect();
         let mut parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
         parts.sort_by_key(|part| part.header.part);
-        let Some(first) = parts.first() else { return Err(refused("merge", "no part was given".into())) };
+        let Some(first) = parts.first() else { return Err(refused("merge", "no parts given".into())) };
         let header = first.header.clone();
         header.expect_all(&parts)?;
         if header.tool != Tool::current() {
@@ -167,7 +167,7 @@ impl Parts {
     /// what was measured.
     pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Judged> {
         if self.header.preset != preset(&request.policy) {
-            let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for another preset");
+            let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for a different preset");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
         }
         let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));
@@ -178,8 +178,9 @@ impl Parts {
         let result = &outcome.result;
         let sides = [(&self.header.baseline, &result.baseline), (&self.header.candidate, &result.candidate)];
         if let Some((_, judged)) = sides.into_iter().find(|(measured, judged)| measured.digest != judged.digest) {
-            let error = Error::corrupt(&judged.location, "is not what the parts were measured on: its digest differs");
-            return Err(error.with_help("measure the parts again, or give back the files they were measured on"));
+            let error =
+                Error::corrupt(&judged.location, "differs from the files that the parts were measured on (digest)");
+            return Err(error.with_help("measure the parts again, or restore the files they were measured on"));
         }
         Ok(outcome)
     }
@@ -191,11 +192,11 @@ impl Header {
         let mut expected = 1..=self.parts;
         for Part { name, header, .. } in parts {
             if (Self { part: 0, ..header.clone() }) != (Self { part: 0, ..self.clone() }) {
-                let message = "is a part of another run: something else was measured, or in another way";
+                let message = "is a part of another run: it measured other files, or with other options";
                 return Err(refused(name, message.into()));
             }
             if expected.next() != Some(header.part) {
-                let message = format!("is part {} of {}, and not the next that is missing", header.part, header.parts);
+                let message = format!("is part {} of {}, but not the next missing one", header.part, header.parts);
                 return Err(refused(name, message));
             }
         }
@@ -228,7 +229,7 @@ fn read(name: String, mut file: impl BufRead) -> Result<Part> {
     };
     let damaged = |line: usize, error: serde_json::Error| {
         Error::corrupt(name.as_str(), format!("line {line}: {error}"))
-            .with_help("a part is written by `--shard K/N`; copy it again, or measure it again")
+            .with_help("copy the part again, or measure it again with `--shard K/N`")
     };
     let line = next(&mut text)?.unwrap_or(1);
     let header: Header = serde_json::from_str(&text).map_err(|error| damaged(line, error))?;

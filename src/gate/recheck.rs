@@ -31,7 +31,7 @@ use said::Said;
 pub use read::{operations_digest, parse, read};
 pub use texts::rewrite;
 
-/// Facts that the result is held against.
+/// Facts that the result is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Against<'a> {
     /// Name of the result in messages.

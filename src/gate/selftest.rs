@@ -1,8 +1,8 @@
 //! Do these limits catch known defects?
 //!
 //! Runs made on the spot, some healthy and some with a defect of known kind and size, are judged by the user's own
-//! policy. A policy that lets a defect pass, or that blocks a healthy run, is told so: limits nobody tests are
-//! limits nobody can trust.
+//! policy. A policy that lets a defect pass, or that blocks a healthy run, is reported: limits without a test
+//! cannot be trusted.
 
 pub mod synthetic;
 
@@ -53,8 +53,8 @@ pub struct Case {
 /// Healthy runs: name, what differs, noise of the candidate.
 const HEALTHY: [(&str, &str, Noise); 4] = [
     ("identical", "the same run twice", Noise::None),
-    ("dense-noise", "another platform, dense model: 1e-5 on average", Noise::Dense),
-    ("moe-noise", "another platform, mixture of experts: 4e-4 on average", Noise::MixtureOfExperts),
+    ("dense-noise", "different platform, dense model: 1e-5 on average", Noise::Dense),
+    ("moe-noise", "different platform, mixture of experts: 4e-4 on average", Noise::MixtureOfExperts),
     ("dropout", "dropout left in: single steps differ by 3 %, the level agrees", Noise::Dropout),
 ];
 
@@ -76,9 +76,9 @@ const DEFECTS: [(&str, &str, Defect); 15] = [
     ("tail", "0.8 % off in the last tenth", Defect::Scale { size: 0.008, from: 181 }),
     ("bad-steps", "every tenth step off by 4 %, up and down", Defect::EveryTenth { size: 0.04 }),
     ("delay", "one step behind: an update is lost", Defect::Delay { steps: 1 }),
-    ("data-order", "another data order from step 60 on", Defect::DataOrder { from: 60 }),
+    ("data-order", "different data order from step 60 on", Defect::DataOrder { from: 60 }),
     ("nan", "NaN from step 150 on", Defect::NaN { from: 150 }),
-    ("nan-once", "NaN at step 150 alone", Defect::NaNOnce { at: 150 }),
+    ("nan-once", "NaN only at step 150", Defect::NaNOnce { at: 150 }),
     (
         "hidden-nan",
         "NaN filtered out of the log: loss 0.0, gradient norm NaN, for one step",

@@ -19,7 +19,7 @@ pub enum Training {
     Cancelled,
     /// It did not run
     Skipped,
-    /// Nobody says; it counts as failed where it left nothing
+    /// Not known; it counts as failed where it left nothing
     Unknown,
 }
 
@@ -35,7 +35,7 @@ impl Training {
         }
     }
 
-    /// Whether a candidate that is not there follows from it, and is no slip in a path.
+    /// Whether a candidate that is not there follows from it, and is not a slip in a path.
     pub(super) fn explains_absence(self) -> bool {
         self != Self::Success
     }

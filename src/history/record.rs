@@ -211,7 +211,8 @@ impl Record {
             let error = Error::unsupported(path, format!("has layout {other}; this version reads {LAYOUT}"));
             return Err(error.with_help("a later version of precision-gate wrote it: update this one"));
         }
-        let record: Self = serde_json::from_slice(bytes).map_err(|error| damaged(format!("is no record: {error}")))?;
+        let record: Self =
+            serde_json::from_slice(bytes).map_err(|error| damaged(format!("is not a record: {error}")))?;
         let entry = Entry::of_path(path).ok_or_else(|| damaged("has no record's name".into()))?;
         if entry.suite != record.suite {
             return Err(damaged(format!("says it belongs to the suite `{}`", record.suite)));
@@ -330,9 +331,9 @@ pub(super) mod tests {
         let text = String::from_utf8(bytes.clone()).expect("UTF-8");
         let elsewhere = path.replace("nightly/", "other/");
         let cases: [(&str, &[u8], &str); 6] = [
-            (&path, b"", "is no record"),
-            (&path, b"[[[[", "is no record"),
-            (&path, &bytes[..bytes.len() / 2], "is no record"),
+            (&path, b"", "is not a record"),
+            (&path, b"[[[[", "is not a record"),
+            (&path, &bytes[..bytes.len() / 2], "is not a record"),
             (&path, &text.replace("\"pass\"", "\"fail\"").into_bytes(), "was changed"),
             (&path, &text.replace("_version\": 1", "_version\": 2").into_bytes(), "has layout 2"),
             (&elsewhere, &bytes, "belongs to the suite `nightly`"),

@@ -38,7 +38,7 @@ impl<'a> Records<'a> {
         Self { place }
     }
 
-    /// The records of one suite, or of all. Files that are no records are left out.
+    /// The records of one suite, or of all. Files that are not records are left out.
     ///
     /// # Errors
     /// `NotFound` where there is no such place or suite, and whatever else keeps it from being listed.
@@ -73,7 +73,7 @@ impl<'a> Records<'a> {
         Ok(path)
     }
 
-    /// Removes records; one that is gone already is no error.
+    /// Removes records; one that is gone already is not an error.
     ///
     /// # Errors
     /// Where the place cannot be written.

@@ -165,7 +165,7 @@ pub struct WaivedFinding {
     pub finding: Finding,
     /// Reason of the waiver.
     pub reason: String,
-    /// Person who answers for it.
+    /// Owner of it.
     pub owner: String,
     /// Until when (`YYYY-MM-DD`).
     pub expires: String,

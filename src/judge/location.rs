@@ -14,7 +14,7 @@ pub const REFUSED: Rule = rule("location-refused", Severity::Incomplete);
 pub const ORIGIN: Rule = rule("baseline-origin", Severity::Info);
 /// The forge deletes the baseline soon.
 pub const EXPIRING: Rule = rule("baseline-expiring", Severity::Warn);
-/// A forge's artifact whose digest nobody tells; the profile `release` demands one.
+/// A forge's artifact without a digest; the profile `release` requires one.
 pub const UNPROVED: Rule = rule("baseline-unproved", Severity::Info);
 /// The baseline is not what its manifest says.
 pub const CHANGED: Rule = rule("baseline-changed", Severity::Incomplete);

@@ -276,7 +276,7 @@ pub struct CurveUnit {
     /// The file the candidate was read from.
     #[serde(default)]
     pub candidate_file: String,
-    /// The published rule that decided in place of the gate's own; empty where none was chosen.
+    /// The published rule that decided instead of the gate's own; empty where none was chosen.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preset: String,
     /// `same-weights`, `own-weights`, or empty for metrics that have no mode.

@@ -21,7 +21,7 @@ use crate::redact::Redactor;
 /// The exception a checker ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exception {
-    /// A file could not be unpacked or is no JSON, or a cell may not be written.
+    /// A file could not be unpacked or is not JSON, or a cell may not be written.
     Runtime,
     /// A key is absent.
     Key,

@@ -55,7 +55,7 @@ impl Cell {
 /// also after what some programs drop from a cell's start. A tab or a line break there may end the cell before
 /// (OWASP, CSV injection).
 ///
-/// A percentage and a lone sign are no formulas to any spreadsheet.
+/// A percentage and a lone sign are not formulas to any spreadsheet.
 fn may_become_formula(text: &str) -> bool {
     let is_harmless =
         |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);

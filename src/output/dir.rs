@@ -42,7 +42,7 @@ enum Missing {
 }
 
 impl Dir {
-    /// The folder at `path`, which is no link; `None` where there is none.
+    /// The folder at `path`, which is not a link; `None` where there is none.
     ///
     /// # Errors
     /// `Usage` where a link that must not be followed, or no folder, stands in the way; and what opening gives.
@@ -50,7 +50,7 @@ impl Dir {
         walk(path, Last::Folder, Missing::Leave)
     }
 
-    /// The folder at `path`, which is no link; it is made where there is none.
+    /// The folder at `path`, which is not a link; it is made where there is none.
     ///
     /// # Errors
     /// As [`existing`](Self::existing).
@@ -104,7 +104,7 @@ impl Dir {
         shown(&self.path)
     }
 
-    /// Names of the entries of this folder, in order; those that are no text are left out.
+    /// Names of the entries of this folder, in order; those that are not text are left out.
     pub(super) fn names(&self) -> Result<Vec<String>> {
         let list = || -> Result<Vec<String>, Errno> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -273,7 +273,7 @@ fn refused(path: &Path, kind: FileType, wanted: &str) -> Error {
     };
     let message = format!("is {what} where {wanted} is to be written; nothing was written through it");
     let error = Error::new(ErrorKind::Usage, path.display().to_string(), message);
-    error.with_help("remove it, or name another place to write to; in a checkout it may have come with the change")
+    error.with_help("remove it, or name another place to write to; in a checkout it may be part of the change")
 }
 
 /// An error of the system about `path`.

@@ -42,7 +42,7 @@ impl Draft {
     pub fn begin(dir: Arc<Dir>, name: &str) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-            return Err(Error::new(ErrorKind::Internal, name, "is no name of a file"));
+            return Err(Error::new(ErrorKind::Internal, name, "is not a file name"));
         }
         dir.check(name)?;
         for _ in 0..MOST_TRIES {

@@ -61,5 +61,5 @@ fn is_unsupported(error: &io::Error) -> bool {
 
 fn busy(dir: &Dir) -> Error {
     let error = Error::new(ErrorKind::Usage, dir.shown(), "another run is writing into this folder");
-    error.with_help("wait for it, or give this run a folder of its own with --out")
+    error.with_help("wait for it, or give this run another folder with --out")
 }

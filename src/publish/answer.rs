@@ -97,13 +97,13 @@ pub struct DefaultBranch {
 
 /// Compares a value that was sent with the one in the answer.
 pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
-    if sent == shown { Ok(()) } else { Err(format!("with another {what} than was sent")) }
+    if sent == shown { Ok(()) } else { Err(format!("with a {what} other than the one sent")) }
 }
 
 /// Whether `shown` is the commit that was sent, which may be the start of it.
 pub(super) fn same_commit(sent: &str, shown: &str) -> Read<()> {
     let is_same = !sent.is_empty() && shown.to_ascii_lowercase().starts_with(&sent.to_ascii_lowercase());
-    if is_same { Ok(()) } else { Err("with another commit than was sent".to_owned()) }
+    if is_same { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
 }
 
 /// A text that is not empty.

@@ -127,7 +127,11 @@ async fn upload(client: &Client, (root, id): (&str, u64), address: &str, file: &
     };
     let read = |answer: &Answer| {
         let asset: Asset = answer.read::<ShownAsset>("the file")?.into();
-        if asset.name == file.name && is_whole(&asset) { Ok(asset) } else { Err("without the whole file".to_owned()) }
+        if asset.name == file.name && is_whole(&asset) {
+            Ok(asset)
+        } else {
+            Err("without the complete file".to_owned())
+        }
     };
     client.create(&call, read, look).await.map(|_| ())
 }
@@ -193,7 +197,7 @@ async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files:
         };
         let read = |answer: &Answer| {
             let link: Link = answer.read("a link")?;
-            if link.name == file.name { Ok(link) } else { Err("with another link than was sent".to_owned()) }
+            if link.name == file.name { Ok(link) } else { Err("with a link other than the one sent".to_owned()) }
         };
         client.create(&call, read, look).await.map_err(told)?;
     }
@@ -205,7 +209,7 @@ fn links_of(answer: &Answer) -> Read<Vec<Link>> {
 }
 
 fn no_release(release: &Release) -> Error {
-    Error::new(ErrorKind::NotFound, "--attach", format!("there is no release of the tag {}", release.tag))
+    Error::new(ErrorKind::NotFound, "--attach", format!("the tag {} has no release", release.tag))
         .with_help("make the release first, a draft will do, and check that the token may see it")
 }
 

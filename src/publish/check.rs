@@ -38,7 +38,7 @@ impl Desk {
             (Ok(()), None) => {}
             (Ok(()), Some(refused)) => {
                 let refused = refused.into_error(self.forge.dialect());
-                self.notices.push(format!("a status stands in place of the check: {refused}"));
+                self.notices.push(format!("a status was set instead of the check: {refused}"));
             }
             (Err(failure), refused) => {
                 self.job.settings.check = CheckMode::None;
@@ -53,7 +53,9 @@ impl Desk {
         let is_wanted = self.job.settings.check != CheckMode::None && self.forge.as_community().is_none();
         if is_wanted && self.warnings.is_empty() && !self.client.is_dry() {
             let error = Error::new(ErrorKind::NotFound, "no check is set", "the commit is not known");
-            self.warnings.push(error.with_help("give it with --sha; a job for a pull request or a push knows it"));
+            self.warnings.push(
+                error.with_help("pass it with --sha; a job for a pull request or a push has it in its environment"),
+            );
         }
     }
 
@@ -106,7 +108,7 @@ impl Desk {
 /// The check, where it is the one that was asked for.
 fn of_id(answer: &Answer, id: u64) -> Read<Check> {
     let check = GitHub::read_check(answer)?;
-    if check.id == id { Ok(check) } else { Err("with another check than was asked for".to_owned()) }
+    if check.id == id { Ok(check) } else { Err("with a check other than the requested one".to_owned()) }
 }
 
 /// The check, where it shows the report that was sent.

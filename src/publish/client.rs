@@ -216,7 +216,7 @@ impl Client {
     async fn once(&self, call: &Call) -> Result<Answer, String> {
         let begun = Instant::now();
         let sent = tokio::time::timeout(self.time, self.through_transport(call)).await;
-        let sent = sent.unwrap_or_else(|_| Err(format!("no whole answer in {}", asked::spoken(self.time))));
+        let sent = sent.unwrap_or_else(|_| Err(format!("no complete answer in {}", asked::spoken(self.time))));
         if sent.is_err() {
             // A server that keeps silent costs as much as one that asks to wait.
             self.add_waited(begun.elapsed());

@@ -59,7 +59,7 @@ impl Forge for Community {
     }
 
     fn me(&self) -> Call {
-        Call::get("ask who the token belongs to", "/user")
+        Call::get("ask for the owner of the token", "/user")
     }
 
     fn read_me(&self, answer: &Answer) -> Read<String> {

@@ -220,7 +220,7 @@ impl Desk {
             Target::OfCommit => pulls.retain(|pull| pull.head == self.job.commit),
             Target::OfBranch { branch, .. } if pulls.is_empty() && !self.client.is_dry() => {
                 let branch: String = branch.chars().filter(|character| !character.is_control()).take(100).collect();
-                let message = format!("there is no open pull request of the branch {branch}");
+                let message = format!("the branch {branch} has no open pull request");
                 let error = Error::new(ErrorKind::NotFound, "no comment is written", message);
                 self.warnings.push(error.with_help("it may be closed by now; else name it with --number"));
             }

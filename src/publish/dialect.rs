@@ -106,7 +106,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// The way out of a refusal, where one is known.
     fn help(&self, status: u16, failure: &Failure) -> Option<String>;
 
-    /// The forge's issues, where the gate knows how to keep one.
+    /// The forge's issues, where they are supported.
     fn as_tracker(&self) -> Option<&dyn Tracker> {
         None
     }

@@ -124,7 +124,7 @@ impl Desk {
         let commit = self.client.ask(&github.create_commit(&tree), object).await?.sha;
         let moved = |answer: &Answer| {
             let shown = branch(answer)?.object.sha;
-            if shown == commit { Ok(()) } else { Err("with another commit than was sent".to_owned()) }
+            if shown == commit { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
         };
         if !is_there {
             match self.client.ask(&github.create_branch(BRANCH, &commit), moved).await {

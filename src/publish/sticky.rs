@@ -86,7 +86,7 @@ impl Desk {
                 return Ok(());
             }
             let comment = self.said(answer, body)?;
-            if comment.id == id { Ok(()) } else { Err("with another comment than was asked for".to_owned()) }
+            if comment.id == id { Ok(()) } else { Err("with a comment other than the requested one".to_owned()) }
         };
         self.client.ask(&self.forge.update_comment(number, id, body), shows).await
     }
@@ -112,7 +112,7 @@ impl Desk {
     /// The comment of an answer, where it says `body`.
     fn said(&self, answer: &Answer, body: &str) -> Read<Comment> {
         let comment = self.forge.read_comment(answer)?;
-        if comment::says(&comment, body) { Ok(comment) } else { Err("with another text than was sent".to_owned()) }
+        if comment::says(&comment, body) { Ok(comment) } else { Err("with a text other than the one sent".to_owned()) }
     }
 
     async fn remove(&self, number: u64, ids: &[u64]) -> Result<(), Failure> {

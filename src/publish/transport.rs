@@ -74,7 +74,7 @@ pub(super) fn http_client(headers: HeaderMap) -> Result<reqwest::Client> {
 }
 
 fn no_address(base: &str) -> Error {
-    Error::new(ErrorKind::Usage, base, "is no address").with_help("give one like https://api.github.com with --url")
+    Error::new(ErrorKind::Usage, base, "is not an address").with_help("give one like https://api.github.com with --url")
 }
 
 /// Sends a request to GitHub.
@@ -136,7 +136,7 @@ fn answer(status: u16, headers: BTreeMap<String, String>, read: Limited, most: u
     let is_whole = read.whole && (200..300).contains(&status);
     let body = match String::from_utf8(read.bytes) {
         Ok(text) => text,
-        Err(_) if is_whole => return Err(format!("answered {status} with bytes that are no UTF-8")),
+        Err(_) if is_whole => return Err(format!("answered {status} with bytes that are not UTF-8")),
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     Ok(Answer { status, headers, body, longer_than })

@@ -155,7 +155,7 @@ impl Hook {
         let (address, message) = self.signed(message);
         let is_address = ["https://", "http://"].iter().any(|start| address.expose_secret().starts_with(start));
         if !is_address {
-            return Err(Error::new(ErrorKind::Usage, ADDRESS, "is no address")
+            return Err(Error::new(ErrorKind::Usage, ADDRESS, "is not an address")
                 .with_help("set it to what the chat shows for its robot, `https://` and all"));
         }
         let client = http_client(HeaderMap::new())?;
@@ -183,7 +183,7 @@ impl Hook {
             Ok::<_, reqwest::Error>((status, headers, read))
         };
         let in_time = tokio::time::timeout(limit::TIME, sent).await;
-        let in_time = in_time.map_err(|_| format!("no whole answer in {}", asked::spoken(limit::TIME)))?;
+        let in_time = in_time.map_err(|_| format!("no complete answer in {}", asked::spoken(limit::TIME)))?;
         let (status, headers, read) = in_time.map_err(|error| cause(&error))?;
         let body = String::from_utf8_lossy(&read.bytes).into_owned();
         let status = match refusal(self.shape, &body) {
@@ -217,9 +217,9 @@ impl Hook {
             }
             Err(error) => (ErrorKind::Unavailable, error),
         };
-        Err(Error::new(kind, "could not tell the webhook", self.without_secrets(said.trim_end())).with_help(format!(
-            "check {ADDRESS}, the keywords that the robot asks for, and {SECRET} where it checks signatures"
-        )))
+        Err(Error::new(kind, "could not send to the webhook", self.without_secrets(said.trim_end())).with_help(
+            format!("check {ADDRESS}, the keywords that the robot asks for, and {SECRET} where it checks signatures"),
+        ))
     }
 
     /// Address and message, with the signature of a robot that checks one.
@@ -283,7 +283,7 @@ fn unsaid(shape: WebhookShape, answer: &Answer) -> Option<String> {
     let is_unsaid = !fields.is_empty() && word(shape, &answer.body).is_none();
     answer
         .too_long()
-        .or_else(|| is_unsaid.then(|| format!("without `{}`: nobody said that it was taken", fields.join("` or `"))))
+        .or_else(|| is_unsaid.then(|| format!("without `{}`, so it was not confirmed", fields.join("` or `"))))
 }
 
 /// Text of the answer, in one short line.

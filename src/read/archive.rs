@@ -63,7 +63,7 @@ impl Member {
             return Ok(None);
         }
         let damaged =
-            || Error::corrupt(format!("{}:{}", source.name(), self.name), "does not lie where the directory says");
+            || Error::corrupt(format!("{}:{}", source.name(), self.name), "is not at the offset in the directory");
         let mut header = [0_u8; HEADER];
         let start = self.entry.header_start();
         if start.checked_add(HEADER as u64).is_none_or(|end| end > source.len()) {
@@ -102,7 +102,7 @@ pub struct Archive {
 impl Archive {
     /// Reads the directory of `source`.
     ///
-    /// An archive without a readable directory is an error: it was cut short, or is no zip archive.
+    /// An archive without a readable directory is an error: it was cut short, or is not a zip archive.
     pub fn open(source: Source, limits: Limits) -> Result<Self> {
         let damaged = |error: ZipError| no_directory(source.as_ref(), &error);
         let mut entries =
@@ -222,7 +222,7 @@ fn no_directory(source: &dyn ByteSource, error: &ZipError) -> Error {
     let message = if source.is_empty() {
         "is empty, expected a zip archive".to_owned()
     } else {
-        format!("is not a whole zip archive: {error}")
+        format!("is not a complete zip archive: {error}")
     };
     Error::corrupt(source.name(), message)
         .with_help("the archive was cut short, as when a job is killed or a copy is stopped: collect or copy it again")

@@ -88,7 +88,7 @@ fn read_index(source: &Source) -> Result<BTreeMap<String, Vec<String>>> {
     };
     let parsed = json::parse(source.as_ref())?;
     let Some(Json::Object(map)) = parsed.get("weight_map") else {
-        return Err(damaged("its `weight_map` is no object"));
+        return Err(damaged("its `weight_map` is not an object"));
     };
     let mut shards: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, file) in map.iter() {

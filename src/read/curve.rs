@@ -154,7 +154,7 @@ pub fn recognise_pattern(head: &[u8], source: &dyn ByteSource, pattern: &LogPatt
     log::matches(source, pattern).then(|| Format::Pattern(pattern.clone()))
 }
 
-/// `head` as text from its first character that is no white space; `None` for binary data.
+/// `head` as text from its first character that is not white space; `None` for binary data.
 fn text_of(head: &[u8]) -> Option<&str> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,

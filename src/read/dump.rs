@@ -140,13 +140,10 @@ impl DumpFolder {
     pub fn open_tensor(&self, data_name: &str) -> Result<Source> {
         let path = self.data_path(data_name);
         if data_name.is_empty() || data_name.contains(['/', '\\', '\0']) || matches!(data_name, "." | "..") {
-            return Err(Error::corrupt(
-                &self.records,
-                format!("`{data_name}` is no name of a file in the data folder"),
-            ));
+            return Err(Error::corrupt(&self.records, format!("`{data_name}` is not a file name in the data folder")));
         }
         if !self.has(&path) {
-            let error = Error::new(ErrorKind::NotFound, path, "named in the records, and not there");
+            let error = Error::new(ErrorKind::NotFound, path, "named in the records, but missing");
             return Err(error.with_help("collect the dump again, or finish its upload"));
         }
         self.files.open(&path)

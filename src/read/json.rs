@@ -312,7 +312,7 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         number.ok_or_else(|| {
-            Error::corrupt(self.source.name(), format!("not valid JSON at byte {start}: `{token}` is no value"))
+            Error::corrupt(self.source.name(), format!("not valid JSON at byte {start}: `{token}` is not a value"))
         })
     }
 

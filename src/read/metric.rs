@@ -161,7 +161,7 @@ pub fn role(canonical: &str) -> Role {
 pub fn looks_like_goal(canonical: &str) -> bool {
     let lower = canonical.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    // Their spread, their scale and how many there were are no goal.
+    // Their spread, their scale and how many there were are not a goal.
     let about = ["scale", "scaler", "std", "var", "min", "max", "num", "count", "clipfrac", "ratio", "weight", "coef"];
     let goal = ["nll", "ce", "xent", "objective", "perplexity", "ppl"];
     let has = |list: &[&str]| words.iter().any(|word| list.contains(word));

@@ -20,7 +20,7 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 /// Opens a `.npy` file.
 ///
 /// # Errors
-/// `Corrupt` for a damaged header or too few elements, `Unsupported` for elements that are no numbers.
+/// `Corrupt` for a damaged header or too few elements, `Unsupported` for elements that are not numbers.
 pub(crate) fn open(source: Source) -> Result<TensorData> {
     let corrupt = |message: &str| Error::corrupt(source.name(), message);
     let mut start = [0; 12];
@@ -43,7 +43,7 @@ pub(crate) fn open(source: Source) -> Result<TensorData> {
     }
     let mut header = vec![0; len];
     source.read_at(offset, &mut header)?;
-    let header = String::from_utf8(header).map_err(|_| corrupt("header is no text"))?;
+    let header = String::from_utf8(header).map_err(|_| corrupt("header is not a text"))?;
     let header = Header::parse(&header).ok_or_else(|| corrupt("header is not the three keys that NumPy writes"))?;
     let (order, dtype) = element_type(&header.descr).map_err(|message| {
         Error::unsupported(source.name(), message).with_help("save the values as numbers, bfloat16 as float32")
@@ -73,7 +73,7 @@ fn element_type(descr: &str) -> std::result::Result<(ByteOrder, Dtype), String> 
     let order = match rest.next() {
         Some('<' | '|' | '=') => ByteOrder::Little,
         Some('>') => ByteOrder::Big,
-        _ => return Err(format!("holds elements of type `{descr}`, which are no plain numbers")),
+        _ => return Err(format!("holds elements of type `{descr}`, which are not plain numbers")),
     };
     let code = rest.as_str();
     let dtype = Dtype::from_numpy_code(code).ok_or_else(|| match code.chars().next() {

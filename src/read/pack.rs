@@ -76,7 +76,7 @@ impl Pack {
         placed || self.misplaced.iter().any(|(of, _)| *of == checker)
     }
 
-    /// Environment variables as text, where they could be read; a value that is no text is left out.
+    /// Environment variables as text, where they could be read; a value that is not text is left out.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.env.as_ref().and_then(|env| env.as_ref().ok());
         settings.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))

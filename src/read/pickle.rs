@@ -336,7 +336,7 @@ impl Machine<'_, '_, '_> {
         let key = match opcode {
             b'p' | b'g' => {
                 let line = self.input.line()?;
-                line.trim().parse().map_err(|_| self.input.corrupt("a memo key that is no number"))?
+                line.trim().parse().map_err(|_| self.input.corrupt("a memo key that is not a number"))?
             }
             b'q' | b'h' => u32::from(self.input.byte()?),
             b'r' | b'j' => self.input.u32()?,
@@ -390,7 +390,7 @@ impl Machine<'_, '_, '_> {
             0x93 => {
                 let names = self.pop_many(2)?;
                 let [Value::Text(module), Value::Text(name)] = names.as_slice() else {
-                    return Err(self.input.corrupt("a name that is no text"));
+                    return Err(self.input.corrupt("a name that is not a text"));
                 };
                 self.stack.push(Value::Global(format!("{module} {name}").into()));
             }
@@ -423,7 +423,7 @@ impl Machine<'_, '_, '_> {
 
     fn call(&mut self, operands: &[Value]) -> Result<()> {
         let (Some(Value::Global(callable)), Some(Value::Node(id))) = (operands.first(), operands.get(1)) else {
-            return Err(self.input.corrupt("a call of what is no function"));
+            return Err(self.input.corrupt("a call of a value that is not a function"));
         };
         let Some(Node::Tuple(arguments)) = self.nodes.get(id.0) else {
             return Err(self.input.corrupt("a call without arguments"));

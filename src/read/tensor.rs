@@ -131,7 +131,7 @@ impl TensorData {
         let count = (buffer.len() / size) as u64;
         if start_element.checked_add(count).is_none_or(|end| end > self.elements) || !buffer.len().is_multiple_of(size)
         {
-            let message = format!("{count} elements from {start_element} on lie outside of {}", self.elements);
+            let message = format!("{count} elements from {start_element} on are outside of {}", self.elements);
             return Err(Error::corrupt(self.name(), message));
         }
         if self.dense {

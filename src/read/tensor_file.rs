@@ -47,7 +47,7 @@ pub fn open_all(source: Source) -> Result<Vec<(String, Stored)>> {
     } else if safetensors::recognise(&head, source.len()) {
         safetensors::open(source)
     } else {
-        Err(Error::corrupt(source.name(), "is no tensor file (.pt, .npy or .safetensors)")
+        Err(Error::corrupt(source.name(), "is not a tensor file (.pt, .npy or .safetensors)")
             .with_help("the file may be cut short or overwritten; copy or dump it again"))
     }
 }

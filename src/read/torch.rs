@@ -54,10 +54,10 @@ const UNREAD: [(&str, &str); 9] = [
     ("torch._utils _rebuild_nested_tensor", "a nested tensor"),
     ("torch._utils _rebuild_qtensor", "a quantised tensor"),
     ("torch._utils _rebuild_meta_tensor_no_storage", "a meta tensor without elements"),
-    ("torch._utils _rebuild_wrapper_subclass", "a tensor subclass without storage of its own"),
+    ("torch._utils _rebuild_wrapper_subclass", "a tensor subclass without its own storage"),
     ("torch._utils _rebuild_device_tensor_from_numpy", "a tensor pickled through NumPy"),
-    ("numpy.core.multiarray _reconstruct", "a pickled NumPy array of another kind"),
-    ("numpy._core.multiarray _reconstruct", "a pickled NumPy array of another kind"),
+    ("numpy.core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
+    ("numpy._core.multiarray _reconstruct", "a pickled NumPy array of an unknown kind"),
 ];
 
 /// Harmless callables whose result is shown as their name.
@@ -226,7 +226,7 @@ impl Walk<'_> {
         let (Some(offset), Some(shape), Some(strides)) =
             (unsigned(offset), self.unsigned_list(size), self.unsigned_list(stride))
         else {
-            return Err(self.corrupt("a tensor whose offset, size or stride are no positive numbers"));
+            return Err(self.corrupt("a tensor whose offset, size or stride is not a positive number"));
         };
         let storage = self
             .content
@@ -323,6 +323,6 @@ fn plain_text(value: &Value) -> String {
         Value::Text(text) => text.chars().take(MAX_TEXT).collect(),
         Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
         Value::Global(name) => name.replace(' ', "."),
-        Value::Node(_) => "a value of several parts".into(),
+        Value::Node(_) => "a value with several parts".into(),
     }
 }

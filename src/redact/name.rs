@@ -117,8 +117,8 @@ const VOCABULARY: [&str; 36] = [
 
 /// Whether the value of a variable or setting with this name should be kept out of every output.
 ///
-/// Words are parted by anything that is no letter or digit, and where a lower-case letter meets a capital. The
-/// working directory (`PWD`, `OLDPWD`) is no secret.
+/// Words are parted by anything that is not a letter or digit, and where a lower-case letter meets a capital. The
+/// working directory (`PWD`, `OLDPWD`) is not a secret.
 pub fn looks_secret(name: &str) -> bool {
     let words = words(name);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

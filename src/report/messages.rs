@@ -94,9 +94,18 @@ const LEAST_PERCENT: f64 = 1e-4;
 
 /// A measured relative error with two digits, or with as many as show on which side of its limits it lies.
 pub(super) fn relative(value: f64, limits: &[f64]) -> String {
-    let differs = |shown: &String, limit: &f64| value == *limit || *shown != ratio(*limit, 4);
+    let differs = |shown: &String, limit: &f64| {
+        value == *limit || [2, 4].iter().all(|digits| shown.replace(".0 %", " %") != ratio(*limit, *digits))
+    };
     let is_told_apart = |shown: &String| limits.iter().all(|limit| differs(shown, limit));
-    (2..4).map(|digits| ratio(value, digits)).find(is_told_apart).unwrap_or_else(|| ratio(value, 4))
+    let shown = |digits| match ratio(value, digits) {
+        // A zero at the end says that the number was rounded: 5.046 % is 5.0 %, and 5 % is 5 %.
+        one if digits == 2 && one.len() == "5 %".len() && one.ends_with('%') && one != ratio(value, 4) => {
+            one.replace(" %", ".0 %")
+        }
+        other => other,
+    };
+    (2..4).map(shown).find(is_told_apart).unwrap_or_else(|| ratio(value, 4))
 }
 
 /// A ratio with at most `digits` significant digits: a percentage from 0.01 % on, with all whole percents from 100 % on;

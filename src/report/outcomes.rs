@@ -43,7 +43,7 @@ pub struct RuleRow {
     pub warn: Value,
     /// The limit that fails, as a bound.
     pub fail: Value,
-    /// Distance from the nearest limit that was not crossed, in parts of it.
+    /// Distance from the nearest limit, in parts of it; `None` beyond it, where value and limit say enough.
     pub margin: Option<Number>,
     /// Verdict that follows from value and limit.
     pub verdict: Verdict,
@@ -81,7 +81,7 @@ fn row(rule: UnitRule, writer: &Writer) -> Result<RuleRow> {
         value: safe(measured(&outcome, writer)?),
         warn: limit(outcome.warn)?,
         fail: limit(outcome.fail)?,
-        margin: outcome.margin,
+        margin: outcome.margin.filter(|margin| margin.0 >= 0.0),
         verdict: outcome.verdict,
         note: safe(notes(&outcome.notes, writer)?),
         rule: outcome.rule,

@@ -131,6 +131,7 @@ mod tests {
             "row_",
             "rule_",
             "metric_",
+            "value_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

@@ -8,12 +8,14 @@ use minijinja::Value;
 use super::escape::{self, Target};
 use super::messages::Language;
 use super::phrases;
-use super::writer::safe;
 use crate::verdict::Side;
 
-/// A space that appears only where Chinese text needs one, beside a name in Latin letters. Unicode keeps this code point
-/// free for ever, and [`escape::cleaned`] removes it from every foreign text.
-const ELASTIC: char = '\u{fdd0}';
+/// A space before a name in Latin letters, which appears only where Chinese text stands before it. Unicode keeps this code
+/// point and the next free for ever, and [`escape::cleaned`] removes them from every foreign text.
+const BEFORE: char = '\u{fdd0}';
+
+/// The same, after a name.
+const AFTER: char = '\u{fdd1}';
 
 /// Characters of a label that stand in a sentence without a code span around them.
 const MOST_PLAIN: usize = 24;
@@ -74,29 +76,35 @@ fn is_plain(label: &str) -> bool {
     label.len() <= MOST_PLAIN && label.split(' ').all(is_word)
 }
 
-/// A word for a template: in Chinese with [`ELASTIC`] spaces around it, unless it is Chinese itself.
+/// A word for a template: in Chinese with [`BEFORE`] and [`AFTER`] at the ends that are Latin.
 pub(super) fn spaced(text: &str, language: Language) -> Value {
-    let is_latin = text.starts_with(|first: char| first.is_ascii()) && language == Language::Zh;
-    safe(if is_latin { format!("{ELASTIC}{text}{ELASTIC}") } else { text.to_owned() })
+    let is_latin = |end: Option<char>| language == Language::Zh && end.is_some_and(|end| end.is_ascii());
+    let mark = |end, mark: char| is_latin(end).then_some(mark).map(String::from).unwrap_or_default();
+    Value::from_safe_string(format!(
+        "{}{text}{}",
+        mark(text.chars().next(), BEFORE),
+        mark(text.chars().next_back(), AFTER)
+    ))
 }
 
-/// Rendered text with its [`ELASTIC`] spaces resolved: a space beside Chinese, nothing beside punctuation, a space or an end.
+/// Rendered text with its [`BEFORE`] and [`AFTER`] resolved: a space beside Chinese, nothing beside punctuation, a space or an
+/// end.
 pub(super) fn settled(text: String) -> String {
-    if !text.contains(ELASTIC) {
+    if !text.contains([BEFORE, AFTER]) {
         return text;
     }
-    let letters: Vec<char> = text.chars().collect();
-    let beside = |at: Option<usize>| at.and_then(|at| letters.get(at)).copied();
-    let mut opens = true;
     let mut settled = String::with_capacity(text.len());
-    for (index, letter) in letters.iter().enumerate() {
-        if *letter != ELASTIC {
-            settled.push(*letter);
-            continue;
-        }
-        let outer = beside(if opens { index.checked_sub(1) } else { Some(index + 1) });
-        opens = !opens;
-        if outer.is_some_and(is_chinese) {
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let beside = match letter {
+            BEFORE => settled.chars().next_back(),
+            AFTER => letters.peek().copied(),
+            other => {
+                settled.push(other);
+                continue;
+            }
+        };
+        if beside.is_some_and(is_chinese) {
             settled.push(' ');
         }
     }
@@ -153,6 +161,7 @@ mod tests {
             "仅在 NPU 侧出现，GPU 侧没有（NPU）：GPU"
         );
         assert_eq!(settled(format!("{npu}侧缺少 {gpu} 的数据")), "NPU 侧缺少 GPU 的数据");
-        assert_eq!(settled(format!("{gpu}{npu}")), "GPUNPU", "no template puts two names side by side");
+        let subject = spaced("h[order] 的反向计算", Language::Zh);
+        assert_eq!(settled(format!("其中{subject}在{npu}侧全为 0")), "其中 h[order] 的反向计算在 NPU 侧全为 0");
     }
 }

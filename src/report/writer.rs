@@ -146,6 +146,9 @@ impl Writer {
             "sides" => return self.sides(text),
             "check" => phrases::find(&format!("check_{text}"), self.language),
             "training" => phrases::find(&format!("training_{text}"), self.language),
+            "baseline" | "candidate" | "value" if matches!(text, "absent" | "unset") => {
+                phrases::find(&format!("value_{text}"), self.language)
+            }
             "unit" => is_unit_place(text).then_some(text),
             _ => None,
         };
@@ -350,6 +353,8 @@ mod tests {
         }
         assert_eq!(said("{{ value | relative(0.01) }}, limit {{ 0.01 | percent }}", 0.010_42), "1.04 %, limit 1 %");
         assert_eq!(said("{{ value | relative(0.005) }}", 0.05), "5 %");
+        assert_eq!(said("{{ value | relative }}", 0.050_46), "5.0 %");
+        assert_eq!(said("{{ value | relative }}", 0.003_999), "0.4 %");
         assert_eq!(said("{{ value | percent }}", 0.012_5), "1.25 %");
         assert_eq!(said("{{ value | percent }}", 0.000_015), "1.5e-5");
     }

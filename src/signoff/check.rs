@@ -46,7 +46,7 @@ impl Request<'_> {
         }
         let names: BTreeSet<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
         if names.len() < suites.len() {
-            return wrong("a suite is listed twice", "give each suite a name of its own");
+            return wrong("a suite is listed twice", "give each suite a different name");
         }
         let is_commit = |text: &str| text.len() >= LEAST_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         match self.commit {

@@ -61,7 +61,7 @@ impl Results {
     /// Reads the results that `arguments` name.
     ///
     /// # Errors
-    /// `NotFound`, and what [`Given::parse`] gives; a damaged result is no error, it is refused among the others.
+    /// `NotFound`, and what [`Given::parse`] gives; a damaged result is not an error, it is refused among the others.
     pub fn load(arguments: &[String], policy: &SignoffPolicy) -> Result<Self> {
         let mut results = Self::default();
         for argument in arguments {

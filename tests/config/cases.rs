@@ -51,11 +51,11 @@ fn verdicts_and_codes_are_as_reviewed_and_the_page_is_fresh() {
     assert_eq!(std::fs::read_to_string(&page).expect("page"), text, "run with UPDATE_CONFIG_CASES=1");
 }
 
-const HEAD: &str = "# msprobe's verdict and the gate's, case by case
+const HEAD: &str = "# Verdicts of msprobe and precision-gate, case by case
 
-One line per pair of packs under `tests/fixtures/config-check`. Left what msprobe 26.2.0 says of the pair, then what the
-gate says with its defaults, then why they differ. Checkers that pass are not named. `env warning` beside a gate that
-passes needs no reason of its own: msprobe warns of `HCCL_INTRA_ROCE_ENABLE` for every pair of a GPU and an NPU, set or not.
+One line per pair of packs under `tests/fixtures/config-check`. First msprobe 26.2.0's verdict, then that of
+precision-gate with its defaults, then why they differ. Checkers that pass are not named. `env warning` with a pass of
+precision-gate has one reason: msprobe warns of `HCCL_INTRA_ROCE_ENABLE` for every pair of a GPU and an NPU, set or not.
 Written by `UPDATE_CONFIG_CASES=1 cargo test --test config`.
 
 | Case | msprobe | gate | why they differ |

@@ -3,6 +3,7 @@
 use std::fs;
 
 use precision_gate::diagnose::Sureness;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT};
 use precision_gate::report::templates::Templates;
@@ -74,7 +75,8 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
 fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
     let mut result = crate::case("dumps/glm_stats_mix_zero_getitem_grad");
     for (language, word) in [(Language::En, "index_select"), (Language::Zh, "高级索引")] {
-        texts::fill(&mut result.diagnoses, language).expect("texts");
+        let writer = result.writer(language, Target::Plain);
+        texts::fill(&mut result.diagnoses, &writer).expect("texts");
         let diagnosis = &result.diagnoses[0];
         assert!(diagnosis.advice.text.contains(word), "{}", diagnosis.advice.text);
         assert!(diagnosis.evidence.iter().all(|evidence| !evidence.text.is_empty()), "{:?}", diagnosis.evidence);

@@ -11,6 +11,7 @@ use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::verdict::{CheckId, Verdict};
@@ -30,7 +31,8 @@ fn judged(root: &Path, selection: Selection, policy: &str) -> Outcome {
         super::support::by_itself(|from| gate::run_by(&request, from, &Measurements::new(selection), &Quiet))
             .expect("both sides are there");
     for language in Language::ALL {
-        writer::fill(&mut outcome.result.findings, language).expect("a message for every finding");
+        let writer = outcome.result.writer(language, Target::Plain);
+        writer::fill(&mut outcome.result.findings, &writer).expect("a message for every finding");
     }
     outcome
 }

@@ -51,7 +51,7 @@ fn the_second_half_posts_a_result_of_the_head_commit() {
     assert_eq!(ended.code, 0, "{ended:?}");
     let state = fake.state();
     let body = state.said()[0].1;
-    assert!(body.contains("verdict=fail") && body.contains("The numbers come from a run of a fork"), "{body}");
+    assert!(body.contains("verdict=fail") && body.contains("The numbers were measured by the fork's run"), "{body}");
     assert_eq!((&state.checks[0]["conclusion"], &state.checks[0]["head_sha"]), (&"failure".into(), &HEAD.into()));
     drop(state);
     fake.requests();
@@ -131,5 +131,9 @@ fn a_change_of_the_policy_is_told_by_the_second_half_too() {
     let gate = second_half(&fake);
     gate.write("result.json", &result);
     assert_eq!(gate.command(&["publish", "result.json"]).code, 0);
-    assert!(fake.state().said()[0].1.contains("This change touches what decides about it:** `precision-gate.yml`"));
+    assert!(
+        fake.state().said()[0]
+            .1
+            .contains("This change edits the files that decide its verdict:** `precision-gate.yml`")
+    );
 }

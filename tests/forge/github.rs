@@ -210,7 +210,7 @@ fn a_token_without_checks_sets_a_status() {
     fake.state().tokens.insert(TOKEN.into(), Rights { checks: false, ..Rights::workflow() });
     let ended = gate.run(Pair::Fail, &["--strict-publish"]);
     assert_eq!(ended.code, 1, "no failure: {ended:?}");
-    assert!(ended.stdout.contains("::notice title=precision-gate::a status stands in place of the check"), "{ended:?}");
+    assert!(ended.stdout.contains("::notice title=precision-gate::a status was set instead of the check"), "{ended:?}");
     let states: Vec<Value> = fake.state().statuses.iter().map(|status| status["state"].clone()).collect();
     assert_eq!(states, ["pending", "failure"]);
     let writes = fake.writes();
@@ -442,7 +442,11 @@ fn a_change_of_the_policy_is_told() {
     gate.write("event.json", &event.to_string());
     gate.run(Pair::Fail, &[]);
     let state = fake.state();
-    assert!(state.said()[0].1.contains("> ⚠️ **This change touches what decides about it:** `precision-gate.yml`"));
+    assert!(
+        state.said()[0]
+            .1
+            .contains("> ⚠️ **This change edits the files that decide its verdict:** `precision-gate.yml`")
+    );
     drop(state);
     fake.requests();
 }

@@ -142,7 +142,7 @@ fn a_member_publishes_the_result_of_a_fork() {
     let ended = job.command(&given);
     assert_eq!(ended.code, 0, "{ended:?}");
     let state = fake.state();
-    assert!(state.said()[0].1.contains("The numbers come from a run of a fork"), "{:?}", state.said());
+    assert!(state.said()[0].1.contains("The numbers were measured by the fork's run"), "{:?}", state.said());
     assert_eq!((&state.statuses[0]["status"], &state.statuses[0]["sha"]), (&"failed".into(), &HEAD.into()));
     drop(state);
     fake.requests();

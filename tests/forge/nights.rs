@@ -45,14 +45,14 @@ fn one_issue_follows_a_suite_over_ten_nights_on_github() {
             _ => {}
         }
         if night == 4 {
-            assert!(state.issues[0].body.contains("**Red since `2026-11-02`.**"), "{}", state.issues[0].body);
+            assert!(state.issues[0].body.contains("**Failing since `2026-11-02`.**"), "{}", state.issues[0].body);
         }
     }
     let state = fake.state();
-    assert_eq!(state.issues[0].title, "precision-gate: suite default is red");
+    assert_eq!(state.issues[0].title, "precision-gate: suite default fails");
     let said: Vec<&str> = state.comments.iter().filter_map(|(_, _, _, body)| body.split(':').next()).collect();
-    assert_eq!(said, ["Something else now", "Green again", "Red again", "Green again"]);
-    assert!(state.issues[0].body.contains("**Green again since `2026-11-09`.**"), "{}", state.issues[0].body);
+    assert_eq!(said, ["Changed", "Passing again", "Failing again", "Passing again"]);
+    assert!(state.issues[0].body.contains("**Passing again since `2026-11-09`.**"), "{}", state.issues[0].body);
 }
 
 #[test]
@@ -130,5 +130,5 @@ fn what_is_missing_for_an_issue_is_told() {
     let place = ["--publish", "--issue", "--forge", "gitee", "--url", "http://127.0.0.1:9", "--repo", "org/model"];
     let ended = gate.run(Pair::Fail, &place);
     assert_eq!(ended.code, 1);
-    assert!(ended.stderr.contains("issues of Gitee are not supported yet; tell a chat"), "{ended:?}");
+    assert!(ended.stderr.contains("issues of Gitee are not supported yet; use a chat"), "{ended:?}");
 }

@@ -14,6 +14,7 @@ use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::{GateResult, causes, writer};
 use precision_gate::verdict::CheckId;
@@ -42,8 +43,9 @@ fn judged(sides: &[PathBuf; 2], policy: &Policy, checks: &[CheckId]) -> GateResu
     let (checks, policy) = (checks.to_vec(), policy.clone());
     let request = Request { baseline, candidate, checks, policy, matching: Matching::default() };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
-    writer::fill(&mut result.findings, Language::En).expect("texts");
-    causes::fill(&mut result.diagnoses, Language::En).expect("texts");
+    let writer = result.writer(Language::En, Target::Plain);
+    writer::fill(&mut result.findings, &writer).expect("texts");
+    causes::fill(&mut result.diagnoses, &writer).expect("texts");
     result
 }
 

@@ -76,7 +76,7 @@ fn what_is_missing_for_a_release_is_told() {
     fake.state().tag = "v9".into();
     let ended = sign_off(&gate, &["--strict-publish"]);
     assert_eq!(ended.code, 3, "{ended:?}");
-    assert!(ended.stdout.contains("there is no release of the tag v1.2.0; make the release first"), "{ended:?}");
+    assert!(ended.stdout.contains("the tag v1.2.0 has no release; make the release first"), "{ended:?}");
     let ended = sign_off(&gate, &["--dry-run"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     assert!(ended.stdout.contains("POST UPLOADS?name=signoff.intoto.json"), "{ended:?}");

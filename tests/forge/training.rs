@@ -16,7 +16,7 @@ const ENDS: [(&str, &str); 6] = [
     ("cancelled", "Nothing to judge: training was cancelled"),
     ("canceled", "Nothing to judge: training was cancelled"),
     ("skipped", "Nothing to judge: training did not run"),
-    ("unknown", "Nothing to judge: the training job left nothing behind, and nobody says whether it succeeded"),
+    ("unknown", "Nothing to judge: the training job wrote no artifacts, and its result is not known"),
 ];
 
 /// `run` on a candidate in the job's own folder.

@@ -80,7 +80,7 @@ fn signatures_limits_and_refusals() {
     robot.fail("POST", "/hook", 1, Wrong::Instead(Reply::json(200, &body)));
     let ended = gate.run(Pair::Fail, &["--webhook", "dingtalk"]);
     assert_eq!(ended.code, 1);
-    assert!(ended.stderr.contains("could not tell the webhook: answered 400 no keyword, *** ***"), "{ended:?}");
+    assert!(ended.stderr.contains("could not send to the webhook: answered 400 no keyword, *** ***"), "{ended:?}");
     robot.fail("POST", "/hook", 1, Wrong::Instead(Reply::json(200, &body)));
     assert_eq!(gate.run(Pair::Fail, &["--webhook", "dingtalk", "--strict-publish"]).code, 3);
 
@@ -97,7 +97,7 @@ fn signatures_limits_and_refusals() {
     assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK is not set"), "{ended:?}");
     gate.set(&[("PRECISION_GATE_WEBHOOK", "hook")]);
     let ended = gate.run(Pair::Fail, &["--webhook", "slack"]);
-    assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK: is no address"), "{ended:?}");
+    assert!(ended.stderr.contains("PRECISION_GATE_WEBHOOK: is not an address"), "{ended:?}");
 }
 
 /// Puts `text` wherever one of `names` stands.

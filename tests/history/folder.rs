@@ -59,7 +59,7 @@ fn a_damaged_or_hostile_record_hides_no_other() {
     let (found, complaints) = records(folder.path(), "hist");
     assert_eq!(commits(&found), [2, 3, 4].map(commit));
     assert_eq!(complaints.matches("warning: ").count(), 2, "{complaints}");
-    assert!(!complaints.contains('\u{1b}') && complaints.contains("is no record"), "{complaints}");
+    assert!(!complaints.contains('\u{1b}') && complaints.contains("is not a record"), "{complaints}");
 }
 
 #[test]

@@ -75,9 +75,9 @@ fn what_cannot_be_kept_is_a_warning() {
     std::fs::write(folder.path().join("file"), "").expect("written");
     for (location, says) in [
         ("file/hist", "history: "),
-        ("https://host.example/hist", "is no place that can be written"),
-        ("branch:a..b", "is no name of a branch"),
-        ("branch:history", "there is no repository here"),
+        ("https://host.example/hist", "is not a location for writing"),
+        ("branch:a..b", "is not a branch name"),
+        ("branch:history", "there is no git repository here"),
     ] {
         let (code, _, stderr) = ended(run(folder.path(), 1, Night::Green).args(["--history", location]));
         assert_eq!(code, 0, "{location}: {stderr}");

@@ -60,7 +60,7 @@ fn a_baseline_is_promoted_pinned_and_judged_against() {
     let root = repository.path();
     judge(root, "runs/old", "2026-11-02").assert().code(1).stdout(contains("baseline promote"));
     promote(root, "runs/old", " ").assert().code(2).stderr(contains("--reason"));
-    promote(root, "src", "empty").assert().code(2).stderr(contains("nothing the gate knows"));
+    promote(root, "src", "empty").assert().code(2).stderr(contains("holds no dump"));
     promote(root, "runs/old", "first").assert().code(0).stdout(contains("written: ./baselines/glm.json"));
     gate(root).args(["baseline", "list", "--today", "2026-11-03"]).assert().code(0).stdout(contains("2 days"));
     gate(root).args(["baseline", "show"]).assert().code(0).stdout(contains("8x A100")).stdout(contains("cann 8.2"));
@@ -93,9 +93,9 @@ fn a_baseline_that_changed_or_aged_is_told() {
     let repository = repository();
     let root = repository.path();
     promote(root, "runs/old", "first").assert().code(0);
-    judge(root, "runs/old", "2027-05-01").assert().code(1).stdout(contains("days ago"));
+    judge(root, "runs/old", "2027-05-01").assert().code(1).stdout(contains("days old"));
     std::fs::write(root.join("src/model.py"), "eps = 1e-6").expect("written");
-    judge(root, "runs/old", "2026-11-02").assert().code(0).stdout(contains("moved since"));
+    judge(root, "runs/old", "2026-11-02").assert().code(0).stdout(contains("changed since"));
     let dump = root
         .join("runs/old/step0")
         .read_dir()
@@ -121,10 +121,10 @@ fn the_release_profile_reads_every_byte_of_the_baseline() {
     let root = repository.path();
     std::fs::write(root.join("precision-gate.yml"), "profile: release\n").expect("written");
     gate(root)
-        .args(["run", "--baseline", "runs/old", "--candidate", "runs/old", "--today", "2026-11-02"])
+        .args(["run", "--baseline", "runs/old", "--candidate", "runs/old", "--today", "2026-11-02", "-v"])
         .assert()
         .code(1)
-        .stdout(contains("demands a baseline with a manifest"));
+        .stdout(contains("requires a baseline with a manifest"));
     promote(root, "runs/old", "first").assert().code(0);
     judge(root, "runs/old", "2026-11-02").assert().code(1).stdout(contains("compared with itself"));
     // Another run of the same numbers: its records end with one line more.

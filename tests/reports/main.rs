@@ -7,6 +7,7 @@
 )]
 
 mod cases;
+mod chinese;
 mod comment;
 mod formats;
 mod hostile;

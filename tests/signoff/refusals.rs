@@ -31,50 +31,53 @@ fn each_reason_is_one_line_with_its_way_out() {
         (
             "llama",
             |r| r.change("llama", |it| it["source"] = serde_json::Value::Null),
-            &["does not say which commit", "`--sha COMMIT`"],
+            &["does not name its commit", "`--sha COMMIT`"],
         ),
         (
             "llama",
             |r| r.change("llama", |it| it["today"] = "2026-11-01".into()),
-            &["judged 20 days ago (2026-11-01), allowed are 14", "run it again"],
+            &["judged 20 days ago on 2026-11-01 (14 allowed)", "run it again"],
         ),
         ("llama", |r| r.change("llama", |it| it["today"] = "2026-11-22".into()), &["after today (2026-11-21)"]),
         ("llama", |r| r.change("llama", |it| it["today"] = "yesterday".into()), &["has no date (`yesterday`)"]),
         (
             "llama",
             |r| r.change("llama", |it| it["profile"] = "default".into()),
-            &["was judged by the profile default, required is release", "`--profile release`"],
+            &["was judged by the profile default; release is required", "`--profile release`"],
         ),
         ("llama", |r| r.change("llama", |it| it["verdict"] = "warn".into()), &["did not pass: warn", "warnings block"]),
         (
             "llama",
             |r| r.change("llama", |it| it["checks"][1]["verdict"] = "fail".into()),
-            &["says pass, and what it holds says fail"],
+            &["claims pass, but its content gives fail"],
         ),
         (
             "llama",
             |r| r.change("llama", |it| it["baseline"]["verified"] = serde_json::Value::Null),
-            &["no manifest vouches for its baseline", "baseline promote"],
+            &["is not verified by a manifest", "baseline promote"],
         ),
         (
             "cnn",
             |r| r.change("cnn", |it| it["waived"][0]["expires"] = "2026-11-20".into()),
-            &["checksum-* at *", "ended on 2026-11-20", "bea decides"],
+            &["checksum-* at *", "expired on 2026-11-20", "ask bea"],
         ),
         (
             "cnn",
             |r| r.change("cnn", |it| it["waived"][0]["owner"] = " ".into()),
-            &["nobody answers for the waiver of checksum-* at *"],
+            &["the waiver of checksum-* at * has no owner"],
         ),
         (
             "gpt",
             |r| fs::write(r.path("results/gpt/operations.jsonl"), "{}\n").unwrap(),
-            &["operations.jsonl beside the result is not the one", "keep the files of one run together"],
+            &[
+                "operations.jsonl is not the file that this result was written with",
+                "keep the files of one run together",
+            ],
         ),
         (
             "gpt",
             |r| fs::write(r.path("results/gpt/result.json"), "{").unwrap(),
-            &["result.json", "give the `result.json` that its run wrote"],
+            &["result.json", "name the `result.json` that its run wrote"],
         ),
         (
             "gpt",
@@ -100,7 +103,7 @@ fn a_set_is_complete_of_one_commit_and_without_doubles() {
     let release = Release::candidate();
     let all = ["results/llama", "results/gpt", "results/cnn"];
     for (results, words) in [
-        (&all[..2], "suite `cnn` is required and not there; give its result: `cnn=PATH`"),
+        (&all[..2], "suite `cnn` is required but missing; give its result: `cnn=PATH`"),
         (&["results/llama", "results/gpt", "results/cnn", "cnn=results/cnn"][..], "suite `cnn` is given twice"),
     ] {
         let lines = refused(&release.sign_off_of(results, &[]), &release);
@@ -108,12 +111,12 @@ fn a_set_is_complete_of_one_commit_and_without_doubles() {
     }
     let lines = refused(&release.sign_off(&["--commit", LATER]), &release);
     assert_eq!(lines.len(), 3, "one for each suite: {lines:#?}");
-    assert!(lines[0].contains("suite `llama` is of commit 0123456789ab, to be released is 89abcdef0123"), "{lines:#?}");
-    let given = ["signoff", "results/llama", "results/gpt", "results/cnn", "--today", TODAY];
-    assert_eq!(
-        refused(&release.run(&given), &release),
-        ["ann has not approved; give `--approved-by` once that is done"]
+    assert!(
+        lines[0].contains("suite `llama` is of commit 0123456789ab, but 89abcdef0123 is to be released"),
+        "{lines:#?}"
     );
+    let given = ["signoff", "results/llama", "results/gpt", "results/cnn", "--today", TODAY];
+    assert_eq!(refused(&release.run(&given), &release), ["ann has not approved; pass `--approved-by` when they have"]);
     let lines = refused(&release.run(&[&given[..], &["--lang", "zh"]].concat()), &release);
     assert_eq!(lines, ["ann 尚未批准；批准后请给出 `--approved-by`"]);
 }

@@ -8,6 +8,7 @@ use precision_gate::judge::register;
 use precision_gate::judge::unit::Unit;
 use precision_gate::policy::Policy;
 use precision_gate::report::GateResult;
+use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
 use precision_gate::verdict::{CheckId, Verdict};
@@ -51,7 +52,8 @@ fn every_case_gets_its_verdict_and_its_findings() {
         let found: Vec<&str> = codes(&result).into_iter().filter(|code| *code != "sides-identical").collect();
         assert_eq!(found, expected, "{name:?}");
         for language in [Language::En, Language::Zh] {
-            writer::fill(&mut result.findings, language).expect("every finding has its text");
+            let writer = result.writer(language, Target::Plain);
+            writer::fill(&mut result.findings, &writer).expect("every finding has its text");
         }
         cases += 1;
     }

@@ -114,7 +114,7 @@ fn number(value: &Json) -> Option<f64> {
     }
 }
 
-/// The text of a value that is no container.
+/// The text of a value that is not a container.
 fn word(value: &Json) -> Option<String> {
     match value {
         Json::Null => Some("none".into()),

@@ -76,7 +76,7 @@ impl Stage {
     }
 }
 
-/// Whether two versions are the same; texts that are no versions are compared as they are.
+/// Whether two versions are the same; texts that are not versions are compared as they are.
 pub fn equal(a: &str, b: &str) -> bool {
     match (Version::parse(a), Version::parse(b)) {
         (Some(a), Some(b)) => a.compare_public(&b).is_eq() && a.local == b.local,
@@ -90,12 +90,12 @@ pub fn equal_without_local_label(a: &str, b: &str) -> bool {
     equal(&public(a), &public(b))
 }
 
-/// Whether two versions share their first two numbers; false where one is no version.
+/// Whether two versions share their first two numbers; false where one is not a version.
 pub fn same_minor(a: &str, b: &str) -> bool {
     Version::parse(a).zip(Version::parse(b)).is_some_and(|(a, b)| a.minor() == b.minor())
 }
 
-/// Order of `version` against `bound`, local labels aside; `None` where one is no version.
+/// Order of `version` against `bound`, local labels aside; `None` where one is not a version.
 pub fn order(version: &str, bound: &str) -> Option<Ordering> {
     Some(Version::parse(version)?.compare_public(&Version::parse(bound)?))
 }

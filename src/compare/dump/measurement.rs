@@ -35,7 +35,7 @@ pub enum Coverage {
     NotANumber,
     /// This side lacks a statistic or a checksum that the other one has.
     StatisticMissing(Side),
-    /// A statistic of this side is no number: a text, a list.
+    /// A statistic of this side is not a number: a text, a list.
     StatisticUnreadable(Side),
     /// This side names no data, and the other one saved it.
     DataMissing(Side),

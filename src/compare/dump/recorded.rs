@@ -84,7 +84,7 @@ fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -
     }
 }
 
-/// Coverage of two records that are held against each other.
+/// Coverage of two records that are compared.
 fn coverage(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -> Coverage {
     let (left, right) = (baseline.statistics(), candidate.statistics());
     if baseline.elements() == 0 && candidate.elements() == 0 {

@@ -23,7 +23,7 @@ pub(super) const CAUSE: Cause = Cause {
     ..Cause::new("gradient-only")
 };
 
-/// A gradient norm this far apart at a step of equal loss is no rounding: bf16 gradients stay below.
+/// A gradient norm this far apart at a step of equal loss is not rounding: bf16 gradients stay below.
 const GRADIENTS_APART: f64 = 1e-2;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {

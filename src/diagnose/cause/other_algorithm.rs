@@ -23,7 +23,7 @@ use crate::read::dump::TensorKind;
 pub(super) const CAUSE: Cause =
     Cause { in_dump, is_last_resort: true, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };
 
-/// Errors of one sign to this share are no rounding.
+/// Errors of one sign to this share are not rounding.
 const ONE_SIDED: f64 = 0.9;
 
 fn in_dump(context: &Context<'_>) -> Option<Diagnosis> {

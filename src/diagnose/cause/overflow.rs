@@ -1,6 +1,6 @@
 //! Origin of NaN or infinity: the first operation with finite inputs whose output is not finite.
 //!
-//! The walk over ranks and collectives (`docs/dump.md`, Who made it) has been done by then: the culprit is the first
+//! The walk over ranks and collectives (`docs/dump.md`, The first wrong operation) has been done by then: the culprit is the first
 //! of its unit, and a rank that only received it has none.
 
 use super::super::context::{Context, Suspect};

@@ -55,7 +55,7 @@ fn is_permuted(data: &Data, tolerance: f64) -> bool {
     let count = data.baseline.len();
     let is_off = |(a, b): (&f64, &f64)| (a - b).abs() > tolerance || a.is_nan() || b.is_nan();
     let moved = data.baseline.iter().zip(&data.candidate).filter(|pair| is_off(*pair)).count();
-    // One exchange of two values is no order; and few distinct values are permuted by any change.
+    // One exchange of two values is not order; and few distinct values are permuted by any change.
     if count < FEWEST || moved < 3 || moved * 50 < count {
         return false;
     }

@@ -1,7 +1,7 @@
 //! Another precision: the operation ran with narrower operands, or stored its result in a narrower type.
 //!
 //! Operands rounded to `p` bits leave an error of about `2^−p` of the scale in a matrix product, whatever its size, so
-//! the size tells the type: 2^-11 for fp16, TF32 and HF32, 2^-8 for bf16, 2^-24 for fp32 in place of fp64. Any
+//! the size tells the type: 2^-11 for fp16, TF32 and HF32, 2^-8 for bf16, 2^-24 for fp32 instead of fp64. Any
 //! operation that stored its result in a narrower type leaves numbers that this type holds exactly.
 
 use half::{bf16, f16};
@@ -101,7 +101,7 @@ fn of_gradient(suspect: &Suspect<'_>, wide: Dtype, narrow: Dtype) -> Option<Diag
 }
 
 /// Whether an error is of the size that rounding to `unit` makes: a result smaller than its terms shows their rounding
-/// enlarged; a long sum of roundings of either sign, and statistics in place of elements, reduced.
+/// enlarged; a long sum of roundings of either sign, and statistics instead of elements, reduced.
 fn fits(unit: f64, error: f64) -> bool {
     (unit / 32.0..=unit * 4.0).contains(&error)
 }

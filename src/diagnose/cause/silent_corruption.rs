@@ -117,7 +117,7 @@ fn agrees(peer: &Peer, suspect: &Suspect<'_>) -> bool {
 const CALM: usize = 10;
 /// The faulty step stands out this much from what comes after it.
 const OUTSTANDING: f64 = 3.0;
-/// A difference this large is no drift.
+/// A difference this large is not drift.
 const JUMP: f64 = 1e-2;
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {

@@ -39,15 +39,15 @@ impl Branch {
     /// The branch `name` of the repository around `folder`, at its remote `origin`, or the only one it has.
     ///
     /// # Errors
-    /// `Usage` where that is no name of a branch, there is no git, no repository or no remote.
+    /// `Usage` where that is not a name of a branch, there is no git, no repository or no remote.
     pub(in crate::fetch) fn open(folder: &Path, name: &str, retry: Retry) -> Result<Self> {
         let location = format!("{BRANCH}{name}");
         let wrong = |message: &str| Error::new(ErrorKind::Usage, &location, message);
         if !is_name(name) {
-            return Err(wrong("is no name of a branch").with_help("write branch:precision-history"));
+            return Err(wrong("is not a branch name").with_help("write branch:precision-history"));
         }
         let git = Git::around(folder).ok_or_else(|| {
-            wrong("there is no repository here")
+            wrong("there is no git repository here")
                 .with_help(format!("run it in a checked-out repository, or {OTHERWISE}"))
         })?;
         let remotes = git.run(&["remote"], With::default())?;
@@ -171,7 +171,7 @@ impl Writable for Branch {
 
     fn files(&self, folder: &str) -> Result<Arc<dyn Files>> {
         let missing = |message: &str| Error::new(ErrorKind::NotFound, &self.location, message);
-        let tip = self.tip()?.ok_or_else(|| missing("there is no such branch at the remote yet"))?;
+        let tip = self.tip()?.ok_or_else(|| missing("the remote has no such branch yet"))?;
         let blobs = self.listing(&tip, folder)?;
         if blobs.is_empty() && !folder.is_empty() {
             return Err(missing(&format!("holds nothing below `{folder}`")));
@@ -235,7 +235,7 @@ struct Blob {
 }
 
 impl Blob {
-    /// A line of `ls-tree -l`; `None` for links, submodules and what is no line.
+    /// A line of `ls-tree -l`; `None` for links, submodules and what is not a line.
     fn parse(line: &str, prefix: &str) -> Option<Self> {
         let (facts, path) = line.split_once('\t')?;
         let mut facts = facts.split_ascii_whitespace();

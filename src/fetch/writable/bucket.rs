@@ -27,7 +27,7 @@ impl<'a> Prefix<'a> {
     pub(in crate::fetch) fn new(fetcher: &'a Fetcher, at: Location) -> Result<Self> {
         let shown = at.to_string();
         if !matches!(&at, Location::S3(bucket) | Location::Obs(bucket) if bucket.digest.is_none()) {
-            return Err(Error::new(ErrorKind::Usage, shown, "is no place that can be written")
+            return Err(Error::new(ErrorKind::Usage, shown, "is not a location for writing")
                 .with_help("give a folder, s3://bucket/prefix, obs://bucket/prefix, or branch:NAME"));
         }
         let (bucket, prefix) = fetcher.bucket(&at)?;

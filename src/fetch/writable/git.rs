@@ -69,7 +69,7 @@ pub(super) struct Ran {
 pub(super) struct With<'a> {
     /// Standard input.
     pub(super) input: &'a [u8],
-    /// An index in place of the working tree's.
+    /// An index instead of the working tree's.
     pub(super) index: Option<&'a Path>,
 }
 

@@ -65,12 +65,12 @@ pub fn verified(manifest: &Manifest, standing: &[Finding], profile: Profile) -> 
     })
 }
 
-/// The release profile takes no baseline whose bytes nobody wrote down.
+/// The release profile takes no baseline without recorded digests.
 fn without_manifest(baseline: &Inventory, policy: &Policy) -> Vec<Finding> {
     if policy.profile != Profile::Release {
         return Vec::new();
     }
-    vec![Finding::new(&rules::UNVERIFIED, baseline.location()).with("reason", "the run names it by its location alone")]
+    vec![Finding::new(&rules::UNVERIFIED, baseline.location()).with("reason", "the run names it only by its location")]
 }
 
 fn changed_bytes(

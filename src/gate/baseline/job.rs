@@ -41,7 +41,7 @@ pub fn may_promote(environment: &Environment) -> Result<()> {
         return Ok(());
     };
     Err(Error::new(ErrorKind::Usage, "baseline promote", reason)
-        .with_help("promote at a desk or in a job of its own, started by hand, and let the change be reviewed"))
+        .with_help("promote on a workstation or in a separate, manually started job, and have the change reviewed"))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl Lock {
             .or_else(|| of_name().find(|pin| pin.branch == "*"))
     }
 
-    /// Sets a pin, in place of the one with the same branch and name.
+    /// Sets a pin, instead of the one with the same branch and name.
     pub fn set(&mut self, pin: Pin) {
         self.pins.retain(|known| (&known.branch, &known.name) != (&pin.branch, &pin.name));
         self.pins.push(pin);

@@ -93,7 +93,7 @@ impl Manifest {
     /// Reads a manifest with its digest.
     ///
     /// # Errors
-    /// `NotFound`, and `Policy` where it is no manifest of this layout.
+    /// `NotFound`, and `Policy` where it is not a manifest of this layout.
     pub fn read(path: &Path) -> Result<(Self, Digest)> {
         let name = path.display().to_string();
         let len = std::fs::metadata(path).map_err(|error| Error::io(&name, &error))?.len();
@@ -107,7 +107,7 @@ impl Manifest {
     /// The manifest that `text` of the file `name` holds, with the text's digest.
     ///
     /// # Errors
-    /// `Policy` where it is no manifest of this layout.
+    /// `Policy` where it is not a manifest of this layout.
     pub fn parse(name: &str, text: &[u8]) -> Result<(Self, Digest)> {
         let damaged = |message: String| damaged(name, message);
         let manifest: Self = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;

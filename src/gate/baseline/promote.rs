@@ -35,7 +35,7 @@ pub struct Promotion {
     pub branch: String,
     /// Reason.
     pub reason: String,
-    /// Person who answers for it.
+    /// Owner: the person who approved it.
     pub by: String,
     /// Facts given by the user, which take precedence over those of the run's config pack.
     pub recorded: Recorded,
@@ -97,10 +97,10 @@ fn check(promotion: &Promotion) -> Result<()> {
         !text.is_empty() && text.len() <= 64 && !text.starts_with('.') && text.chars().all(plain)
     };
     if promotion.reason.trim().is_empty() {
-        return wrong("--reason", "say why this run becomes the baseline: reviewers decide by it");
+        return wrong("--reason", "say why this run becomes the baseline; reviewers read it");
     }
     if promotion.by.trim().is_empty() {
-        return wrong("--approved-by", "say who answers for it");
+        return wrong("--approved-by", "name the person who approves it");
     }
     if !is_name(&promotion.name) {
         return wrong("--name", "use letters, digits, `-`, `_` and `.`, 64 at most");
@@ -115,7 +115,11 @@ fn record(promotion: &Promotion, policy: &Policy, fetcher: &Fetcher, progress: &
         return Err(refused(&promotion.location, finding));
     }
     if inventory.is_unknown() {
-        let error = Error::new(ErrorKind::Usage, inventory.location(), "holds nothing the gate knows");
+        let error = Error::new(
+            ErrorKind::Usage,
+            inventory.location(),
+            "holds no dump, training curve, config pack or checkpoint",
+        );
         return Err(error.with_help("give the folder of a run: dump, config pack, training curve or checkpoint"));
     }
     let mut recorded = facts::of_inventory(&inventory);

@@ -50,7 +50,7 @@ fn parameter(outcome: &RuleOutcome, findings: &[&Finding], profile: Profile, at:
     let (Some(Number(error)), Some(Number(noise)), Some(Number(wrong))) = numbers else {
         return demand(false, at, || "has no value or no limits".into());
     };
-    demand(outcome.rule == RULE && error >= 0.0 && noise <= wrong, at, || "is no error with two limits".into())?;
+    demand(outcome.rule == RULE && error >= 0.0 && noise <= wrong, at, || "is not an error with two limits".into())?;
     held(outcome, at)?;
     let (verdict, rule) = match () {
         () if error > wrong => (Verdict::Fail, Some(&rules::DIVERGES)),
@@ -74,5 +74,5 @@ fn listed(unit: &CheckpointUnit, findings: &[&Finding], at: &str) -> Checked {
     let told = findings.iter().filter(of_error).count();
     let shown = unit.rules.iter().filter(|outcome| outcome.verdict > Verdict::Pass).count();
     let fits = if unit.rules.len() < SHOWN { told == shown } else { told >= shown };
-    demand(fits, at, || format!("shows {shown} parameters that differ, and has {told} findings of them"))
+    demand(fits, at, || format!("shows {shown} parameters that differ, but has {told} findings about them"))
 }

@@ -112,13 +112,13 @@ impl Curve<'_> {
             },
         };
         let Some(rule) = follows.filter(|_| outcome.verdict > Verdict::Pass) else { return Ok(()) };
-        demand(self.says(rule), &at, || format!("does not hold, and there is no finding `{}`", rule.code))
+        demand(self.says(rule), &at, || format!("fails, but there is no finding `{}`", rule.code))
     }
 
     /// A value against its limits; the code that a finding about it has, where it counts.
     fn measured(&self, outcome: &RuleOutcome, at: &str) -> Followed {
         let name = outcome.rule.as_str();
-        let unknown = || Contradiction::new(at, "there is no such rule");
+        let unknown = || Contradiction::new(at, "the rule does not exist");
         let rule = weight::code_of(name).filter(|_| name != SHOWN_ONLY).ok_or_else(unknown)?;
         let value = outcome.value.ok_or_else(|| Contradiction::new(at, "has no value"))?.0;
         held(outcome, at)?;
@@ -126,7 +126,7 @@ impl Curve<'_> {
         let not_judged = is_level && self.says(&code::NOT_JUDGED);
         let beside = outcome.note(Note::BESIDE_PRESET).is_some();
         demand(beside == (is_level && !not_judged && !self.unit.preset.is_empty()), at, || {
-            "stands beside a preset that did not decide, or decides beside one".into()
+            "is shown next to a preset that did not decide, or decides next to one".into()
         })?;
         if not_judged {
             demand(outcome.verdict == Verdict::Skipped, at, || "has a verdict, and the loss was not judged".into())?;
@@ -195,7 +195,7 @@ impl Curve<'_> {
         let whole = count >= 0.0 && count.fract() == 0.0;
         held(outcome, at)?;
         let limits = outcome.warn.is_none() && outcome.fail == Some(Number(0.0));
-        demand(whole && limits, at, || "is no count of steps of which none is allowed".into())?;
+        demand(whole && limits, at, || "is not a count of steps with the limit 0".into())?;
         let mild = rule.code == code::HIDDEN_FAILURE.code;
         let verdict = outcome.verdict;
         let follows = if count > 0.0 {
@@ -249,7 +249,7 @@ impl Curve<'_> {
         let known = [Weights::Same, Weights::Own].iter().any(|weights| weights.as_str() == self.unit.mode);
         let source = matches!(self.unit.mode_source.as_str(), "declared" | "inferred");
         let fits = if has_mode { known && source } else { self.unit.mode.is_empty() };
-        demand(fits, self.at, || format!("{} is no mode of it", shown(&self.unit.mode)))?;
+        demand(fits, self.at, || format!("{} is not one of its modes", shown(&self.unit.mode)))?;
         if self.role() != Role::Loss || self.unit.mode_source != "inferred" {
             return Ok(());
         }
@@ -259,7 +259,10 @@ impl Curve<'_> {
         })?;
         let counted = self.value("mean_rel").is_some() && self.unit.preset.is_empty() && !self.says(&code::NOT_JUDGED);
         demand(same || !counted || self.says(&code::FIRST_STEP), self.at, || {
-            format!("is judged loosely unasked, and there is no finding `{}`", code::FIRST_STEP.code)
+            format!(
+                "is judged by looser limits without being declared, but there is no finding `{}`",
+                code::FIRST_STEP.code
+            )
         })
     }
 

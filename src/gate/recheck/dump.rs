@@ -67,7 +67,7 @@ fn evidence(unit: &DumpUnit, unmatched: u64, findings: &[&Finding], at: &str) ->
     let partly = [&rules::STATISTICS_MISSING, &rules::DATA_MISSING, &rules::VALUE_MISSING, &rules::TASK_DIFFERS];
     let is_told = |rules: &[&Rule]| says(findings, rules);
     demand(one_sided <= unmatched || is_told(&partly), at, || {
-        format!("{} values are there in part on one side only, and no finding says so", one_sided - unmatched)
+        format!("{} values are partly missing in one dump, but there is no finding about them", one_sided - unmatched)
     })?;
     let damaged = [&rules::TENSOR_UNREADABLE, &rules::STATISTICS_UNREADABLE];
     let untold = if unit.evidence.is_empty() { unit.not_compared } else { unreadable };
@@ -106,7 +106,7 @@ fn culprits(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
 /// A culprit is of its unit and is a finding of it.
 fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &str) -> Checked {
     let here = culprit.step == unit.step && culprit.rank == unit.rank;
-    demand(here, at, || "its culprit is of another unit".into())?;
+    demand(here, at, || "its culprit belongs to another unit".into())?;
     let known = register::find(&culprit.code).is_some_and(|rule| rule.check == CheckId::Dump);
     demand(known, at, || format!("its culprit has the code {}, which no dump has", shown(&culprit.code)))?;
     let fits = |finding: &&&Finding| {
@@ -114,13 +114,13 @@ fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &st
     };
     let found = findings.iter().find(fits);
     let named = found.is_some() && culprit.finding == culprit.own_finding();
-    demand(named, at, || format!("there is no finding of its culprit {}", shown(&culprit.tensor)))?;
+    demand(named, at, || format!("its culprit {} has no finding", shown(&culprit.tensor)))?;
     let error = found.and_then(|finding| number(finding, "error"));
     let same = error.is_none_or(|error| {
         let own = culprit.metrics.get("error").map_or(f64::NAN, |number| number.0);
         own.to_bits() == error.to_bits() || own.is_nan() && error.is_nan()
     });
-    demand(same, at, || "its culprit and the finding of it give another error".into())
+    demand(same, at, || "its culprit and the finding of it have different errors".into())
 }
 
 /// The culprit is a suspected operation of the profile, none before it has a finding that counts, and every suspected one is
@@ -152,7 +152,7 @@ fn presets(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
         return demand(!says(findings, &[&rules::PRESET_NOT_MET]), at, || "lacks the preset that is not met".into());
     };
     let preset = preset(&outcome.rule);
-    demand(preset.is_some(), at, || format!("there is no preset {}", shown(&outcome.rule)))?;
+    demand(preset.is_some(), at, || format!("preset {} does not exist", shown(&outcome.rule)))?;
     held(outcome, at)?;
     let (value, limit) =
         outcome.value.zip(outcome.fail).map_or((f64::NAN, f64::NAN), |(value, limit)| (value.0, limit.0));

@@ -75,7 +75,7 @@ fn curve(unit: &CurveUnit, policy: &Policy, has_noise: bool, at: &str) -> Checke
     }
     if role == Role::Loss {
         let wanted = policy.loss.preset.map_or("", |preset| preset.as_str());
-        demand(unit.preset == wanted, at, || "was judged by another preset than the policy's".into())?;
+        demand(unit.preset == wanted, at, || "was judged by a preset other than the policy's".into())?;
     }
     let declared = match policy.loss.mode {
         Mode::Auto => None,
@@ -87,7 +87,7 @@ fn curve(unit: &CurveUnit, policy: &Policy, has_noise: bool, at: &str) -> Checke
         Some(mode) => unit.mode == mode && unit.mode_source == "declared",
         None => unit.mode_source == "inferred",
     };
-    demand(fits, at, || "was judged in another mode than the policy's".into())?;
+    demand(fits, at, || "was judged in a mode other than the policy's".into())?;
     unit.rules.iter().try_for_each(|outcome| limits(outcome, unit, policy, has_noise, at))
 }
 

@@ -21,7 +21,7 @@ pub(super) fn covered(outcome: &RuleOutcome) -> Option<(u32, u32)> {
 pub(super) fn held(outcome: &RuleOutcome, at: &str) -> Checked {
     let (unit, direction) = RuleKind::held(&outcome.rule);
     demand((outcome.unit, outcome.direction) == (unit, direction), at, || {
-        "is held on the wrong side of its limits, or in another unit".into()
+        "has the wrong direction of its limits, or the wrong unit".into()
     })?;
     // Only what has a sign is held by its magnitude.
     let negative = outcome.value.is_some_and(|value| value.0 < 0.0);

@@ -25,7 +25,7 @@ const MOST_OPERATIONS: u64 = 1 << 30;
 ///
 /// # Errors
 /// `NotFound`; `LimitExceeded` where it is larger than a result can be; `Usage` where it is no plain file, `Corrupt` where
-/// it is no result.
+/// it is not a result.
 pub fn read(path: &Path) -> Result<GateResult> {
     let name = path.display().to_string();
     let len = plain_file(path)?;
@@ -41,10 +41,10 @@ pub fn read(path: &Path) -> Result<GateResult> {
 /// The result that `text` holds; messages call it `name`.
 ///
 /// # Errors
-/// `LimitExceeded` where it holds more than a result can hold, `Corrupt` where it is no result.
+/// `LimitExceeded` where it holds more than a result can hold, `Corrupt` where it is not a result.
 pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     let mut left = MOST_VALUES;
-    // What is no JSON at all is told by the reader of results.
+    // What is not JSON at all is told by the reader of results.
     let mut values = serde_json::Deserializer::from_str(text);
     if let Err(error) = (Count { left: &mut left }).deserialize(&mut values)
         && error.is_data()
@@ -57,7 +57,7 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
 /// The digest of the `operations.jsonl` beside a result (`sha256:…`), where one lies there.
 ///
 /// # Errors
-/// `Usage` where it is no plain file, `LimitExceeded` where it is larger than a gigabyte.
+/// `Usage` where it is not a plain file, `LimitExceeded` where it is larger than a gigabyte.
 pub fn operations_digest(result: &Path) -> Result<Option<String>> {
     let path = result.with_file_name("operations.jsonl");
     if fs::symlink_metadata(&path).is_err() {
@@ -72,15 +72,15 @@ pub fn operations_digest(result: &Path) -> Result<Option<String>> {
     Digest::of_reader(&mut file).map(|digest| Some(digest.to_string())).map_err(|error| Error::io(&name, &error))
 }
 
-/// The length of a file that is no link, no pipe and no device.
+/// The length of a file that is neither a link, a pipe nor a device.
 fn plain_file(path: &Path) -> Result<u64> {
     let name = path.display().to_string();
     let metadata = fs::symlink_metadata(path).map_err(|error| Error::io(&name, &error))?;
     if metadata.is_file() {
         return Ok(metadata.len());
     }
-    Err(Error::new(ErrorKind::Usage, name, "is no plain file")
-        .with_help("unpack the artifact into a folder of its own, and give the file in it"))
+    Err(Error::new(ErrorKind::Usage, name, "is not a regular file")
+        .with_help("unpack the artifact into a separate folder, and name the file in it"))
 }
 
 fn too_large(name: &str, message: String) -> Error {

@@ -105,7 +105,7 @@ pub(super) fn text<'a>(finding: &'a Finding, name: &str) -> Option<&'a str> {
 /// A number among a finding's facts.
 pub(super) fn number(finding: &Finding, name: &str) -> Option<f64> {
     match finding.facts.get(name) {
-        #[allow(clippy::cast_precision_loss, reason = "counts lie far below 2^53, others are no counts of ours")]
+        #[allow(clippy::cast_precision_loss, reason = "counts are far below 2^53, other numbers are not counts")]
         Some(Fact::Count(count)) => Some(*count as f64),
         Some(Fact::Number(number)) => Some(number.0),
         // JSON has one spelling for a text and for a number that is none.

@@ -1,4 +1,4 @@
-//! The points of a curve, held against what is said of them.
+//! The points of a curve, compared with what is said of them.
 
 use super::refusal::{Checked, demand};
 use crate::judge::number::Number;
@@ -53,7 +53,7 @@ fn explained(unit: &CurveUnit, at: &str) -> Checked {
         finite && (c - b).abs() > (most * (1.0 + 1e-6)).mul_add(b.abs().max(floor), floor)
     };
     demand(!pairs(&unit.series).any(|pair| is_beyond(&pair)), at, || {
-        format!("has a step at which its series is farther apart than {most:e}, as its rules say")
+        format!("has a step with a larger difference than the {most:e} of its rules")
     })
 }
 

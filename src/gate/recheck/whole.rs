@@ -40,18 +40,20 @@ pub(super) fn check(result: &GateResult, said: &Said<'_>, against: &Against<'_>)
 /// Layout, program, day, repository, and the file beside it.
 fn origin(result: &GateResult, against: &Against<'_>) -> Checked {
     demand(result.schema_version == SCHEMA_VERSION, "schema_version", || format!("is not {SCHEMA_VERSION}"))?;
-    demand(result.tool.name == Tool::current().name, "tool.name", || "is another program's".into())?;
-    demand(Date::try_from(result.today.clone()).is_ok(), "today", || format!("{} is no day", shown(&result.today)))?;
+    demand(result.tool.name == Tool::current().name, "tool.name", || "was written by another program".into())?;
+    demand(Date::try_from(result.today.clone()).is_ok(), "today", || {
+        format!("{} is not a date", shown(&result.today))
+    })?;
     let of = result.source.as_ref().map_or("", |source| source.repository.as_str());
     // A project's number says nothing about its path.
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let comparable = !of.is_empty() && !against.repository.is_empty() && is_number(of) == is_number(against.repository);
     demand(!comparable || of.eq_ignore_ascii_case(against.repository), "source.repository", || {
-        format!("{} is another repository than {}", shown(of), shown(against.repository))
+        format!("{} is not the repository {}", shown(of), shown(against.repository))
     })?;
     let beside = against.operations;
     demand(beside.is_none() || beside == result.operations_digest.as_deref(), "operations_digest", || {
-        "does not fit the `operations.jsonl` beside the result".into()
+        "does not match the `operations.jsonl` next to the result".into()
     })
 }
 
@@ -60,7 +62,7 @@ fn words(result: &GateResult) -> Checked {
     let statuses = ["read", "damaged", "ignored"];
     let row = result.artifacts.iter().find(|row| !statuses.contains(&row.status.as_str()));
     demand(row.is_none(), "artifacts", || {
-        format!("{} is no status of a file", shown(row.map_or("", |row| &row.status)))
+        format!("{} is not a status of a file", shown(row.map_or("", |row| &row.status)))
     })?;
     let Some(next) = &result.next_dump else { return Ok(()) };
     let known = ["tensors", "inside-module", "gap", "curve"].contains(&next.reason.as_str())
@@ -91,10 +93,12 @@ fn findings(result: &GateResult) -> Checked {
         let fits = finding.check == rule.check || rule.check == CheckId::Artifacts && there.contains(&finding.check);
         demand(fits, &at(), || format!("a finding of the check `{}` has no such code", finding.check.as_str()))?;
         let general = !finding.check.is_of_run();
-        demand(general || there.contains(&finding.check), &at(), || "its check is not there".into())?;
-        demand(finding.check != CheckId::History || result.history.is_some(), &at(), || "there is no history".into())?;
+        demand(general || there.contains(&finding.check), &at(), || "its check is missing".into())?;
+        demand(finding.check != CheckId::History || result.history.is_some(), &at(), || {
+            "the history is missing".into()
+        })?;
         let owner = said::owner(finding, &units);
-        demand(owner.is_none_or(|owner| units.contains(&owner)), &at(), || "its unit is not there".into())?;
+        demand(owner.is_none_or(|owner| units.contains(&owner)), &at(), || "its unit is missing".into())?;
     }
     Ok(())
 }
@@ -172,7 +176,7 @@ fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
             (CheckId::Checkpoint, Unit::Checkpoint(unit)) => {
                 checkpoint::check(unit, &key, said, result.profile, &at)?;
             }
-            // A unit that cannot be held against itself proves nothing.
+            // A unit that cannot be compared with itself proves nothing.
             _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
         demand(known.insert(key), &at, || "is there twice".into())?;
@@ -188,7 +192,7 @@ fn bounds(result: &GateResult, check: &Check) -> Checked {
     let (least, most) = range(check, &result.findings);
     demand((least..=most).contains(&check.verdict), &format!("checks.{}", check.id.as_str()), || {
         let (said, least) = (check.verdict.as_str(), if check.verdict < least { least } else { most });
-        format!("says {said}, and what stands in it comes to {}", least.as_str())
+        format!("claims {said}, but its content gives {}", least.as_str())
     })
 }
 

@@ -109,7 +109,7 @@ struct Cut<'a> {
     late: &'a [Sample],
     before: f64,
     after: f64,
-    /// The line that follows, where that is no level but a drift.
+    /// The line that follows, where that is not a level but a drift.
     drift: Option<Line>,
     /// Deviation of the values around level and level, or level and line.
     deviation: f64,

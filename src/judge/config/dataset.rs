@@ -102,7 +102,7 @@ impl Walk<'_> {
                 self.group(a, b, tag);
             }
             (Input::Plain(a), Input::Plain(b)) => {
-                // msprobe records the empty text for everything that is no tensor; another collector may say more.
+                // msprobe records the empty text for everything that is not a tensor; another collector may say more.
                 if a != b {
                     self.note(&DATASET_KIND, tag, ("", 0.0), [kind(ours).into(), kind(theirs).into()]);
                 }

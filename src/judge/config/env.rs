@@ -18,7 +18,7 @@ use crate::read::pack::Pack;
 use crate::verdict::Side;
 use tables::{Kind, PAIRS, Pair, WATCHED};
 
-/// Text in place of a variable that is not set.
+/// Text instead of a variable that is not set.
 const UNSET: &str = "unset";
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 //!
 //! At step 0 both runs hold what they loaded: max and min are exact, mean and norm agree up to the order of a
 //! float32 sum. Later the two trainings part, as they must; how far is shown, and only a value that is NaN or
-//! infinite on one side is held against the candidate.
+//! infinite on one side is compared with the candidate.
 
 use super::rules::{
     RECORD_MALFORMED, WEIGHTS_BROKE, WEIGHTS_DIFFER, WEIGHTS_DRIFT, WEIGHTS_NEARLY, WEIGHTS_NON_FINITE,

@@ -4,7 +4,7 @@
 //! depends on the backend (`scaled_dot_product_attention` by its formula or by one kernel, pooling in another layout). The
 //! gradient of a tensor has the tensor's shape, and autograd refuses any other: where a backward call has a result of a shape
 //! that the other side does not have, while both were given the same, one of them recorded an inner node, and the two cannot be
-//! held against each other.
+//! compared.
 
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Leaf, Operation};

@@ -16,7 +16,7 @@ pub struct OperationFlow {
     pub band: Band,
     /// One entry per leaf comparison.
     pub leaves: Box<[LeafFlow]>,
-    /// Whether each side recorded another node of the graph, so that the results were not held against each other.
+    /// Whether each side recorded another node of the graph, so that the results were not compared.
     pub is_other_node: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct LeafFlow {
     pub limit: f64,
     /// Whether it lies beyond noise, or differs in an exact property.
     pub differs: bool,
-    /// Suspicion that an error starts here; `None` where nothing speaks for that.
+    /// Suspicion that an error starts here; `None` without evidence for that.
     pub suspicion: Option<Box<Suspicion>>,
 }
 

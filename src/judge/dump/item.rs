@@ -71,7 +71,7 @@ fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {
     if let Some(checksum) = record.checksum {
         return Some(hash_of(&(is_candidate, checksum)));
     }
-    // A constant (all zeros, an empty mask) is no fingerprint.
+    // A constant (all zeros, an empty mask) is not a fingerprint.
     if record.max == record.min || record.max == Statistic::Null {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Operations that one side alone runs, as culprits.
+//! Operations that only one side runs, as culprits.
 
 use super::flow::OperationFlow;
 use super::item::is_input;

@@ -3,7 +3,7 @@
 //! One wrong element among a million vanishes in an L2 norm. Healthy errors of n elements are about normal, so the largest stays
 //! within √(2·ln n) standard deviations, 6 for a hundred million of them; where rows have scales of their own, the tail is longer.
 //! And none lies beyond the noise that its type allows at the largest magnitude of the tensor. An element that is beyond both
-//! is no rounding.
+//! is not rounding.
 
 use super::item::Item;
 use super::limits::Band;

@@ -77,7 +77,7 @@ pub const ONE_SIDED: Rule = rule("curve-one-sided", Severity::Incomplete);
 pub const METRICS_MISSING: Rule = rule("curve-metrics-missing", Severity::Warn);
 /// A metric with the name of a loss or reward was shown and not judged.
 pub const SHOWN_ONLY: Rule = rule("curve-shown-only", Severity::Warn);
-/// A noise band was given, and it knows nothing of this metric.
+/// A noise band was given, and it does not depend on this metric.
 pub const NO_NOISE: Rule = rule("curve-noise-missing", Severity::Warn);
 
 /// All of them.

@@ -59,7 +59,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     // Steps that the loss lacks as well are told once, with the loss.
     let of_lead = around.lead.map(|lead| lead.points.coverage.share()).filter(|of_lead| *of_lead < 1.0);
     let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead);
-    // What was not seen is no agreement, however little it is.
+    // What was not seen is not agreement, however little it is.
     let severity = match () {
         () if told => Severity::Info,
         () if holds => Severity::Warn,
@@ -142,7 +142,7 @@ fn non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     }
 }
 
-/// Steps without a finite value in the baseline cannot be judged: beyond one step in twenty it is no baseline.
+/// Steps without a finite value in the baseline cannot be judged: beyond one step in twenty it is not a baseline.
 fn baseline_non_finite(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let steps: Vec<u64> = pair.points.iter().filter(|(_, b, _)| !b.is_finite()).map(|(step, ..)| step).collect();
     let Some(first) = steps.first() else { return };

@@ -37,7 +37,7 @@ pub fn of(pair: &CurvePair<'_>, used: Use) -> Evidence {
     evidence
 }
 
-/// A value that the baseline does not have, or has as NaN or infinity, is none that a candidate can be held against.
+/// A value that the baseline does not have, or has as NaN or infinity, is none that a candidate can be compared with.
 fn paired(pair: &CurvePair<'_>) -> Evidence {
     let compared = pair.points.baseline.iter().filter(|value| value.is_finite()).count() as u64;
     Evidence { compared, not_compared: pair.points.len() as u64 - compared, ..Evidence::default() }

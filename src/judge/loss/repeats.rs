@@ -14,7 +14,7 @@ const HEAD: f64 = 0.2;
 /// A loss that is smaller than this is not judged by its level: a ratio to a number near zero says nothing.
 const LEAST_LOSS: f64 = 0.1;
 
-/// Reason why two runs with these measures are no repeats of each other; `None` where they may be.
+/// Reason why two runs with these measures are not repeats of each other; `None` where they may be.
 pub fn difference(measured: &[(String, CurveMeasures)]) -> Option<String> {
     if measured.is_empty() {
         return Some("they have no loss or gradient norm at a common step".into());
@@ -28,13 +28,15 @@ pub fn difference(measured: &[(String, CurveMeasures)]) -> Option<String> {
         match () {
             () if measures.median < LEAST_LOSS => None,
             () if level > LEVEL => Some(format!(
-                "`{metric}` is {} apart on average, repeats are within {}",
+                "`{metric}` differs by {} on average (repeats: at most {})",
                 percent(level),
                 percent(LEVEL)
             )),
-            () if head > HEAD => {
-                Some(format!("`{metric}` starts {} apart, repeats are within {}", percent(head), percent(HEAD)))
-            }
+            () if head > HEAD => Some(format!(
+                "`{metric}` differs by {} at the start (repeats: at most {})",
+                percent(head),
+                percent(HEAD)
+            )),
             () => None,
         }
     })

@@ -16,7 +16,7 @@ pub struct Evidence {
     /// Compared, and shown only: no rule judges it.
     #[serde(skip_serializing_if = "is_zero")]
     pub shown_only: u64,
-    /// There on both sides and not compared, because the two cannot be held against each other.
+    /// There on both sides and not compared, because the two cannot be compared.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_compared: u64,
     /// There on one side only.

@@ -32,7 +32,7 @@ pub(super) fn compare(bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Result<S
     Ok(Sheet { rows, level })
 }
 
-/// A file `rank….json` whose rank is no number.
+/// A file `rank….json` whose rank is not a number.
 fn bad_rank((checker, path): &(Checker, String)) -> bool {
     let file = path.strip_prefix("random/").filter(|file| !file.contains('/'));
     *checker == Checker::Random && file.is_some_and(|file| file.starts_with("rank") && file.ends_with(".json"))

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Reads a mapping from the text of a YAML file, in file order; messages call it `name`.
 ///
 /// # Errors
-/// `Usage` where the text is no mapping of texts to texts.
+/// `Usage` where the text is not a mapping of texts to texts.
 pub fn parse(name: &str, text: &str) -> Result<Vec<(String, String)>> {
     let wrong = |message: String| {
         Error::new(ErrorKind::Usage, name, message)

@@ -206,7 +206,7 @@ fn rename<'a>(name: &'a str, modules: &[(String, String)]) -> Cow<'a, str> {
     if renamed == module { name } else { Cow::Owned(format!("{prefix}.{renamed}{call}")) }
 }
 
-/// Stands for a text: 128 bits that no two of a dump's texts share by chance, in place of hundreds.
+/// Stands for a text: 128 bits that no two of a dump's texts share by chance, instead of hundreds.
 type Key = [u64; 2];
 
 fn key_of(text: &str) -> Key {

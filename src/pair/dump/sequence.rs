@@ -2,7 +2,7 @@
 //!
 //! A diff takes time proportional to the length times the number of keys that differ, which is quadratic where two runs
 //! have nothing in common. It is used as long as few keys differ; then the keys that only one side has are left out; and
-//! where even the rest differs too much, the n-th occurrence of a key is held against the n-th on the other side.
+//! where even the rest differs too much, the n-th occurrence of a key is compared with the n-th on the other side.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

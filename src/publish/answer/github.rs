@@ -256,7 +256,7 @@ impl Tree {
     /// The entries of a folder; a part of them tells nothing.
     pub fn into_entries(self) -> Read<(Vec<tree::Entry>, bool)> {
         if self.truncated {
-            return Err("with a part of the folder's entries".to_owned());
+            return Err("with only part of the folder's entries".to_owned());
         }
         let entry = |entry: Entry| tree::Entry { name: entry.path, id: entry.sha, is_folder: entry.kind == "tree" };
         Ok((self.tree.into_iter().map(entry).collect(), false))

@@ -28,7 +28,7 @@ impl Desk {
             let message = format!("issues of {} are not supported yet", self.forge.kind().name());
             self.warnings.push(
                 Error::new(ErrorKind::Unsupported, "--issue", message)
-                    .with_help("tell a chat or a system of your own in its place: --webhook, --post-command"),
+                    .with_help("use a chat or your own system instead: --webhook, --post-command"),
             );
             return Ok(());
         };
@@ -121,7 +121,7 @@ impl Desk {
             if issue.number == number && is_so {
                 Ok(())
             } else {
-                Err("with another issue or state than was sent".to_owned())
+                Err("with an issue or state other than the one sent".to_owned())
             }
         };
         self.client.ask(&tracker.update_issue(number, body, state), shows).await
@@ -136,7 +136,7 @@ impl Desk {
         };
         let read = |answer: &Answer| {
             let said = self.forge.read_comment(answer)?;
-            if comment::says(&said, remark) { Ok(said) } else { Err("with another text than was sent".to_owned()) }
+            if comment::says(&said, remark) { Ok(said) } else { Err("with a text other than the one sent".to_owned()) }
         };
         self.client.create(&tracker.remark(number, remark), read, look).await.map(|_| ())
     }
@@ -177,5 +177,5 @@ impl Desk {
 /// The issue of an answer, where it says `body`.
 fn shown(tracker: &dyn Tracker, answer: &Answer, body: &str) -> Read<Issue> {
     let issue = tracker.read_issue(answer)?;
-    if is_same_text(&issue.body, body) { Ok(issue) } else { Err("with another text than was sent".to_owned()) }
+    if is_same_text(&issue.body, body) { Ok(issue) } else { Err("with a text other than the one sent".to_owned()) }
 }

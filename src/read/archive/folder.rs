@@ -75,7 +75,7 @@ pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> 
         let mut first = Vec::new();
         let begun = Read::take(&mut *expanded(&source, &head), HEAD as u64).read_to_end(&mut first);
         if begun.is_ok() && !tar::recognise(&first) {
-            let error = Error::unsupported(source.name(), "is compressed, and what it holds is no tar archive");
+            let error = Error::unsupported(source.name(), "is compressed, but does not hold a tar archive");
             return Err(error.with_help("give the file uncompressed, or a folder packed as .tar.gz or .tar.zst"));
         }
         let inner = disk.keep(source.name(), &mut *expanded(&source, &head), largest(source.len()))?;

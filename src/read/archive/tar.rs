@@ -41,7 +41,7 @@ pub(super) struct Listed {
 /// Lists an archive.
 pub(super) fn list(source: &Source) -> Result<Listed> {
     let damaged = |error: io::Error| {
-        Error::corrupt(source.name(), format!("is no whole tar archive: {error}"))
+        Error::corrupt(source.name(), format!("is not a complete tar archive: {error}"))
             .with_help("the archive was cut short, as when a job is killed or a copy is stopped: pack or copy it again")
     };
     let mut listed = Listed::default();

@@ -172,7 +172,7 @@ fn find(source: &dyn ByteSource, mut wanted: impl FnMut(&str) -> bool) -> bool {
         match lines.next() {
             Ok(Some(line)) if wanted(&String::from_utf8_lossy(line)) => return true,
             Ok(Some(_)) => {}
-            // A text that cannot be split into lines is no log.
+            // A text that cannot be split into lines is not a log.
             Ok(None) | Err(_) => return false,
         }
     }

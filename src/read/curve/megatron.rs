@@ -32,7 +32,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
 }
 
 fn bad_step(source: &dyn ByteSource, metric: &str, step: &str) -> Error {
-    Error::corrupt(source.name(), format!("`{metric}`: `{step}` is no step number"))
+    Error::corrupt(source.name(), format!("`{metric}`: `{step}` is not a step number"))
 }
 
 fn bad_value(source: &dyn ByteSource, metric: &str, step: u64) -> Error {

@@ -126,7 +126,7 @@ pub struct Series {
     pub listed: usize,
     /// Steps that were logged more than once; the last value counts.
     pub repeated: u64,
-    /// Steps that the source lists without a value, rising: `null`, an empty cell, a text that is no number.
+    /// Steps that the source lists without a value, rising: `null`, an empty cell, a text that is not a number.
     pub unrecorded: Vec<u64>,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn recognise(head: &str) -> bool {
             .any(|(column, cell)| matches!(column, Column::Metric(_)) && text(cell).and_then(lines::number).is_some())
 }
 
-/// Separator and columns; `None` where the line is no header of a curve table.
+/// Separator and columns; `None` where the line is not a header of a curve table.
 fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     let separator = [b',', b'\t', b';'].into_iter().find(|separator| line.contains(separator))?;
     let names: Vec<String> =
@@ -57,7 +57,7 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     (metrics && (best.is_some() || known)).then_some((separator, columns))
 }
 
-/// Table of msprobe's monitor: a row per tensor and step, which is no curve.
+/// Table of msprobe's monitor: a row per tensor and step, which is not a curve.
 fn is_monitor(names: &[String]) -> bool {
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     has("vpp_stage") && has("name") && has("step")

@@ -60,12 +60,12 @@ impl Builder {
         self.push(row, kind, Body::Null, [0; 4], "");
     }
 
-    /// Adds a value that is no tensor.
+    /// Adds a value that is not a tensor.
     pub(super) fn plain(&mut self, row: &str, kind: TensorKind, type_name: &str, value: Json) {
         self.saved_plain(row, kind, type_name, value, None);
     }
 
-    /// Adds a value that is no tensor and may have been saved to a file whose name ends with `extension`.
+    /// Adds a value that is not a tensor and may have been saved to a file whose name ends with `extension`.
     pub(super) fn saved_plain(
         &mut self,
         row: &str,

@@ -168,7 +168,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            // Bare numbers and strings are no items: msprobe writes those as `{"type": …, "value": …}`.
+            // Bare numbers and strings are not items: msprobe writes those as `{"type": …, "value": …}`.
             _ => {}
         }
     }
@@ -204,7 +204,7 @@ impl Walk<'_> {
     }
 }
 
-/// The value of an item that is no tensor; some types keep it under a key of their own.
+/// The value of an item that is not a tensor; some types keep it under a key of their own.
 fn plain_value(type_name: &str, item: &Json) -> Json {
     let key = match type_name {
         "torch.ProcessGroup" => "group_ranks",

@@ -58,7 +58,7 @@ pub(super) fn read(source: &dyn ByteSource, saved: impl Fn(&str) -> bool) -> Res
                 value.add_to(&mut builder, is_saved);
             }
             None if row.as_array().is_some() => {
-                dump.damaged(DamageKind::Record, source.name(), format!("a row of another form at byte {line}"));
+                dump.damaged(DamageKind::Record, source.name(), format!("a row of unknown form at byte {line}"));
             }
             None => {
                 let message = format!("expected one list per line, found something else at byte {line}");
@@ -87,7 +87,7 @@ struct RowValue<'a> {
     kind: TensorKind,
     checksum: Option<&'a str>,
     dtype: &'a str,
-    /// `None` where the value is no tensor.
+    /// `None` where the value is not a tensor.
     shape: Option<Vec<u64>>,
     statistics: &'a [Json],
 }
@@ -136,7 +136,7 @@ fn parse_row(row: &Json) -> Option<Row<'_>> {
     }
 }
 
-/// `int` of `<class 'int'>`, as the element type of what is no tensor reads.
+/// `int` of `<class 'int'>`, as the element type of what is not a tensor reads.
 fn class_of(dtype: &str) -> Option<&str> {
     dtype.strip_prefix("<class '")?.strip_suffix("'>")
 }

@@ -332,7 +332,7 @@ impl<'a> TensorRecord<'a> {
         [self.max, self.min, self.mean, self.norm]
     }
 
-    /// The same as numbers; `None` where one of them is no finite number.
+    /// The same as numbers; `None` where one of them is not a finite number.
     pub fn finite_statistics(&self) -> Option<[f64; 4]> {
         let [max, min, mean, norm] = self.statistics().map(Statistic::as_f64);
         let all = [max?, min?, mean?, norm?];

@@ -24,7 +24,7 @@ pub enum Place {
     Random(u64),
     /// `digests.json`
     Digests,
-    /// File in a checker's folder that is no member of it.
+    /// File in a checker's folder that is not a member of it.
     Misplaced(Checker),
     /// Nothing that is known.
     Unknown,

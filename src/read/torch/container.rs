@@ -41,7 +41,7 @@ pub(super) fn open(source: &Source) -> Result<Content> {
 /// The zip container: `<folder>/data.pkl`, `<folder>/data/<key>`, and `<folder>/byteorder` since torch 2.1.
 fn open_zip(source: &Source) -> Result<Content> {
     let damaged = |error: zip::result::ZipError| {
-        Error::corrupt(source.name(), format!("is no readable zip archive: {error}"))
+        Error::corrupt(source.name(), format!("is not a readable zip archive: {error}"))
             .with_help("the file looks cut short; copy or dump it again")
     };
     let mut archive = ZipArchive::new(Sequential::new(source)).map_err(damaged)?;

@@ -52,14 +52,14 @@ fn a_result_that_contradicts_itself_as_a_whole() {
                 v["checks"].as_array_mut().unwrap().remove(0);
             }),
             ("checks: holds a check twice", |v| v["checks"][3] = v["checks"][2].clone()),
-            ("source.repository: `dev/model` is another repository", |v| {
+            ("source.repository: `dev/model` is not the repository", |v| {
                 v["source"]["repository"] = "dev/model".into()
             }),
-            ("today: `soon` is no day", |v| v["today"] = "soon".into()),
+            ("today: `soon` is not a date", |v| v["today"] = "soon".into()),
             ("tool.name", |v| v["tool"]["name"] = "another".into()),
             ("the code does not exist", |v| v["findings"][0]["code"] = "all-is-well".into()),
             ("has no such code", |v| v["findings"][0]["check"] = "loss".into()),
-            ("its unit is not there", |v| v["findings"][0]["facts"]["unit"] = "step 9".into()),
+            ("its unit is missing", |v| v["findings"][0]["facts"]["unit"] = "step 9".into()),
             ("culprit: is not", |v| v["culprit"] = Value::Null),
             ("culprit: is not", |v| v["culprit"]["op"] = "Torch.add.0.forward".into()),
             ("was read, and the check `dump` judged nothing", |v| {
@@ -74,7 +74,7 @@ fn a_result_that_contradicts_itself_as_a_whole() {
                 v["waived"] =
                     json!([{ "waiver": "", "finding": finding, "reason": "", "owner": "", "expires": "2027-01-01" }]);
             }),
-            ("there is no history", |v| {
+            ("the history is missing", |v| {
                 v["findings"][0] =
                     json!({ "check": "history", "severity": "warn", "code": "history-step", "where": "x" });
             }),
@@ -88,18 +88,16 @@ fn a_unit_of_a_dump_that_contradicts_itself() {
         "dumps/gpt_bf16_stats_attention_scale",
         &[
             ("says pass, and its findings come to fail", |v| unit(v, DUMP)["verdict"] = "pass".into()),
-            ("checks.dump: says pass, and what stands in it comes to fail", |v| {
-                v["checks"][DUMP]["verdict"] = "pass".into()
-            }),
+            ("checks.dump: claims pass, but its content gives fail", |v| v["checks"][DUMP]["verdict"] = "pass".into()),
             ("lists 1 suspects of 5", |v| v["findings"][0]["facts"]["suspects"] = 5.into()),
             ("is suspected, and it has no culprit", |v| {
                 unit(v, DUMP)["culprit"] = Value::Null;
                 unit(v, DUMP).as_object_mut().unwrap().remove("runner_up");
             }),
-            ("its culprit is of another unit", |v| unit(v, DUMP)["culprit"]["step"] = 3.into()),
+            ("its culprit belongs to another unit", |v| unit(v, DUMP)["culprit"]["step"] = 3.into()),
             ("which no dump has", |v| unit(v, DUMP)["culprit"]["code"] = "curve-mean".into()),
-            ("there is no finding of its culprit", |v| unit(v, DUMP)["culprit"]["tensor"] = "x".into()),
-            ("give another error", |v| unit(v, DUMP)["culprit"]["metrics"]["error"] = 1e-9.into()),
+            (" has no finding", |v| unit(v, DUMP)["culprit"]["tensor"] = "x".into()),
+            ("have different errors", |v| unit(v, DUMP)["culprit"]["metrics"]["error"] = 1e-9.into()),
             ("which its findings deny", |v| unit(v, DUMP)["compared"] = 0.into()),
             ("values without a partner, and no finding says so", |v| unit(v, DUMP)["unmatched_baseline"] = 4.into()),
             ("counts other states of its values than values", |v| unit(v, DUMP)["not_compared"] = 400.into()),
@@ -108,7 +106,7 @@ fn a_unit_of_a_dump_that_contradicts_itself() {
                 let evidence = json!({"compared": unit(v, DUMP)["compared"], "unreadable": 4});
                 unit(v, DUMP)["evidence"] = evidence;
             }),
-            ("in part on one side only, and no finding says so", |v| {
+            ("partly missing in one dump, but there is no finding about them", |v| {
                 unit(v, DUMP)["not_compared"] = 4.into();
                 let evidence = json!({"compared": unit(v, DUMP)["compared"], "one_sided": 4});
                 unit(v, DUMP)["evidence"] = evidence;
@@ -144,8 +142,8 @@ fn a_curve_that_contradicts_itself() {
             ("which does not follow from its value and limits", |v| rule(v, "mean_rel")["verdict"] = "pass".into()),
             ("its margin does not follow", |v| rule(v, "mean_rel")["margin"] = 0.9.into()),
             ("its margin does not follow", |v| rule(v, "mean_rel")["value"] = 1e-9.into()),
-            ("on the wrong side of its limits", |v| rule(v, "mean_rel")["direction"] = "at-least".into()),
-            ("on the wrong side of its limits", |v| rule(v, "coverage")["direction"] = "at-most".into()),
+            ("has the wrong direction of its limits", |v| rule(v, "mean_rel")["direction"] = "at-least".into()),
+            ("has the wrong direction of its limits", |v| rule(v, "coverage")["direction"] = "at-most".into()),
             ("in another unit", |v| rule(v, "mean_rel")["unit"] = "steps".into()),
             ("is negative, which no such rule measures", |v| rule(v, "mean_rel")["value"] = (-1e-9).into()),
             ("has notes that the gate does not write", |v| rule(v, "mean_rel")["notes"] = json!([{"code": "step"}])),
@@ -153,12 +151,12 @@ fn a_curve_that_contradicts_itself() {
                 unit(v, LOSS)["rules"].as_array_mut().unwrap().retain(|rule| rule["rule"] != "mean_rel");
                 v["findings"].as_array_mut().unwrap().retain(|finding| finding["code"] != "curve-mean");
             }),
-            ("there is no such rule", |v| rule(v, "mean_rel")["rule"] = "mean_change".into()),
+            ("the rule does not exist", |v| rule(v, "mean_rel")["rule"] = "mean_change".into()),
             ("has a rule twice", |v| {
                 let twice = rule(v, "mean_rel").clone();
                 unit(v, LOSS)["rules"].as_array_mut().unwrap().push(twice);
             }),
-            ("there is no finding `curve-", |v| {
+            ("but there is no finding `curve-", |v| {
                 let findings = v["findings"].as_array_mut().unwrap();
                 let first = findings.iter().position(|finding| finding["severity"] == "fail").unwrap();
                 findings.remove(first);
@@ -201,7 +199,7 @@ fn a_checkpoint_or_config_check_that_contradicts_itself() {
             ("says pass, and its findings", |v| unit(v, CHECKPOINT)["verdict"] = "pass".into()),
             ("which does not follow", |v| unit(v, CHECKPOINT)["rules"][0]["verdict"] = "pass".into()),
             ("its margin does not follow", |v| unit(v, CHECKPOINT)["rules"][0]["value"] = 1e-12.into()),
-            ("shows 0 parameters that differ, and has 1 findings of them", |v| {
+            ("shows 0 parameters that differ, but has 1 findings about them", |v| {
                 unit(v, CHECKPOINT)["rules"] = json!([])
             }),
             ("parameters, which its findings deny", |v| unit(v, CHECKPOINT)["compared"] = 0.into()),

@@ -70,7 +70,7 @@ fn a_result_of_another_repository_is_refused() {
     other["source"]["repository"] = "mallory/other".into();
     let posted = publish(&fake, &other, "");
     assert_eq!((posted.ended.code, posted.check["conclusion"].as_str()), (2, Some("failure")), "{:?}", posted.ended);
-    assert!(posted.ended.stderr.contains("is another repository than"), "{:?}", posted.ended);
+    assert!(posted.ended.stderr.contains("is not the repository"), "{:?}", posted.ended);
 }
 
 #[test]
@@ -96,7 +96,9 @@ fn a_required_check_that_judged_nothing_blocks() {
     assert_eq!((posted.ended.code, posted.check["conclusion"].as_str()), (0, Some("failure")), "{:?}", posted.ended);
     assert!(posted.comment.contains("verdict=incomplete"), "{}", posted.comment);
     assert!(
-        posted.comment.contains("The result says `pass`; what stands in it comes to `incomplete`"),
+        posted
+            .comment
+            .contains("The result claims `pass`; judged by the target branch's policy, its content gives `incomplete`"),
         "{}",
         posted.comment
     );
@@ -111,13 +113,13 @@ fn severities_and_waivers_are_the_targets() {
     assert_eq!(under_own.verdict.as_str(), "pass", "the fork waives everything");
     let posted = publish(&fake, &of_head(&under_own), "");
     assert_eq!((posted.ended.code, posted.check["conclusion"].as_str()), (0, Some("failure")), "{:?}", posted.ended);
-    assert!(posted.comment.contains("comes to `fail`"), "{}", posted.comment);
+    assert!(posted.comment.contains("its content gives `fail`"), "{}", posted.comment);
     let posted = publish(&fake, &failing(), waived);
     assert_eq!((posted.ended.code, posted.check["conclusion"].as_str()), (0, Some("success")), "{:?}", posted.ended);
     let expired = waived.replace("2027", "2026");
     let posted = publish(&fake, &of_head(&under_own), &expired);
     assert_eq!(posted.check["conclusion"], "failure");
-    assert!(posted.comment.contains("ran out on `2026-01-01`"), "{}", posted.comment);
+    assert!(posted.comment.contains("expired on `2026-01-01`"), "{}", posted.comment);
 }
 
 #[test]
@@ -128,9 +130,9 @@ fn whose_numbers_they_are_stands_in_the_check_and_in_the_comment() {
     let title = posted.check["output"]["title"].as_str().unwrap();
     assert!(title.starts_with("by the fork's own numbers: "), "{title}");
     for text in [posted.check["output"]["summary"].as_str().unwrap(), &posted.comment] {
-        assert!(text.contains("The numbers come from a run of a fork"), "{text}");
+        assert!(text.contains("The numbers were measured by the fork's run"), "{text}");
     }
-    assert!(!posted.comment.contains("The result says"), "{}", posted.comment);
+    assert!(!posted.comment.contains("The result claims"), "{}", posted.comment);
 }
 
 #[test]
@@ -162,9 +164,9 @@ fn operations_that_do_not_fit_are_refused() {
     gate.write("operations.jsonl", "{}\n");
     let ended = gate.command(&["publish", "result.json"]);
     assert_eq!(ended.code, 2, "{ended:?}");
-    assert!(ended.stderr.contains("does not fit the `operations.jsonl` beside the result"), "{ended:?}");
+    assert!(ended.stderr.contains("does not match the `operations.jsonl` next to the result"), "{ended:?}");
     std::fs::remove_file(gate.path("operations.jsonl")).expect("removed");
     std::os::unix::fs::symlink("/dev/zero", gate.path("operations.jsonl")).expect("a link");
     let ended = gate.command(&["publish", "result.json"]);
-    assert!(ended.code == 2 && ended.stderr.contains("is no plain file"), "{ended:?}");
+    assert!(ended.code == 2 && ended.stderr.contains("is not a regular file"), "{ended:?}");
 }

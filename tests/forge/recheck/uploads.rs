@@ -49,7 +49,7 @@ fn a_lying_result_beside_the_artifacts_changes_nothing() {
     let said = state.said();
     let body = said[0].1;
     assert!(body.contains("verdict=fail") && body.contains("were judged again here"), "{body}");
-    assert!(!body.contains("The numbers come from"), "{body}");
+    assert!(!body.contains("The numbers were measured by"), "{body}");
     assert!(!check["output"]["title"].as_str().unwrap().contains("own numbers"), "{check}");
     drop(state);
     let written: serde_json::Value = serde_json::from_str(&gate.read("precision-gate-out/result.json")).expect("JSON");

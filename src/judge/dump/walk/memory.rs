@@ -79,7 +79,7 @@ impl Walk<'_> {
         if error > 0.0 && !is_forward {
             self.gradients.push(error);
         }
-        // A single extreme that moved far is no build-up.
+        // A single extreme that moved far is not build-up.
         let of_all = if is_of_statistics(item) { error.min(of_all_elements(item)) } else { error };
         self.is_wrong |= is_forward && of_all > band(loosest).wrong;
         if is_forward && self.accumulated.is_none() && of_all > ACCUMULATED * band(loosest).wrong {

@@ -1,0 +1,84 @@
+//! Chinese reports as people see them: nothing of them is English but names, codes and metrics.
+
+#[path = "../wording/chinese.rs"]
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use precision_gate::report::GateResult;
+use precision_gate::report::lines::Lines;
+use precision_gate::report::messages::Language;
+use precision_gate::report::summary::COMMENT_LIMIT;
+use precision_gate::report::templates::Templates;
+use precision_gate::report::{page, terminal};
+use serde_json::Value;
+
+use crate::cases::CASES;
+use crate::comment::comment;
+
+/// Keys of a result whose texts are the gate's own sentences, not names of artifacts.
+const SENTENCES: [&str; 4] = ["message", "help", "text", "formula"];
+
+/// Every word of an artifact that stands in the result, as facts, places and names.
+fn names(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "_.=()[]-".contains(letter);
+            let trimmed = |word: &str| word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric()).to_owned();
+            into.extend(text.split(|letter: char| !is_letter(letter)).map(trimmed));
+        }
+        Value::Array(items) => items.iter().for_each(|item| names(item, into)),
+        Value::Object(fields) => {
+            let quoted = fields.iter().filter(|(key, _)| !SENTENCES.contains(&key.as_str()));
+            quoted.for_each(|(_, value)| names(value, into));
+            // What a reader of files says of a damaged one is a fact, and quoted as it is.
+            ["reason", "help"]
+                .iter()
+                .filter_map(|key| fields.get("facts")?.get(key))
+                .for_each(|fact| names(fact, into));
+        }
+        _ => {}
+    }
+}
+
+/// The three documents that people read, by their names.
+fn documents(result: &GateResult, lines: &Lines<'_>) -> [(&'static str, String); 3] {
+    let templates = Templates::shipped();
+    let shown = terminal::Options {
+        language: Language::Zh,
+        colour: false,
+        report: "precision-gate-out/report.html",
+        detail: terminal::Detail::default(),
+    };
+    let whole = page::Options { language: Language::Zh, templates: &templates };
+    [
+        ("summary.md", comment(result, Language::Zh, COMMENT_LIMIT)),
+        ("terminal", terminal::render(result, &shown).expect("renders")),
+        ("report.html", page::render(result, lines, &whole).expect("renders")),
+    ]
+}
+
+#[test]
+fn reports_in_chinese_hold_no_english_and_no_stray_space() {
+    let mut found = String::new();
+    for case in CASES {
+        for labels in [None, Some(("GPU", "NPU"))] {
+            let mut outcome = case.run();
+            if let Some((baseline, candidate)) = labels {
+                outcome.result.baseline.label = baseline.into();
+                outcome.result.candidate.label = candidate.into();
+            }
+            let mut known = BTreeSet::new();
+            names(&serde_json::to_value(&outcome.result).expect("JSON"), &mut known);
+            for (name, text) in documents(&outcome.result, &Lines::from(outcome.operations.as_slice())) {
+                let left = words::english(&text, &known);
+                let spaces = words::stray_spaces(&text);
+                if !left.is_empty() || !spaces.is_empty() {
+                    writeln!(found, "{} {name}: {left:?}, spaces at {spaces:?}", case.name).expect("a string takes it");
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "\n{found}");
+}
