@@ -95,9 +95,9 @@ pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
         ));
     };
     let config = next.config(&args.dump_path);
-    let shown = args.output.display().to_string();
+    let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
-    output::write_file(&args.output, (text + "\n").as_bytes())?;
+    output::write_file(&args.out, (text + "\n").as_bytes())?;
     say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

@@ -36,6 +36,9 @@ pub(crate) fn schema(of: SchemaOf) -> Result<u8> {
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
-    show::say(&String::from_utf8_lossy(&script))?;
+    let script = String::from_utf8_lossy(&script);
+    // The generator spells the hyphen of the program's name in two ways, so that bash would complete no sub-command.
+    let script = script.replace("precision__subcmd__gate", "precision__gate");
+    show::say(&script)?;
     Ok(exit::PASS)
 }

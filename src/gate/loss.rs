@@ -107,7 +107,7 @@ pub fn judge(
 
 /// The user's pattern for log lines, ready to use.
 pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
-    let parse = |pattern: &crate::policy::loss::LogPattern| {
+    let parse = |pattern: &crate::policy::loss::pattern::LogPattern| {
         LogPattern::parse(pattern.as_str())
             .map_err(|message| Error::new(ErrorKind::Policy, "loss.log-pattern", message))
     };
