@@ -45,6 +45,15 @@ impl Command {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Compare, Self::ConfigCheck, Self::Loss];
 
+    /// The name as it is typed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigCheck => "config-check",
+            Self::Compare => "compare",
+            Self::Loss => "loss",
+        }
+    }
+
     /// The checks that the command runs, in the order of reports.
     pub fn checks(self) -> Vec<CheckId> {
         CheckId::CHECKS.iter().copied().filter(|check| check.commands().contains(&self)).collect()

@@ -50,7 +50,7 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Judge two folders: find what is in them, compare it, write the reports, publish the verdict
+    /// Judge the candidate against the baseline: compare all that is in two folders
     #[command(
         after_help = "Examples:\n  precision-gate run runs/gpu runs/npu\n  precision-gate run --baseline baseline:glm --candidate runs/npu --publish"
     )]
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Compare two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
-    /// Record the configuration of this machine in a config pack: environment, packages, settings, data, weights
+    /// Record the configuration of this machine and this run in a config pack
     #[command(
         after_help = "Example:\n  precision-gate config-pack --out npu_pack.zip train.sh config.yaml --data corpus/"
     )]
@@ -86,7 +86,7 @@ pub(crate) enum Command {
     /// Check that the limits of the policy catch known defects
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
-    /// Sign off a release: one document from the results of all its suites, or the reasons against it
+    /// Sign off a release from the results of all its suites
     #[command(
         after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
     )]

@@ -61,7 +61,7 @@ struct PromoteArgs {
     /// Name of the baseline
     #[arg(long)]
     name: String,
-    /// Why this run becomes the baseline, for reviewers
+    /// Reason for the new baseline, for reviewers
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
     /// Person who is responsible [default: the person who started the job, or the user]

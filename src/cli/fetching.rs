@@ -72,9 +72,9 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "gib" => 1 << 30,
         "t" | "tb" => 1_000_000_000_000,
         "tib" => 1 << 40,
-        _ => return Err(format!("`{unit}` is no unit: expected B, KB, MB, GB, TB, KiB, MiB, GiB or TiB")),
+        _ => return Err(format!("unknown unit `{unit}`; the units are B, KB, MB, GB, TB, KiB, MiB, GiB and TiB")),
     };
-    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no size: expected a number and a unit"))?;
+    let number: f64 = number.parse().map_err(|_| format!("expects a size such as 256MB, not `{text}`"))?;
     #[allow(clippy::cast_precision_loss, reason = "units are far below 2^53")]
     let bytes = number * factor as f64;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and as saturates")]

@@ -89,8 +89,8 @@ impl QuickArgs {
         part.filter(|(part, count)| (1..=*count).contains(part)).map(Some).ok_or_else(|| {
             let message = format!("`{text}` does not say which part of how many");
             Error::new(ErrorKind::Usage, "--shard", message).with_help(
-                "give K/N with K from 1 to N; or `auto` in a GitLab `parallel` job or a Slurm array; or `auto/N` in an \
-                 indexed job of Kubernetes",
+                "give K/N with K from 1 to N, `auto` in a GitLab `parallel` job or a Slurm array, or `auto/N` in an indexed \
+                 job of Kubernetes",
             )
         })
     }
@@ -129,7 +129,7 @@ fn ratio(text: &str) -> std::result::Result<f64, String> {
         None => text.parse(),
     };
     let value = value.ok().filter(|value| *value > 0.0 && *value <= 1.0);
-    value.ok_or_else(|| "expected a share above 0 and up to 1, such as 0.01 or 1%".into())
+    value.ok_or_else(|| "expects a share above 0 and at most 1, such as 0.01 or 1%".into())
 }
 
 fn duration(text: &str) -> std::result::Result<Duration, String> {
@@ -140,7 +140,7 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
         _ => (text, 1),
     };
     let seconds = number(digits).and_then(|value| value.checked_mul(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| "expected a time such as 90s, 10m or 2h".into())
+    seconds.map(Duration::from_secs).ok_or_else(|| "expects a time such as 90s, 10m or 2h".into())
 }
 
 /// Bytes of a part that are written at once.

@@ -81,6 +81,8 @@ mod tests {
             let line = format!("\n  {} ", command.get_name());
             assert_eq!(help.matches(&line).count(), 1, "{line}{help}");
         }
+        let listed = help.lines().filter(|line| line.starts_with("  ") && !line.starts_with("  -"));
+        assert!(listed.clone().all(|line| line.len() <= 100), "{:?}", listed.max_by_key(|line| line.len()));
         let places: Vec<_> = SECTIONS.iter().map(|(title, _)| help.find(&format!("\n{title}:"))).collect();
         assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{help}");
     }

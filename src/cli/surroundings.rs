@@ -32,13 +32,13 @@ pub(crate) struct PublishFlags {
     /// Name that tells several gates in one repository apart [default: default]
     #[arg(long)]
     pub(crate) key: Option<Key>,
-    /// When to write the comment [default: always]
+    /// Condition for writing the comment [default: always]
     #[arg(long, value_enum)]
     pub(crate) comment: Option<CommentMode>,
-    /// How the verdict is shown at the commit [default: check on GitHub; none in a GitLab job, which is a status itself]
+    /// Form of the verdict at the commit [default: check on GitHub; none in a GitLab job, which is a status itself]
     #[arg(long, value_enum)]
     pub(crate) check: Option<CheckMode>,
-    /// How pictures get into the comment [default: auto]
+    /// Way to put pictures into the comment [default: auto]
     #[arg(long, value_enum)]
     pub(crate) image: Option<ImageMode>,
     /// Open an issue if the gate blocks without a pull request, and close it when it passes again
@@ -47,7 +47,7 @@ pub(crate) struct PublishFlags {
     /// Send a message to a chat at PRECISION_GATE_WEBHOOK, signed with PRECISION_GATE_WEBHOOK_SECRET if it is set
     #[arg(long, value_enum, value_name = "SHAPE")]
     pub(crate) webhook: Option<WebhookShape>,
-    /// When to send a message to the chat [default: alert]
+    /// Condition for a message to the chat [default: alert]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) webhook_on: Option<WebhookOn>,
     /// Login of the token, if the forge does not tell it

@@ -61,7 +61,8 @@ fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], polic
             packs.iter().filter(|pack| partner(pack, others).is_none()).map(|pack| pack.path.clone()).collect();
         if let Some(first) = left.first() {
             let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID);
-            let finding = finding.with("side", side.as_str()).with("count", left.len()).with("paths", left);
+            let finding = finding.with("side", side.as_str()).with("kind", "pack");
+            let finding = finding.with("count", left.len()).with("paths", left);
             let verdict = applied(outcome, vec![finding], policy, "").0;
             outcome.check.verdict = outcome.check.verdict.max(verdict);
         }
