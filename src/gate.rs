@@ -383,7 +383,7 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     }
     let judges_curves = request.checks.contains(&CheckId::Loss);
     let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
-    match inventory.unknown(|file| UnreadLog::of(file, pattern.as_ref())).filter(|_| judges_curves) {
+    match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())).filter(|_| judges_curves) {
         Some(log) => {
             finding.with("log", log.name).with("lines", log.lines).with("pattern", usize::from(log.has_pattern))
         }

@@ -107,11 +107,17 @@ fn a_log_without_known_lines_shows_some_of_them_and_the_pattern_to_set() {
     };
     write("gpu/train.log", LOG);
     write("npu/train.log", &LOG.replace("2.4", "2.41"));
-    for arguments in [["loss", "gpu/train.log", "npu/train.log"], ["run", "gpu", "npu"]] {
+    write("gpu run/train.log", &LOG.replace("lss ", "Loss=>"));
+    write("npu run/train.log", &LOG.replace("lss ", "Loss=>").replace("2.4", "2.41"));
+    write("npu run/notes.txt", "no log at all\n");
+    for (arguments, lines) in [
+        (["loss", "gpu/train.log", "npu/train.log"], "`[0] it 1 lss 2.5`, `[0] it 2 lss 2.4`"),
+        (["run", "gpu run", "npu run"], "`[0] it 1 Loss=>2.5`, `[0] it 2 Loss=>2.4`"),
+    ] {
         let ran = run_in(folder.path(), &arguments);
         assert_eq!(ran.code, Some(1), "{}", ran.text);
         assert!(ran.text.contains("no loss values recognised in train.log"), "{arguments:?}: {}", ran.text);
-        assert!(ran.text.contains("`[0] it 1 lss 2.5`, `[0] it 2 lss 2.4`"), "{arguments:?}: {}", ran.text);
+        assert!(ran.text.contains(lines), "{arguments:?}: {}", ran.text);
         assert!(
             ran.text.contains("`loss.log-pattern`") && ran.text.contains("'iter {step} loss {loss}'"),
             "{}",

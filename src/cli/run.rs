@@ -27,9 +27,12 @@ use super::trusted::{Case, Trusted, trusted};
 /// `run`
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The baseline and the candidate, in place of --baseline and --candidate
-    #[arg(value_names = ["BASELINE", "CANDIDATE"], num_args = 0..=2)]
-    pub(crate) folders: Vec<String>,
+    /// The baseline, in place of --baseline
+    #[arg(value_name = "BASELINE")]
+    pub(crate) first: Option<String>,
+    /// The candidate, in place of --candidate
+    #[arg(value_name = "CANDIDATE")]
+    pub(crate) second: Option<String>,
     /// The baseline: a folder, a file or a location (s3://, https://, baseline:NAME and others)
     #[arg(long, value_name = "LOCATION")]
     pub(crate) baseline: Option<String>,
@@ -69,15 +72,17 @@ impl RunArgs {
     fn take_folders(&mut self) -> Result<()> {
         let usage = |message: &str| Error::new(ErrorKind::Usage, "", message).with_help(BOTH_SIDES);
         let is_flagged = self.baseline.is_some() || self.candidate.is_some();
-        match <[String; 2]>::try_from(std::mem::take(&mut self.folders)) {
-            Ok(_) if is_flagged => Err(usage("the runs are given both with and without --baseline and --candidate")),
-            Ok([baseline, candidate]) => {
-                (self.baseline, self.candidate) = (Some(baseline), Some(candidate));
+        match (self.first.take(), self.second.take()) {
+            (None, _) => Ok(()),
+            (Some(_), Some(_)) if is_flagged => {
+                Err(usage("the runs are given both with and without --baseline and --candidate"))
+            }
+            (Some(_), None) if is_flagged => Err(usage("one run is given without --baseline or --candidate")),
+            (Some(_), None) => Err(usage("only one run is given")),
+            (baseline, candidate) => {
+                (self.baseline, self.candidate) = (baseline, candidate);
                 Ok(())
             }
-            Err(none) if none.is_empty() => Ok(()),
-            Err(_) if is_flagged => Err(usage("one run is given without --baseline or --candidate")),
-            Err(_) => Err(usage("only one run is given")),
         }
     }
 }

@@ -293,13 +293,17 @@ impl Inventory {
         self.files.list().len()
     }
 
-    /// Answer of `explain` for the first unknown file that it has one for.
-    pub fn unknown<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
+    /// Answer of `explain` for the first text that looks like a training log and is none.
+    pub fn unread_log<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
         /// Files that are looked at once more.
         const MOST_FILES: usize = 16;
-        let is_unknown = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if is_unknown(reason));
-        let unknown = self.seen.iter().filter(is_unknown).take(MOST_FILES);
-        unknown.filter_map(|seen| self.files.open(&seen.path).ok()).find_map(|file| explain(&file))
+        let is_unread = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if reason == UNREAD_LOG);
+        self.seen
+            .iter()
+            .filter(is_unread)
+            .take(MOST_FILES)
+            .filter_map(|seen| self.files.open(&seen.path).ok())
+            .find_map(|file| explain(&file))
     }
 
     /// Whether anything belongs to `check`, readable or not.

@@ -82,7 +82,7 @@ fn the_command_writes_the_file_or_says_that_there_is_none() {
         assert_eq!(next.status.code(), Some(0), "{name}");
         let said = String::from_utf8_lossy(&next.stdout).into_owned();
         assert_eq!(said.starts_with("nothing more to collect"), !is_written, "{said}");
-        assert_eq!(Path::new(&output).exists(), is_written, "{name}");
+        assert_eq!(std::path::Path::new(&output).exists(), is_written, "{name}");
         if is_written {
             let config: Value = serde_json::from_slice(&fs::read(&output).expect("written")).expect("JSON");
             assert_eq!(config["dump_path"], "./here");
