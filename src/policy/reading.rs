@@ -37,11 +37,13 @@ impl File<'_> {
             let place = format!("{}:{line}", self.name);
             return Err(Error::new(ErrorKind::Policy, place, "brackets are nested deeper than a policy ever needs"));
         }
+        // A map would take the last of two equal keys; a policy has to be clear.
+        let value: Value = serde_yaml::from_str(self.text).map_err(|error| self.no_yaml(&error))?;
         let parser = serde_yaml::Deserializer::from_str(self.text);
         let read: Result<Option<T>, _> = serde_path_to_error::deserialize(parser);
         match read {
             Ok(read) => Ok(read.unwrap_or_default()),
-            Err(error) => Err(self.explain(&error, &schemars::schema_for!(T).to_value())),
+            Err(error) => Err(self.explain(&error, &value, &schemars::schema_for!(T).to_value())),
         }
     }
 
@@ -50,18 +52,16 @@ impl File<'_> {
         Error::new(ErrorKind::Policy, self.place(path), format!("{} {message}", path.shown()))
     }
 
-    fn explain(self, error: &serde_path_to_error::Error<serde_yaml::Error>, schema: &serde_json::Value) -> Error {
-        let value: Value = match serde_yaml::from_str(self.text) {
-            Ok(value) => value,
-            Err(error) => return self.no_yaml(&error),
-        };
+    fn explain(
+        self,
+        error: &serde_path_to_error::Error<serde_yaml::Error>,
+        value: &Value,
+        schema: &serde_json::Value,
+    ) -> Error {
         let expected = Expected::whole(schema);
         let path = Path::of(error.path());
-        let found = mismatch(expected, &value).filter(|found| found.path.is_below(&path));
-        let found = found.unwrap_or_else(|| {
-            let message = format!("{} {}", path.shown(), path::bare(error));
-            Mismatch { example: expected.at(&path).map(|expected| path.example(&expected.sample())), path, message }
-        });
+        let found = mismatch(expected, value).filter(|found| found.path.is_below(&path));
+        let found = found.unwrap_or_else(|| refused(expected, value, path, &path::bare(error)));
         let place = match found.path.is_empty() {
             true => self.name.to_owned(),
             false => self.place(&found.path),
@@ -79,10 +79,36 @@ impl File<'_> {
 
     fn no_yaml(self, error: &serde_yaml::Error) -> Error {
         let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-        Error::new(ErrorKind::Policy, format!("{}{place}", self.name), format!("is not valid YAML: {error}")).with_help(
-            "check the indentation, the quotes and the brackets up to this line, and that no key stands twice",
-        )
+        let said = error.to_string();
+        let (message, help) = match said.split_once("duplicate entry with key ") {
+            Some((_, key)) => {
+                (format!("the section that begins here has the key {} twice", key_of(key)), "keep one of the two")
+            }
+            None => {
+                (format!("is not valid YAML: {said}"), "check the indentation, quotes and brackets up to this line")
+            }
+        };
+        Error::new(ErrorKind::Policy, format!("{}{place}", self.name), message).with_help(help)
     }
+}
+
+/// The key in a message of the parser, which puts it into quotes and adds its place.
+fn key_of(said: &str) -> String {
+    let (key, _) = said.rsplit_once(" at line ").unwrap_or((said, ""));
+    format!("`{}`", key.trim_matches('"'))
+}
+
+/// Mismatch that a value's own type found: a number out of its range, a text that is no date.
+fn refused(expected: Expected<'_>, value: &Value, path: Path, said: &str) -> Mismatch {
+    let declared = expected.at(&path);
+    let example = declared.map(|expected| path.example(&expected.sample()));
+    // The parser's own words name types of the program.
+    let is_of_parser = ["invalid type", "invalid value"].iter().any(|begin| said.starts_with(begin));
+    let message = match (declared, path.value(value)) {
+        (Some(expected), Some(value)) if is_of_parser => mismatch::sentence(expected, value, &path),
+        _ => format!("{} {said}", path.shown()),
+    };
+    Mismatch { path, message, example }
 }
 
 fn help(example: Option<&str>) -> String {

@@ -176,6 +176,16 @@ impl<'a> Expected<'a> {
         [least, above, most].into_iter().flatten().collect()
     }
 
+    /// The largest number, where the schema or the type of a whole number has one.
+    pub(super) fn most(self) -> Option<f64> {
+        let said = self.node.get("maximum").and_then(Value::as_f64);
+        said.or_else(|| match self.node.get("format")?.as_str()? {
+            "uint16" => Some(u16::MAX.into()),
+            "uint32" => Some(u32::MAX.into()),
+            _ => None,
+        })
+    }
+
     /// The example that the schema gives.
     fn given(self) -> Option<&'a str> {
         [self.declared, self.node].into_iter().find_map(|schema| schema.get("examples")?.get(0)?.as_str())

@@ -47,10 +47,15 @@ impl Search<'_> {
 
     fn section(self, form: Expected<'_>, section: &serde_yaml::Mapping, path: &Path) -> Option<Mismatch> {
         let inside = section.iter().find_map(|(key, value)| {
-            let key = key.as_str()?;
-            match form.key(key) {
-                Some(expected) => self.look(expected, value, &path.key(key)),
-                None => Some(self.unknown(form, key, path)),
+            let key = match key {
+                Value::String(key) => key.clone(),
+                Value::Number(key) => key.to_string(),
+                Value::Bool(key) => key.to_string(),
+                _ => return None,
+            };
+            match form.key(&key) {
+                Some(expected) => self.look(expected, value, &path.key(&key)),
+                None => Some(self.unknown(form, &key, path)),
             }
         });
         inside.or_else(|| {
@@ -96,11 +101,19 @@ impl Search<'_> {
     }
 
     fn wrong(self, expected: Expected<'_>, value: &Value, path: &Path) -> Mismatch {
-        let percent = expected.kind().filter(|kind| *kind == Kind::Number).and_then(|_| of_percent(value));
-        let percent = percent.map_or_else(String::new, |number| format!("; write {number}"));
-        let message = format!("{} expects {}, not {}{percent}", path.shown(), expected.words(), described(value));
-        found(path, message, expected)
+        found(path, sentence(expected, value, path), expected)
     }
+}
+
+/// Sentence that a value is not what is expected at a path.
+pub(super) fn sentence(expected: Expected<'_>, value: &Value, path: &Path) -> String {
+    let shown = path.shown();
+    if let Some(most) = expected.most().filter(|most| value.as_f64().is_some_and(|value| value > *most)) {
+        return format!("{shown} expects at most {most}, not {}", described(value));
+    }
+    let percent = expected.kind().filter(|kind| *kind == Kind::Number).and_then(|_| of_percent(value));
+    let percent = percent.map_or_else(String::new, |number| format!("; write {number}"));
+    format!("{shown} expects {}, not {}{percent}", expected.words(), described(value))
 }
 
 fn found(path: &Path, message: String, expected: Expected<'_>) -> Mismatch {

@@ -76,6 +76,14 @@ impl Path {
         }
     }
 
+    /// The value at this path.
+    pub(super) fn value<'a>(&self, document: &'a serde_yaml::Value) -> Option<&'a serde_yaml::Value> {
+        self.0.iter().try_fold(document, |value, step| match step {
+            Step::Key(key) => value.get(key.as_str()),
+            Step::Index(index) => value.get(*index),
+        })
+    }
+
     /// Line and column, from 1, of the last key or entry of the path in `text`.
     pub(super) fn position(&self, text: &str) -> Option<(usize, usize)> {
         let seek = Seek { steps: &self.0 };

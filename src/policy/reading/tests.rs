@@ -184,6 +184,15 @@ fn broken_policies_are_answered_in_the_words_of_their_writer() {
         ),
         ("history: {last: 0}\n", "1:11: `history.last:` ", "`history: {last: 30}`"),
         ("history: {last: 2.5}\n", "1:11: `history.last:` expects a whole number of at least 1, not `2.5`", ""),
+        ("history: {last: 99999999999}\n", "1:11: `history.last:` expects at most 4294967295, not `99999999999`", ""),
+        ("history: {last: -1}\n", "1:11: `history.last:` expects a whole number of at least 1, not `-1`", ""),
+        ("1: strict\n", "1:1: unknown key `1`; a policy has the keys profile, ", ""),
+        ("loss: {}\nloss: {}\n", "1:1: the section that begins here has the key `loss` twice", ""),
+        (
+            "dump: {}\nseverity: {output-diverges: warn, output-diverges: info}\n",
+            "2:11: the section that begins here has the key `output-diverges` twice",
+            "",
+        ),
         (
             "publish: {key: a b}\n",
             "1:11: `publish.key:` expects 1 to 64 letters, digits, `.`, `_` or `-`, not `a b`",
