@@ -8,6 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::question;
+
 /// Applies the macro of a stage to every check, in the order of reports.
 ///
 /// An entry reads `name = Id by [Command];`: the name of its modules and in documents, its [`CheckId`], and the
@@ -42,6 +44,15 @@ pub enum Command {
 impl Command {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Compare, Self::ConfigCheck, Self::Loss];
+
+    /// The name as it is typed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigCheck => "config-check",
+            Self::Compare => "compare",
+            Self::Loss => "loss",
+        }
+    }
 
     /// The checks that the command runs, in the order of reports.
     pub fn checks(self) -> Vec<CheckId> {
@@ -107,34 +118,15 @@ impl CheckId {
         if let Some(check) = known().find(|check| check.as_str() == name) {
             return Ok(check);
         }
-        let distance = |check: &Self| edits(name, check.as_str());
-        let near = known().min_by_key(distance).filter(|check| distance(check) <= MOST_EDITS);
-        let meant = near.map_or_else(String::new, |check| format!("; did you mean `{}`?", check.as_str()));
         let names: Vec<&str> = known().map(Self::as_str).collect();
+        let meant = question(name, names.iter().copied());
         Err(format!("`{name}` is not a check{meant} (checks are {})", names.join(", ")))
     }
 }
 
-/// Edits between a slip of the hand and the word that was meant: a plural, two letters swapped.
-const MOST_EDITS: usize = 2;
-
-/// The number of letters to insert, delete or replace that make `left` of `right`.
-pub(crate) fn edits(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.chars().count()).collect();
-    for (above, letter) in left.chars().enumerate() {
-        let mut next = vec![above + 1];
-        for ((other, replaced), deleted) in right.chars().zip(&row).zip(row.iter().skip(1)) {
-            let inserted = next.last().map_or(usize::MAX, |before| before + 1);
-            next.push((replaced + usize::from(letter != other)).min(deleted + 1).min(inserted));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{CheckId, Command, edits};
+    use super::{CheckId, Command};
 
     #[test]
     fn a_check_is_written_as_it_is_called() {
@@ -153,15 +145,6 @@ mod tests {
         for other in ["artifacts", "policy", "history", ""] {
             let error = CheckId::of_run(other).expect_err("no check");
             assert_eq!(error, format!("`{other}` is not a check (checks are config, loss, dump, checkpoint)"));
-        }
-    }
-
-    #[test]
-    fn edits_are_counted() {
-        for (left, right, count) in
-            [("", "", 0), ("", "dump", 4), ("dump", "dump", 0), ("dmup", "dump", 2), ("a", "b", 1)]
-        {
-            assert_eq!(edits(left, right), count, "{left} {right}");
         }
     }
 

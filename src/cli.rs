@@ -15,6 +15,7 @@ mod progress;
 pub(crate) mod publish;
 pub(crate) mod quick;
 pub(crate) mod run;
+mod sections;
 pub(crate) mod show;
 pub(crate) mod signoff;
 mod surroundings;
@@ -35,9 +36,11 @@ use quick::QuickArgs;
 use run::RunArgs;
 use signoff::SignoffArgs;
 
-/// Does a model moved from GPU to Ascend NPU still compute the same numbers, and if not, where did it first go wrong?
+/// Does a model moved from GPU to Ascend NPU still compute the same numbers? If not, where does it first go wrong?
 #[derive(Debug, Parser)]
 #[command(name = "precision-gate", version, max_term_width = 120, propagate_version = true)]
+#[command(help_template = sections::TEMPLATE, before_help = sections::commands())]
+#[command(after_help = "Example:\n  precision-gate run runs/gpu runs/npu")]
 pub(crate) struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -47,69 +50,77 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The whole gate: look through both folders, check, report, publish
-    #[command(after_help = "Example:\n  precision-gate run --baseline runs/gpu --candidate runs/npu")]
+    /// Judge the candidate against the baseline: compare all that is in two folders
+    #[command(
+        after_help = "Examples:\n  precision-gate run runs/gpu runs/npu\n  precision-gate run --baseline baseline:glm --candidate runs/npu --publish"
+    )]
     Run(Box<RunArgs>),
-    /// Judge two config packs
+    /// Compare two config packs
     #[command(after_help = "Example:\n  precision-gate config-check gpu_pack.zip npu_pack.zip")]
     ConfigCheck(PairArgs),
-    /// Make a config pack on this machine: environment, packages, settings, digests of data and weights
+    /// Record the configuration of this machine and this run in a config pack
     #[command(
         after_help = "Example:\n  precision-gate config-pack --out npu_pack.zip train.sh config.yaml --data corpus/"
     )]
     ConfigPack(ConfigPackArgs),
-    /// Judge two dumps or two checkpoints
+    /// Compare two dumps or two checkpoints
     #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
     Compare(CompareArgs),
-    /// Judge two training curves
+    /// Compare two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(LossArgs),
-    /// Judge the parts of a run that was spread over several machines with --shard
+    /// Join and judge the parts that `--shard` measured on several machines
     #[command(after_help = "Example:\n  precision-gate merge part-*.jsonl")]
     Merge(MergeArgs),
-    /// Record how far a case moves by itself, from repeats of the baseline
-    #[command(after_help = "Example:\n  precision-gate noise runs/gpu-1 runs/gpu-2 runs/gpu-3 --output noise.json")]
+    /// Record how much repeats of the baseline differ from each other
+    #[command(after_help = "Example:\n  precision-gate noise runs/gpu-1 runs/gpu-2 runs/gpu-3 --out noise.json")]
     Noise(NoiseArgs),
-    /// Baselines as reviewed things: promote, list, show, verify, diff
+    /// Record, list, show, verify and compare baselines
+    #[command(
+        after_help = "Example:\n  precision-gate baseline promote runs/gpu --name glm --reason 'torch 2.7' --approved-by ann"
+    )]
     Baseline(baseline::BaselineArgs),
-    /// Results of earlier runs: list, show, prune
+    /// List, show and remove the records of earlier runs
+    #[command(after_help = "Example:\n  precision-gate history list --history branch:precision-history")]
     History(history::HistoryArgs),
-    /// Do these limits catch known defects?
+    /// Check that the limits of the policy catch known defects
     #[command(after_help = "Example:\n  precision-gate selftest --config precision-gate.yml")]
     Selftest(SelftestArgs),
-    /// Sign off a release: one document from the results of all its suites, or the reasons against it
+    /// Sign off a release from the results of all its suites
     #[command(
         after_help = "Example:\n  precision-gate signoff results/* --commit 0a1b2c3 --approved-by 'A. Engineer' --attach v1.2.0"
     )]
     Signoff(Box<SignoffArgs>),
-    /// Render the documents of an earlier result again
+    /// Write the reports of an earlier result again
     #[command(after_help = "Example:\n  precision-gate report precision-gate-out/result.json --lang zh")]
     Report(ReportArgs),
-    /// Post an earlier result: the second half for pull requests from forks
+    /// Publish the result of another job, as for pull requests from forks
     #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
     Publish(Box<PublishArgs>),
-    /// Write the msprobe configuration of the next dump, which shows more than this result
-    #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --output config.json")]
+    /// Write the msprobe configuration for a closer look at the first difference
+    #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --out config.json")]
     NextDump(NextDumpArgs),
-    /// Say what a finding, a likely cause or a rule means, why it may be harmless, what to do, and the waiver to paste
+    /// Explain the code of a finding, cause or rule: what to do, and the waiver to paste
     #[command(
         after_help = "Examples:\n  precision-gate explain output-diverges\n  precision-gate explain curve-mean --lang zh\n  precision-gate explain loss      (the codes of a check)\n  precision-gate explain           (all codes)"
     )]
     Explain(explain::ExplainArgs),
-    /// Write a commented policy file from what lies in two folders, or pipelines for every night and every release
+    /// Write a commented policy file for two folders, or pipelines for nights and releases
     #[command(
         after_help = "Examples:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml\n  precision-gate init --nightly --release --forge github"
     )]
     Init(InitArgs),
-    /// Print a JSON Schema: of the policy file, of result.json, of a line of operations.jsonl, or of signoff.json
+    /// Print the JSON Schema of the policy file or of an output file
     #[command(after_help = "Example:\n  precision-gate schema config > precision-gate.schema.json")]
     Schema {
-        /// The document whose schema is printed
+        /// The file whose schema is printed
         #[arg(value_enum)]
         of: SchemaOf,
     },
-    /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate")]
+    /// Print the completion script of a shell
+    #[command(
+        after_help = "Examples:\n  precision-gate completions bash > /etc/bash_completion.d/precision-gate\n  precision-gate completions zsh > \"${fpath[1]}/_precision-gate\"\n  precision-gate completions fish > ~/.config/fish/completions/precision-gate.fish"
+    )]
     Completions {
         /// The shell
         #[arg(value_enum)]
@@ -120,13 +131,13 @@ pub(crate) enum Command {
 /// `next-dump`
 #[derive(Debug, Args)]
 pub(crate) struct NextDumpArgs {
-    /// The result to see further than
+    /// The result whose first difference needs a closer look
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
-    /// The file to write
-    #[arg(long, short, value_name = "FILE", default_value = "config.json")]
-    pub(crate) output: PathBuf,
-    /// Folder that msprobe writes the dump into
+    /// File to write
+    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "config.json")]
+    pub(crate) out: PathBuf,
+    /// Folder that msprobe writes the dump to
     #[arg(long, value_name = "DIR", default_value = "./next_dump")]
     pub(crate) dump_path: String,
 }
@@ -134,18 +145,18 @@ pub(crate) struct NextDumpArgs {
 /// `init`
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Location of the trusted run
+    /// The baseline: a folder, a file or a location
     #[arg(required_unless_present_any = ["nightly", "release"], requires = "candidate")]
     pub(crate) baseline: Option<String>,
-    /// Location of the run to judge
+    /// The candidate: a folder, a file or a location
     pub(crate) candidate: Option<String>,
-    /// Today's date, for the example waiver [default: the current UTC date]
+    /// Date from which the example waiver counts [default: today, in UTC]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
     #[command(flatten)]
-    pub(crate) fetching: fetching::FetchArgs,
-    #[command(flatten)]
     pub(crate) pipelines: pipelines::PipelineArgs,
+    #[command(flatten)]
+    pub(crate) fetching: fetching::FetchArgs,
 }
 
 /// Document that a schema describes.
@@ -164,11 +175,11 @@ pub(crate) enum SchemaOf {
 /// `report`
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The result; `operations.jsonl` is read from beside it
+    /// The result; `operations.jsonl` is read from the same folder
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: PathBuf,
-    /// Folder for documents [default: where the result lies]
-    #[arg(long, value_name = "DIR")]
+    /// Folder for the reports [default: the folder of the result]
+    #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) documents: DocumentArgs,
@@ -176,33 +187,34 @@ pub(crate) struct ReportArgs {
 
 /// Flags about the written documents.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Reports")]
 pub(crate) struct DocumentArgs {
-    /// Language of reports
+    /// Language of the reports
     #[arg(long, value_enum, default_value_t = Language::En)]
     pub(crate) lang: Language,
-    /// Folder with templates in place of the shipped ones (docs/templates.md)
+    /// Folder with your own templates of the reports
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
-    /// Folder of the checked-out repository: findings point at its lines where a recorded call is found there
+    /// Folder of the training code, so that findings point at its lines
     #[arg(long, value_name = "DIR")]
     pub(crate) source_root: Option<PathBuf>,
-    /// Colour on the terminal
-    #[arg(long, value_enum, default_value_t = Colour::Auto)]
+    /// Colours on the terminal
+    #[arg(long, value_enum, default_value_t = Colour::Auto, help_heading = "Terminal")]
     pub(crate) color: Colour,
-    /// Print all checks, rules, passed checkers and likely causes
-    #[arg(short, long, conflicts_with = "quiet")]
+    /// Print all rules, passed checkers and likely causes, too
+    #[arg(short, long, conflicts_with = "quiet", help_heading = "Terminal")]
     pub(crate) verbose: bool,
-    /// Print the headline and errors alone
-    #[arg(short, long)]
+    /// Print the headline and errors only
+    #[arg(short, long, help_heading = "Terminal")]
     pub(crate) quiet: bool,
 }
 
 /// A command that judges one pair.
 #[derive(Debug, Args)]
 pub(crate) struct PairArgs {
-    /// The trusted run's artifact
+    /// The baseline: a file, a folder or a location
     pub(crate) baseline: String,
-    /// The artifact to judge
+    /// The candidate: a file, a folder or a location
     pub(crate) candidate: String,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
@@ -215,46 +227,46 @@ pub(crate) struct CompareArgs {
     pub(crate) pair: PairArgs,
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
-    /// Compare tables: pair calls in order of appearance, whatever their numbers
-    #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"])]
+    /// Pair calls by their order and ignore their numbers
+    #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"], help_heading = "Compare tables of msprobe")]
     pub(crate) fuzzy: bool,
-    /// Compare tables: YAML file of candidate row name to baseline row name
-    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping")]
+    /// YAML file that maps row names of the candidate to those of the baseline
+    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping", help_heading = "Compare tables of msprobe")]
     pub(crate) data_mapping: Option<PathBuf>,
-    /// Compare tables: YAML file of candidate module to baseline module
-    #[arg(long, value_name = "FILE")]
+    /// YAML file that maps modules of the candidate to those of the baseline
+    #[arg(long, value_name = "FILE", help_heading = "Compare tables of msprobe")]
     pub(crate) cell_mapping: Option<PathBuf>,
 }
 
 /// `loss`
 #[derive(Debug, Args)]
 pub(crate) struct LossArgs {
-    #[command(flatten)]
-    pub(crate) pair: PairArgs,
     /// Whether both runs start from the same weights
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
-    /// A published rule that decides in place of the gate's own
+    /// Published acceptance rule that decides in place of the limits
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
-    /// Location of a repeat of the baseline, or of the band recorded from repeats; may be given several times
+    /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
     #[arg(long, value_name = "LOCATION")]
     pub(crate) noise: Vec<String>,
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
 }
 
 /// `noise`
 #[derive(Debug, Args)]
 pub(crate) struct NoiseArgs {
-    /// Locations of repeats of one case, or of one folder with a repeat per entry
+    /// Repeats of one case, or one folder that holds a repeat per entry
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// The file to write
-    #[arg(long, short, value_name = "FILE", default_value = "noise.json")]
-    pub(crate) output: PathBuf,
-    /// Record runs that are no repeats of each other too, such as the same job with other seeds
+    /// File to write
+    #[arg(long, short, alias = "output", value_name = "FILE", default_value = "noise.json")]
+    pub(crate) out: PathBuf,
+    /// Accept runs that do not repeat each other, such as the same job with other seeds
     #[arg(long)]
     pub(crate) allow_different_runs: bool,
-    /// Policy file [default: precision-gate.yml, where it is present]
+    /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
@@ -264,7 +276,7 @@ pub(crate) struct NoiseArgs {
 /// `selftest`
 #[derive(Debug, Args)]
 pub(crate) struct SelftestArgs {
-    /// Policy file [default: precision-gate.yml, where it is present]
+    /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Print the result as JSON
@@ -275,23 +287,23 @@ pub(crate) struct SelftestArgs {
 /// Flags of every judging command.
 #[derive(Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Folder for results [default: precision-gate-out]
-    #[arg(long, value_name = "DIR", default_value = "precision-gate-out", hide_default_value = true)]
+    /// Folder for the results [default: precision-gate-out]
+    #[arg(long, short, value_name = "DIR", default_value = "precision-gate-out", hide_default_value = true)]
     pub(crate) out: PathBuf,
-    /// Policy file [default: precision-gate.yml, where it is present]
+    /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Today's date, for waivers and ages [default: the current UTC date]
+    /// Date to judge by, for waivers and ages [default: today, in UTC]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
-    /// Exit code of a `warn` verdict
+    /// Exit code for the verdict `warn`
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) warn_exit_code: u8,
-    /// Write tables as workbooks too
-    #[arg(long)]
+    /// Write the tables as Excel workbooks, too
+    #[arg(long, help_heading = "Reports")]
     pub(crate) xlsx: bool,
-    /// Threads to compute with [default: all cores]
-    #[arg(long, value_name = "N")]
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "N", help_heading = "Resources")]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
     pub(crate) documents: DocumentArgs,
@@ -313,7 +325,7 @@ impl Colour {
 /// Colours of the terminal output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
-    /// On a terminal
+    /// Only on a terminal
     Auto,
     /// Always
     Always,

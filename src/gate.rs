@@ -26,11 +26,12 @@ pub mod training;
 
 use std::sync::Arc;
 
+use crate::check::Command;
 use crate::compare::measurements::Measurements;
 use crate::diagnose::next_dump::{self, Situation, Sizes};
 use crate::diagnose::{self, Diagnosis};
 use crate::error::Result;
-use crate::fetch::{Fetcher, Files, Trust};
+use crate::fetch::{Fetcher, Files, Source, Trust};
 use crate::gate::baseline::manifest::Manifest;
 use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
@@ -45,6 +46,7 @@ use crate::report::sink::{Kept, Sink};
 use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool, Verified};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::{Inventory, Recogniser, Search};
+use loss::UnreadLog;
 use training::Training;
 
 /// Runs to judge, and how.
@@ -229,8 +231,10 @@ impl Sides {
             sides.baseline.about.extend(standing);
         }
         if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
-            sides.baseline.expect_file_of(*check);
-            sides.candidate.expect_file_of(*check);
+            let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref()).map(|log| log.error());
+            let explain = |file: &Source| unread(file).filter(|_| *check == CheckId::Loss);
+            sides.baseline.expect_file_of(*check, explain);
+            sides.candidate.expect_file_of(*check, explain);
         }
         sides.baseline.expect_like(&sides.candidate);
         sides.candidate.expect_like(&sides.baseline);
@@ -348,11 +352,7 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
         let is_explained = inventory.files() == 0 && is_told;
         if !is_explained && !is_recognised(inventory) {
-            findings.push(
-                Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
-                    .with("side", side.as_str())
-                    .with("files", inventory.files()),
-            );
+            findings.push(nothing_recognised(request, sides, side));
         }
     }
     findings.extend(identical::same_location(sides, &request.policy));
@@ -362,6 +362,33 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         }
     }
     findings
+}
+
+/// Finding of a side that holds nothing to judge: files of another command, or a log that cannot be read, say what to do.
+fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
+    let inventory = if side == Side::Baseline { &sides.baseline } else { &sides.candidate };
+    let finding = Finding::new(&rules::NOTHING_RECOGNISED, inventory.location())
+        .with("side", side.as_str())
+        .with("files", inventory.files());
+    let other = CheckId::CHECKS.iter().copied().find(|check| inventory.has(*check));
+    let command = other.and_then(|check| Command::ALL.into_iter().find(|command| command.checks().contains(&check)));
+    if let Some(command) = command {
+        let name = command.as_str();
+        let finding = finding.with("command", name);
+        if !other.is_some_and(|other| sides.baseline.has(other) && sides.candidate.has(other)) {
+            return finding;
+        }
+        let line = format!("`precision-gate {name} {} {}`", sides.baseline.location(), sides.candidate.location());
+        return finding.with("line", line);
+    }
+    let judges_curves = request.checks.contains(&CheckId::Loss);
+    let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
+    match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())).filter(|_| judges_curves) {
+        Some(log) => {
+            finding.with("log", log.name).with("lines", log.lines).with("pattern", usize::from(log.has_pattern))
+        }
+        None => finding,
+    }
 }
 
 /// A check with artifacts on one side only is incomplete, whatever it made of them.

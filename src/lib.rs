@@ -24,6 +24,7 @@ pub mod gate;
 pub mod history;
 pub mod judge;
 pub mod msprobe;
+pub mod nearest;
 pub mod output;
 pub mod pair;
 pub mod policy;

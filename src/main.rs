@@ -59,7 +59,7 @@ fn ended(error: &Error) -> ExitCode {
 
 fn command(command: Command) -> Result<u8> {
     match command {
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => run::run(*args),
         Command::ConfigCheck(args) => judge::config_check(&args),
         Command::ConfigPack(args) => config_pack::run(&args),
         Command::Compare(args) => judge::compare(&args),

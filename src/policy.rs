@@ -12,6 +12,7 @@ pub mod history;
 pub mod loss;
 mod nesting;
 pub mod publish;
+mod reading;
 pub mod signoff;
 pub mod value;
 pub mod waiver;
@@ -21,10 +22,11 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
+use crate::nearest::question;
 use crate::verdict::{CheckId, Profile, Severity};
+use reading::{File, Path, Step};
 
 /// Everything that decides a verdict.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -63,8 +65,10 @@ pub struct Policy {
     /// Requirements of a release before it can be signed off.
     pub signoff: signoff::SignoffPolicy,
     /// Folder with templates of documents in place of the shipped ones; `--templates` goes before it.
+    #[schemars(example = &"ci/templates")]
     pub templates: Option<PathBuf>,
     /// Folder of the checked-out repository, whose lines findings point at; `--source-root` goes before it.
+    #[schemars(example = &"src")]
     pub source_root: Option<PathBuf>,
     /// Today's date, an input of every run; not part of the file.
     #[serde(skip)]
@@ -78,23 +82,32 @@ pub struct Policy {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct SidePolicy {
-    /// A short name for people: `A100`.
-    pub label: String,
     /// Location, where the command line gives none.
+    #[schemars(example = &"runs/gpu")]
     pub location: String,
+    /// A short name for people: `A100`.
+    #[schemars(example = &"A100")]
+    pub label: String,
 }
 
 impl Policy {
     /// Reads a policy file's text; messages call it `name`. `codes` are the finding codes there are.
+    ///
+    /// # Errors
+    /// `Policy`, with the key's path, its line and column, what it expects and an example.
     pub fn parse(name: &str, text: &str, codes: &[&str]) -> Result<Self> {
-        let policy: Self = from_yaml(name, text)?;
+        let file = File { name, text };
+        let policy: Self = file.read()?;
         if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
-            return Err(refuse(&locate(name, text, code), format!("severity: there is no finding code `{code}`")));
+            let path = Path::new(&[key("severity"), key(code)]);
+            let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
+            return Err(file.refuse(&path, message).with_help(CODES));
         }
-        let idle = |waiver: &&waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
-        if let Some(waiver) = policy.waivers.iter().find(idle) {
-            let message = format!("waivers: `{}` matches no finding code", waiver.code.as_str());
-            return Err(refuse(&locate(name, text, waiver.code.as_str()), message));
+        let is_idle = |waiver: &waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
+        if let Some((index, waiver)) = policy.waivers.iter().enumerate().find(|(_, waiver)| is_idle(waiver)) {
+            let code = waiver.code.as_str();
+            let message = format!("`{code}` matches no finding code{}", question(code, codes.iter().copied()));
+            return Err(file.refuse(&of_waiver(index, "code"), message).with_help(CODES));
         }
         Ok(policy)
     }
@@ -106,39 +119,30 @@ impl Policy {
     pub fn as_of(self, today: value::Date, name: &str, text: &str) -> Result<Self> {
         let most = self.waiver_max_days.get();
         let days = |waiver: &waiver::Waiver| waiver.expires.days_since(today);
-        let Some(late) = self.waivers.iter().find(|waiver| days(waiver) > most) else {
+        let Some((index, late)) = self.waivers.iter().enumerate().find(|(_, waiver)| days(waiver) > most) else {
             return Ok(Self { today, ..self });
         };
-        let expires = late.expires.to_string();
-        let message =
-            format!("waivers: `{}` ends on {expires}, in {} days; at most {most} are allowed", late.name(), days(late));
-        Err(Error::new(ErrorKind::Policy, locate(name, text, &expires), message)
-            .with_help("choose an earlier day and review it again then, or set `waiver-max-days`"))
+        let message = format!(
+            "the waiver of `{}` ends on {}, in {} days; at most {most} are allowed",
+            late.name(),
+            late.expires,
+            days(late)
+        );
+        Err(File { name, text }
+            .refuse(&of_waiver(index, "expires"), message)
+            .with_help("choose an earlier day and review the waiver again then, or set `waiver-max-days`"))
     }
 }
 
-/// Reads a policy, or a part of one; an empty text is the default.
-fn from_yaml<T: Default + DeserializeOwned>(name: &str, text: &str) -> Result<T> {
-    if let Some(line) = nesting::too_deep(text) {
-        return Err(refuse(&format!("{name}:{line}"), "brackets are nested deeper than a policy ever needs"));
-    }
-    let read = serde_yaml::from_str::<Option<T>>(text).map_err(|error| {
-        let place = error.location().map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column()));
-        refuse(&format!("{name}{place}"), error)
-    });
-    Ok(read?.unwrap_or_default())
+/// Help of an error about a finding code.
+const CODES: &str = "`precision-gate explain` lists all codes";
+
+fn key(name: &str) -> Step {
+    Step::Key(name.to_owned())
 }
 
-fn refuse(place: &str, message: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Policy, place, message).with_help(
-        "`precision-gate schema config` prints what a policy file may hold; `precision-gate explain` lists the codes",
-    )
-}
-
-/// `name:line:column` of the first place where `word` stands in `text`.
-fn locate(name: &str, text: &str, word: &str) -> String {
-    let found = text.lines().enumerate().find_map(|(line, content)| Some((line, content.find(word)?)));
-    found.map_or_else(|| name.to_owned(), |(line, column)| format!("{name}:{}:{}", line + 1, column + 1))
+fn of_waiver(index: usize, name: &str) -> Path {
+    Path::new(&[key("waivers"), Step::Index(index), key(name)])
 }
 
 #[cfg(test)]
@@ -152,26 +156,35 @@ mod tests {
     #[test]
     fn errors_point_at_line_and_column() {
         for (text, place) in [
-            ("profile: strict\nlimts: 3\n", "gate.yml:2:1: unknown field `limts`"),
+            (
+                "profile: strict\nlimts: 3\n",
+                "gate.yml:2:1: unknown key `limts`; a policy has the keys profile, baseline",
+            ),
             ("dump:\n  limits:\n    - noise: .nan\n", "gate.yml:3:"),
             ("dump:\n  limits:\n    - noise: -1\n", "gate.yml:3:"),
             ("dump:\n  limits:\n    - wrong: .inf\n", "gate.yml:3:"),
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:11: required: `history` is not a check (checks are config, loss, dump, checkpoint)",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump` or `checkpoint`, not `history`",
             ),
-            ("required: [dumps]\n", "gate.yml:1:11: required: `dumps` is not a check; did you mean `dump`?"),
-            ("severity:\n  no-such-code: warn\n", "gate.yml:2:3: severity: there is no finding code"),
+            (
+                "required: [dumps]\n",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump` or `checkpoint`, not `dumps`; did you mean `dump`?",
+            ),
+            (
+                "severity:\n  no-such-code: warn\n",
+                "gate.yml:2:3: `severity.no-such-code:` there is no such finding code",
+            ),
             (
                 "waivers:\n  - code: nothing-*\n    where: x\n    reason: r\n    owner: o\n    expires: 2027-01-01\n",
-                "gate.yml:2:11",
+                "gate.yml:2:5: `waivers[0].code:` `nothing-*` matches no finding code",
             ),
             (
                 "waivers:\n  - code: output-*\n    where: x\n    reason: r\n    owner: o\n    expires: soon\n",
-                "gate.yml:",
+                "gate.yml:6:5: `waivers[0].expires:` expects a date such as 2027-03-31, not `soon`",
             ),
-            ("waiver-max-days: 0\n", "gate.yml:1:1: 0 days is no time"),
+            ("waiver-max-days: 0\n", "gate.yml:1:1: `waiver-max-days:` 0 days"),
             ("a: [[\n".repeat(99).as_str(), "gate.yml:33: brackets are nested deeper"),
         ] {
             let error = error_of(text);
@@ -190,7 +203,7 @@ mod tests {
                 [("reason", waiver(text, "ann", "2027-01-01")), ("owner", waiver("slow kernel", text, "2027-01-01"))]
             {
                 let error = error_of(&waiver);
-                assert!(error.contains("says nothing") || error.contains("invalid type"), "{key} {text}: {error}");
+                assert!(error.contains(&format!("waivers[0].{key}:` expects ")), "{key} {text}: {error}");
             }
         }
         for text in ["r", "误差已评审", "'#12'"] {

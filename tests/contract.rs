@@ -42,7 +42,7 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 4] = ["error", "dtype", "check", "verdict"];
+    const GROUND: [&str; 5] = ["error", "dtype", "check", "nearest", "verdict"];
     const STAGES: [(&str, &[&str]); 10] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
@@ -55,12 +55,13 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 11] = [
+    const BESIDE: [(&str, &[&str]); 12] = [
         ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
         ("dtype", &[]),
         ("check", &[]),
+        ("nearest", &[]),
         ("verdict", &[]),
         ("exit", &[]),
         ("policy", &[]),

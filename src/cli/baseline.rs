@@ -34,21 +34,21 @@ pub(crate) struct BaselineArgs {
 /// Commands on baselines.
 #[derive(Debug, Subcommand)]
 enum BaselineCommand {
-    /// Take a run over as the baseline: writes its manifest and pins it
+    /// Make a run the baseline: write its manifest and pin it
     #[command(
         after_help = "Example:\n  precision-gate baseline promote s3://golden/glm/2026-11 --name glm --reason 'torch 2.7' --approved-by ann"
     )]
     Promote(PromoteArgs),
-    /// The baselines that are pinned, by branch
+    /// List the pinned baselines by branch
     #[command(after_help = "Example:\n  precision-gate baseline list")]
     List(ListArgs),
-    /// Show a baseline: its origin, files and approval
+    /// Show where a baseline comes from, its files and its approval
     #[command(after_help = "Example:\n  precision-gate baseline show glm")]
     Show(NameArgs),
-    /// Check byte by byte that a baseline still fits its manifest
+    /// Verify byte by byte that a baseline still matches its manifest
     #[command(after_help = "Example:\n  precision-gate baseline verify glm")]
     Verify(NameArgs),
-    /// Show the changes that another run would make to a baseline
+    /// Show what would change if another run became the baseline
     #[command(after_help = "Example:\n  precision-gate baseline diff glm s3://golden/glm/2026-12")]
     Diff(DiffArgs),
 }
@@ -58,16 +58,16 @@ enum BaselineCommand {
 struct PromoteArgs {
     /// The run: a folder or a location
     location: String,
-    /// The baseline's name
+    /// Name of the baseline
     #[arg(long)]
     name: String,
-    /// Reason why this run becomes the baseline; reviewers decide by it
+    /// Reason for the new baseline, for reviewers
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
-    /// Person who answers for it [default: the person behind the job, or the user]
+    /// Person who is responsible [default: the person who started the job, or the user]
     #[arg(long, value_name = "WHO")]
     approved_by: Option<String>,
-    /// Branch to pin it for, or a pattern of branches
+    /// Branch to pin it for, or a pattern
     #[arg(long, default_value = "*")]
     branch: String,
     /// Commit of the training code
@@ -76,19 +76,19 @@ struct PromoteArgs {
     /// Digest of the container image
     #[arg(long, default_value = "", hide_default_value = true)]
     image: String,
-    /// The accelerators: 8x A100-SXM4-80GB
+    /// Accelerators: 8x A100-SXM4-80GB
     #[arg(long, default_value = "", hide_default_value = true)]
     hardware: String,
-    /// The random seed, where the run's config pack does not tell
+    /// Random seed, if the config pack does not hold it
     #[arg(long, default_value = "", hide_default_value = true)]
     seed: String,
-    /// A version that the config pack does not tell: cann=8.2.RC1, driver=25.2
+    /// Version that the config pack does not hold: cann=8.2.RC1, driver=25.2
     #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = version)]
     versions: Vec<(String, String)>,
-    /// The recorded noise band (`precision-gate noise`)
+    /// File that `precision-gate noise` wrote
     #[arg(long, value_name = "FILE")]
     noise: Option<String>,
-    /// Take it over although it differs from the old one by more than the recorded band
+    /// Accept a run that differs from the old baseline by more than the recorded noise
     #[arg(long)]
     accept_change: bool,
     #[command(flatten)]
@@ -105,10 +105,10 @@ struct ListArgs {
 /// A command about one baseline.
 #[derive(Debug, Args)]
 struct NameArgs {
-    /// The baseline's name; not needed where there is one only
+    /// Name of the baseline; may be left out if there is only one
     #[arg(default_value = "", hide_default_value = true)]
     name: String,
-    /// The branch whose baseline is meant [default: the branch a change goes to]
+    /// Branch whose baseline is meant [default: the target branch of the change]
     #[arg(long)]
     branch: Option<String>,
     #[command(flatten)]
@@ -118,11 +118,11 @@ struct NameArgs {
 /// `baseline diff`
 #[derive(Debug, Args)]
 struct DiffArgs {
-    /// The baseline's name
+    /// Name of the baseline
     name: String,
     /// The other run: a folder or a location
     location: String,
-    /// The branch whose baseline is meant [default: the branch a change goes to]
+    /// Branch whose baseline is meant [default: the target branch of the change]
     #[arg(long)]
     branch: Option<String>,
     #[command(flatten)]
@@ -132,16 +132,16 @@ struct DiffArgs {
 /// Flags of every command on baselines.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// The repository's root, with the lock file and the folder of manifests
+    /// Root of the repository, with the lock file and the manifests
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
-    /// Policy file [default: precision-gate.yml, where it is present]
+    /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Today's date [default: the current UTC date]
+    /// Date to judge by [default: today, in UTC]
     #[arg(long, value_name = "YYYY-MM-DD")]
     today: Option<String>,
-    /// Say less: only errors
+    /// Print the result and errors only
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]

@@ -17,27 +17,27 @@ use super::show;
 /// `config-pack`
 #[derive(Debug, Args)]
 pub(crate) struct ConfigPackArgs {
-    /// Launch scripts (.sh), YAML and JSON files with the run's settings
+    /// Files with the settings of the run: launch scripts (.sh), YAML, JSON
     pub(crate) settings: Vec<PathBuf>,
-    /// The pack to write
-    #[arg(long, value_name = "FILE", default_value = "config_check_pack.zip")]
+    /// File to write
+    #[arg(long, short, value_name = "FILE", default_value = "config_check_pack.zip")]
     pub(crate) out: PathBuf,
-    /// Python interpreter of the job, whose packages are listed [default: the active environment's, or python3]
+    /// Python interpreter whose packages are listed [default: that of the active environment, or python3]
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
-    /// Folder with installed packages, in place of an interpreter's
+    /// Folder of installed packages, in place of a Python interpreter
     #[arg(long, value_name = "DIR")]
     pub(crate) site_packages: Vec<PathBuf>,
-    /// Data set file or folder to record content digests of
+    /// File or folder of the data set; digests of its content are recorded
     #[arg(long, value_name = "PATH")]
     pub(crate) data: Vec<PathBuf>,
-    /// Weight file or folder to record content digests of
+    /// File or folder of the weights; digests of their content are recorded
     #[arg(long, value_name = "PATH")]
     pub(crate) weights: Vec<PathBuf>,
-    /// Keep values of further names out of the pack (shell-style pattern)
+    /// Names whose values are left out, beside those that look secret: a pattern such as *_HOST
     #[arg(long, value_name = "PATTERN")]
     pub(crate) redact: Vec<String>,
-    /// Put every value into the pack, secrets included
+    /// Record every value, secrets included
     #[arg(long, conflicts_with = "redact")]
     pub(crate) no_redact: bool,
 }

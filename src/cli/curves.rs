@@ -39,8 +39,8 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let fetcher = args.fetching.fetcher();
     let repeats = Repeats { fetcher: &fetcher, recognisers: gate::recognisers() };
     let band = gate::loss::record(&args.runs, &policy.loss, repeats, args.allow_different_runs)?;
-    let name = args.output.display().to_string();
-    output::write_file(&args.output, json(&band)?.as_bytes())?;
+    let name = args.out.display().to_string();
+    output::write_file(&args.out, json(&band)?.as_bytes())?;
     for (metric, noise) in &band.metrics {
         let (head, mean) = (short(noise.head), short(noise.mean));
         show::say(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;

@@ -11,18 +11,18 @@ const REMOTE_THREADS: usize = 8;
 
 /// Flags about fetching locations.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Locations")]
+#[command(next_help_heading = "Resources")]
 pub(crate) struct FetchArgs {
-    /// Most memory the run may use (256MB, 1GiB) [default: 1GiB]
+    /// Memory that the command may use, such as 256MB [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
-    /// Most disk the run may write for downloads and unpacked archives [default: 20GiB]
+    /// Disk space for downloads and unpacked archives [default: 20GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_disk: Option<u64>,
-    /// Folder that downloads are kept in [default: $PRECISION_GATE_CACHE, or precision-gate in the user's cache folder]
+    /// Folder of kept downloads [default: $PRECISION_GATE_CACHE, or precision-gate in the user's cache folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
-    /// Most bytes the cache may hold [default: 10GiB]
+    /// Size that the cache may reach [default: 10GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) cache_size: Option<u64>,
 }
@@ -72,9 +72,9 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         "gib" => 1 << 30,
         "t" | "tb" => 1_000_000_000_000,
         "tib" => 1 << 40,
-        _ => return Err(format!("`{unit}` is no unit: expected B, KB, MB, GB, TB, KiB, MiB, GiB or TiB")),
+        _ => return Err(format!("unknown unit `{unit}`; the units are B, KB, MB, GB, TB, KiB, MiB, GiB and TiB")),
     };
-    let number: f64 = number.parse().map_err(|_| format!("`{text}` is no size: expected a number and a unit"))?;
+    let number: f64 = number.parse().map_err(|_| format!("expects a size such as 256MB, not `{text}`"))?;
     #[allow(clippy::cast_precision_loss, reason = "units are far below 2^53")]
     let bytes = number * factor as f64;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative, and as saturates")]

@@ -32,16 +32,16 @@ const MOST_COMMITS: usize = 10;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "History")]
 pub(crate) struct HistoryFlags {
-    /// Keep a record of the run: in a folder, s3://bucket/prefix, obs://bucket/prefix, or branch:NAME (docs/history.md)
+    /// Keep a record of the run in a folder, s3://bucket/prefix, obs://bucket/prefix or branch:NAME
     #[arg(long, value_name = "LOCATION")]
     history: Option<String>,
-    /// The suite whose runs are compared with each other [default: default]
+    /// Suite that the run belongs to [default: default]
     #[arg(long, value_name = "NAME")]
     suite: Option<Suite>,
-    /// Neither read nor write the history that the policy names
+    /// Ignore the history that the policy file names
     #[arg(long, conflicts_with = "history")]
     no_history: bool,
-    /// A version that the candidate's config pack does not tell: cann=8.2.RC1, driver=25.2
+    /// Version that the config pack of the candidate does not hold: cann=8.2.RC1, driver=25.2
     #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = baseline::version)]
     versions: Vec<(String, String)>,
     /// Time at which the run is judged [default: now]

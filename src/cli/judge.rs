@@ -106,8 +106,11 @@ pub(crate) struct Evaluated {
 /// Sees to both sides and the threads.
 pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
     if request.baseline.is_empty() || request.candidate.is_empty() {
-        let error = Error::new(ErrorKind::Usage, "", "both a baseline and a candidate are needed");
-        return Err(error.with_help("pass --baseline and --candidate, or set `location` of both in the policy file"));
+        let error = Error::new(ErrorKind::Usage, "", "a baseline and a candidate are needed");
+        return Err(error.with_help(
+            "for example `precision-gate run GPU_FOLDER NPU_FOLDER`; or give --baseline and --candidate, or set `location` \
+             of both sides in the policy file",
+        ));
     }
     let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
     if let Some(threads) = common.threads.or(threads) {

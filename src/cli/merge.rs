@@ -14,13 +14,13 @@ use super::{CommonArgs, judge};
 /// `merge`
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// The part files of one run, all of them
+    /// All part files of one run
     #[arg(required = true, value_name = "PART")]
     pub(crate) parts: Vec<PathBuf>,
-    /// Location of the trusted run now, if not where the parts read it
+    /// Location of the baseline, if it moved since the parts were measured
     #[arg(long)]
     pub(crate) baseline: Option<String>,
-    /// Location of the run to judge now, if not where the parts read it
+    /// Location of the candidate, if it moved since the parts were measured
     #[arg(long)]
     pub(crate) candidate: Option<String>,
     #[command(flatten)]

@@ -16,19 +16,19 @@ use super::surroundings::Surroundings;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pipelines")]
 pub(crate) struct PipelineArgs {
-    /// Write the pipeline of every night: suites against their baselines, an issue for a red one
+    /// Write the nightly pipeline: every suite against its baseline, an issue if one fails
     #[arg(long, conflicts_with = "baseline")]
     pub(crate) nightly: bool,
-    /// Write the pipeline of a release: all suites by the strictest profile, one document, attested and attached
+    /// Write the release pipeline: all suites with the profile `release`, and one signed-off document
     #[arg(long, conflicts_with = "baseline")]
     pub(crate) release: bool,
-    /// The forge [default: that of the job or of the remote, else both]
+    /// Forge [default: that of the job or of the git remote, else both]
     #[arg(long, value_enum, conflicts_with = "baseline")]
     pub(crate) forge: Option<PipelineForge>,
-    /// Folder of the repository
+    /// Root of the repository
     #[arg(long, value_name = "DIR", default_value = ".", hide_default_value = true)]
     pub(crate) root: PathBuf,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
 }

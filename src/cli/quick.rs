@@ -42,23 +42,23 @@ const RUNNERS: [Runner; 3] = [
 /// Flags of quick looks and of runs in parts.
 #[derive(Debug, Default, Args)]
 pub(crate) struct QuickArgs {
-    /// Look at this share of every tensor: 0.01, or 1%
+    /// Compare only this share of every tensor: 0.01 or 1%
     #[arg(long, value_name = "RATIO", help_heading = "Quick looks", value_parser = ratio)]
     pub(crate) sample: Option<f64>,
     /// Seed of the sample
     #[arg(long, value_name = "N", help_heading = "Quick looks", default_value_t = 0, requires = "sample")]
     pub(crate) sample_seed: u64,
-    /// Compare saved tensors of dumps by the CRC-32 of their bytes: equal or not; how far apart is what was recorded of them
+    /// Compare saved tensors by their CRC-32: equal or not. How far apart they are is taken from the recorded statistics
     #[arg(long, help_heading = "Quick looks", conflicts_with = "sample")]
     pub(crate) checksum: bool,
-    /// Read data of these operations only: a pattern with *, ?, [..], {a,b}
+    /// Read the data of these operations only: a pattern with *, ?, [..], {a,b}
     #[arg(long, value_name = "GLOB", help_heading = "Quick looks")]
     pub(crate) ops: Option<String>,
-    /// Read no more data after this time: 90s, 10m, 2h
+    /// Stop reading data after this time: 90s, 10m, 2h
     #[arg(long, value_name = "TIME", help_heading = "Quick looks", value_parser = duration)]
     pub(crate) max_time: Option<Duration>,
-    /// Measure part K of N and judge nothing; `auto` takes both from CI_NODE_INDEX, SLURM_ARRAY_TASK_ID or
-    /// JOB_COMPLETION_INDEX, `auto/N` only K. `precision-gate merge` judges the parts
+    /// Measure part K of N without judging it; `precision-gate merge` judges all parts. `auto` takes K and N from
+    /// CI_NODE_INDEX, SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; `auto/N` takes only K
     #[arg(long, value_name = "K/N", help_heading = "Parts")]
     pub(crate) shard: Option<String>,
 }
@@ -89,8 +89,8 @@ impl QuickArgs {
         part.filter(|(part, count)| (1..=*count).contains(part)).map(Some).ok_or_else(|| {
             let message = format!("`{text}` does not say which part of how many");
             Error::new(ErrorKind::Usage, "--shard", message).with_help(
-                "give K/N with K from 1 to N; or `auto` in a GitLab `parallel` job or a Slurm array; or `auto/N` in an \
-                 indexed job of Kubernetes",
+                "give K/N with K from 1 to N, `auto` in a GitLab `parallel` job or a Slurm array, or `auto/N` in an indexed \
+                 job of Kubernetes",
             )
         })
     }
@@ -129,7 +129,7 @@ fn ratio(text: &str) -> std::result::Result<f64, String> {
         None => text.parse(),
     };
     let value = value.ok().filter(|value| *value > 0.0 && *value <= 1.0);
-    value.ok_or_else(|| "expected a share above 0 and up to 1, such as 0.01 or 1%".into())
+    value.ok_or_else(|| "expects a share above 0 and at most 1, such as 0.01 or 1%".into())
 }
 
 fn duration(text: &str) -> std::result::Result<Duration, String> {
@@ -140,7 +140,7 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
         _ => (text, 1),
     };
     let seconds = number(digits).and_then(|value| value.checked_mul(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| "expected a time such as 90s, 10m or 2h".into())
+    seconds.map(Duration::from_secs).ok_or_else(|| "expects a time such as 90s, 10m or 2h".into())
 }
 
 /// Bytes of a part that are written at once.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use precision_gate::compare::measurements::Measurements;
-use precision_gate::error::Result;
+use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::training::Training;
 use precision_gate::gate::{self, Progress, Request};
 use precision_gate::msprobe::dump::Matching;
@@ -27,19 +27,25 @@ use super::trusted::{Case, Trusted, trusted};
 /// `run`
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The trusted run: a folder, file or location (docs/locations.md)
-    #[arg(long)]
+    /// The baseline, in place of --baseline
+    #[arg(value_name = "BASELINE")]
+    pub(crate) first: Option<String>,
+    /// The candidate, in place of --candidate
+    #[arg(value_name = "CANDIDATE")]
+    pub(crate) second: Option<String>,
+    /// The baseline: a folder, a file or a location (s3://, https://, baseline:NAME and others)
+    #[arg(long, value_name = "LOCATION")]
     pub(crate) baseline: Option<String>,
-    /// The run to judge: a folder, file or location
-    #[arg(long)]
+    /// The candidate: a folder, a file or a location
+    #[arg(long, value_name = "LOCATION")]
     pub(crate) candidate: Option<String>,
-    /// Severity of the gate [default: as the policy says]
+    /// Severity of the gate [default: that of the policy file]
     #[arg(long, value_enum)]
     pub(crate) profile: Option<Profile>,
-    /// Repeats of the baseline, or the band recorded from them; may be given several times
-    #[arg(long, value_name = "PATH")]
+    /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
+    #[arg(long, value_name = "LOCATION")]
     pub(crate) noise: Vec<String>,
-    /// Outcome of the training job: after one that did not succeed the verdict is at best incomplete
+    /// Outcome of the training job; unless it succeeded, the verdict is at best incomplete
     #[arg(long, value_enum, value_name = "RESULT")]
     pub(crate) training: Option<Training>,
     #[command(flatten)]
@@ -48,7 +54,7 @@ pub(crate) struct RunArgs {
     pub(crate) quick: QuickArgs,
     #[command(flatten)]
     pub(crate) history: HistoryFlags,
-    /// Post comment, check and pictures
+    /// Publish the verdict: comment, check and pictures
     #[arg(long, help_heading = "Publishing")]
     pub(crate) publish: bool,
     #[command(flatten)]
@@ -56,7 +62,36 @@ pub(crate) struct RunArgs {
 }
 
 /// `precision-gate run`
-pub(crate) fn run(args: &RunArgs) -> Result<u8> {
+pub(crate) fn run(mut args: RunArgs) -> Result<u8> {
+    args.take_folders()?;
+    judge_all(&args)
+}
+
+impl RunArgs {
+    /// Takes two folders without flags as baseline and candidate, in this order.
+    fn take_folders(&mut self) -> Result<()> {
+        let usage = |message: &str| Error::new(ErrorKind::Usage, "", message).with_help(BOTH_SIDES);
+        let is_flagged = self.baseline.is_some() || self.candidate.is_some();
+        match (self.first.take(), self.second.take()) {
+            (None, _) => Ok(()),
+            (Some(_), Some(_)) if is_flagged => {
+                Err(usage("the runs are given both with and without --baseline and --candidate"))
+            }
+            (Some(_), None) if is_flagged => Err(usage("one run is given without --baseline or --candidate")),
+            (Some(_), None) => Err(usage("only one run is given")),
+            (baseline, candidate) => {
+                (self.baseline, self.candidate) = (baseline, candidate);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Help where it is not clear which two runs are meant.
+const BOTH_SIDES: &str = "give both runs in one way: `precision-gate run GPU_FOLDER NPU_FOLDER`, or \
+                          `precision-gate run --baseline GPU_FOLDER --candidate NPU_FOLDER`";
+
+fn judge_all(args: &RunArgs) -> Result<u8> {
     let surroundings = Surroundings::of_process().with(&args.publishing);
     let output = match judge::task(&args.common, &args.quick) {
         Ok(Task::Part(part)) => return measure(args, &surroundings, part),

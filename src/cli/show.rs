@@ -84,20 +84,19 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
 
-/// `precision-gate next-dump`: writes the configuration that a result asks for; a result that asks for none is an
-/// error, so that no script goes on without the file.
+/// `precision-gate next-dump`: writes the configuration of the dump that shows more than a result, if there is one.
 pub(crate) fn next_dump(args: &NextDumpArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     let Some(next) = &result.next_dump else {
-        let error = Error::new(ErrorKind::Usage, args.result.display().to_string(), "asks for no further dump");
-        return Err(error.with_help(
-            "it holds no difference, or the tensors of the first difference already; its findings say what to do",
-        ));
+        say(
+            "nothing more to collect: the result shows no difference, or holds the tensors of the first one already\n",
+        )?;
+        return Ok(exit::PASS);
     };
     let config = next.config(&args.dump_path);
-    let shown = args.output.display().to_string();
+    let shown = args.out.display().to_string();
     let text = serde_json::to_string_pretty(&config).map_err(|error| Error::new(ErrorKind::Internal, &shown, error))?;
-    output::write_file(&args.output, (text + "\n").as_bytes())?;
+    output::write_file(&args.out, (text + "\n").as_bytes())?;
     say(&format!("{shown}: {} at level {}, step {}\n", next.task, next.level, next.step))?;
     Ok(exit::PASS)
 }

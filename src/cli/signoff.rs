@@ -20,19 +20,19 @@ use super::{policy_file, show};
 /// `signoff`
 #[derive(Debug, Args)]
 pub(crate) struct SignoffArgs {
-    /// The results: `NAME=PATH`, or a result or its folder, which then names the suite
+    /// Results of the suites: NAME=PATH, or a result or its folder, whose name is then that of the suite
     #[arg(required = true, value_name = "RESULT")]
     pub(crate) results: Vec<String>,
-    /// File with the requirements, in place of the policy's section `signoff`
+    /// File with the requirements, in place of `signoff` in the policy file
     #[arg(long, value_name = "FILE")]
     pub(crate) require: Option<PathBuf>,
-    /// Policy file [default: precision-gate.yml, where it is present]
+    /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Folder for the documents
-    #[arg(long, value_name = "DIR", default_value = "signoff")]
+    #[arg(long, short, value_name = "DIR", default_value = "signoff")]
     pub(crate) out: PathBuf,
-    /// The commit that is released [default: as the policy says, else the one that all results are of]
+    /// Commit of the release [default: that of the policy file, or of all results]
     #[arg(long, value_name = "COMMIT")]
     pub(crate) commit: Option<String>,
     /// Person who approved; may be given several times
@@ -41,13 +41,13 @@ pub(crate) struct SignoffArgs {
     /// Languages of the documents
     #[arg(long, value_enum, default_value_t = Languages::Both)]
     pub(crate) lang: Languages,
-    /// Today's date, for ages and waivers [default: the current UTC date]
+    /// Date to judge by, for waivers and ages [default: today, in UTC]
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) today: Option<String>,
-    /// Folder with templates in place of the shipped ones (docs/templates.md)
+    /// Folder with your own templates of the documents
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
-    /// Say less: only the reasons against it
+    /// Print the reasons against it and errors only
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[command(flatten)]

@@ -14,52 +14,52 @@ use precision_gate::report::messages::Language;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Publishing")]
 pub(crate) struct PublishFlags {
-    /// The forge [default: the one that runs the job]
+    /// Forge [default: the one that runs the job]
     #[arg(long, value_enum)]
     pub(crate) forge: Option<ForgeKind>,
-    /// Base address of the forge's API [default: as the job says, or the public instance]
+    /// Address of the forge's API [default: that of the job, or the public one]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// The repository: owner/name, or a GitLab project [default: the job's]
+    /// Repository [default: that of the job]
     #[arg(long, value_name = "OWNER/NAME")]
     pub(crate) repo: Option<String>,
-    /// The pull or merge request [default: the job's]
+    /// Number of the pull or merge request [default: that of the job]
     #[arg(long, value_name = "N")]
     pub(crate) number: Option<u64>,
-    /// The commit that is judged [default: the head of the pull request, or the job's]
+    /// Commit that is judged [default: the head of the pull request, or the commit of the job]
     #[arg(long, value_name = "COMMIT")]
     pub(crate) sha: Option<String>,
-    /// Tells several gates of one repository apart [default: default]
+    /// Name that tells several gates in one repository apart [default: default]
     #[arg(long)]
     pub(crate) key: Option<Key>,
-    /// Occasions on which the comment is written [default: always]
+    /// Condition for writing the comment [default: always]
     #[arg(long, value_enum)]
     pub(crate) comment: Option<CommentMode>,
-    /// Form of the verdict beside the commit [default: check at GitHub; none in a GitLab job, which is a status itself]
+    /// Form of the verdict at the commit [default: check on GitHub; none in a GitLab job, which is a status itself]
     #[arg(long, value_enum)]
     pub(crate) check: Option<CheckMode>,
-    /// Way of pictures into the comment [default: auto]
+    /// Way to put pictures into the comment [default: auto]
     #[arg(long, value_enum)]
     pub(crate) image: Option<ImageMode>,
-    /// Keep an issue while the gate blocks and there is no pull request: opened once, updated, closed when it is green again
+    /// Open an issue if the gate blocks without a pull request, and close it when it passes again
     #[arg(long)]
     pub(crate) issue: bool,
-    /// Tell a chat; the address comes from PRECISION_GATE_WEBHOOK, a robot's secret from PRECISION_GATE_WEBHOOK_SECRET
+    /// Send a message to a chat at PRECISION_GATE_WEBHOOK, signed with PRECISION_GATE_WEBHOOK_SECRET if it is set
     #[arg(long, value_enum, value_name = "SHAPE")]
     pub(crate) webhook: Option<WebhookShape>,
-    /// Occasions on which the chat gets a message [default: alert]
+    /// Condition for a message to the chat [default: alert]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub(crate) webhook_on: Option<WebhookOn>,
-    /// The login that the token writes as, where the forge does not tell
+    /// Login of the token, if the forge does not tell it
     #[arg(long, value_name = "LOGIN")]
     pub(crate) author: Option<String>,
-    /// Hand the comment to a shell command, on its standard input
+    /// Shell command that gets the comment on its standard input
     #[arg(long, value_name = "COMMAND")]
     pub(crate) post_command: Option<String>,
-    /// Exit with 3 where something could not be published
+    /// Exit with 3 if something could not be published
     #[arg(long)]
     pub(crate) strict_publish: bool,
-    /// Print the requests in place of sending them
+    /// Print the requests, and send nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

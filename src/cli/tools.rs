@@ -1,6 +1,6 @@
 //! The commands around judging: `init`, `schema`, `completions`.
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use precision_gate::error::Result;
 use precision_gate::judge::operation::OperationLine;
 use precision_gate::policy::Policy;
@@ -32,10 +32,25 @@ pub(crate) fn schema(of: SchemaOf) -> Result<u8> {
     Ok(exit::PASS)
 }
 
+/// A command as its help shows it: the generator of completions offers hidden flags and commands too.
+fn visible(command: &Command) -> Command {
+    let shown = Command::new(command.get_name().to_owned())
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(command.get_arguments().filter(|flag| !flag.is_hide_set()).cloned())
+        .subcommands(command.get_subcommands().filter(|command| !command.is_hide_set()).map(visible));
+    match command.get_about() {
+        Some(about) => shown.about(about.clone()),
+        None => shown,
+    }
+}
+
 /// `precision-gate completions`
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), env!("CARGO_PKG_NAME"), &mut script);
-    show::say(&String::from_utf8_lossy(&script))?;
+    clap_complete::generate(shell, &mut visible(&Cli::command()), env!("CARGO_PKG_NAME"), &mut script);
+    let script = String::from_utf8_lossy(&script);
+    // The generator spells the hyphen of the program's name in two ways, so that bash would complete no sub-command.
+    let script = script.replace("precision__subcmd__gate", "precision__gate");
+    show::say(&script)?;
     Ok(exit::PASS)
 }

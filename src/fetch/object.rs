@@ -22,13 +22,31 @@ pub(super) struct Bucket {
     operator: Operator,
     /// `s3://bucket`
     name: String,
-    /// Advice where access is denied.
-    credentials: &'static str,
+    /// Advice on credentials.
+    credentials: Credentials,
+}
+
+/// Advice on the credentials of a service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Credentials {
+    /// Advice for denied access.
+    pub(super) denied: &'static str,
+    /// Advice for a request without credentials.
+    pub(super) missing: &'static str,
+    /// Name of the service.
+    pub(super) service: &'static str,
+}
+
+impl Credentials {
+    /// The error of a bucket `name` that is asked without credentials.
+    pub(super) fn missing(self, name: &str) -> Error {
+        Error::new(ErrorKind::Denied, name, format!("no {} credentials", self.service)).with_help(self.missing)
+    }
 }
 
 impl Bucket {
-    /// Asks through `client`; `name` is how messages call the bucket, `credentials` what to check when it denies access.
-    pub(super) fn new(operator: Operator, client: reqwest::Client, name: String, credentials: &'static str) -> Self {
+    /// Asks through `client`; `name` is how messages call the bucket, `credentials` what to say of them.
+    pub(super) fn new(operator: Operator, client: reqwest::Client, name: String, credentials: Credentials) -> Self {
         let transport = HttpTransporter::new(ReqwestTransport::new(client));
         let operator = operator.with_context(OperationContext::new().with_http_transport(transport));
         Self { operator, name, credentials }
@@ -127,8 +145,10 @@ impl Bucket {
         let of =
             |kind, message: &str, help: &str| Failure::permanent(Error::new(kind, &shown, message).with_help(help));
         match error.kind() {
+            // opendal's words where it finds no credentials to sign a request with.
+            _ if error.message() == "signing http request" => Failure::permanent(self.credentials.missing(&self.name)),
             Kind::NotFound => of(ErrorKind::NotFound, "is not there", "check the bucket's name, region and prefix"),
-            Kind::PermissionDenied => of(ErrorKind::Denied, "access is denied", self.credentials),
+            Kind::PermissionDenied => of(ErrorKind::Denied, "access is denied", self.credentials.denied),
             Kind::ConditionNotMatch => {
                 of(ErrorKind::Corrupt, "was replaced while it was read", "run again once its upload is finished")
             }

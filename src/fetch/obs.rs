@@ -15,13 +15,18 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::environment::{Environment, sections};
 use super::location::BucketLocation;
+use super::object::{self, Credentials};
+use super::s3;
 use super::s3::Keys;
-use super::{object, s3};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Advice where access is denied.
-pub(super) const CREDENTIALS: &str =
-    "set OBS_ACCESS_KEY_ID and OBS_SECRET_ACCESS_KEY (and OBS_SECURITY_TOKEN), or write ~/.obsutilconfig";
+/// Advice on credentials.
+pub(super) const CREDENTIALS: Credentials = Credentials {
+    service: "OBS",
+    missing: "set OBS_ACCESS_KEY_ID and OBS_SECRET_ACCESS_KEY, or add `?anonymous=true` to the location of a public bucket",
+    denied: "check OBS_ACCESS_KEY_ID and OBS_SECRET_ACCESS_KEY (and OBS_SECURITY_TOKEN) or ~/.obsutilconfig; for a public \
+             bucket add `?anonymous=true` to the location",
+};
 
 /// The bucket's operator.
 pub(super) fn operator(at: &BucketLocation, environment: &Environment) -> Result<Operator> {
@@ -29,7 +34,6 @@ pub(super) fn operator(at: &BucketLocation, environment: &Environment) -> Result
     let endpoint = endpoint(at, environment, &file)?;
     let keys = file.keys(environment);
     let name = format!("obs://{}", at.bucket);
-    let no_keys = || Error::new(ErrorKind::Denied, &name, "no access key is known").with_help(CREDENTIALS);
     match keys {
         Some(keys) if is_native(&endpoint) && keys.token.is_none() => {
             let builder = Obs::default()
@@ -39,7 +43,7 @@ pub(super) fn operator(at: &BucketLocation, environment: &Environment) -> Result
                 .secret_access_key(keys.secret.expose_secret());
             object::operator(builder, &name)
         }
-        None if !at.anonymous => Err(no_keys()),
+        None if !at.anonymous => Err(CREDENTIALS.missing(&name)),
         keys => {
             let region = at.region.clone().or_else(|| region_of(&endpoint));
             let region = region.as_deref().unwrap_or("cn-north-4");

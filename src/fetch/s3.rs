@@ -12,12 +12,16 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::environment::{Environment, sections};
 use super::location::BucketLocation;
-use super::object;
+use super::object::{self, Credentials};
 use crate::error::Result;
 
-/// Advice where access is denied.
-pub(super) const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN), or a \
-     profile in ~/.aws/credentials; for a public bucket add ?anonymous=true";
+/// Advice on credentials.
+pub(super) const CREDENTIALS: Credentials = Credentials {
+    service: "S3",
+    missing: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or add `?anonymous=true` to the location of a public bucket",
+    denied: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN) or the profile in ~/.aws/credentials; \
+             for a public bucket add `?anonymous=true` to the location",
+};
 
 /// Keys of one user.
 pub(super) struct Keys {

@@ -56,15 +56,18 @@ fn judge_pairs(outcome: &mut CheckOutcome, ours: &[Pack], theirs: &[Pack], polic
             judge_pair(outcome, pack, other, policy, &pack.path);
         }
     }
-    for (side, packs, others) in [(Side::Baseline, ours, theirs), (Side::Candidate, theirs, ours)] {
-        let left: Vec<String> =
-            packs.iter().filter(|pack| partner(pack, others).is_none()).map(|pack| pack.path.clone()).collect();
-        if let Some(first) = left.first() {
-            let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID);
-            let finding = finding.with("side", side.as_str()).with("count", left.len()).with("paths", left);
-            let verdict = applied(outcome, vec![finding], policy, "").0;
-            outcome.check.verdict = outcome.check.verdict.max(verdict);
-        }
+    let left = |packs: &[Pack], others: &[Pack]| -> Vec<String> {
+        packs.iter().filter(|pack| partner(pack, others).is_none()).map(|pack| pack.path.clone()).collect()
+    };
+    let left = [(Side::Baseline, left(ours, theirs)), (Side::Candidate, left(theirs, ours))];
+    let most = left.iter().map(|(_, paths)| paths.len()).max().unwrap_or_default();
+    for (side, paths) in left {
+        // A single pack is clear; it waits for the one that the other side is asked to name.
+        let Some(first) = paths.first().filter(|_| paths.len() > 1 || most == 1) else { continue };
+        let finding = Finding::new(&AMBIGUOUS, first.as_str()).of_check(ID).with("kind", "pack");
+        let finding = finding.with("side", side.as_str()).with("count", paths.len()).with("paths", paths);
+        let verdict = applied(outcome, vec![finding], policy, "").0;
+        outcome.check.verdict = outcome.check.verdict.max(verdict);
     }
 }
 

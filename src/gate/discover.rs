@@ -18,7 +18,7 @@ use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
-use crate::read::curve::log::LogPattern;
+use crate::read::curve::log::{self, LogPattern};
 use crate::read::{dump, json, msprobe_settings};
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
@@ -32,21 +32,20 @@ const HEAD: usize = 64 * 1024;
 /// Reason why a sound zip archive is not read.
 const OTHER_ARCHIVE: &str = "a zip archive that is neither a config pack nor a checkpoint";
 
+/// Reason for not reading any other file.
+const UNKNOWN: &str = "unknown format";
+
+/// Reason for not reading a text that looks like a training log.
+const UNREAD_LOG: &str = "no loss values recognised; set `loss.log-pattern` to read it";
+
 /// Reason for not reading a file of no bytes.
 const EMPTY: &str = "empty file";
 
 /// Reason for not reading JSON without an end.
 const CUT_JSON: &str = "JSON that is cut before its kind can be recognised";
 
-/// Reason for not reading any other file.
-const UNKNOWN: &str = "no known format";
-
 /// Advice for a damaged file.
 const WHOLE: &str = "give the complete file, as the run wrote it";
-
-/// Advice for a log without a known line.
-const LOG_PATTERN: &str =
-    r"for a log of your own, set `loss.log-pattern`, for example `'iter=(?<step>\d+) loss=(?<loss>\S+)'`";
 
 /// Artifacts of one side.
 pub struct Inventory {
@@ -165,7 +164,18 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
         }
         ask(Evidence::Signature).or_else(|| other_archive(sample)).or_else(|| ask(Evidence::Lines))
     });
-    found.unwrap_or(Found::Ignored(if is_cut_json(sample) { CUT_JSON } else { UNKNOWN }))
+    found.unwrap_or_else(|| {
+        Found::Ignored(match () {
+            () if is_cut_json(sample) => CUT_JSON,
+            () if log::resembles(sample.head) => UNREAD_LOG,
+            () => UNKNOWN,
+        })
+    })
+}
+
+/// Whether a file was looked at to its end and is of no known format.
+fn is_unknown(reason: &str) -> bool {
+    [UNKNOWN, UNREAD_LOG].contains(&reason)
 }
 
 /// Whether a file begins as JSON and ends before its last bracket.
@@ -174,6 +184,15 @@ fn is_cut_json(sample: &Sample<'_>) -> bool {
     matches!(sample.head.trim_ascii_start().first(), Some(b'{' | b'['))
         && whole
         && json::parse_bytes(sample.path, sample.head).is_err()
+        && ends_early(sample.head)
+}
+
+/// Whether a text is wrong JSON at its end only: a line of a log may begin as JSON, `[rank0] step 1`. Numbers that are none
+/// make a text wrong where they stand.
+fn ends_early(text: &[u8]) -> bool {
+    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    let read = serde_json::from_slice::<serde::de::IgnoredAny>(text);
+    read.is_err_and(|error| error.is_eof()) || has(b"NaN") || has(b"Infinity")
 }
 
 /// A zip archive that no check knows.
@@ -230,8 +249,9 @@ impl Inventory {
         self.files.as_ref()
     }
 
-    /// A single file that was given for one check belongs to it: an unknown format is damage then.
-    pub fn expect_file_of(&mut self, check: CheckId) {
+    /// A single file that was given for one check belongs to it: what is not recognised is damage then, for the reason that
+    /// `explain` gives.
+    pub fn expect_file_of(&mut self, check: CheckId, explain: impl Fn(&Source) -> Option<Error>) {
         let [entry] = self.files.list() else { return };
         let named = self.files.location().ends_with(&entry.path);
         let [seen] = self.seen.as_mut_slice() else { return };
@@ -239,13 +259,13 @@ impl Inventory {
             return;
         }
         if let Outcome::Ignored(reason) = &seen.outcome {
-            let (message, help) = match check {
-                CheckId::Loss if reason == UNKNOWN => ("no loss values recognised".to_owned(), LOG_PATTERN),
-                check => (format!("{reason}, given for the {} check", check.as_str()), WHOLE),
-            };
             let kind = if reason == OTHER_ARCHIVE { ErrorKind::Unsupported } else { ErrorKind::Corrupt };
-            let error = Error::new(kind, &seen.path, message);
-            seen.outcome = Outcome::Damaged(error.with_help(help));
+            let explained =
+                self.files.open(&seen.path).ok().filter(|_| is_unknown(reason)).and_then(|file| explain(&file));
+            seen.outcome = Outcome::Damaged(explained.unwrap_or_else(|| {
+                let message = format!("{reason}; it holds nothing for the {} check", check.as_str());
+                Error::new(kind, &seen.path, message).with_help("give the file that the run wrote, and whole")
+            }));
         }
         seen.check = Some(check);
     }
@@ -273,6 +293,19 @@ impl Inventory {
     /// Number of files that were looked at.
     pub fn files(&self) -> usize {
         self.files.list().len()
+    }
+
+    /// Answer of `explain` for the first text that looks like a training log and is none.
+    pub fn unread_log<T>(&self, explain: impl Fn(&Source) -> Option<T>) -> Option<T> {
+        /// Files that are looked at once more.
+        const MOST_FILES: usize = 16;
+        let is_unread = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if reason == UNREAD_LOG);
+        self.seen
+            .iter()
+            .filter(is_unread)
+            .take(MOST_FILES)
+            .filter_map(|seen| self.files.open(&seen.path).ok())
+            .find_map(|file| explain(&file))
     }
 
     /// Whether anything belongs to `check`, readable or not.

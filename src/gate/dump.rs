@@ -267,7 +267,7 @@ fn missing_finding(missing: &Missing<'_>) -> Finding {
         Finding::new(rule, &folder.records).of_check(ID).with("side", side.as_str()).with("step", folder.step);
     let finding = finding.with("rank", folder.rank.map_or_else(String::new, |rank| rank.to_string()));
     if let Missing::Ambiguous { .. } = missing {
-        return finding.with("count", 2_usize).with("paths", vec![folder.records.clone()]);
+        return finding.with("kind", "dump").with("count", 2_usize).with("paths", vec![folder.records.clone()]);
     }
     finding
 }

@@ -4,7 +4,7 @@ use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Recognised, Recogniser, Sample, Search};
 use super::{CheckOutcome, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{self, Fetcher, Trust};
+use crate::fetch::{self, Fetcher, Source, Trust};
 use crate::gate::{Quiet, side};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::verdict_of;
@@ -35,6 +35,37 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
         Ok(curve) => Recognised::read(curve.format, curve),
         Err(error) => Recognised::Damaged { kind: "training curve", error },
     })
+}
+
+/// Text in which no loss was recognised.
+pub(super) struct UnreadLog {
+    /// Its path.
+    pub(super) name: String,
+    /// Some of its lines, in backticks.
+    pub(super) lines: String,
+    /// Whether the policy has a pattern, which matches none of them.
+    pub(super) has_pattern: bool,
+}
+
+impl UnreadLog {
+    /// Looks at some lines of a file; `None` for what is no text.
+    pub(super) fn of(file: &Source, pattern: Option<&LogPattern>) -> Option<Self> {
+        let lines = curve::log::sample(file.as_ref())?;
+        let quoted = |line: &String| format!("`{}`", line.replace('`', "'").escape_debug());
+        let lines: Vec<String> = lines.iter().map(quoted).collect();
+        Some(Self { name: file.name().to_owned(), lines: lines.join(", "), has_pattern: pattern.is_some() })
+    }
+
+    /// The error of such a file that was given as a curve.
+    pub(super) fn error(&self) -> Error {
+        let Self { name, lines, has_pattern } = self;
+        let what = match has_pattern {
+            false => format!("no loss values recognised in {name}"),
+            true => format!("`loss.log-pattern` matches no line of {name}"),
+        };
+        Error::corrupt(name, format!("{what}; lines that were looked at: {lines}"))
+            .with_help("set `loss.log-pattern` in the policy file, for example `'iter {step} loss {loss}'`")
+    }
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> Result<CheckOutcome> {
@@ -107,7 +138,7 @@ pub fn judge(
 
 /// The user's pattern for log lines, ready to use.
 pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
-    let parse = |pattern: &crate::policy::loss::LogPattern| {
+    let parse = |pattern: &crate::policy::loss::pattern::LogPattern| {
         LogPattern::parse(pattern.as_str())
             .map_err(|message| Error::new(ErrorKind::Policy, "loss.log-pattern", message))
     };

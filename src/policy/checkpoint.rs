@@ -26,6 +26,7 @@ pub struct CheckpointPolicy {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ParameterRule {
     /// Parameters by the candidate's name: `*.bias`.
+    #[schemars(example = &"*.bias")]
     pub parameter: Option<Pattern>,
     /// Element type; the looser one where the sides differ.
     pub dtype: Option<DtypeName>,

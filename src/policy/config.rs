@@ -80,8 +80,10 @@ pub struct EnvPolicy {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RequiredValue {
     /// The variable.
+    #[schemars(example = &"HCCL_DETERMINISTIC")]
     pub name: String,
     /// Its value; `true`, `1`, `on` and `yes` are the same, and so are their opposites.
+    #[schemars(example = &"true")]
     pub value: String,
     /// Only on sides that ran on this kind of device; by default on both, and for `HCCL_`, `ASCEND_` and
     /// `INF_NAN_` names on NPU sides.
@@ -105,6 +107,7 @@ pub struct PipPolicy {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PipRule {
     /// Packages it is about, as PyPI normalises names: lower case, `-` for `_` and `.`.
+    #[schemars(example = &"torch*")]
     pub package: Pattern,
     /// The requirement.
     pub require: Requirement,
@@ -210,7 +213,7 @@ mod tests {
     #[test]
     fn a_limit_that_cannot_fail_and_an_unknown_key_are_errors_with_their_line() {
         assert!(error("config:\n  dataset: {relative: .inf}\n").contains("p.yml:2"));
-        assert!(error("config:\n  dataset: {relative: -1}\n").contains("no tolerance"));
+        assert!(error("config:\n  dataset: {relative: -1}\n").contains("expects a number of at least 0, not -1"));
         assert!(error("config:\n  dataset: {relativ: 1}\n").contains("relativ"));
         assert!(error("config:\n  pip: {rules: [{package: a, require: '>=x'}]}\n").contains(">=x"));
         assert!(error("config:\n  pip: {rules: [{package: 'a[', require: equal}]}\n").contains("p.yml:2"));

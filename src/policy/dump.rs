@@ -117,6 +117,7 @@ impl TensorPreset {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct LimitRule {
     /// Operations by name, as dumped: `Functional.softmax.*`.
+    #[schemars(example = &"Functional.softmax.*")]
     pub op: Option<Pattern>,
     /// Forward or backward.
     pub direction: Option<DirectionName>,
@@ -149,7 +150,7 @@ impl TryFrom<String> for DtypeName {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let unknown = || format!("`{name}` is no element type: expected a name such as float32, bfloat16 or int64");
+        let unknown = || format!("expects an element type such as float32, bfloat16 or int64, not `{name}`");
         Dtype::parse(&name).map(Self).ok_or_else(unknown)
     }
 }

@@ -15,9 +15,9 @@ const USUAL_LAST: NonZeroU32 = NonZeroU32::new(30).expect("invariant: 30 is not 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct HistoryPolicy {
-    /// Location of the records: a folder, `s3://`, `obs://`, or `branch:NAME` of the repository; nowhere where it is
-    /// not
-    /// given. The run of a pull request looks at them and adds none.
+    /// Location of the records: a folder, `s3://`, `obs://`, or `branch:NAME` of the repository; none where
+    /// it is not given. The run of a pull request looks at them and adds none.
+    #[schemars(example = &"branch:precision-history")]
     pub location: Option<String>,
     /// The suite whose runs are compared with each other.
     pub suite: Suite,
@@ -62,7 +62,7 @@ impl FromStr for Suite {
             return Ok(Self(text.to_owned()));
         }
         Err(format!(
-            "`{text}` is no suite: expected 1 to 64 letters, digits, `.`, `_` or `-`, a letter or digit at the start"
+            "expects 1 to 64 letters, digits, `.`, `_` or `-` that begin with a letter or a digit, not `{text}`"
         ))
     }
 }
@@ -93,7 +93,7 @@ impl JsonSchema for Suite {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"})
+        json_schema!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "examples": ["nightly"]})
     }
 }
 

@@ -3,6 +3,7 @@
 //! Every value is checked while it is read: a limit that can never fail is an error here, not a silent pass later.
 
 pub mod limit;
+pub mod pattern;
 pub mod preset;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use limit::{Band, Floor, Share};
+use pattern::LogPattern;
 use preset::Preset;
 
 /// Training curves.
@@ -22,6 +24,7 @@ pub struct LossPolicy {
     /// A published rule that decides in place of ours, which is shown beside it.
     pub preset: Option<Preset>,
     /// Repeats of the baseline, or the band recorded from them: how far this case moves by itself.
+    #[schemars(example = &"noise.json")]
     pub noise: Paths,
     /// Differences below this times max(1, median |baseline|) count as 0; raise it for losses near zero.
     pub absolute_floor: Floor,
@@ -33,7 +36,8 @@ pub struct LossPolicy {
     pub metrics: BTreeMap<String, MetricPolicy>,
     /// Hardware of both sides; speed and memory are judged only where the labels are equal.
     pub hardware: Hardware,
-    /// Reads log lines the gate does not know: a regular expression with a group `step` and a group per metric.
+    /// A line of your training log with `{step}` and `{loss}` in place of its numbers, or a regular expression with a group
+    /// for each of them.
     pub log_pattern: Option<LogPattern>,
 }
 
@@ -131,30 +135,6 @@ impl From<OneOrMany> for Paths {
             OneOrMany::One(path) => Self(vec![path]),
             OneOrMany::Many(paths) => Self(paths),
         }
-    }
-}
-
-/// A regular expression for log lines.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(try_from = "String")]
-pub struct LogPattern(String);
-
-impl LogPattern {
-    /// The expression; it compiles and names a group.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl TryFrom<String> for LogPattern {
-    type Error = String;
-
-    fn try_from(pattern: String) -> Result<Self, String> {
-        let regex = regex::Regex::new(&pattern).map_err(|error| error.to_string())?;
-        if regex.capture_names().flatten().all(|name| name == "step") {
-            return Err("names no metric: write a group such as `(?<loss>\\S+)`, and `(?<step>\\d+)` beside it".into());
-        }
-        Ok(Self(pattern))
     }
 }
 

@@ -160,7 +160,7 @@ impl TryFrom<String> for Key {
         if (1..=64).contains(&text.len()) && text.bytes().all(plain) {
             return Ok(Self(text));
         }
-        Err(format!("`{text}` is no key: expected 1 to 64 letters, digits, `.`, `_` or `-`"))
+        Err(format!("expects 1 to 64 letters, digits, `.`, `_` or `-`, not `{text}`"))
     }
 }
 
@@ -176,7 +176,7 @@ impl JsonSchema for Key {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"})
+        json_schema!({"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$", "examples": ["nightly"]})
     }
 }
 

@@ -17,6 +17,7 @@ use crate::verdict::{CheckId, Profile};
 pub struct SignoffPolicy {
     /// The commit that every result has to be of, in full or its first 7 digits or more; where it is not given, all results
     /// have to be of the same one. `--commit` goes before it.
+    #[schemars(example = &"0a1b2c3")]
     pub commit: Option<String>,
     /// Days that a result may be old.
     pub max_age_days: u32,
@@ -44,6 +45,7 @@ pub enum BaselineDemand {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SuitePolicy {
     /// Its name, as the command line or the result's folder gives it.
+    #[schemars(example = &"glm")]
     pub name: Key,
     /// The profile it has to be judged by.
     #[serde(default = "release")]
@@ -54,6 +56,7 @@ pub struct SuitePolicy {
     pub checks: Vec<CheckId>,
     /// Pattern that the candidate's label has to match: `Atlas 800*`.
     #[serde(default)]
+    #[schemars(example = &"Atlas 800*")]
     pub candidate: Option<Pattern>,
     /// Labels of the suite in the document: model, steps, ranks, platform.
     #[serde(default)]
@@ -82,7 +85,7 @@ impl SignoffPolicy {
     /// # Errors
     /// `Policy`, with line and column.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
-        super::from_yaml(name, text)
+        super::reading::File { name, text }.read()
     }
 }
 

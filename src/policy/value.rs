@@ -32,7 +32,7 @@ impl TryFrom<f64> for Tolerance {
         if value.is_finite() && value >= 0.0 {
             return Ok(Self(value));
         }
-        Err(format!("{value} is no tolerance: expected a finite number that is not negative"))
+        Err(format!("expects a number of at least 0, not {value}; such a limit can never fail"))
     }
 }
 
@@ -77,7 +77,8 @@ pub(super) fn statement<'de, D: Deserializer<'de>>(deserializer: D) -> Result<St
     if text.chars().any(char::is_alphanumeric) {
         return Ok(text);
     }
-    Err(serde::de::Error::custom(format!("`{}` says nothing: expected words", text.escape_debug())))
+    let found = if text.trim().is_empty() { "an empty text".to_owned() } else { format!("`{}`", text.escape_debug()) };
+    Err(serde::de::Error::custom(format!("expects words, not {found}")))
 }
 
 /// The schema of [`statement`].
@@ -106,7 +107,9 @@ impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Glob::new(&text).map(|glob| Self(glob.compile_matcher())).map_err(|error| error.to_string())
+        Glob::new(&text)
+            .map(|glob| Self(glob.compile_matcher()))
+            .map_err(|error| format!("expects a shell-style pattern: {error}"))
     }
 }
 
@@ -116,7 +119,7 @@ impl JsonSchema for Pattern {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "description": "shell-style pattern: * ? [...] {a,b}"})
+        json_schema!({"type": "string", "description": "shell-style pattern: * ? [...] {a,b}", "examples": ["*"]})
     }
 }
 
@@ -136,7 +139,7 @@ impl TryFrom<String> for Date {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no date: expected YYYY-MM-DD");
+        let wrong = || format!("expects a date such as 2027-03-31, not `{text}`");
         // jiff reads a time of day after the date too; a date has just ten characters.
         if text.len() != 10 {
             return Err(wrong());
@@ -157,6 +160,6 @@ impl JsonSchema for Date {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "date"})
+        json_schema!({"type": "string", "format": "date", "examples": ["2027-03-31"]})
     }
 }

@@ -12,17 +12,19 @@ use super::value::{Date, Pattern, statement, statement_schema};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Waiver {
     /// Finding codes it covers.
+    #[schemars(example = &"other-precision")]
     pub code: Pattern,
     /// Places it covers: an operation, a tensor, a package, a metric.
     #[serde(rename = "where")]
+    #[schemars(example = &"Functional.linear.*")]
     pub place: Pattern,
     /// Reason in words; it has a letter or a digit.
     #[serde(deserialize_with = "statement")]
-    #[schemars(schema_with = "statement_schema")]
+    #[schemars(schema_with = "statement_schema", example = &"HF32 is accepted until the next release")]
     pub reason: String,
     /// Person who answers for it.
     #[serde(deserialize_with = "statement")]
-    #[schemars(schema_with = "statement_schema")]
+    #[schemars(schema_with = "statement_schema", example = &"alice")]
     pub owner: String,
     /// The last day it holds.
     pub expires: Date,
@@ -67,7 +69,7 @@ impl TryFrom<u16> for MaxDays {
     type Error = String;
 
     fn try_from(days: u16) -> Result<Self, String> {
-        if days > 0 { Ok(Self(days)) } else { Err("0 days is no time: expected a number of days from 1 on".into()) }
+        if days > 0 { Ok(Self(days)) } else { Err("0 days are too few; expects a whole number of at least 1".into()) }
     }
 }
 

@@ -11,10 +11,10 @@ mod tests;
 use super::code_texts::{facts, texts, word};
 use super::messages::Language;
 use super::phrases;
-use crate::check::edits;
 use crate::diagnose::cause;
 use crate::judge::register;
 use crate::judge::rule::Rule;
+use crate::nearest::edits;
 use crate::verdict::Severity;
 use entry::Entry;
 

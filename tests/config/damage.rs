@@ -57,7 +57,7 @@ fn each_damage_has_one_message_and_spares_the_rest() {
         ),
         (
             "bad-not-a-zip",
-            "npu.zip: cannot be read (candidate): no known format, given for the config check",
+            "npu.zip: cannot be read (candidate): unknown format",
             &["env", "pip", "dataset", "weights", "random"],
         ),
         (

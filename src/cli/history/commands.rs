@@ -26,7 +26,7 @@ pub(crate) struct HistoryArgs {
 /// Commands on the history.
 #[derive(Debug, Subcommand)]
 enum HistoryCommand {
-    /// The latest runs, oldest first
+    /// List the latest runs, oldest first
     #[command(
         after_help = "Example:\n  precision-gate history list --history branch:precision-history --suite nightly --last 14"
     )]
@@ -46,10 +46,10 @@ enum HistoryCommand {
 /// `history list`
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Number of runs of each suite
+    /// Number of runs per suite
     #[arg(long, value_name = "N", default_value_t = 30)]
     last: usize,
-    /// Print the records themselves, as a JSON array
+    /// Print the records as a JSON array
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -59,10 +59,10 @@ struct ListArgs {
 /// `history show`
 #[derive(Debug, Args)]
 struct ShowArgs {
-    /// Start of a commit or of a record's file name [default: the latest run]
+    /// First digits of a commit, or beginning of the file name of a record [default: the latest run]
     #[arg(value_name = "RUN", default_value = "", hide_default_value = true)]
     run: String,
-    /// Print the record itself, as JSON
+    /// Print the record as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -76,10 +76,10 @@ struct PruneArgs {
     /// Keep the latest N records of each suite
     #[arg(long, value_name = "N", group = "criterion")]
     keep: Option<usize>,
-    /// Remove only records older than this: 90d, 12w
+    /// Remove records older than this: 90d, 12w
     #[arg(long, value_name = "AGE", value_parser = age, group = "criterion")]
     older_than: Option<i64>,
-    /// Only say what would be removed
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// The time that ages are counted from [default: now]
@@ -92,13 +92,13 @@ struct PruneArgs {
 /// Flags of every command on the history.
 #[derive(Debug, Args)]
 struct CommonArgs {
-    /// Location of the records [default: as the policy says]
+    /// Location of the records [default: that of the policy file]
     #[arg(long, value_name = "LOCATION")]
     history: Option<String>,
     /// The suite [default: all]
     #[arg(long, value_name = "NAME")]
     suite: Option<Suite>,
-    /// Policy file [default: precision-gate.yml, where it is present]
+    /// Policy file [default: precision-gate.yml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]

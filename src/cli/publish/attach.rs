@@ -21,19 +21,19 @@ pub(crate) struct AttachArgs {
     /// Attach the documents to the release of this tag
     #[arg(long, value_name = "TAG")]
     pub(crate) attach: Option<String>,
-    /// The forge [default: the one that runs the job]
+    /// Forge [default: the one that runs the job]
     #[arg(long, value_enum, requires = "attach")]
     pub(crate) forge: Option<ForgeKind>,
-    /// Base address of the forge's API [default: as the job says, or the public instance]
+    /// Address of the forge's API [default: that of the job, or the public one]
     #[arg(long, value_name = "URL", requires = "attach")]
     pub(crate) url: Option<String>,
-    /// The repository: owner/name, or a GitLab project [default: the job's]
+    /// Repository [default: that of the job]
     #[arg(long, value_name = "OWNER/NAME", requires = "attach")]
     pub(crate) repo: Option<String>,
-    /// Exit with 3 where something could not be attached
+    /// Exit with 3 if something could not be attached
     #[arg(long, requires = "attach")]
     pub(crate) strict_publish: bool,
-    /// Print the requests in place of sending them
+    /// Print the requests, and send nothing
     #[arg(long, requires = "attach")]
     pub(crate) dry_run: bool,
 }

@@ -27,20 +27,20 @@ use crate::cli::{CommonArgs, fetching, judge, policy_file, show};
 /// `publish`
 #[derive(Debug, Args)]
 pub(crate) struct PublishArgs {
-    /// The result of another job: it is checked, and its verdicts are added up anew
+    /// Result of another job; it is checked before it is published
     #[arg(value_name = "RESULT.json")]
     pub(crate) result: Option<OsString>,
-    /// Judge this folder of uploaded artifacts as the candidate, in place of a result
+    /// Folder of uploaded artifacts to judge as the candidate, in place of a result
     #[arg(long, value_name = "DIR")]
     pub(crate) judge: Option<PathBuf>,
-    /// The trusted run, for --judge [default: as the policy says]
-    #[arg(long)]
+    /// The baseline, for --judge [default: that of the policy file]
+    #[arg(long, value_name = "LOCATION")]
     pub(crate) baseline: Option<String>,
-    /// Most bytes that the uploaded folder may hold [default: 10GiB]
+    /// Size that the uploaded folder may have, for --judge [default: 10GiB]
     #[arg(long, value_name = "SIZE", value_parser = fetching::size)]
     pub(crate) max_input: Option<u64>,
-    /// Outcome of the training job, for --judge: after one that did not succeed the verdict is at best incomplete
-    #[arg(long, value_enum)]
+    /// Outcome of the training job, for --judge; unless it succeeded, the verdict is at best incomplete
+    #[arg(long, value_enum, value_name = "RESULT")]
     pub(crate) training: Option<Training>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,

@@ -81,6 +81,7 @@ fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Opt
                 Finding::new(&artifacts::AMBIGUOUS, metric)
                     .of_check(CheckId::Loss)
                     .with("side", side.as_str())
+                    .with("kind", "curve")
                     .with("count", paths.len())
                     .with("paths", paths.clone()),
             )

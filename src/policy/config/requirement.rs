@@ -62,8 +62,8 @@ impl TryFrom<String> for Requirement {
             "equal-without-local-label" => Ok(Self::EqualWithoutLocalLabel),
             range => range.split(',').map(bound).collect::<Option<_>>().map(Self::Range).ok_or_else(|| {
                 format!(
-                    "`{range}` is no requirement: expected ignore, equal, same-minor, equal-without-local-label, or a \
-                     range such as `>=2.1,<3`"
+                    "expects `ignore`, `equal`, `same-minor`, `equal-without-local-label` or a range such as \
+                     `>=2.1,<3`, not `{range}`"
                 )
             }),
         }
@@ -102,7 +102,8 @@ impl JsonSchema for Requirement {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "ignore, equal, same-minor, equal-without-local-label, or a range such as >=2.1,<3"
+            "description": "ignore, equal, same-minor, equal-without-local-label, or a range such as >=2.1,<3",
+            "examples": [">=2.1,<3"]
         })
     }
 }

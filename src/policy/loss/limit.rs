@@ -6,6 +6,7 @@ use serde::Deserialize;
 /// A limit: finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize, JsonSchema)]
 #[serde(try_from = "f64")]
+#[schemars(extend("minimum" = 0))]
 pub struct Limit(f64);
 
 impl Limit {
@@ -22,7 +23,7 @@ impl TryFrom<f64> for Limit {
         if value.is_finite() && value >= 0.0 {
             return Ok(Self(value));
         }
-        Err(format!("a limit of {value} can never fail; expected a finite number from 0 on"))
+        Err(format!("expects a number of at least 0, not {value}; such a limit can never fail"))
     }
 }
 
@@ -48,9 +49,9 @@ impl TryFrom<RawBand> for Band {
 
     fn try_from(raw: RawBand) -> Result<Self, String> {
         match (raw.warn, raw.fail) {
-            (None, None) => Err("needs `warn`, `fail`, or both".into()),
+            (None, None) => Err("expects `warn`, `fail` or both".into()),
             (Some(warn), Some(fail)) if warn > fail => {
-                Err(format!("`warn` ({}) lies above `fail` ({})", warn.get(), fail.get()))
+                Err(format!("has a `warn` ({}) above its `fail` ({})", warn.get(), fail.get()))
             }
             (warn, fail) => Ok(Self { warn, fail }),
         }
@@ -60,6 +61,7 @@ impl TryFrom<RawBand> for Band {
 /// The absolute floor; finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "f64")]
+#[schemars(extend("minimum" = 0))]
 pub struct Floor(f64);
 
 impl Floor {
@@ -82,13 +84,14 @@ impl TryFrom<f64> for Floor {
         if value.is_finite() && value >= 0.0 {
             return Ok(Self(value));
         }
-        Err(format!("a floor of {value} hides every difference or none; expected a finite number from 0 on"))
+        Err(format!("expects a number of at least 0, not {value}"))
     }
 }
 
 /// A share above 0 and up to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "f64")]
+#[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
 pub struct Share(f64);
 
 impl Share {
@@ -111,6 +114,6 @@ impl TryFrom<f64> for Share {
         if value > 0.0 && value <= 1.0 {
             return Ok(Self(value));
         }
-        Err(format!("a share of {value} can never fail or never hold; expected a number above 0 and up to 1"))
+        Err(format!("expects a number above 0 and at most 1, not {value}"))
     }
 }

@@ -25,6 +25,7 @@ static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}
 static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
 static NAMED: LazyLock<Regex> =
     LazyLock::new(|| constant(r"([A-Za-z_][\w/@.-]*?)\s*[:=]\s*([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|nan|inf)\b)"));
+static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
 static COLOUR: LazyLock<Regex> = LazyLock::new(|| constant("\x1b\\[[0-9;]*m"));
 
 fn constant(pattern: &str) -> Regex {
@@ -177,6 +178,42 @@ fn find(source: &dyn ByteSource, mut wanted: impl FnMut(&str) -> bool) -> bool {
         }
     }
     false
+}
+
+/// Whether a text speaks of a loss beside a decimal number.
+pub fn resembles(head: &[u8]) -> bool {
+    let speaks = |line: &str| line.to_lowercase().contains("loss") && DECIMAL.is_match(line);
+    !head.contains(&0) && String::from_utf8_lossy(head).lines().any(speaks)
+}
+
+/// Lines of a text that most look as if they hold a loss, in their order and cut to a width; `None` for what is no text
+/// with lines.
+pub fn sample(source: &dyn ByteSource) -> Option<Vec<String>> {
+    /// Lines that a message shows.
+    const SHOWN: usize = 3;
+    /// Lines that are looked at for these.
+    const LOOKED_AT: usize = 10_000;
+    /// Characters of a line.
+    const WIDTH: usize = 100;
+    let mut lines = Lines::new(source);
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for _ in 0..LOOKED_AT {
+        let Some(line) = lines.next().ok()? else { break };
+        if line.contains(&0) {
+            return None;
+        }
+        let line: String = String::from_utf8_lossy(line).chars().take(WIDTH).collect();
+        let words = line.to_lowercase();
+        let hints = ["loss", "step", "iter", "epoch"].into_iter().filter(|hint| words.contains(hint)).count();
+        let rank = if DECIMAL.is_match(&line) { 2 + hints } else { usize::from(hints > 0) };
+        found.push((rank, line));
+    }
+    let mut ranked: Vec<usize> = (0..found.len()).collect();
+    ranked.sort_by_key(|at| std::cmp::Reverse(found.get(*at).map(|(rank, _)| *rank)));
+    ranked.truncate(SHOWN);
+    ranked.sort_unstable();
+    let shown: Vec<String> = ranked.into_iter().filter_map(|at| Some(found.get(at)?.1.clone())).collect();
+    (!shown.is_empty()).then_some(shown)
 }
 
 /// Reads a log by the built-in patterns.

@@ -1,0 +1,52 @@
+//! The known word that was probably meant by an unknown one.
+
+use strsim::damerau_levenshtein;
+
+/// Edits between a slip of the hand and the word that was meant: a plural, two letters swapped, a forgotten hyphen.
+const MOST_EDITS: usize = 2;
+
+/// The one of the `known` words that `word` is a misspelling of; none where every one of them is too far away.
+///
+/// ```
+/// assert_eq!(precision_gate::nearest::nearest("profil", ["baseline", "profile"]), Some("profile"));
+/// ```
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |known: &'a str| {
+        let edits = edits(&word.to_lowercase(), &known.to_lowercase());
+        // Of a short word, little may be wrong: `xor` is not `op`.
+        (edits <= MOST_EDITS && 2 * edits <= known.chars().count()).then_some((edits, known))
+    };
+    known.into_iter().filter_map(near).min_by_key(|(edits, _)| *edits).map(|(_, known)| known)
+}
+
+/// The number of letters to insert, delete, replace or swap with their neighbour that make `left` of `right`.
+pub fn edits(left: &str, right: &str) -> usize {
+    damerau_levenshtein(left, right)
+}
+
+/// `; did you mean ...?`, or nothing where no known word is near.
+pub fn question<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_of_the_hand_is_recognised_and_another_word_is_not() {
+        let known = ["op", "loss", "checkpoint", "max-age-days"];
+        for (word, meant) in [
+            ("los", Some("loss")),
+            ("LOSS", Some("loss")),
+            ("checkpiont", Some("checkpoint")),
+            ("max_age_days", Some("max-age-days")),
+            ("po", Some("op")),
+            ("xor", None),
+            ("tensor", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(word, known), meant, "{word}");
+        }
+    }
+}
