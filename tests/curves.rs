@@ -203,7 +203,7 @@ fn pictures_and_diagrams_come_from_the_result_alone() {
         let picture = first.expect("drawn").expect("there is a curve");
         assert_eq!(Some(&picture), second.expect("drawn").as_ref(), "{}", case.display());
         assert!(picture.starts_with(b"\x89PNG"));
-        let diagram = mermaid::loss_chart(&result, Language::En).expect("there is a curve");
+        let diagram = mermaid::loss_chart(&result, Language::En).expect("drawn").expect("there is a curve").chart;
         assert!(diagram.starts_with("xychart-beta\n"));
         assert!(
             diagram.lines().filter(|line| line.trim().starts_with("line [")).all(|line| line.matches(',').count() < 60)

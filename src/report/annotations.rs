@@ -21,7 +21,8 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> 
     let view = View::new(result, &writer)?;
     let verdict = writer.word(&format!("verdict_{}", result.verdict.as_str()))?;
     let title = format!("precision-gate: {verdict}");
-    let mut lines = vec![command(kind_of_verdict(result.verdict), &[("title", &title)], &view.reason.to_string())];
+    let mut lines =
+        vec![command(kind_of_verdict(result.verdict), &[("title", &title)], &view.opening.headline.to_string())];
     let counting = |severity: Severity| {
         issues.iter().filter(move |issue| issue.waived.is_none() && issue.finding.severity == severity)
     };

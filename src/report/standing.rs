@@ -23,21 +23,18 @@ pub(super) struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// Words in the place of "agrees", for `check` or for the whole result; `None` where no failure was taken out.
-    pub(super) fn instead_of_agreement(&self, check: Option<CheckId>) -> Result<Option<Value>> {
-        let of_check = |row: &&FindingRow| check.is_none_or(|check| row.check == check);
+    /// Words in the place of "agrees", for `check`; `None` where no failure was taken out.
+    pub(super) fn instead_of_agreement(&self, check: CheckId) -> Result<Option<Value>> {
+        let of_check = |row: &&FindingRow| row.check == check;
         let waived: Vec<&WaivedRow> = self.waived.iter().filter(|row| of_check(&&row.finding)).collect();
-        if let Some(said) =
-            self.waivers(&waived, if check.is_some() { "reason_check_waived" } else { "reason_waived" })?
-        {
+        if let Some(said) = self.waivers(&waived, "reason_check_waived")? {
             return Ok(Some(said));
         }
         let lowered: Vec<&FindingRow> =
             self.findings.iter().filter(of_check).filter(|row| is_lowered(row.severity, &row.code)).collect();
         let Some(first) = lowered.first() else { return Ok(None) };
-        let key = if check.is_some() { "reason_check_lowered" } else { "reason_lowered" };
         let arguments = context! { message => first.message.clone(), more => lowered.len() - 1 };
-        self.writer.phrase(key, &arguments).map(|said| Some(safe(said)))
+        self.writer.phrase("reason_check_lowered", &arguments).map(|said| Some(safe(said)))
     }
 
     /// Lines below the headline: both sides are one and the same, or waivers cover failures beside those that count.

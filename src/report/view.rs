@@ -35,7 +35,7 @@ pub struct View {
     pub verdict: Verdict,
     /// The first lines: what is wrong, where, what to do, how sure, and the evidence.
     pub opening: Opening,
-    /// Reason of the verdict, in one line.
+    /// The headline of the opening.
     pub reason: Value,
     /// Facts that a reader has to know before all else, in lines below the headline; empty for most results.
     pub notes: Vec<Value>,
@@ -49,7 +49,7 @@ pub struct View {
     pub diagnoses: Vec<DiagnosisRow>,
     /// The dump to collect next; `None` where another dump would show no more.
     pub next_dump: Option<NextDumpView>,
-    /// Next step for the reader; empty where there is none, and where a likely cause brings advice of its own.
+    /// The advice of the opening.
     pub next: Value,
     /// All findings, the worst first.
     pub findings: Vec<FindingRow>,
@@ -111,15 +111,15 @@ impl View {
         let culprit = result.culprit.as_ref().map(|culprit| build.culprit(culprit)).transpose()?;
         let waived = build.waived()?;
         let standing = Standing { findings: &findings, waived: &waived, writer };
-        let reason = build.reason(culprit.as_ref(), standing)?;
+        let opening = Opening::new(result, writer)?;
         Ok(Self {
             verdict: result.verdict,
-            opening: Opening::new(result, writer)?,
-            notes: standing.notes(&reason)?,
-            reason,
+            notes: standing.notes(&opening.headline)?,
+            reason: opening.headline.clone(),
+            next: opening.advice.clone(),
+            opening,
             checks: result.checks.iter().map(|check| build.check(check, standing)).collect::<Result<_>>()?,
             runner_up: build.runner_up().map(|culprit| build.culprit(culprit)).transpose()?,
-            next: if result.diagnoses.is_empty() { next(culprit.as_ref(), &findings) } else { safe(String::new()) },
             diagnoses: result
                 .diagnoses
                 .iter()
@@ -202,25 +202,6 @@ impl Builder<'_> {
         of_culprit.next()?.runner_up.as_ref()
     }
 
-    /// Reason of the verdict: the culprit's sentence, or the worst finding's, or what was compared.
-    fn reason(&self, culprit: Option<&CulpritView>, standing: Standing<'_>) -> Result<Value> {
-        let findings = standing.findings;
-        let told = culprit.filter(|view| view.message.as_str() != Some(""));
-        if let Some(view) = told.filter(|_| self.result.verdict >= Verdict::Warn) {
-            return Ok(view.message.clone());
-        }
-        let worst = findings.iter().map(|row| row.severity).max();
-        match findings.iter().find(|row| Some(row.severity) == worst) {
-            Some(row) if row.severity >= Severity::Warn => Ok(row.message.clone()),
-            _ if self.result.verdict != Verdict::Pass => self.words("reason_nothing"),
-            _ => {
-                let agrees =
-                    if checks::computed_anything(self.result) { "reason_pass" } else { "reason_pass_settings" };
-                standing.instead_of_agreement(None)?.map_or_else(|| self.words(agrees), Ok)
-            }
-        }
-    }
-
     fn words(&self, key: &str) -> Result<Value> {
         self.writer.word(key).map(safe)
     }
@@ -242,10 +223,11 @@ impl Builder<'_> {
         let mut own: Vec<&FindingRow> = own.collect();
         own.sort_by_key(|row| (std::cmp::Reverse(row.severity), !row.is_culprit));
         let (message, more) = match own.as_slice() {
-            [] if check.verdict > Verdict::Warn => return self.words("reason_nothing"),
+            [] if check.verdict > Verdict::Warn => return self.words("headline_nothing"),
             [] => {
-                let instead = standing.instead_of_agreement(Some(check.id))?;
-                return instead.map_or_else(|| self.words("reason_agrees"), Ok);
+                let instead = standing.instead_of_agreement(check.id)?;
+                let agrees = if checks::is_of_settings(check.id) { "row_config_agree" } else { "reason_agrees" };
+                return instead.map_or_else(|| self.words(agrees), Ok);
             }
             [first, others @ ..] => (self.check_sentence(first)?, others.len()),
         };
@@ -275,17 +257,6 @@ impl Builder<'_> {
         };
         self.result.waived.iter().map(row).collect()
     }
-}
-
-/// The culprit's next step, or that of the worst finding that has one.
-fn next(culprit: Option<&CulpritView>, findings: &[FindingRow]) -> Value {
-    let of_culprit = culprit.map(|view| &view.help).filter(|help| help.as_str() != Some(""));
-    let counts = || findings.iter().filter(|row| row.severity >= Severity::Warn && row.help.as_str() != Some(""));
-    let worst = counts().map(|row| row.severity).max();
-    of_culprit
-        .or_else(|| counts().find(|row| Some(row.severity) == worst).map(|row| &row.help))
-        .cloned()
-        .unwrap_or_else(|| safe(String::new()))
 }
 
 /// Artifacts in the order they tell something: damaged, read, ignored, and parts of others last.
