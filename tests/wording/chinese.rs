@@ -11,6 +11,7 @@ const TERMS: &str = "\
     Adam AdamW Ascend Dependabot GitHub GitLab Mermaid NaN NumPy Python TensorBoard cuBLAS cuDNN in-toto msprobe precision-gate \
     argmax erf tanh epsilon MoE own-weights same-weights true on yes Atlas tokenizer Hugging Face matmul Mann-Kendall Theil-Sen \
     Bonferroni Mann-Whitney datasets deepspeed megatron megatron-core mindspore peft transformers Polygraphy \
+    FlagPerf Megatron-LM MindSpore Transformers MindSpeed-LLM MindSpeed-MM OpenRLHF verl \
     torch numpy python pip Megatron MindSpeed Rust Schema Lines torchtitan safetensors explain \
     attention autocast autograd batch benchmark beta bias bit-exact buffer checkpoint clip compile config dataset default detach \
     device double dropout dtype dump embedding epoch eps exp fork fused global gradient hook host inf input issue kernel \
