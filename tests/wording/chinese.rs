@@ -1,4 +1,4 @@
-//! What a Chinese text may hold besides Chinese: names, codes, metrics, and the terms that the Ascend community writes in
+//! Terms and rules for Chinese texts: names, codes, metrics, and the words that the Ascend community writes in
 //! Latin letters.
 
 use std::collections::BTreeSet;
