@@ -283,6 +283,6 @@ mod tests {
         assert_eq!((failure.error.message(), failure.temporary), ("the answer is longer than 1 MiB", false));
         let slow = text(&client, &endless(1, Duration::from_millis(20)), 1 << 20, Duration::from_millis(200)).await;
         let failure = slow.expect_err("too slow");
-        assert_eq!((failure.error.message(), failure.temporary), ("no whole answer in 0 s", true));
+        assert_eq!((failure.error.message(), failure.temporary), ("no complete answer in 0 s", true));
     }
 }

@@ -341,7 +341,7 @@ mod tests {
             client.add_waited(MOST_WAITING);
             let call = Call::page("list the comments", "/comments");
             let failure = client.ask(&call, |answer| answer.read::<Vec<u8>>("a list")).await.expect_err("no answer");
-            assert!(failure.message.contains("no whole answer in"), "{kind:?} {head}: {failure:?}");
+            assert!(failure.message.contains("no complete answer in"), "{kind:?} {head}: {failure:?}");
         }
     }
 

@@ -79,7 +79,8 @@ fn caption(unit: &CurveUnit, result: &GateResult, language: Language) -> Result<
     if let Some(step) = unit.non_finite_steps.first() {
         said.push(writer.phrase("diagram_not_finite", &context! { step, count => unit.non_finite_steps.len() })?);
     }
-    Ok(said.join(" "))
+    // A Chinese sentence needs no space before it.
+    Ok(said.join(if language == Language::Zh { "" } else { " " }))
 }
 
 /// At most [`POINTS`] points: of each stretch of steps the one at which the sides differ most, and both ends.

@@ -95,7 +95,8 @@ const LEAST_PERCENT: f64 = 1e-4;
 /// A measured relative error with two digits, or with as many as show on which side of its limits it lies.
 pub(super) fn relative(value: f64, limits: &[f64]) -> String {
     let differs = |shown: &String, limit: &f64| {
-        value == *limit || [2, 4].iter().all(|digits| shown.replace(".0 %", " %") != ratio(*limit, *digits))
+        value.to_bits() == limit.to_bits()
+            || [2, 4].iter().all(|digits| shown.replace(".0 %", " %") != ratio(*limit, *digits))
     };
     let is_told_apart = |shown: &String| limits.iter().all(|limit| differs(shown, limit));
     let shown = |digits| match ratio(value, digits) {

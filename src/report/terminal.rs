@@ -149,7 +149,9 @@ impl Page<'_> {
         let mut lines = if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) };
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
-                let mut wrapped = wrapped(&format!("{word} {said}"));
+                // Nothing stands between Chinese words or punctuation and what follows them.
+                let gap = if word.to_string().is_ascii() { " " } else { "" };
+                let mut wrapped = wrapped(&format!("{word}{gap}{said}"));
                 if let Some(first) = wrapped.first_mut() {
                     *first = first.replacen(&word.to_string(), &self.bold(&word.to_string()), 1);
                 }

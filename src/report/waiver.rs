@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(
             made("Functional.linear.0.forward.output.0"),
             "waivers:\n  - code: output-diverges\n    where: \"Functional.linear.0.forward.output.0\"\n    \
-             reason: \"why it is acceptable\"\n    owner: \"who answers for it\"\n    expires: 2026-12-07\n"
+             reason: \"why it is acceptable\"\n    owner: \"the person responsible\"\n    expires: 2026-12-07\n"
         );
     }
 

@@ -386,8 +386,8 @@ mod tests {
             let phrase = |key: &str, context: Value| writer.phrase(key, &context).expect("a phrase");
             assert_eq!(phrase("compared_loss", context! { units => 1, steps => 1 }), "1 curve, 1 step");
             assert_eq!(phrase("compared_loss", context! { units => 3, steps => 120 }), "3 curves, 120 steps");
-            assert_eq!(phrase("spread", context! { count => 1 }), "1 value after it differs too");
-            assert_eq!(phrase("spread", context! { count => 6 }), "6 values after it differ too");
+            assert_eq!(phrase("spread", context! { count => 1 }), "1 later value inherits the error");
+            assert_eq!(phrase("spread", context! { count => 6 }), "6 later values inherit the error");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a Chinese text may hold besides Chinese: names, codes, metrics, and the terms that the Ascend community writes in
+//! Terms and rules for Chinese texts: names, codes, metrics, and the words that the Ascend community writes in
 //! Latin letters.
 
 use std::collections::BTreeSet;
@@ -9,6 +9,9 @@ use regex::Regex;
 /// them, and everything in code spans are names anyway.
 const TERMS: &str = "\
     Adam AdamW Ascend Dependabot GitHub GitLab Mermaid NaN NumPy Python TensorBoard cuBLAS cuDNN in-toto msprobe precision-gate \
+    argmax erf tanh epsilon MoE own-weights same-weights true on yes Atlas tokenizer Hugging Face matmul Mann-Kendall Theil-Sen \
+    Bonferroni Mann-Whitney datasets deepspeed megatron megatron-core mindspore peft transformers Polygraphy \
+    FlagPerf Megatron-LM MindSpore Transformers MindSpeed-LLM MindSpeed-MM OpenRLHF verl \
     torch numpy python pip Megatron MindSpeed Rust Schema Lines torchtitan safetensors explain \
     attention autocast autograd batch benchmark beta bias bit-exact buffer checkpoint clip compile config dataset default detach \
     device double dropout dtype dump embedding epoch eps exp fork fused global gradient hook host inf input issue kernel \

@@ -39,14 +39,12 @@ fn every_key(check: impl Fn(&Path, Expected<'_>)) {
 /// A value at a path, a line per step, and the line that the path's last step stands on.
 fn block(path: &Path, value: &str) -> (String, usize) {
     let mut text = "# a comment\n".to_owned();
-    let mut indent = 0;
-    for step in path.steps() {
+    for (indent, step) in path.steps().iter().enumerate() {
         let line = match step {
             Step::Key(key) => format!("{key}:"),
             Step::Index(_) => "-".to_owned(),
         };
         text.push_str(&format!("{}{line}\n", "  ".repeat(indent)));
-        indent += 1;
     }
     let line = text.lines().count();
     let text = format!("{} {value}\n", text.trim_end());

@@ -1,12 +1,16 @@
 //! One explanation: its head, and its parts in the order of reading.
 
+use std::collections::BTreeMap;
+
 use crate::diagnose::cause::Cause;
 use crate::judge::apply_policy::decide;
 use crate::judge::register;
 use crate::judge::rule::Rule;
 use crate::policy::Policy;
 use crate::report::code_texts::{Text, facts, texts, word};
+use crate::report::escape::Target;
 use crate::report::messages::{self, Language};
+use crate::report::writer::Writer;
 use crate::report::{phrases, waiver};
 use crate::verdict::{Profile, Severity};
 
@@ -105,7 +109,7 @@ fn head(kind: &str, rule: Option<&Rule>, language: Language) -> String {
 fn about_finding(rule: &'static Rule, language: Language, expires: &str) -> [(&'static str, String); 5] {
     [
         ("harmless", of_code(rule.code, language, |text| Some(&text.harmless))),
-        ("fix", fix(rule.code, language).to_owned()),
+        ("fix", fix(rule.code, language)),
         ("keys", keys(rule, language).join("\n")),
         ("waiver", proposed_waiver(rule, language, expires)),
         ("page", [DOCUMENTS, page(rule)].concat()),
@@ -127,11 +131,14 @@ pub(super) fn test(code: &str, language: Language) -> Vec<String> {
     formulas.chain(in_words).collect()
 }
 
-/// Advice on a finding: the explanation's own words, or the help of its message.
-pub(super) fn fix(code: &str, language: Language) -> &'static str {
-    let own = texts(language).codes.get(code).and_then(|text| text.fix.as_deref());
-    let help = || messages::texts(code, language).map_or("", |(_, help)| help);
-    own.unwrap_or_else(help)
+/// Advice on a finding: the explanation's own words, or the help of its message, which calls the two runs by their sides.
+pub(super) fn fix(code: &str, language: Language) -> String {
+    let own = texts(language).codes.get(code).and_then(|text| text.fix.clone());
+    let help = || {
+        let (_, help) = messages::texts(code, language)?;
+        Writer::new(language, Target::Plain).statement(code, help, &BTreeMap::new()).ok()
+    };
+    own.or_else(help).unwrap_or_default()
 }
 
 /// A severity as people read it.

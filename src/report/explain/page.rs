@@ -49,7 +49,7 @@ fn of_finding(rule: &Rule, language: Language) -> String {
         ("page_weight", weight),
         ("rule", test(rule.code, language).join(word("semicolon", language))),
         ("harmless", text.harmless.clone()),
-        ("fix", fix(rule.code, language).to_owned()),
+        ("fix", fix(rule.code, language)),
         ("page_keys", keys),
     ];
     described(rule.code, &text.meaning, &items, language)

@@ -144,7 +144,7 @@ fn a_curve_that_contradicts_itself() {
             ("its margin does not follow", |v| rule(v, "mean_rel")["value"] = 1e-9.into()),
             ("has the wrong direction of its limits", |v| rule(v, "mean_rel")["direction"] = "at-least".into()),
             ("has the wrong direction of its limits", |v| rule(v, "coverage")["direction"] = "at-most".into()),
-            ("in another unit", |v| rule(v, "mean_rel")["unit"] = "steps".into()),
+            ("or the wrong unit", |v| rule(v, "mean_rel")["unit"] = "steps".into()),
             ("is negative, which no such rule measures", |v| rule(v, "mean_rel")["value"] = (-1e-9).into()),
             ("has notes that the gate does not write", |v| rule(v, "mean_rel")["notes"] = json!([{"code": "step"}])),
             ("lacks the rule `mean_rel`", |v| {
