@@ -156,7 +156,7 @@ fn a_folder_with_nothing_known_is_incomplete_and_lists_what_was_ignored() {
     let (output, result) = runs.run(&[]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(result["verdict"], "incomplete");
-    assert!(finding(&result, "nothing-recognised")["message"].as_str().expect("message").contains("the NPU folder"));
+    assert!(finding(&result, "nothing-recognised")["message"].as_str().expect("message").contains("on the NPU side"));
     let artifacts = result["artifacts"].as_array().expect("artifacts");
     assert!(artifacts.iter().any(|artifact| artifact["path"] == "notes.txt" && artifact["status"] == "ignored"));
 }

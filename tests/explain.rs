@@ -16,7 +16,7 @@ fn a_code_is_explained_in_both_languages_with_a_waiver_that_ends() {
         "Why it may be harmless",
         "What to do",
         "severity: {near-tie: info}",
-        "docs/dump.md#who-made-it",
+        "docs/dump.md#the-first-wrong-operation",
     ];
     let shown = explain(&["near-tie", "--today", "2026-11-23"]).success();
     let shown = english.iter().fold(shown, |shown, part| shown.stdout(contains(*part)));

@@ -97,10 +97,10 @@ fn without_command(line: &str) -> String {
     }
 }
 
-/// A long line in several, broken between words.
+/// A long line in several, broken between words; code between backticks stays whole, so that it can be copied.
 fn wrapped(line: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in line.split(' ') {
+    for word in words(line) {
         let is_full = lines.last().is_some_and(|last| !last.is_empty() && last.width() + 1 + word.width() > WIDTH);
         if is_full {
             lines.push(String::from(" "));
@@ -109,10 +109,26 @@ fn wrapped(line: &str) -> Vec<String> {
             if !last.is_empty() {
                 last.push(' ');
             }
-            last.push_str(word);
+            last.push_str(&word);
         }
     }
     lines
+}
+
+/// The words of a line; code between backticks is one.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for part in line.split(' ') {
+        let is_open = |word: &String| word.matches('`').count() % 2 == 1;
+        match words.last_mut().filter(|last| is_open(last)) {
+            Some(last) => {
+                last.push(' ');
+                last.push_str(part);
+            }
+            None => words.push(part.to_owned()),
+        }
+    }
+    words
 }
 
 struct Page<'a> {
@@ -146,7 +162,8 @@ impl Page<'_> {
         let is_said = |value: &Value| value.as_str().is_some_and(|said| !said.is_empty());
         let place = [&opening.source, &opening.place].into_iter().filter(|part| is_said(part));
         let place: Vec<String> = place.map(Value::to_string).collect();
-        let mut lines = if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) };
+        let mut lines: Vec<String> = self.view.notes.iter().map(Value::to_string).collect();
+        lines.extend(if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) });
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
                 // Nothing stands between Chinese words or punctuation and what follows them.
@@ -158,7 +175,6 @@ impl Page<'_> {
                 lines.extend(wrapped);
             }
         }
-        lines.extend(self.view.notes.iter().map(Value::to_string));
         lines.push(String::new());
         lines.extend(self.evidence());
         if is_said(&opening.unchecked) {

@@ -67,7 +67,7 @@ fn the_likeliest_comes_first_and_the_comment_shows_five_lines_at_most() {
         templates: &templates,
     };
     let text = summary::render(&many, &options).expect("renders");
-    let part = text.split("### Likely causes").nth(1).and_then(|rest| rest.split("<details>").next()).expect("a part");
+    let part = text.split("#### Likely causes").nth(1).and_then(|rest| rest.split("####").next()).expect("a part");
     assert_eq!(part.lines().filter(|line| line.contains("**")).count(), 5, "{part}");
 }
 

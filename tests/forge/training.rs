@@ -50,7 +50,7 @@ fn github_is_told_that_there_is_nothing_to_judge() {
         assert_eq!(state.checks[0]["conclusion"], "failure", "{training}");
         assert_eq!(state.checks[0]["output"]["title"], format!("incomplete: {said}"));
         let [(_, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
-        assert!(body.contains(&format!("incomplete: {said}\n")), "{body}");
+        assert!(body.contains(&format!("## ⚠️ {said}\n")), "{body}");
         drop(state);
         assert!(gate.read("step-summary").contains(said));
         assert!(gate.read("output").contains("incomplete"));
@@ -68,7 +68,7 @@ fn gitlab_is_told_that_there_is_nothing_to_judge() {
         let state = fake.state();
         let [(author, body)] = state.said()[..] else { panic!("{:?}", state.said()) };
         assert_eq!(author, gitlab::BOT);
-        assert!(body.contains(&format!("incomplete: {said}\n")), "{body}");
+        assert!(body.contains(&format!("## ⚠️ {said}\n")), "{body}");
         drop(state);
         fake.requests();
     }

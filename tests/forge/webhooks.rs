@@ -44,7 +44,7 @@ fn each_robot_gets_its_shape() {
         assert_eq!(*target, format!("/hook/{KEY}"));
         let said = |place: &str| message.pointer(place).and_then(Value::as_str).unwrap_or_default();
         assert!(said(title).contains("precision-gate nightly: fail"), "{shape}: {message:#}");
-        assert!(said(text).contains("Torch.baddbmm.1.forward"), "{shape}: {message:#}");
+        assert!(said(text).contains("Torch.baddbmm.1 "), "{shape}: {message:#}");
     }
     let (robot, gate) = start();
     gate.run(Pair::Pass, &["--webhook", "json", "--webhook-on", "always", "--strict-publish", "--lang", "zh"]);

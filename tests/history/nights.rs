@@ -29,7 +29,6 @@ fn a_flaky_night_raises_no_alert_and_a_broken_suite_does() {
 
     let text = std::fs::read_to_string(folder.path().join("out-5/summary.md")).expect("a summary");
     for part in [
-        "### Earlier runs",
         "`nightly`, 5 runs, this one last: ✅❌✅❌❌",
         "Alert: the same case has failed 2 times in a row. Last green run: `030303030303` (2026-11-03 02:00 UTC); first red run: `040404040404`",
         &format!("git bisect start {} {}", commit(4), commit(3)),

@@ -161,7 +161,7 @@ fn a_curve_that_contradicts_itself() {
                 let first = findings.iter().position(|finding| finding["severity"] == "fail").unwrap();
                 findings.remove(first);
             }),
-            ("beside a preset that did not decide", |v| {
+            ("next to a preset that did not decide", |v| {
                 rule(v, "mean_rel")["notes"] = json!([{"code": "beside-preset"}])
             }),
             ("its numbers do not fit each other", |v| {
