@@ -49,13 +49,23 @@ pub fn prose(text: &str, target: Target) -> String {
     }
 }
 
-/// Text without control, bidirectional and invisible characters; line breaks and tabs become spaces.
+/// Text without control, bidirectional and invisible characters, and without colours of a terminal; line breaks and tabs
+/// become spaces.
 pub fn cleaned(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => Some(' '),
         character => Some(character).filter(|character| is_shown(*character)),
     };
-    text.chars().filter_map(shown).collect()
+    let mut parts = text.split("\u{1b}[");
+    let plain = parts.next().unwrap_or_default();
+    let rest = parts.map(after_sequence);
+    std::iter::once(plain).chain(rest).flat_map(str::chars).filter_map(shown).collect()
+}
+
+/// The text behind the parameters and the final letter of a control sequence (ECMA-48, 5.4).
+fn after_sequence(text: &str) -> &str {
+    let letters = text.trim_start_matches(|letter: char| matches!(letter, '0'..='?' | ' '..='/'));
+    letters.strip_prefix(|letter: char| matches!(letter, '@'..='~')).unwrap_or(letters)
 }
 
 /// [`cleaned`], of each line: for documents whose texts may have several.
@@ -242,7 +252,8 @@ mod tests {
 
     #[test]
     fn hidden_characters_are_removed_and_lines_joined() {
-        assert_eq!(name("a\u{202e}b\u{200b}\u{1b}[31m\nc", Target::Plain), "ab[31m c");
+        assert_eq!(name("a\u{202e}b\u{200b}\u{1b}[31m\nc", Target::Plain), "ab c");
+        assert_eq!(name("\u{1b}[1;31mloss\u{1b}[0m \u{1b}[", Target::Plain), "loss ");
     }
 
     #[test]

@@ -216,3 +216,16 @@ fn a_failing_gradient_norm_is_pictured_by_itself() {
     assert!(text.starts_with("## ❌ The gradient norm "), "{text}");
     assert!(text.contains("title \"grad_norm: line 1 GPU, line 2 NPU\""), "{text}");
 }
+
+#[test]
+fn a_pass_of_curves_without_a_rule_of_the_mean_says_how_much_was_compared() {
+    let mut result = judged(&["loss/aligned_bf16"], "{}");
+    for unit in result.checks.iter_mut().flat_map(|check| &mut check.units) {
+        if let precision_gate::judge::unit::Unit::Curve(unit) = unit {
+            unit.rules.clear();
+            unit.series = precision_gate::judge::unit::CurveSeries::default();
+        }
+    }
+    let text = opening(&result, Language::En);
+    assert!(text.contains("curves of 120 steps within their limits"), "{text}");
+}

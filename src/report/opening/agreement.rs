@@ -114,11 +114,11 @@ impl Builder<'_> {
         let Some(unit) = curve::leading(self.result) else { return Ok(None) };
         let mean = unit.rules.iter().find(|rule| rule.rule == "mean_rel");
         let Some((value, limit)) = mean.and_then(|rule| rule.value.zip(rule.fail)) else {
-            return self.writer.phrase("agrees_curves", &compared::counts(check)).map(Some);
+            return self.writer.phrase("agrees_loss", &compared::counts(check)).map(Some);
         };
         let metric = self.metric(unit)?;
         let context = context! { metric, value => value.0, limit => limit.0, steps => unit.paired };
-        self.writer.phrase("agrees_loss", &context).map(Some)
+        self.writer.phrase("agrees_curve", &context).map(Some)
     }
 
     /// Rows of the checks beside the one that leads.

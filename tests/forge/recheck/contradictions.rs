@@ -180,7 +180,7 @@ fn a_curve_that_contradicts_itself() {
                 let mode = if unit(v, LOSS)["mode"] == "same-weights" { "own-weights" } else { "same-weights" };
                 unit(v, LOSS)["mode"] = mode.into();
             }),
-            ("in another mode than the policy's", |v| unit(v, LOSS)["mode_source"] = "declared".into()),
+            ("in a mode other than the policy's", |v| unit(v, LOSS)["mode_source"] = "declared".into()),
             ("other limits than the target's policy", |v| {
                 let rule = rule(v, "coverage");
                 let share = rule["value"].as_f64().unwrap();
