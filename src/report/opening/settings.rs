@@ -5,22 +5,29 @@ use minijinja::{Value, context};
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
+use crate::report::messages::short;
 use crate::report::writer::safe;
 use crate::verdict::Severity;
 
+/// Characters of a number that is shown as it was recorded.
+const MOST_DIGITS: usize = 9;
 /// Names that a headline shows.
 const MOST_NAMES: usize = 3;
 
 /// The kinds of setting: the end of the phrase, and the codes of findings that say it differs.
-const KINDS: [(&str, &[&str]); 7] = [
+const KINDS: [(&str, &[&str]); 8] = [
     ("hyperparameters", &["hyperparameter-differs", "hyperparameter-path-differs"]),
     ("pip", &["pip-version-differs", "pip-package-missing", "pip-rule-broken"]),
     ("env", &["env-pair-differs", "env-watched-differs", "env-device-count-differs"]),
     ("dataset", &["dataset-differs", "dataset-kind-differs", "dataset-one-sided"]),
     ("weights", &["weights-differ", "weights-one-sided", "weights-precision-differs"]),
-    ("random", &["seed-differs", "random-count-differs", "random-unmatched"]),
+    ("seed", &["seed-differs"]),
+    ("random", &["random-count-differs", "random-unmatched"]),
     ("digest", &["digest-differs"]),
 ];
+
+/// Kinds whose likely cause gives better advice than each finding does.
+const CAUSED: [&str; 3] = ["hyperparameters", "dataset", "weights"];
 
 /// The findings as severe as `finding` that say the same of settings; empty where it is not about a setting.
 pub(super) fn alike<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a Finding> {
@@ -31,6 +38,19 @@ pub(super) fn alike<'a>(finding: &Finding, findings: &'a [Finding]) -> Vec<&'a F
 
 fn kind_of(finding: &Finding) -> Option<(&'static str, &'static [&'static str])> {
     KINDS.into_iter().find(|(_, codes)| codes.contains(&finding.code.as_str()))
+}
+
+/// A recorded text with its long numbers in four digits: `max 1.105065107345581, min -0.08` reads `max 1.105, min -0.08`.
+fn rounded(text: &str) -> String {
+    let short = |part: &str| match part.parse::<f64>() {
+        Ok(number) if part.len() > MOST_DIGITS && number.is_finite() => short(number),
+        _ => part.to_owned(),
+    };
+    let parts = text.split_inclusive([' ', ',', '[', ']']).map(|part| {
+        let number = part.trim_end_matches([' ', ',', '[', ']']);
+        short(number) + part.strip_prefix(number).unwrap_or_default()
+    });
+    parts.collect()
 }
 
 impl Builder<'_> {
@@ -45,7 +65,8 @@ impl Builder<'_> {
             *head = self.word("head_setting")?;
         }
         opening.rows.extend(self.other_checks(Some(first.check), Columns::Sides)?);
-        let cause = self.result.diagnoses.iter().find(|cause| cause.place == first.place);
+        let is_caused = kind_of(first).is_some_and(|(kind, _)| CAUSED.contains(&kind));
+        let cause = self.result.diagnoses.iter().find(|cause| is_caused && cause.place == first.place);
         self.advise(&mut opening, cause, first)?;
         (opening.advice_word, opening.certainty, opening.reasons) =
             (self.word("next_step")?, Value::from(""), Value::from(""));
@@ -86,10 +107,16 @@ impl Builder<'_> {
     fn row_of_setting(&self, finding: &Finding) -> Option<EvidenceRow> {
         kind_of(finding)?;
         let value = |side: &str| match finding.facts.get(side)? {
-            Fact::Text(value) => Some(self.writer.name(value)),
+            Fact::Text(value) => Some(self.writer.name(&rounded(value))),
             other => Some(self.writer.fact(side, other).to_string()),
         };
-        let cells = vec![self.writer.name(&finding.place), value("baseline")?, value("candidate")?];
+        let sides = value("baseline").zip(value("candidate"));
+        let off = || finding.facts.get("worst").map(|worst| self.writer.fact("worst", worst));
+        let (baseline, candidate) = match sides {
+            Some(sides) => sides,
+            None => (String::new(), self.writer.phrase("row_off", &context! { off => off()? }).ok()?),
+        };
+        let cells = vec![self.writer.name(&finding.place), baseline, candidate];
         Some(EvidenceRow::new(cells, finding.severity.verdict()))
     }
 
@@ -104,5 +131,22 @@ impl Builder<'_> {
         let [baseline, candidate] = [baseline, candidate].map(|fact| self.writer.fact("value", fact));
         let name = finding.place.as_str();
         self.writer.phrase("opening_expected", &context! { name, baseline, candidate }).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_numbers_of_a_recorded_text_have_four_digits() {
+        for (text, shown) in [
+            ("max 1.105065107345581, min -0.0841553583741188", "max 1.105, min -0.08416"),
+            ("[0.9, 0.95]", "[0.9, 0.95]"),
+            ("1.25e-4", "1.25e-4"),
+            ("cuda:0", "cuda:0"),
+        ] {
+            assert_eq!(rounded(text), shown);
+        }
     }
 }
