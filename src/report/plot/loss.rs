@@ -16,7 +16,7 @@ use super::{
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
 use crate::report::GateResult;
-use crate::report::curve::{self, Shown};
+use crate::report::curve::{self, Shown, Spike};
 use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::{Writer, safe};
@@ -154,7 +154,17 @@ fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
     for (values, colour) in [(&shown.baseline, BASELINE), (&shown.candidate, CANDIDATE)] {
         curve_line(&mut chart, shown, values, colour, &range)?;
     }
-    Ok(())
+    peak(&mut chart, unit, shown, &range)
+}
+
+/// A ring around the top of a spike, which is one step of perhaps thousands.
+fn peak(chart: &mut LinearChart<'_, '_>, unit: &CurveUnit, shown: &Shown, range: &Range<f64>) -> Result<()> {
+    let Some(spike) = Spike::of(unit) else { return Ok(()) };
+    let mut points = shown.step.iter().zip(&shown.candidate);
+    let top = points.find_map(|(step, value)| value.filter(|_| step.total_cmp(&spike.step).is_eq()));
+    let ring =
+        top.map(|value| Circle::new((spike.step, value.clamp(range.start, range.end)), 14, ALARM.stroke_width(4)));
+    chart.draw_series(ring).map_err(internal).map(drop)
 }
 
 /// The recorded noise around the baseline.
