@@ -161,8 +161,19 @@ pub(super) fn foot(commit: &str, run_url: &str, language: Language) -> Result<St
     }
     if summary::is_link(run_url) {
         parts.push(format!("[{}]({})", writer.word("publish_run")?, run_url));
+        let artifacts = artifacts_of(run_url).map(|url| Ok(format!("[{}]({url})", writer.word("publish_artifacts")?)));
+        parts.extend(artifacts.transpose()?);
     }
     Ok(if parts.is_empty() { String::new() } else { format!("\n<sub>{}</sub>\n", parts.join(" · ")) })
+}
+
+/// Page of a job's artifacts, among them the report; `None` for systems whose addresses are not known.
+fn artifacts_of(run_url: &str) -> Option<String> {
+    match run_url {
+        github if github.contains("/actions/runs/") => Some(format!("{github}#artifacts")),
+        gitlab if gitlab.contains("/-/jobs/") => Some(format!("{}/artifacts/browse", gitlab.trim_end_matches('/'))),
+        _ => None,
+    }
 }
 
 /// Hidden line that the next run reads: the verdict, a digest of the culprit, the pictures.
