@@ -6,20 +6,21 @@
 mod agreement;
 mod culprit;
 mod curves;
+mod lead;
 mod numbers;
 mod settings;
 mod words;
 
+use lead::Lead;
 use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::writer::{Writer, safe};
-use super::{GateResult, causes, checks, curve, next_dump};
+use super::{GateResult, causes, checks, next_dump};
 use crate::diagnose::{Diagnosis, Sureness};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
-use crate::judge::unit::{AnyUnit, Culprit, CurveUnit};
-use crate::verdict::{CheckId, Severity, Verdict};
+use crate::verdict::{CheckId, Verdict};
 
 /// Rows of evidence that are shown.
 const MOST_ROWS: usize = 4;
@@ -76,20 +77,6 @@ impl EvidenceRow {
     }
 }
 
-/// The one thing that leads.
-enum Lead<'a> {
-    /// A culprit, with its finding and its cause.
-    Culprit(&'a Culprit, &'a Finding, Option<&'a Diagnosis>),
-    /// Settings that differ, of one kind.
-    Settings(Vec<&'a Finding>),
-    /// A training curve.
-    Curve(&'a CurveUnit, &'a Finding),
-    /// Any other finding, with its cause.
-    Finding(&'a Finding, Option<&'a Diagnosis>),
-    /// Nothing counts against the candidate.
-    Nothing,
-}
-
 impl Opening {
     /// An opening that says `headline` and nothing else.
     fn saying(headline: Value) -> Self {
@@ -117,7 +104,7 @@ impl Opening {
     /// The opening of `result` in the writer's language and target.
     pub(super) fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
         let build = Builder { result, writer };
-        let mut opening = match lead(result) {
+        let mut opening = match Lead::of(result) {
             Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
             Lead::Settings(findings) => build.settings(&findings)?,
             Lead::Curve(unit, finding) => build.curve(unit, finding)?,
@@ -127,55 +114,6 @@ impl Opening {
         opening.rows.truncate(MOST_ROWS);
         opening.unchecked = build.unchecked()?;
         Ok(opening)
-    }
-}
-
-/// The thing that leads: of all that is as severe as the worst finding, a cause before a culprit before anything else.
-fn lead(result: &GateResult) -> Lead<'_> {
-    let worst = result.findings.iter().map(|finding| finding.severity).max();
-    let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
-    let heavy = || result.findings.iter().filter(|finding| finding.severity == worst);
-    let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
-    let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
-    let of_culprit = result.culprit.as_ref().and_then(|culprit| {
-        let finding = heavy().find(|finding| culprit.stands_for(finding))?;
-        Some(Lead::Culprit(culprit, finding, cause_of(culprit, result)))
-    });
-    match (caused, of_culprit) {
-        (Some(finding), _) if checks::is_of_settings(finding.check) => of_finding(finding, result),
-        (_, Some(lead)) => lead,
-        (Some(finding), None) => of_finding(finding, result),
-        (None, None) => heavy().next().map_or(Lead::Nothing, |finding| of_finding(finding, result)),
-    }
-}
-
-/// The cause of a culprit: the likeliest that is not about settings or curves.
-fn cause_of<'a>(culprit: &Culprit, result: &'a GateResult) -> Option<&'a Diagnosis> {
-    let is_elsewhere = |cause: &Diagnosis| {
-        cause.place != culprit.tensor
-            && result.findings.iter().any(|finding| finding.check != culprit.check && finding.place == cause.place)
-    };
-    result.diagnoses.iter().find(|cause| !is_elsewhere(cause))
-}
-
-fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
-    let settings = settings::alike(finding, &result.findings);
-    match of_curve(finding, result) {
-        _ if !settings.is_empty() => Lead::Settings(settings),
-        Some(lead) => lead,
-        None => Lead::Finding(finding, result.diagnoses.iter().find(|cause| cause.place == finding.place)),
-    }
-}
-
-/// The curve that reports show first, where findings as severe as `finding` are about it or about `finding`'s own.
-fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>> {
-    let shown = curve::leading(result).filter(|_| curve::is_judged_by(result, finding.check))?;
-    let is_about = |other: &&Finding, unit: &CurveUnit| {
-        other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
-    };
-    match result.findings.iter().find(|other| is_about(other, shown)) {
-        Some(first) => Some(Lead::Curve(shown, first)),
-        None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
     }
 }
 

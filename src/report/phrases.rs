@@ -93,6 +93,7 @@ mod tests {
             include_str!("opening.rs"),
             include_str!("opening/agreement.rs"),
             include_str!("opening/culprit.rs"),
+            include_str!("opening/lead.rs"),
             include_str!("opening/curves.rs"),
             include_str!("opening/numbers.rs"),
             include_str!("compared.rs"),

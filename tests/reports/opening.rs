@@ -101,6 +101,7 @@ fn kinds() -> Vec<(&'static str, GateResult)> {
         ("overflow", of(&["dumps/glm_stats_mix_fp16_saturation"])),
         ("dropout", of(&["dumps/glm_stats_mix_dropout"])),
         ("culprit", without_cause(of(&["dumps/gpt_bf16_tensor_layernorm_eps"]))),
+        ("non_finite", without_cause(of(&["dumps/zoo_tensor_nan_inf"]))),
         ("input", of(&["dumps/glm_stats_mix_inv_freq"])),
         ("precision", of(&["dumps/cnn_tensor_l1_fp16_linear"])),
         ("loss", of(&["loss/diverging_trend"])),

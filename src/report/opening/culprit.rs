@@ -177,6 +177,9 @@ impl Builder<'_> {
             let other = if side == "baseline" { "candidate" } else { "baseline" };
             facts.insert("other_side", self.writer.fact("side", &Fact::from(other)));
         }
+        if let Some(side) = broken_side(finding) {
+            facts.insert("broken_side", self.writer.fact("side", &Fact::from(side)));
+        }
         let op = culprit.map_or_else(|| operation_of(finding), |culprit| culprit.op.as_str());
         let name = OpName::parse(op);
         let is_backward = name.direction == Some(Direction::Backward);
@@ -207,6 +210,23 @@ pub(super) fn operation_of(finding: &Finding) -> &str {
     match finding.facts.get("op") {
         Some(Fact::Text(op)) => op,
         _ => &finding.place,
+    }
+}
+
+/// The side whose value is NaN or infinite, by the words of a finding about both; `None` where both or neither are.
+fn broken_side(finding: &Finding) -> Option<&'static str> {
+    let is_broken = |side: &str| match finding.facts.get(side) {
+        Some(Fact::Text(text)) => Some(
+            text.to_ascii_lowercase()
+                .split([' ', ','])
+                .any(|word| word.parse::<f64>().is_ok_and(|number| !number.is_finite())),
+        ),
+        _ => None,
+    };
+    match (is_broken("baseline")?, is_broken("candidate")?) {
+        (true, false) => Some("baseline"),
+        (false, true) => Some("candidate"),
+        _ => None,
     }
 }
 

@@ -1,0 +1,73 @@
+//! The one thing that an opening is about.
+
+use super::settings;
+use crate::diagnose::{Diagnosis, Sureness};
+use crate::judge::finding::Finding;
+use crate::judge::unit::{AnyUnit, Culprit, CurveUnit};
+use crate::report::{GateResult, checks, curve};
+use crate::verdict::Severity;
+
+/// The one thing that leads.
+pub(super) enum Lead<'a> {
+    /// A culprit, with its finding and its cause.
+    Culprit(&'a Culprit, &'a Finding, Option<&'a Diagnosis>),
+    /// Settings that differ, of one kind.
+    Settings(Vec<&'a Finding>),
+    /// A training curve.
+    Curve(&'a CurveUnit, &'a Finding),
+    /// Any other finding, with its cause.
+    Finding(&'a Finding, Option<&'a Diagnosis>),
+    /// Nothing counts against the candidate.
+    Nothing,
+}
+
+impl<'a> Lead<'a> {
+    /// The thing that leads: of all that is as severe as the worst finding, a cause before a culprit before anything else.
+    pub(super) fn of(result: &'a GateResult) -> Self {
+        let worst = result.findings.iter().map(|finding| finding.severity).max();
+        let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
+        let heavy = || result.findings.iter().filter(|finding| finding.severity == worst);
+        let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
+        let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
+        let of_culprit = result.culprit.as_ref().and_then(|culprit| {
+            let finding = heavy().find(|finding| culprit.stands_for(finding))?;
+            Some(Lead::Culprit(culprit, finding, cause_of(culprit, result)))
+        });
+        match (caused, of_culprit) {
+            (Some(finding), _) if checks::is_of_settings(finding.check) => of_finding(finding, result),
+            (_, Some(lead)) => lead,
+            (Some(finding), None) => of_finding(finding, result),
+            (None, None) => heavy().next().map_or(Lead::Nothing, |finding| of_finding(finding, result)),
+        }
+    }
+}
+
+/// The cause of a culprit: the likeliest that is not about settings or curves.
+fn cause_of<'a>(culprit: &Culprit, result: &'a GateResult) -> Option<&'a Diagnosis> {
+    let is_elsewhere = |cause: &Diagnosis| {
+        cause.place != culprit.tensor
+            && result.findings.iter().any(|finding| finding.check != culprit.check && finding.place == cause.place)
+    };
+    result.diagnoses.iter().find(|cause| !is_elsewhere(cause))
+}
+
+fn of_finding<'a>(finding: &'a Finding, result: &'a GateResult) -> Lead<'a> {
+    let settings = settings::alike(finding, &result.findings);
+    match of_curve(finding, result) {
+        _ if !settings.is_empty() => Lead::Settings(settings),
+        Some(lead) => lead,
+        None => Lead::Finding(finding, result.diagnoses.iter().find(|cause| cause.place == finding.place)),
+    }
+}
+
+/// The curve that reports show first, where findings as severe as `finding` are about it or about `finding`'s own.
+fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>> {
+    let shown = curve::leading(result).filter(|_| curve::is_judged_by(result, finding.check))?;
+    let is_about = |other: &&Finding, unit: &CurveUnit| {
+        other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
+    };
+    match result.findings.iter().find(|other| is_about(other, shown)) {
+        Some(first) => Some(Lead::Curve(shown, first)),
+        None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
+    }
+}
