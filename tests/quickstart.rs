@@ -40,6 +40,13 @@ fn the_planted_culprit_is_named_and_all_three_checks_run() {
     for file in ["result.json", "operations.jsonl", "summary.md", "loss.png"] {
         assert!(out.path().join(file).metadata().expect(file).len() > 0, "{file} is empty");
     }
+    let summary = fs::read_to_string(out.path().join("summary.md")).expect("written");
+    for line in [
+        "## ❌ The backward of `h[order]` returns only zeros on the NPU\n",
+        "**Fix:** write `h.index_select(0, order)` ",
+    ] {
+        assert!(summary.contains(line), "the README says {line:?}: {summary}");
+    }
 }
 
 #[test]
