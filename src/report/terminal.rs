@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::GateResult;
 use super::checks::{self, Details};
 use super::escape::Target;
-use super::messages::{Language, short};
+use super::messages::{Language, ratio, short};
 use super::outcomes::RuleRow;
 use super::rows::FindingRow;
 use super::view::{CulpritView, View};
@@ -166,8 +166,8 @@ impl Page<'_> {
         lines.extend(if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) });
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
-                // Nothing stands between Chinese words or punctuation and what follows them.
-                let gap = if word.to_string().is_ascii() { " " } else { "" };
+                // Nothing stands behind a Chinese colon.
+                let gap = if word.to_string().ends_with('：') { "" } else { " " };
                 let mut wrapped = wrapped(&format!("{word}{gap}{said}"));
                 if let Some(first) = wrapped.first_mut() {
                     *first = first.replacen(&word.to_string(), &self.bold(&word.to_string()), 1);
@@ -322,7 +322,7 @@ impl Page<'_> {
         let mut shown = Vec::new();
         for (key, number) in numbers {
             if let Some(number) = number {
-                shown.push(format!("{}{}{}", self.word(key)?, self.word("colon")?, short(number.0)));
+                shown.push(format!("{}{}{}", self.word(key)?, self.word("colon")?, ratio(number.0, 2)));
             }
         }
         lines.push(shown.join(" · "));

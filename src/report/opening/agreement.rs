@@ -199,7 +199,7 @@ impl Builder<'_> {
             let known = crate::report::phrases::find(&key, self.writer.language());
             names.push(known.map_or_else(|| self.writer.name(&item.name), str::to_owned));
         }
-        Ok(names.join(&self.writer.word("comma")?))
+        Ok(names.join(&self.writer.word("opening_comma")?))
     }
 
     pub(super) fn steps_of(&self, unit: &CurveUnit) -> Result<String> {

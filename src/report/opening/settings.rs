@@ -90,7 +90,7 @@ impl Builder<'_> {
     /// `a`, `a and b`, `a, b and c`, `a, b, c and 4 more`.
     fn names(&self, all: &[&str]) -> Result<String> {
         let shown: Vec<String> = all.iter().take(MOST_NAMES).map(|name| self.writer.name(name)).collect();
-        let comma = self.writer.word("comma")?;
+        let comma = self.writer.word("opening_comma")?;
         match shown.as_slice() {
             shown if all.len() > MOST_NAMES => {
                 let names = safe(shown.join(&comma));
