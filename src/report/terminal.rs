@@ -166,11 +166,13 @@ impl Page<'_> {
         lines.extend(if place.is_empty() { Vec::new() } else { wrapped(&place.join(" · ")) });
         for (word, said) in [(&opening.advice_word, &opening.advice), (&opening.certainty, &opening.reasons)] {
             if is_said(said) {
-                // Nothing stands behind a Chinese colon.
-                let gap = if word.to_string().ends_with('：') { "" } else { " " };
+                // Nothing stands behind a Chinese colon, or between Chinese words.
+                let (word, said) = (word.to_string(), said.to_string());
+                let is_chinese = !word.is_ascii() && !said.starts_with(|first: char| first.is_ascii());
+                let gap = if is_chinese || word.ends_with('：') { "" } else { " " };
                 let mut wrapped = wrapped(&format!("{word}{gap}{said}"));
                 if let Some(first) = wrapped.first_mut() {
-                    *first = first.replacen(&word.to_string(), &self.bold(&word.to_string()), 1);
+                    *first = first.replacen(&word, &self.bold(&word), 1);
                 }
                 lines.extend(wrapped);
             }
