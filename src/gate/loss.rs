@@ -28,13 +28,29 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Loss;
 
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
-    let source = sample.source;
-    let by_pattern = sample.pattern.and_then(|known| curve::recognise_pattern(sample.head, source.as_ref(), known));
-    let format = by_pattern.or_else(|| curve::recognise(sample.head, source.as_ref()))?;
+    let damaged = |error| Recognised::Damaged { kind: "training curve", error };
+    let readable = match curve::readable(sample.head, sample.source) {
+        // A packed file that is no text is not this check's, and neither is one that cannot be unpacked.
+        Ok(readable) => readable,
+        Err(error) if error.kind() == ErrorKind::LimitExceeded => return Some(damaged(error)),
+        Err(_) => return None,
+    };
+    let head = readable.as_ref().map(first_bytes).transpose().ok()?;
+    let (source, head) = (readable.as_ref().unwrap_or(sample.source), head.as_deref().unwrap_or(sample.head));
+    let by_pattern = sample.pattern.and_then(|known| curve::recognise_pattern(head, source.as_ref(), known));
+    let format = by_pattern.or_else(|| curve::recognise(head, source.as_ref()))?;
     Some(match curve::read(source.clone(), format) {
         Ok(curve) => Recognised::read(curve.format, curve),
-        Err(error) => Recognised::Damaged { kind: "training curve", error },
+        Err(error) => damaged(error),
     })
+}
+
+/// The bytes that a format is told by.
+fn first_bytes(source: &Source) -> Result<Vec<u8>> {
+    const HEAD: u64 = 64 << 10;
+    let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
+    source.read_at(0, &mut head)?;
+    Ok(head)
 }
 
 /// Text in which no loss was recognised.

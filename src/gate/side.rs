@@ -147,7 +147,8 @@ fn single_archive(files: &dyn Files) -> Option<(Source, Vec<u8>)> {
     let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
     source.read_at(0, &mut head).ok()?;
     let is_ours = || pack::recognise(&source) || tensor_file::holds_names(&head, &source);
-    let is_archive = folder::recognise(&head) && !(head.starts_with(b"PK") && is_ours());
+    let is_archive =
+        folder::recognise(&head) && !(head.starts_with(b"PK") && is_ours()) && !folder::is_packed_text(&source, &head);
     is_archive.then_some((source, head))
 }
 

@@ -10,11 +10,13 @@ pub mod series;
 mod lines;
 mod megatron;
 mod mindspeed;
+mod page_json;
 mod records;
 mod shape;
 mod step_loss;
 mod table;
 mod tensorboard;
+mod text;
 mod trainer_state;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,8 @@ use crate::error::Result;
 use crate::fetch::{ByteSource, Source};
 use log::LogPattern;
 use series::{Collector, Series};
+
+pub use text::readable;
 
 /// Meaning of a logged loss: one step, or a window of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +93,8 @@ pub enum Format {
     JsonLines,
     /// One JSON array of objects.
     JsonRecords,
+    /// A series downloaded from TensorBoard's page.
+    PageJson,
     /// torchtitan's `step loss` per line.
     StepLoss,
     /// Megatron-LM's golden values.
@@ -112,6 +118,7 @@ impl Format {
             Self::TrainerState => "HF trainer_state.json",
             Self::JsonLines => "JSON lines",
             Self::JsonRecords => "JSON records",
+            Self::PageJson => "TensorBoard JSON",
             Self::StepLoss => "torchtitan loss list",
             Self::Megatron => "Megatron golden JSON",
             Self::MindSpeed => "MindSpeed baseline JSON",
@@ -176,6 +183,7 @@ pub fn read(source: Source, format: Format) -> Result<CurveFile> {
         Format::TrainerState => trainer_state::read(bytes),
         Format::JsonLines => records::read_lines(bytes),
         Format::JsonRecords => records::read_array(bytes),
+        Format::PageJson => page_json::read(bytes),
         Format::StepLoss => step_loss::read(bytes),
         Format::Megatron => megatron::read(bytes),
         Format::MindSpeed => mindspeed::read(bytes),

@@ -58,7 +58,7 @@ impl Role {
 }
 
 /// Keys that number the steps of a record, best first.
-const STEP_KEYS: [&str; 9] = [
+const STEP_KEYS: [&str; 11] = [
     "step",
     "global_step",
     "iteration",
@@ -68,6 +68,8 @@ const STEP_KEYS: [&str; 9] = [
     "global_step/max_steps",
     "train/global_step",
     "steps",
+    "num_updates",
+    "trainer/global_step",
 ];
 
 /// Rank of a key as the step counter, lower is better; `None` where it is none.
@@ -117,9 +119,18 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
     let lower: String = name.to_ascii_lowercase().replace([' ', '-'], "_");
     let bare = lower.strip_prefix("train/").or_else(|| lower.strip_prefix("training/")).unwrap_or(&lower);
     let known = match bare {
-        "loss" | "lm_loss" | "train_loss" | "global_avg_loss" | "loss_metrics/global_avg_loss" => "loss",
+        "loss"
+        | "lm_loss"
+        | "train_loss"
+        | "reduced_train_loss"
+        | "step_loss"
+        | "avr_loss"
+        | "loss/train"
+        | "global_avg_loss"
+        | "loss_metrics/global_avg_loss" => "loss",
         "lr" | "learning_rate" | "learning_rate/default" => "learning_rate",
-        "grad_norm" | "gradient_norm" | "global_grad_norm" | "total_grad_norm" | "gradnorm" => "grad_norm",
+        "grad_norm" | "gradient_norm" | "gnorm" | "global_norm" | "global_grad_norm" | "total_grad_norm"
+        | "gradnorm" => "grad_norm",
         other => return if other == name { Cow::Borrowed(name) } else { Cow::Owned(other.to_owned()) },
     };
     Cow::Borrowed(known)
@@ -130,6 +141,8 @@ pub fn role(canonical: &str) -> Role {
     let last = canonical.rsplit('/').next().unwrap_or(canonical);
     let held_out = ["eval", "valid", "test", "val_", "val/"].iter().any(|prefix| canonical.starts_with(prefix));
     let has = |words: &[&str]| words.iter().any(|word| canonical.contains(word));
+    let is_part = has(&["aux", "balanc", "z_loss", "router", "kl_", "vf_", "pg_"])
+        || canonical.contains("entropy") && !canonical.contains("cross_entropy");
     if let Some(role) = performance_role(canonical) {
         return role;
     }
@@ -142,14 +155,21 @@ pub fn role(canonical: &str) -> Role {
     if last.contains("scale") || last.starts_with("num_") {
         return Role::Other;
     }
-    if last.ends_with("loss") || last == "perplexity" || last == "ppl" {
+    // Lightning logs a metric of the step and of the epoch beside each other.
+    let stem = ["_step", "_epoch", "_train"].iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last);
+    if stem.ends_with("loss")
+        || stem.starts_with("loss_")
+        || matches!(stem, "perplexity" | "ppl" | "nll" | "ce" | "xent")
+        || stem.ends_with("cross_entropy")
+        || stem.ends_with("_ppl")
+    {
         return match () {
             () if held_out => Role::EvalLoss,
-            () if has(&["aux", "balanc", "z_loss", "router", "kl_", "entropy", "vf_", "pg_"]) => Role::AuxiliaryLoss,
+            () if stem.starts_with("loss_") || is_part => Role::AuxiliaryLoss,
             () => Role::Loss,
         };
     }
-    if last.contains("reward") {
+    if last.contains("reward") || canonical.starts_with("reward/") {
         return if last.contains("std") { Role::Other } else { Role::Reward };
     }
     let score =
@@ -211,7 +231,7 @@ mod tests {
 
     #[test]
     fn what_a_run_is_about_is_told_from_its_surroundings() {
-        for name in ["loss_step", "loss/train", "train_loss_step", "nll", "critic/rewards/mean", "val_cross_entropy"] {
+        for name in ["critic/rewards/mean", "objective", "train_xent_mean"] {
             assert!(looks_like_goal(name), "{name}");
         }
         for name in ["loss", "loss_scale", "critic/rewards/std", "entropy", "glossary", "num_losses", "reward"] {
@@ -223,6 +243,14 @@ mod tests {
     fn roles_follow_from_names() {
         for (name, expected) in [
             ("loss", Role::Loss),
+            ("loss_step", Role::Loss),
+            ("train_loss_step", Role::Loss),
+            ("cross_entropy_loss", Role::Loss),
+            ("nll", Role::Loss),
+            ("val_cross_entropy", Role::EvalLoss),
+            ("loss_bbox", Role::AuxiliaryLoss),
+            ("entropy_loss", Role::AuxiliaryLoss),
+            ("validation/lm_loss_ppl", Role::EvalLoss),
             ("mtp_1_loss", Role::Loss),
             ("eval_loss", Role::EvalLoss),
             ("load_balancing_loss", Role::AuxiliaryLoss),

@@ -60,6 +60,16 @@ fn is_compressed(head: &[u8]) -> bool {
     head.starts_with(GZIP) || head.starts_with(ZSTD)
 }
 
+/// Whether a compressed file holds text alone, as a log that was packed after its run: it is a file, no folder.
+pub fn is_packed_text(source: &Source, head: &[u8]) -> bool {
+    if !is_compressed(head) {
+        return false;
+    }
+    let mut first = Vec::new();
+    let begun = Read::take(&mut *expanded(source, head), HEAD as u64).read_to_end(&mut first);
+    begun.is_ok() && !first.is_empty() && !first.contains(&0) && !tar::recognise(&first)
+}
+
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
@@ -91,7 +101,7 @@ fn head(source: &Source) -> Result<Vec<u8>> {
 }
 
 /// Reader of the expanded bytes of a file of one gzip or zstd stream.
-fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
+pub(crate) fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
     let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
     if head.starts_with(GZIP) {
         Box::new(flate2::bufread::MultiGzDecoder::new(packed))

@@ -5,6 +5,8 @@
 //! (`step: 10  loss: 1.2`, as torchtitan and verl print). Anything else takes the user's own pattern, a
 //! regular expression with a group named `step` and a group per metric.
 
+mod layout;
+
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -23,10 +25,7 @@ const SEARCHED: u64 = 8 << 20;
 static ITERATION: LazyLock<Regex> = LazyLock::new(|| constant(r"\biteration\s+(\d+)\s*/\s*\d+\s*\|(.*)"));
 static DICTIONARY: LazyLock<Regex> = LazyLock::new(|| constant(r"\{('[^']+':[^{}]*)\}"));
 static ENTRY: LazyLock<Regex> = LazyLock::new(|| constant(r"'([^']+)':\s*('[^']*'|[^,}\s]+)"));
-static NAMED: LazyLock<Regex> =
-    LazyLock::new(|| constant(r"([A-Za-z_][\w/@.-]*?)\s*[:=]\s*([-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|nan|inf)\b)"));
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\d[.eE][-+]?\d"));
-static COLOUR: LazyLock<Regex> = LazyLock::new(|| constant("\x1b\\[[0-9;]*m"));
 
 fn constant(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: the patterns of this file are constants, and tests use each")
@@ -66,28 +65,65 @@ impl JsonSchema for LogPattern {
 /// One line that holds values.
 #[derive(Debug, PartialEq)]
 struct Record {
+    /// The epoch, where steps are counted within epochs of unknown length.
+    epoch: Option<u64>,
     step: Option<u64>,
     values: Vec<(String, f64)>,
 }
 
 impl Record {
     fn new(step: Option<u64>, values: Vec<(String, f64)>) -> Option<Self> {
-        (!values.is_empty()).then_some(Self { step, values })
+        (!values.is_empty()).then_some(Self { epoch: None, step, values })
+    }
+
+    /// Whether it holds a metric that a run is about.
+    fn is_known(&self) -> bool {
+        let is_known = |name: &str| {
+            matches!(
+                metric::role(&metric::canonical(name)),
+                Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm | Role::Reward
+            )
+        };
+        self.values.iter().any(|(name, _)| is_known(name))
     }
 }
 
+/// Words without which a line holds no value of a run.
+const TELLING: [&str; 8] = ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score"];
+
 /// Reads one line by the built-in patterns; `None` where it holds no loss and no gradient norm.
 fn parse(line: &str) -> Option<Record> {
-    if !line.contains("loss") && !line.contains("grad") {
+    if !TELLING.iter().any(|word| line.contains(word)) {
         return None;
     }
     if let Some(found) = ITERATION.captures(line) {
         return iteration(&found);
     }
-    if let Some(found) = DICTIONARY.captures(line).and_then(|found| dictionary(&found)) {
-        return Some(found);
+    let line = layout::bare(line);
+    if let Some((step, values)) = layout::validation(&line) {
+        return Record::new(Some(step), values);
     }
-    named(line)
+    if let Some(found) = DICTIONARY.captures(&line).and_then(|found| dictionary(&found)) {
+        let place = layout::place(&line).filter(|_| found.step.is_none());
+        return Some(Record { step: found.step.or(place.map(|(place, _)| place.at)), ..found });
+    }
+    if let Some((place, values)) = layout::object(&line) {
+        let record = Record::new(place.map(|place| place.at), values)?;
+        return Some(Record { epoch: place.and_then(|place| place.epoch), ..record }).filter(Record::is_known);
+    }
+    laid_out(&line).or_else(|| named(&line))
+}
+
+/// A line with a counter of a known shape.
+fn laid_out(line: &str) -> Option<Record> {
+    let (place, is_held_out) = layout::place(line)?;
+    let kept = |(name, value): (String, f64)| {
+        let name = if is_held_out { format!("val/{name}") } else { name };
+        (!metric::is_bookkeeping(&name)).then_some((name, value))
+    };
+    let values = layout::pairs(line).into_iter().filter_map(kept).collect();
+    let record = Record::new(Some(place.at), values)?;
+    Some(Record { epoch: place.epoch, ..record }).filter(Record::is_known)
 }
 
 fn iteration(found: &Captures<'_>) -> Option<Record> {
@@ -123,20 +159,11 @@ fn dictionary(found: &Captures<'_>) -> Option<Record> {
 
 /// `step: 10 loss: 1.2`: only with a step and a loss or gradient norm, as prose holds colons too.
 fn named(line: &str) -> Option<Record> {
-    let plain = COLOUR.replace_all(line, "");
-    let pairs: Vec<(&str, &str)> =
-        NAMED.captures_iter(&plain).filter_map(|pair| Some((pair.get(1)?.as_str(), pair.get(2)?.as_str()))).collect();
+    let pairs = layout::pairs(line);
     let step =
-        pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, text)| lines::step(text))?;
-    let values: Vec<(String, f64)> = pairs
-        .iter()
-        .filter(|(name, _)| !metric::is_bookkeeping(name))
-        .filter_map(|(name, text)| Some(((*name).to_owned(), lines::number(text)?)))
-        .collect();
-    let known = values
-        .iter()
-        .any(|(name, _)| matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm | Role::Reward));
-    Record::new(Some(step), values).filter(|_| known)
+        pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, at)| lines::whole(*at))?;
+    let values = pairs.into_iter().filter(|(name, _)| !metric::is_bookkeeping(name)).collect();
+    Record::new(Some(step), values).filter(Record::is_known)
 }
 
 /// Reads one line by the user's pattern; `None` where it does not match.
@@ -231,8 +258,11 @@ fn read_lines(source: &dyn ByteSource, format: Format, parse: impl Fn(&str) -> O
     let mut lines = Lines::new(source);
     while let Some(line) = lines.next()? {
         if let Some(record) = parse(&String::from_utf8_lossy(line)) {
+            #[allow(clippy::cast_precision_loss, reason = "epochs are few")]
+            let epoch = record.epoch.map(|epoch| epoch as f64);
+            let step = record.step.map(|step| collector.numbered_through(epoch, step));
             for (name, value) in record.values {
-                collector.push(&name, record.step, value)?;
+                collector.push(&name, step, value)?;
             }
         }
     }

@@ -117,7 +117,8 @@ fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
         return Ok(());
     }
     let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, step(value)?)));
-    let step = ranked.min().map(|(_, step)| step);
+    let epoch = entries.iter().find(|(key, _)| key == "epoch").and_then(|(_, epoch)| number(epoch));
+    let step = ranked.min().map(|(_, step)| collector.numbered_through(epoch, step));
     flatten("", entries, step, collector, 0)
 }
 

@@ -223,6 +223,47 @@ impl SeriesBuilder {
     }
 }
 
+/// Steps that are counted within epochs, numbered through from the first epoch on.
+///
+/// A counter that falls back while the epoch rises starts again with the epoch. One that falls back with its epoch belongs to
+/// a resumed run, whose later values count.
+#[derive(Debug, Default)]
+struct Epochs {
+    /// Epochs with the number of steps before each.
+    before: Vec<(f64, u64)>,
+    first: u64,
+    last: u64,
+}
+
+impl Epochs {
+    /// Whether a step of a new epoch is none that follows the last one. The same step again is an evaluation beside it, unless
+    /// it is the first of all.
+    fn starts_again(&self, step: u64) -> bool {
+        step < self.last || step == self.last && step == self.first
+    }
+
+    fn numbered_through(&mut self, epoch: Option<f64>, step: u64) -> u64 {
+        let Some(epoch) = epoch.filter(|epoch| epoch.is_finite()) else { return step };
+        let known = self.before.iter().rev().find(|(known, _)| *known <= epoch).copied();
+        let steps = match known {
+            Some((known, steps)) if known < epoch && self.starts_again(step) => {
+                // Counters begin at 0 or at 1.
+                let all = steps.saturating_add(self.last.saturating_sub(self.first).saturating_add(1));
+                self.before.push((epoch, all));
+                all
+            }
+            Some((_, steps)) => steps,
+            None => {
+                self.before.insert(0, (epoch, 0));
+                self.first = step;
+                0
+            }
+        };
+        self.last = step;
+        steps.saturating_add(step)
+    }
+}
+
 /// Collects the metrics of a file.
 #[derive(Debug)]
 pub(super) struct Collector<'a> {
@@ -233,11 +274,24 @@ pub(super) struct Collector<'a> {
     /// Steps that the file lists without a value, by metric.
     blanks: HashMap<String, Vec<u64>>,
     points: usize,
+    epochs: Epochs,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(file: &'a str) -> Self {
-        Self { file, order: HashMap::new(), series: Vec::new(), blanks: HashMap::new(), points: 0 }
+        Self {
+            file,
+            order: HashMap::new(),
+            series: Vec::new(),
+            blanks: HashMap::new(),
+            points: 0,
+            epochs: Epochs::default(),
+        }
+    }
+
+    /// The step of a record, where a counter that starts again with each epoch is numbered through.
+    pub(super) fn numbered_through(&mut self, epoch: Option<f64>, step: u64) -> u64 {
+        self.epochs.numbered_through(epoch, step)
     }
 
     /// Adds a value; without a step the point is numbered by its position.
@@ -314,6 +368,23 @@ impl<'a> Collector<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counter_that_starts_again_with_its_epoch_is_numbered_through() {
+        let numbered = |records: &[(f64, u64)]| -> Vec<u64> {
+            let mut epochs = Epochs::default();
+            records.iter().map(|(epoch, step)| epochs.numbered_through(Some(*epoch), *step)).collect()
+        };
+        assert_eq!(numbered(&[(1.0, 1), (1.0, 2), (2.0, 1), (2.0, 2)]), [1, 2, 3, 4]);
+        assert_eq!(numbered(&[(0.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)]), [0, 1, 2, 3]);
+        assert_eq!(
+            numbered(&[(0.1, 10), (0.2, 20), (0.2, 20), (0.3, 30)]),
+            [10, 20, 20, 30],
+            "a running counter stays"
+        );
+        assert_eq!(numbered(&[(1.0, 1), (1.0, 2), (2.0, 1), (1.0, 2)]), [1, 2, 3, 2], "a resumed run goes back");
+        assert_eq!(numbered(&[(1.0, 1), (2.0, 1), (3.0, 1)]), [1, 2, 3], "one step per epoch");
+    }
 
     #[test]
     fn regular_steps_take_no_memory_and_irregular_ones_survive() {

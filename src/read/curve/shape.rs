@@ -3,13 +3,16 @@
 //! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format has to show
 //! a mark of its own: a key such as `log_history`, a `values` object, or a list under the name of a metric.
 
-use super::{Format, records};
+use super::{Format, page_json, records};
 use crate::fetch::Memory;
 use crate::read::json::{Json, Parser};
 use crate::read::metric::{self, Role};
 
 /// The format of JSON that begins with `head`, which may be cut anywhere.
 pub(super) fn recognise(head: &str) -> Option<Format> {
+    if page_json::recognise(head) {
+        return Some(Format::PageJson);
+    }
     if head.starts_with('[') {
         return first_item(head).is_some_and(|item| records::is_record(&item)).then_some(Format::JsonRecords);
     }

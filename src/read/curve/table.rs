@@ -13,6 +13,7 @@ use crate::read::metric::{self, Role};
 #[derive(Clone, Debug, PartialEq)]
 enum Column {
     Step,
+    Epoch,
     Metric(String),
     Ignored,
 }
@@ -26,7 +27,7 @@ pub(super) fn recognise(head: &str) -> bool {
     cells.len() == columns.len()
         && columns.iter().zip(&cells).all(|(column, cell)| match column {
             Column::Step => text(cell).and_then(lines::step).is_some(),
-            Column::Metric(_) | Column::Ignored => true,
+            Column::Epoch | Column::Metric(_) | Column::Ignored => true,
         })
         && columns
             .iter()
@@ -37,8 +38,10 @@ pub(super) fn recognise(head: &str) -> bool {
 /// Separator and columns; `None` where the line is not a header of a curve table.
 fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     let separator = [b',', b'\t', b';'].into_iter().find(|separator| line.contains(separator))?;
-    let names: Vec<String> =
-        cells(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
+    let names: Vec<String> = cells(line, separator)
+        .iter()
+        .map(|cell| without_run(String::from_utf8_lossy(cell).trim()).to_owned())
+        .collect();
     if names.iter().any(|name| name.is_empty() || lines::number(name).is_some()) || is_monitor(&names) {
         return None;
     }
@@ -48,6 +51,7 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
         .enumerate()
         .map(|(index, name)| match best {
             Some((_, step)) if step == index => Column::Step,
+            Some(_) if name.eq_ignore_ascii_case("epoch") => Column::Epoch,
             _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
             _ => Column::Ignored,
         })
@@ -64,8 +68,20 @@ fn is_monitor(names: &[String]) -> bool {
 }
 
 /// W&B exports a curve with its smallest and largest value beside it.
+/// Groups of metrics that follow a run's name in an export.
+const GROUPS: [&str; 6] = ["train/", "training/", "eval/", "val/", "valid/", "test/"];
+
+/// A column's name without the name of the run that SwanLab puts in front of it: `train/loss` of `llama-npu-train/loss`.
+fn without_run(name: &str) -> &str {
+    let mut ends = name.match_indices('-').filter_map(|(at, _)| name.get(at + 1..));
+    ends.find(|end| GROUPS.iter().any(|group| end.starts_with(group))).unwrap_or(name)
+}
+
 fn is_metric(name: &str) -> bool {
-    !metric::is_bookkeeping(name) && !name.ends_with("__MIN") && !name.ends_with("__MAX")
+    !metric::is_bookkeeping(name)
+        && !name.ends_with("_timestamp")
+        && !name.ends_with("__MIN")
+        && !name.ends_with("__MAX")
 }
 
 fn text(cell: &[u8]) -> Option<&str> {
@@ -124,6 +140,7 @@ struct Rows<'a> {
     /// Place of each column's metric in the collector.
     places: Vec<Option<usize>>,
     step_column: Option<usize>,
+    epoch_column: Option<usize>,
     values: Vec<(usize, f64)>,
     /// Places of the cells of a row that hold no number.
     blanks: Vec<usize>,
@@ -132,26 +149,29 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(source: &'a dyn ByteSource, columns: &[Column]) -> Result<Self> {
         let mut collector = Collector::new(source.name());
-        let step_column = columns.iter().position(|column| *column == Column::Step);
+        let place_of = |wanted: &Column| columns.iter().position(|column| column == wanted);
+        let (step_column, epoch_column) = (place_of(&Column::Step), place_of(&Column::Epoch));
         let mut places = Vec::new();
         for column in columns {
             places.push(match column {
                 Column::Metric(name) => Some(collector.index_of(name, step_column.is_some())?),
-                Column::Step | Column::Ignored => None,
+                Column::Step | Column::Epoch | Column::Ignored => None,
             });
         }
-        Ok(Self { collector, places, step_column, values: Vec::new(), blanks: Vec::new() })
+        Ok(Self { collector, places, step_column, epoch_column, values: Vec::new(), blanks: Vec::new() })
     }
 
     /// Adds one row; false where it has no step or a cell that should be a number is not.
     fn take<'c>(&mut self, cells: impl Iterator<Item = &'c [u8]>) -> Result<bool> {
-        let mut step = None;
+        let (mut step, mut epoch) = (None, None);
         let mut sound = true;
         self.values.clear();
         self.blanks.clear();
         for (column, cell) in cells.enumerate() {
             if self.step_column == Some(column) {
                 step = lines::plain_step(cell).or_else(|| text(cell).and_then(lines::step));
+            } else if self.epoch_column == Some(column) {
+                epoch = text(cell).and_then(lines::number);
             } else if let Some(place) = self.places.get(column).copied().flatten() {
                 if let Some(value) = lines::plain_number(cell) {
                     self.values.push((place, value));
@@ -169,6 +189,7 @@ impl<'a> Rows<'a> {
         if step.is_none() && self.step_column.is_some() {
             return Ok(false);
         }
+        let step = step.map(|step| self.collector.numbered_through(epoch, step));
         for (place, value) in self.values.drain(..) {
             self.collector.push_at(place, step, value)?;
         }

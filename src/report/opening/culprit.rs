@@ -115,7 +115,9 @@ impl Builder<'_> {
     fn message(&self, finding: &Finding) -> Result<String> {
         let message = self.writer.finding(finding)?.message;
         let Some(unit) = finding.facts.get("unit") else {
-            return sentence(finding, self.writer).map(|text| capital(&text.message));
+            let message = sentence(finding, self.writer)?.message;
+            let is_name = message.starts_with(&self.writer.name(&finding.place));
+            return Ok(if is_name { message } else { capital(&message) });
         };
         let unit = format!("{}{}", self.writer.fact("unit", unit), self.writer.word("colon")?);
         Ok(capital(message.strip_prefix(&unit).unwrap_or(&message)))
