@@ -70,10 +70,10 @@ impl Builder<'_> {
             let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
             all.find(|other| other.code == code && other.place == finding.place && other.severity >= Severity::Warn)
         };
-        let metric = self.metric(unit)?;
+        let (metric, subject) = (self.metric(unit)?, self.metric_subject(unit)?);
         let metric_first = safe(capital(&metric.to_string()));
         if let Some(broken) = own("curve-non-finite") {
-            return self.not_finite(unit, broken, &metric);
+            return self.not_finite(unit, broken, [&metric, &subject]);
         }
         if !DIFFERS.contains(&finding.code.as_str()) {
             return self.headline_of_finding(finding);
@@ -90,7 +90,7 @@ impl Builder<'_> {
         if let Some(first) = own("curve-step-1") {
             let [value, limit] =
                 ["value", "limit"].map(|name| first.facts.get(name).map(|fact| self.writer.fact(name, fact)));
-            return self.writer.phrase("headline_curve_first", &context! { metric, value, limit });
+            return self.writer.phrase("headline_curve_first", &context! { metric, subject, value, limit });
         }
         if (own("curve-peak").is_some() || own("curve-spikes").is_some())
             && let Some(spike) = self.spike(unit, &metric_first, tail, &direction)?
@@ -99,16 +99,21 @@ impl Builder<'_> {
         }
         match (unit.first_diverging_step, tail, mean) {
             (Some(step), ..) => {
-                let context = context! { metric, step, tail, mean, limit, direction };
+                let context = context! { metric, subject, step, tail, mean, limit, direction };
                 self.writer.phrase("headline_curve_leaves", &context)
             }
-            (None, Some(_), _) => self.writer.phrase("headline_curve_tail", &context! { metric, tail, direction }),
-            (None, None, Some(_)) => self.writer.phrase("headline_curve_apart", &context! { metric, mean, limit }),
+            (None, Some(_), _) => {
+                self.writer.phrase("headline_curve_tail", &context! { metric, subject, tail, direction })
+            }
+            (None, None, Some(_)) => {
+                self.writer.phrase("headline_curve_apart", &context! { metric, subject, mean, limit })
+            }
             (None, None, None) => self.headline_of_finding(finding),
         }
     }
 
-    fn not_finite(&self, unit: &CurveUnit, finding: &Finding, metric: &Value) -> Result<String> {
+    fn not_finite(&self, unit: &CurveUnit, finding: &Finding, words: [&Value; 2]) -> Result<String> {
+        let [metric, subject] = words;
         // Steps are names where a run pairs windows or positions.
         let number = |name: &str| match finding.facts.get(name) {
             Some(Fact::Count(count)) => *count,
@@ -119,7 +124,7 @@ impl Builder<'_> {
         let last = unit.series.step.last().copied();
         let after = unit.series.step.iter().filter(|other| **other >= step).count() as u64;
         let to_the_end = unit.non_finite_steps.last().copied() == last && count >= after;
-        self.writer.phrase("headline_curve_non_finite", &context! { metric, step, count, to_the_end })
+        self.writer.phrase("headline_curve_non_finite", &context! { metric, subject, step, count, to_the_end })
     }
 
     fn spike(
@@ -213,6 +218,13 @@ impl Builder<'_> {
             direction => direction,
         };
         outcomes::bound(limit, rule.unit, direction, self.writer)
+    }
+
+    /// A metric at the start of a sentence: with an article where it is a noun, as it stands where it is a name.
+    fn metric_subject(&self, unit: &CurveUnit) -> Result<Value> {
+        let metric = self.metric(unit)?;
+        let is_noun = phrases::find(&format!("metric_{}", unit.metric), self.writer.language()).is_some();
+        if is_noun { self.phrase("metric_subject", context! { metric }) } else { Ok(metric) }
     }
 
     /// A metric as a noun: `loss`, `gradient norm`, or its name.
