@@ -16,7 +16,7 @@ const MOST: u64 = 256 << 20;
 /// The file as UTF-8; `None` where it needs no change. `head` are its first bytes.
 ///
 /// # Errors
-/// `LimitExceeded` for a file that becomes larger than [`MOST`], `Corrupt` for one that cannot be unpacked.
+/// `LimitExceeded` for a file that becomes larger than 256 MiB, `Corrupt` for one that cannot be unpacked.
 pub fn readable(head: &[u8], source: &Source) -> Result<Option<Source>> {
     let bytes = match head {
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => limited(source, expanded(source, head))?,
