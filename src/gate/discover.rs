@@ -142,7 +142,7 @@ fn recognise(files: &Arc<dyn Files>, path: &str, search: Search<'_>) -> Found {
     }
 }
 
-fn head(source: &Source) -> Result<Vec<u8>> {
+pub(super) fn head(source: &Source) -> Result<Vec<u8>> {
     let len = usize::try_from(source.len()).map_or(HEAD, |len| len.min(HEAD));
     let mut head = vec![0; len];
     source.read_at(0, &mut head)?;

@@ -1,7 +1,7 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
 use super::checks::GateCheck;
-use super::discover::{Evidence, Extent, Recognised, Recogniser, Sample, Search};
+use super::discover::{self, Evidence, Extent, Recognised, Recogniser, Sample, Search};
 use super::{CheckOutcome, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, Fetcher, Source, Trust};
@@ -35,7 +35,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
         Err(error) if error.kind() == ErrorKind::LimitExceeded => return Some(damaged(error)),
         Err(_) => return None,
     };
-    let head = readable.as_ref().map(first_bytes).transpose().ok()?;
+    let head = readable.as_ref().map(discover::head).transpose().ok()?;
     let (source, head) = (readable.as_ref().unwrap_or(sample.source), head.as_deref().unwrap_or(sample.head));
     let by_pattern = sample.pattern.and_then(|known| curve::recognise_pattern(head, source.as_ref(), known));
     let format = by_pattern.or_else(|| curve::recognise(head, source.as_ref()))?;
@@ -43,14 +43,6 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
         Ok(curve) => Recognised::read(curve.format, curve),
         Err(error) => damaged(error),
     })
-}
-
-/// The bytes that a format is told by.
-fn first_bytes(source: &Source) -> Result<Vec<u8>> {
-    const HEAD: u64 = 64 << 10;
-    let mut head = vec![0; usize::try_from(source.len().min(HEAD)).unwrap_or(0)];
-    source.read_at(0, &mut head)?;
-    Ok(head)
 }
 
 /// Text in which no loss was recognised.

@@ -15,7 +15,12 @@ pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
 /// Whether the check `id` of a result judged curves.
 pub(super) fn is_judged_by(result: &GateResult, id: CheckId) -> bool {
     let own = |check: &&Check| check.id == id;
-    result.checks.iter().find(own).is_some_and(|check| curves(std::slice::from_ref(check)).next().is_some())
+    result.checks.iter().find(own).is_some_and(has_curves)
+}
+
+/// Whether a check judged curves.
+pub(super) fn has_curves(check: &Check) -> bool {
+    curves(std::slice::from_ref(check)).next().is_some()
 }
 
 /// The curve of this name.

@@ -8,7 +8,7 @@ use super::words::uncapital;
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::WaivedFinding;
-use crate::judge::unit::{Check, CurveUnit, curves};
+use crate::judge::unit::{Check, CurveUnit};
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, standing};
@@ -94,7 +94,7 @@ impl Builder<'_> {
             return self.writer.phrase("agrees_but_waived", &context! { check => name, count => waived });
         }
         let counts = compared::counts(check);
-        if curves(std::slice::from_ref(check)).next().is_some()
+        if curve::has_curves(check)
             && let Some(agreed) = self.agreed_curve(check)?
         {
             return Ok(agreed);
@@ -148,7 +148,7 @@ impl Builder<'_> {
     fn row_of_check(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
         let name = self.word(&format!("check_{}", check.id.as_str()))?;
         let is_wrong = check.verdict >= Verdict::Warn;
-        let curve = curve::leading(self.result).filter(|_| curves(std::slice::from_ref(check)).next().is_some());
+        let curve = curve::leading(self.result).filter(|_| curve::has_curves(check));
         let (what, said, note) = match curve {
             Some(unit) if is_wrong => self.wrong_curve(unit)?,
             Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?, String::new()),

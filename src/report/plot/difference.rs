@@ -8,8 +8,8 @@ use minijinja::context;
 use plotters::prelude::{AreaSeries, ChartBuilder, Circle, DashedLineSeries};
 use plotters::style::Color;
 
-use super::lines::{FEW, LinearChart, SMOOTHED, line, number_of_step, polyline, steps};
-use super::{ALARM, Area, BASELINE, FAINT, GRID, INK, PAPER, internal, name_of, style, text, within_axes};
+use super::lines::{FEW, LinearChart, SMOOTHED, axes, line, polyline, steps};
+use super::{ALARM, Area, BASELINE, FAINT, INK, internal, name_of, text, within_axes};
 use crate::error::Result;
 use crate::judge::number::Number;
 use crate::judge::outcome::{RuleOutcome, ValueUnit};
@@ -42,20 +42,7 @@ pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Wri
         .y_label_area_size(150)
         .build_cartesian_2d(steps(shown), range.clone())
         .map_err(internal)?;
-    chart
-        .configure_mesh()
-        .x_label_formatter(&number_of_step)
-        .y_label_formatter(&percent)
-        .y_labels(6)
-        .x_labels(10)
-        .light_line_style(PAPER)
-        .bold_line_style(GRID)
-        .axis_style(FAINT)
-        .label_style(style(24, INK))
-        .x_desc(words.word("plot_step")?)
-        .axis_desc_style(style(26, INK))
-        .draw()
-        .map_err(internal)?;
+    axes(&mut chart, &percent, Some(&words.word("plot_step")?))?;
     recorded(&mut chart, shown, &range)?;
     rule(&mut chart, drawn.as_ref(), unit, &range)?;
     points(&mut chart, shown, &range)?;

@@ -6,7 +6,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{BitMapBackend, Cartesian2d, ChartContext, Circle, PathElement};
 use plotters::style::{Color, RGBAColor, ShapeStyle};
 
-use super::internal;
+use super::{FAINT, GRID, INK, PAPER, internal, style};
 use crate::error::Result;
 use crate::report::curve::Shown;
 
@@ -24,8 +24,25 @@ pub(super) fn steps(shown: &Shown) -> Range<f64> {
     first - room..last + room
 }
 
-pub(super) fn number_of_step(step: &f64) -> String {
+fn number_of_step(step: &f64) -> String {
     if step.fract().abs() < 1e-9 { format!("{step:.0}") } else { String::new() }
+}
+
+/// Draws the axes and the grid of a chart over steps; `name` is that of the axis of steps.
+pub(super) fn axes(chart: &mut LinearChart<'_, '_>, value: &dyn Fn(&f64) -> String, name: Option<&str>) -> Result<()> {
+    let mut mesh = chart.configure_mesh();
+    mesh.x_label_formatter(&number_of_step)
+        .y_label_formatter(value)
+        .y_labels(6)
+        .x_labels(10)
+        .light_line_style(PAPER)
+        .bold_line_style(GRID)
+        .axis_style(FAINT)
+        .label_style(style(24, INK));
+    if let Some(name) = name {
+        mesh.x_desc(name).axis_desc_style(style(26, INK));
+    }
+    mesh.draw().map_err(internal)
 }
 
 pub(super) fn line(colour: RGBAColor, width: u32) -> ShapeStyle {

@@ -8,10 +8,10 @@ use plotters::prelude::{
 };
 use plotters::style::{Color, RGBColor};
 
-use super::lines::{FEW, LinearChart, SMOOTHED, line, number_of_step, polyline, steps};
+use super::lines::{FEW, LinearChart, SMOOTHED, axes, line, polyline, steps};
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, PAPER, difference, drawable, internal, name_of, picture, style,
-    text, verdict, within_axes,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, difference, drawable, internal, name_of, picture, style, text,
+    verdict, within_axes,
 };
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
@@ -134,18 +134,7 @@ fn curves(area: &Area<'_>, unit: &CurveUnit, shown: &Shown) -> Result<()> {
         .y_label_area_size(150)
         .build_cartesian_2d(steps(shown), range.clone())
         .map_err(internal)?;
-    chart
-        .configure_mesh()
-        .x_label_formatter(&number_of_step)
-        .y_label_formatter(&|value| short(*value))
-        .y_labels(6)
-        .x_labels(10)
-        .light_line_style(PAPER)
-        .bold_line_style(GRID)
-        .axis_style(FAINT)
-        .label_style(style(24, INK))
-        .draw()
-        .map_err(internal)?;
+    axes(&mut chart, &|value| short(*value), None)?;
     band(&mut chart, shown, &range)?;
     missing(&mut chart, shown, &range)?;
     broken(&mut chart, shown, &range)?;
