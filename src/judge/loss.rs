@@ -24,10 +24,11 @@ use std::collections::BTreeSet;
 
 use crate::compare::curve::{CurveMeasures, Scale, measure};
 use crate::judge::finding::Finding;
-use crate::judge::unit::{CurveUnit, Evidence};
+use crate::judge::unit::{CurveUnit, Evidence, Replaced};
 use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing};
 use crate::policy::loss::{LossPolicy, MetricPolicy};
+use crate::read::curve::series::Order;
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
 pub use code::RULES;
@@ -118,6 +119,7 @@ impl<'r, 'a> Run<'r, 'a> {
             if pair.role == Role::Loss || self.is_first(pair) {
                 sources::notes(pair, &mut results);
             }
+            sources::obstacle(pair, &mut results);
             self.judge_role(pair, measures, &limits, noise, &mut results);
         }
         if let (Some(own), Some(measures), true) = (own, measures, counts) {
@@ -240,6 +242,7 @@ impl<'r, 'a> Run<'r, 'a> {
         CurveUnit {
             metric: pair.metric.clone(),
             run: pair.run.clone(),
+            rank: pair.rank,
             baseline_file: pair.baseline.path.clone(),
             candidate_file: pair.candidate.path.clone(),
             preset: self
@@ -253,7 +256,8 @@ impl<'r, 'a> Run<'r, 'a> {
             mode_source: if has_mode { self.mode.source().into() } else { String::new() },
             verdict: Verdict::Skipped,
             paired: pair.points.len() as u64,
-            paired_by: pair.points.by.as_str().to_owned(),
+            paired_by: pair.paired_by().to_owned(),
+            replaced: replaced(pair),
             first_diverging_step: if is_loss { first_diverging(pair, measures, limits) } else { None },
             evidence: Evidence::default(),
             non_finite_steps: completeness::one_sided_non_finite(&pair.points).take(completeness::LISTED).collect(),
@@ -279,6 +283,13 @@ fn first_diverging(pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, limit
     departure.into_iter().chain(completeness::lasting_failure(&pair.points)).min()
 }
 
+/// Points of both sides that gave way to later ones of the same step.
+fn replaced(pair: &CurvePair<'_>) -> Replaced {
+    let orders = [&pair.baseline.series.order, &pair.candidate.series.order];
+    let sum = |of: fn(&Order) -> u64| orders.iter().map(|order| of(order)).sum();
+    Replaced { resumed: sum(|order| order.resumed), repeated: sum(|order| order.repeated) }
+}
+
 /// Scale of a pair's differences.
 ///
 /// Printed digits count for losses alone: a learning rate of 1e-5 has five decimals and full precision.
@@ -293,5 +304,5 @@ fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
 
 /// Name of a curve in findings.
 fn place(pair: &CurvePair<'_>) -> String {
-    if pair.run.is_empty() { pair.metric.clone() } else { format!("{}: {}", pair.run, pair.metric) }
+    if pair.run.is_empty() { pair.name() } else { format!("{}: {}", pair.run, pair.name()) }
 }

@@ -270,6 +270,9 @@ pub struct CurveUnit {
     /// The run's folder, where several runs lie beside each other.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
+    /// The rank that logged it, where the ranks of a file logged different values; else null.
+    #[serde(default)]
+    pub rank: Option<u64>,
     /// The file the baseline was read from.
     #[serde(default)]
     pub baseline_file: String,
@@ -288,9 +291,13 @@ pub struct CurveUnit {
     pub verdict: Verdict,
     /// Paired steps (or windows).
     pub paired: u64,
-    /// Key that steps were paired by: `step`, `window`, `position`.
+    /// Key that points were paired by: `step`, `epoch-step` (steps of an epoch, numbered through), `window`, `samples`,
+    /// `tokens`, `epoch`, `position`.
     #[serde(default)]
     pub paired_by: String,
+    /// Points of both sides that gave way to later ones of the same step.
+    #[serde(default)]
+    pub replaced: Replaced,
     /// The first step after which the difference never returns into the band.
     #[serde(default)]
     pub first_diverging_step: Option<u64>,
@@ -305,6 +312,15 @@ pub struct CurveUnit {
     pub rules: Vec<RuleOutcome>,
     /// The curves, thinned to at most 2000 points, extremes kept.
     pub series: CurveSeries,
+}
+
+/// Points that gave way to later ones of the same step, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replaced {
+    /// The run was resumed and logged the step again.
+    pub resumed: u64,
+    /// The step was logged again with another value.
+    pub repeated: u64,
 }
 
 /// Both sides of a curve; `null` where a side has no value.

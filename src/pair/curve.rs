@@ -5,15 +5,19 @@
 
 pub mod align;
 pub mod cluster;
+pub mod offset;
 pub mod source;
 
+mod run_files;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::curve::CurveFile;
 use crate::read::metric::{self, Role};
 use crate::verdict::Side;
-use align::Aligned;
-use cluster::Cluster;
+use align::{Aligned, Obstacle, PairedBy};
+use cluster::{Cluster, CurveId};
 use source::Source;
 
 /// One metric of both sides.
@@ -21,6 +25,8 @@ use source::Source;
 pub struct CurvePair<'a> {
     /// Canonical name of the metric.
     pub metric: String,
+    /// Rank that logged it, where the ranks of a file differ.
+    pub rank: Option<u64>,
     /// Role of the metric.
     pub role: Role,
     /// Folder of this run, where several lie beside each other; else empty.
@@ -31,6 +37,8 @@ pub struct CurvePair<'a> {
     pub candidate: Source<'a>,
     /// Other files of either side that say the same.
     pub duplicates: Vec<(Side, String)>,
+    /// Number that was added to the candidate's steps, as both sides count from different numbers on.
+    pub shift: i64,
     /// The values, step by step.
     pub points: Aligned<'a>,
 }
@@ -42,15 +50,30 @@ pub enum Unpaired {
     Ambiguous {
         /// The metric.
         metric: String,
+        /// Its rank, where ranks differ.
+        rank: Option<u64>,
         /// The side with several sources.
         side: Side,
         /// Their paths.
         paths: Vec<String>,
     },
+    /// A file holds several runs one behind the other, and nothing says which is meant.
+    SeveralRuns {
+        /// The metric.
+        metric: String,
+        /// Its rank, where ranks differ.
+        rank: Option<u64>,
+        /// The side with the file.
+        side: Side,
+        /// Path of the file.
+        path: String,
+    },
     /// One side does not have it.
     OneSided {
         /// The metric.
         metric: String,
+        /// Its rank, where ranks differ.
+        rank: Option<u64>,
         /// Role of the metric.
         role: Role,
         /// The side that has it.
@@ -72,35 +95,71 @@ pub struct CurvePairing<'a> {
 /// Pairs the curves of two sides.
 pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) -> CurvePairing<'a> {
     let mut sides = (cluster::by_metric(baseline), cluster::by_metric(candidate));
-    let metrics: BTreeSet<String> = sides.0.keys().chain(sides.1.keys()).cloned().collect();
+    let curves: BTreeSet<CurveId> = sides.0.keys().chain(sides.1.keys()).cloned().collect();
     let mut pairing = CurvePairing::default();
-    for metric in metrics {
-        match (sides.0.remove(&metric), sides.1.remove(&metric)) {
-            (Some(baseline), Some(candidate)) => pairing.pair(&metric, baseline, candidate),
-            (Some(only), None) => pairing.one_sided(metric, Side::Baseline, &only),
-            (None, Some(only)) => pairing.one_sided(metric, Side::Candidate, &only),
+    for id in curves {
+        match (sides.0.remove(&id), sides.1.remove(&id)) {
+            (Some(baseline), Some(candidate)) => pairing.pair(&id, baseline, candidate),
+            (Some(only), None) => pairing.one_sided(id, Side::Baseline, &only),
+            (None, Some(only)) => pairing.one_sided(id, Side::Candidate, &only),
             (None, None) => {}
         }
     }
+    pairing.shift();
     // The plain loss leads, as it is what a report shows first.
     pairing.pairs.sort_by(|a, b| {
-        let key = |pair: &CurvePair<'_>| (pair.role, pair.metric != "loss", pair.metric.clone(), pair.run.clone());
+        let key =
+            |pair: &CurvePair<'_>| (pair.role, pair.metric != "loss", pair.metric.clone(), pair.run.clone(), pair.rank);
         key(a).cmp(&key(b))
     });
     pairing
 }
 
-impl<'a> CurvePairing<'a> {
-    fn one_sided(&mut self, metric: String, side: Side, clusters: &[Cluster<'a>]) {
-        let path = clusters.first().map(|cluster| cluster.best().path.clone()).unwrap_or_default();
-        self.unpaired.push(Unpaired::OneSided { role: metric::role(&metric), metric, side, path });
+impl CurvePair<'_> {
+    /// The metric, with its rank where ranks differ.
+    pub fn name(&self) -> String {
+        name(&self.metric, self.rank)
     }
 
-    fn pair(&mut self, metric: &str, baseline: Vec<Cluster<'a>>, candidate: Vec<Cluster<'a>>) {
+    /// The key that its points were paired by, as results name it.
+    pub fn paired_by(&self) -> &'static str {
+        match self.points.by {
+            PairedBy::Step => self.baseline.series.counter.as_str(),
+            other => other.as_str(),
+        }
+    }
+
+    /// The reason for which nothing of both sides belongs together.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        align::obstacle(&self.baseline.series, &self.candidate.series)
+    }
+}
+
+/// The name of a metric, with its rank where ranks differ.
+pub fn name(metric: &str, rank: Option<u64>) -> String {
+    rank.map_or_else(|| metric.to_owned(), |rank| format!("{metric} (rank {rank})"))
+}
+
+impl<'a> CurvePairing<'a> {
+    fn one_sided(&mut self, (metric, rank): CurveId, side: Side, clusters: &[Cluster<'a>]) {
+        let path = clusters.first().map(|cluster| cluster.best().path.clone()).unwrap_or_default();
+        self.unpaired.push(Unpaired::OneSided { role: metric::role(&metric), metric, rank, side, path });
+    }
+
+    fn pair(&mut self, id: &CurveId, baseline: Vec<Cluster<'a>>, candidate: Vec<Cluster<'a>>) {
+        let several =
+            [(Side::Baseline, &baseline), (Side::Candidate, &candidate)].into_iter().find_map(|(side, of)| {
+                let mut best = of.iter().map(Cluster::best);
+                best.find(|source| source.series.order.is_several_runs).map(|source| (side, source.path.clone()))
+            });
+        if let Some((side, path)) = several {
+            let (metric, rank) = id.clone();
+            return self.unpaired.push(Unpaired::SeveralRuns { metric, rank, side, path });
+        }
         let (only_b, only_c) = (baseline.len() == 1, candidate.len() == 1);
         if only_b && only_c {
             for (baseline, candidate) in baseline.into_iter().zip(candidate) {
-                self.push(metric, String::new(), baseline, candidate);
+                self.push(id, String::new(), baseline, candidate);
             }
             return;
         }
@@ -109,7 +168,7 @@ impl<'a> CurvePairing<'a> {
                 let mut candidate: BTreeMap<usize, Cluster<'a>> = candidate.into_iter().enumerate().collect();
                 for (baseline, index) in baseline.into_iter().zip(order) {
                     if let Some(candidate) = candidate.remove(&index) {
-                        self.push(metric, baseline.best().folder().to_owned(), baseline, candidate);
+                        self.push(id, baseline.best().folder().to_owned(), baseline, candidate);
                     }
                 }
             }
@@ -119,21 +178,42 @@ impl<'a> CurvePairing<'a> {
                 {
                     if !only {
                         let paths = clusters.iter().map(|cluster| cluster.best().path.clone()).collect();
-                        self.unpaired.push(Unpaired::Ambiguous { metric: metric.to_owned(), side, paths });
+                        let (metric, rank) = id.clone();
+                        self.unpaired.push(Unpaired::Ambiguous { metric, rank, side, paths });
                     }
                 }
             }
         }
     }
 
-    fn push(&mut self, metric: &str, run: String, baseline: Cluster<'a>, candidate: Cluster<'a>) {
+    fn push(&mut self, (metric, rank): &CurveId, run: String, baseline: Cluster<'a>, candidate: Cluster<'a>) {
         let role = metric::role(metric);
         let (b, c) = cluster::choose(&baseline, &candidate);
         let mut duplicates = Vec::new();
         let baseline = baseline.take(b, Side::Baseline, &mut duplicates);
         let candidate = candidate.take(c, Side::Candidate, &mut duplicates);
         let points = align::align(&baseline, &candidate, role.is_averaged());
-        self.pairs.push(CurvePair { metric: metric.to_owned(), role, run, baseline, candidate, duplicates, points });
+        let (metric, rank) = (metric.clone(), *rank);
+        let pair = CurvePair { metric, rank, role, run, baseline, candidate, duplicates, shift: 0, points };
+        self.pairs.push(pair);
+    }
+
+    /// Shifts the candidate's steps where its losses show that both sides count from different numbers on: those of every
+    /// metric that was read from the same file.
+    fn shift(&mut self) {
+        let of_loss = |pair: &CurvePair<'_>| {
+            let shift = offset::find(&pair.baseline.series, &pair.candidate.series)?;
+            Some((pair.candidate.path.clone(), shift))
+        };
+        let shifts: BTreeMap<String, i64> =
+            self.pairs.iter().filter(|pair| pair.role == Role::Loss).filter_map(of_loss).collect();
+        for pair in &mut self.pairs {
+            if let Some(shift) = shifts.get(&pair.candidate.path) {
+                pair.shift = *shift;
+                pair.candidate.series = Cow::Owned(pair.candidate.series.shifted(*shift));
+                pair.points = align::align(&pair.baseline, &pair.candidate, pair.role.is_averaged());
+            }
+        }
     }
 }
 

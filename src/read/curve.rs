@@ -7,9 +7,11 @@
 pub mod log;
 pub mod series;
 
+mod collector;
 mod lines;
 mod megatron;
 mod mindspeed;
+mod numbering;
 mod page_json;
 mod records;
 mod shape;
@@ -23,8 +25,9 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::fetch::{ByteSource, Source};
+use collector::{Beside, Collector, Key};
 use log::LogPattern;
-use series::{Collector, Series};
+use series::Series;
 
 pub use text::readable;
 

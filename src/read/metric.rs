@@ -72,6 +72,12 @@ const STEP_KEYS: [&str; 11] = [
     "trainer/global_step",
 ];
 
+/// Names of the samples seen so far, canonical.
+pub const SAMPLES: [&str; 4] = ["consumed_samples", "consumed_train_samples", "samples_count", "samples"];
+
+/// Names of the tokens seen so far, canonical.
+pub const TOKENS: [&str; 5] = ["num_input_tokens_seen", "num_tokens", "tokens", "tokens_seen", "consumed_tokens"];
+
 /// Rank of a key as the step counter, lower is better; `None` where it is none.
 pub fn step_rank(key: &str) -> Option<usize> {
     let key = key.trim().to_ascii_lowercase().replace(['-', ' '], "_");
@@ -87,6 +93,8 @@ pub fn is_end_of_run_summary(key: &str) -> bool {
 pub fn is_bookkeeping(key: &str) -> bool {
     let name = canonical(key);
     step_rank(key).is_some()
+        || SAMPLES.contains(&name.as_ref())
+        || TOKENS.contains(&name.as_ref())
         || matches!(
             name.as_ref(),
             "epoch"
@@ -100,10 +108,8 @@ pub fn is_bookkeeping(key: &str) -> bool {
                 | "_timestamp"
                 | "_runtime"
                 | "total_flos"
-                | "consumed_samples"
                 | "global_batch_size"
-                | "num_input_tokens_seen"
-                | "consumed_train_samples"
+                | "rank"
                 | "relative_time"
                 | "relative"
         )

@@ -63,6 +63,20 @@ pub const HARDWARE: Rule = rule("curve-hardware", Severity::Warn);
 pub const FLOOR: Rule = rule("curve-floor", Severity::Warn);
 /// The source has no step numbers.
 pub const BY_POSITION: Rule = rule("curve-by-position", Severity::Info);
+/// The sides number their points by different counters.
+pub const COUNTERS: Rule = rule("curve-counters-differ", Severity::Incomplete);
+/// Both sides count the same steps from different numbers on.
+pub const STEP_OFFSET: Rule = rule("step-offset", Severity::Warn);
+/// The sides log at different intervals.
+pub const INTERVAL: Rule = rule("curve-interval", Severity::Info);
+/// The run was resumed, and logged steps again.
+pub const RESUMED: Rule = rule("resumed", Severity::Info);
+/// The steps began again while no epoch was logged.
+pub const RESTARTED: Rule = rule("steps-restarted", Severity::Info);
+/// Files that continue one another were read as one.
+pub const JOINED: Rule = rule("curve-files-joined", Severity::Info);
+/// Ranks log different values into one file.
+pub const RANKS: Rule = rule("ranks-apart", Severity::Info);
 /// Steps were logged twice.
 pub const REPEATED: Rule = rule("curve-repeated-steps", Severity::Info);
 /// The file ends in the middle of a record.
@@ -110,6 +124,13 @@ pub const RULES: &[&Rule] = &[
     &HARDWARE,
     &FLOOR,
     &BY_POSITION,
+    &COUNTERS,
+    &STEP_OFFSET,
+    &INTERVAL,
+    &RESUMED,
+    &RESTARTED,
+    &JOINED,
+    &RANKS,
     &REPEATED,
     &TRUNCATED,
     &SKIPPED_LINES,

@@ -58,7 +58,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     let holds = share >= needed && coverage.both > 0;
     // Steps that the loss lacks as well are told once, with the loss.
     let of_lead = around.lead.map(|lead| lead.points.coverage.share()).filter(|of_lead| *of_lead < 1.0);
-    let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead);
+    let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead) || pair.obstacle().is_some();
     // What was not seen is not agreement, however little it is.
     let severity = match () {
         () if told => Severity::Info,

@@ -115,8 +115,10 @@ mod tests {
 
     #[test]
     fn lists_are_counted_by_position() {
+        let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0, 3.1]}", Use::Judged);
+        assert_eq!(found, Evidence { compared: 3, ..Evidence::default() });
         let found = states("{\"lm loss\": [1.0, 2.0, 3.0]}", "{\"lm loss\": [1.0, 2.0]}", Use::Judged);
-        assert_eq!(found, Evidence { compared: 2, one_sided: 1, ..Evidence::default() });
+        assert_eq!(found, Evidence { one_sided: 3, ..Evidence::default() }, "nothing says which belong together");
     }
 
     proptest::proptest! {

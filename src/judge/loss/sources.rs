@@ -5,28 +5,45 @@ use std::collections::BTreeMap;
 use super::code;
 use super::rule_results::RuleResults;
 use crate::judge::finding::Finding;
+use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
-use crate::pair::curve::align::PairedBy;
-use crate::pair::curve::{CurvePair, Unpaired};
+use crate::pair::curve::align::{Obstacle, PairedBy};
+use crate::pair::curve::source::Source;
+use crate::pair::curve::{CurvePair, Unpaired, name};
 use crate::policy::loss::MetricPolicy;
 use crate::read::curve::Note;
 use crate::read::metric::Role;
 use crate::verdict::{CheckId, Severity, Side};
 
+/// Says why nothing of a pair could be paired, where that is so.
+pub fn obstacle(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    let (baseline, candidate) = (&pair.baseline.series, &pair.candidate.series);
+    match pair.obstacle() {
+        Some(Obstacle::Counters) => results.say(&code::COUNTERS, |finding| {
+            finding.with("baseline", baseline.counter.as_str()).with("candidate", candidate.counter.as_str())
+        }),
+        Some(Obstacle::Lengths) => results.say(&code::BY_POSITION, |finding| {
+            let (b, c) = (baseline.steps.len(), candidate.steps.len());
+            finding.with_severity(Severity::Incomplete).with("baseline", b).with("candidate", c)
+        }),
+        None => {}
+    }
+}
+
 /// Notes about a pair's files and steps.
 pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
-    if pair.points.by == PairedBy::Position {
-        results.say(&code::BY_POSITION, |finding| finding);
+    if pair.points.by == PairedBy::Position && pair.obstacle().is_none() {
+        results.say(&code::BY_POSITION, |finding| finding.with("paired", pair.points.len()));
     }
+    if pair.shift != 0 {
+        results.say(&code::STEP_OFFSET, |finding| {
+            let lower = if pair.shift > 0 { Side::Candidate } else { Side::Baseline };
+            finding.with("side", lower.as_str()).with("by", pair.shift.unsigned_abs())
+        });
+    }
+    intervals(pair, results);
     for (side, source) in [(Side::Baseline, &pair.baseline), (Side::Candidate, &pair.candidate)] {
-        if source.series.repeated > 0 {
-            results.say(&code::REPEATED, |finding| {
-                finding
-                    .with("count", source.series.repeated)
-                    .with("side", side.as_str())
-                    .with("path", source.path.as_str())
-            });
-        }
+        order(side, source, results);
         for note in &source.notes {
             match note {
                 Note::Truncated => results.say(&code::TRUNCATED, |finding| {
@@ -46,6 +63,44 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
                 finding.with("side", side.as_str()).with("path", used.path.as_str()).with("others", others)
             });
         }
+    }
+}
+
+/// Sides that log at other intervals are compared at the steps, or over the windows, that both have.
+fn intervals(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    let (b, c) = (pair.baseline.interval, pair.candidate.interval);
+    let enough = pair.baseline.series.steps.len() > 1 && pair.candidate.series.steps.len() > 1;
+    if b != c && enough && !pair.points.is_empty() && pair.points.is_numbered() {
+        results.say(&code::INTERVAL, |finding| {
+            let finding = finding.with("baseline", b).with("candidate", c).with("paired", pair.points.len());
+            finding.with("by", pair.points.by.as_str())
+        });
+    }
+}
+
+/// Changes that bringing the steps of one side into order made.
+fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
+    let order = &source.series.order;
+    let mut say = |rule: &'static Rule, add: &dyn Fn(Finding) -> Finding| {
+        results.say(rule, |finding| add(finding.with("side", side.as_str()).with("path", source.path.as_str())));
+    };
+    if order.repeated > 0 {
+        say(&code::REPEATED, &|finding| finding.with("count", order.repeated));
+    }
+    if let Some((from, to)) = order.resumes.first() {
+        let times = order.resumes.len();
+        say(&code::RESUMED, &|finding| {
+            finding.with("count", order.resumed).with("from", *from).with("to", *to).with("times", times)
+        });
+    }
+    if order.restarts > 0 {
+        say(&code::RESTARTED, &|finding| finding.with("epochs", order.restarts + 1));
+    }
+    if !source.continued_in.is_empty() {
+        say(&code::JOINED, &|finding| finding.with("others", source.continued_in.clone()));
+    }
+    if source.series.rank.is_some() {
+        say(&code::RANKS, &|finding| finding);
     }
 }
 
@@ -71,14 +126,30 @@ fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>)
 
 fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
     let ignored = |metric: &String| metrics.get(metric).is_some_and(|own| own.ignore);
+    let is_shown = |metric: &str| {
+        let role = crate::read::metric::role(metric);
+        role.is_performance() || role == Role::Other
+    };
     match unpaired {
-        Unpaired::Ambiguous { metric, side, paths } => {
-            let role = crate::read::metric::role(metric);
-            if ignored(metric) || role.is_performance() || role == Role::Other {
+        Unpaired::SeveralRuns { metric, rank, side, path } => {
+            if ignored(metric) || is_shown(metric) {
                 return None;
             }
             Some(
-                Finding::new(&artifacts::AMBIGUOUS, metric)
+                Finding::new(&artifacts::AMBIGUOUS, name(metric, *rank))
+                    .of_check(CheckId::Loss)
+                    .with("side", side.as_str())
+                    .with("kind", "runs")
+                    .with("count", 2_usize)
+                    .with("paths", vec![path.clone()]),
+            )
+        }
+        Unpaired::Ambiguous { metric, rank, side, paths } => {
+            if ignored(metric) || is_shown(metric) {
+                return None;
+            }
+            Some(
+                Finding::new(&artifacts::AMBIGUOUS, name(metric, *rank))
                     .of_check(CheckId::Loss)
                     .with("side", side.as_str())
                     .with("kind", "curve")
@@ -86,7 +157,7 @@ fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Opt
                     .with("paths", paths.clone()),
             )
         }
-        Unpaired::OneSided { metric, role, side, path } => {
+        Unpaired::OneSided { metric, rank, role, side, path } => {
             let severity = match role {
                 Role::Loss => Severity::Incomplete,
                 Role::EvalLoss | Role::EvalScore | Role::Reward | Role::GradNorm | Role::AuxiliaryLoss => {
@@ -101,7 +172,7 @@ fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Opt
                 return None;
             }
             Some(
-                Finding::new(&code::ONE_SIDED, metric)
+                Finding::new(&code::ONE_SIDED, name(metric, *rank))
                     .with_severity(severity)
                     .with("side", side.as_str())
                     .with("path", path.as_str()),

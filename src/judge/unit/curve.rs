@@ -3,6 +3,7 @@
 use super::CurveUnit;
 use super::any::{AnyUnit, Size};
 use crate::judge::outcome::RuleOutcome;
+use crate::pair::curve::name;
 use crate::verdict::Verdict;
 
 impl AnyUnit for CurveUnit {
@@ -15,11 +16,13 @@ impl AnyUnit for CurveUnit {
     }
 
     fn name(&self) -> String {
-        if self.run.is_empty() { self.metric.clone() } else { format!("{} ({})", self.metric, self.run) }
+        let metric = name(&self.metric, self.rank);
+        if self.run.is_empty() { metric } else { format!("{metric} ({})", self.run) }
     }
 
     fn place(&self) -> String {
-        if self.run.is_empty() { self.metric.clone() } else { format!("{}: {}", self.run, self.metric) }
+        let metric = name(&self.metric, self.rank);
+        if self.run.is_empty() { metric } else { format!("{}: {metric}", self.run) }
     }
 
     fn rules(&self) -> &[RuleOutcome] {

@@ -116,9 +116,32 @@ impl<'a> Aligned<'a> {
     }
 }
 
+/// Reason for which no value of one side belongs to one of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Their points are numbered by different counters.
+    Counters,
+    /// A side has no numbers, and the two have not equally many points: a line that one lacks shifts all behind it.
+    Lengths,
+}
+
+/// The reason for which two series cannot be paired at all.
+pub fn obstacle(baseline: &Series, candidate: &Series) -> Option<Obstacle> {
+    let is_numbered = baseline.steps.is_numbered() && candidate.steps.is_numbered();
+    if is_numbered {
+        return (!baseline.counter.is_comparable(candidate.counter)).then_some(Obstacle::Counters);
+    }
+    (baseline.steps.len() != candidate.steps.len()).then_some(Obstacle::Lengths)
+}
+
 /// Pairs the values of two sources; `averaged` says that the metric is logged as a mean over its window.
 pub fn align<'a>(baseline: &Source<'a>, candidate: &Source<'a>, averaged: bool) -> Aligned<'a> {
     let numbered = baseline.series.steps.is_numbered() && candidate.series.steps.is_numbered();
+    if obstacle(&baseline.series, &candidate.series).is_some() {
+        let mut nothing = Aligned::new(if numbered { PairedBy::Step } else { PairedBy::Position });
+        nothing.coverage.baseline = baseline.series.values.iter().filter(|value| value.is_finite()).count() as u64;
+        return nothing;
+    }
     if !numbered {
         return by_position(baseline, candidate);
     }
@@ -298,6 +321,7 @@ mod tests {
         let series = Series::by_step("loss", points);
         Source {
             path: "a".into(),
+            continued_in: Vec::new(),
             format: "JSON lines",
             logged,
             interval: series.steps.interval().unwrap_or(1),
@@ -354,9 +378,10 @@ mod tests {
     fn lists_are_paired_by_position() {
         let mut list = source(Logged::Samples, []);
         list.series = Cow::Owned(Series::by_position("loss", vec![1.0, 2.0, 3.0]));
-        let aligned = align(&list, &source(Logged::Samples, [(10, 1.0), (20, 2.0)]), true);
-        assert_eq!((aligned.by, aligned.len()), (PairedBy::Position, 2));
-        assert_eq!((aligned.coverage.both, aligned.coverage.baseline), (2, 3));
+        let aligned = align(&list, &source(Logged::Samples, [(10, 1.0), (20, 2.0), (30, 3.0)]), true);
+        assert_eq!((aligned.by, aligned.len()), (PairedBy::Position, 3));
+        let shorter = align(&list, &source(Logged::Samples, [(10, 1.0), (20, 2.0)]), true);
+        assert_eq!((shorter.len(), shorter.coverage.both, shorter.coverage.baseline), (0, 0, 3));
     }
 
     proptest::proptest! {

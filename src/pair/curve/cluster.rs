@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::align;
+use super::run_files;
 use super::source::{Source, resolution};
 use crate::read::curve::series::Series;
 use crate::read::curve::{CurveFile, Logged};
@@ -24,6 +25,10 @@ use crate::verdict::Side;
 
 /// Two records of one value differ by less: half a unit of `float32` on either side, and room for a re-parse.
 const SAME_VALUE: f64 = 1e-6;
+
+/// A metric, and the rank where ranks differ.
+pub(super) type CurveId = (String, Option<u64>);
+
 /// Sources of one side that agree.
 #[derive(Debug)]
 pub struct Cluster<'a>(Vec<Source<'a>>);
@@ -60,10 +65,10 @@ impl<'a> Cluster<'a> {
 }
 
 /// The sources of a side, by canonical metric name, clustered.
-pub(super) fn by_metric(files: &[CurveFile]) -> BTreeMap<String, Vec<Cluster<'_>>> {
-    let mut clusters: BTreeMap<String, Vec<Cluster<'_>>> = BTreeMap::new();
+pub(super) fn by_metric(files: &[CurveFile]) -> BTreeMap<CurveId, Vec<Cluster<'_>>> {
+    let mut clusters: BTreeMap<CurveId, Vec<Cluster<'_>>> = BTreeMap::new();
     for (metric, source) in sources(files) {
-        let of_metric = clusters.entry(metric).or_default();
+        let of_metric = clusters.entry((metric, source.series.rank)).or_default();
         match of_metric.iter_mut().find(|cluster| cluster.agrees(&source)) {
             Some(cluster) => cluster.0.push(source),
             None => of_metric.push(Cluster(vec![source])),
@@ -75,15 +80,26 @@ pub(super) fn by_metric(files: &[CurveFile]) -> BTreeMap<String, Vec<Cluster<'_>
 
 fn sources(files: &[CurveFile]) -> Vec<(String, Source<'_>)> {
     let mut found: Vec<(String, Source<'_>)> = Vec::new();
-    for file in files {
+    let (order, runs) = run_files::in_order(files);
+    let goes_on = |earlier: &Source<'_>, next: &Source<'_>| {
+        continues(earlier, next)
+            || runs.iter().any(|run| run.contains(&earlier.path.as_str()) && run.contains(&next.path.as_str()))
+    };
+    for file in order {
         let start = found.len();
         for series in file.series.iter().filter(|series| !series.values.is_empty()) {
             let canonical = metric::canonical(&series.name).into_owned();
-            let taken = found.iter().skip(start).any(|(metric, _)| *metric == canonical);
+            let taken = found
+                .iter()
+                .skip(start)
+                .any(|(metric, other)| *metric == canonical && other.series.rank == series.rank);
             // Two spellings of one metric in one file are two metrics: the file means something by it.
             let name = if taken { series.name.clone() } else { canonical };
             let source = source_of(file, series);
-            match found.iter_mut().find(|(metric, earlier)| *metric == name && continues(earlier, &source)) {
+            let is_same = |(metric, earlier): &(String, Source<'_>)| {
+                *metric == name && earlier.series.rank == series.rank && goes_on(earlier, &source)
+            };
+            match found.iter_mut().find(|found| is_same(found)) {
                 Some((_, earlier)) => append(earlier, source),
                 None => found.push((name, source)),
             }
@@ -96,6 +112,7 @@ fn source_of<'a>(file: &'a CurveFile, series: &'a Series) -> Source<'a> {
     let logged_once = file.interval.or_else(|| series.steps.get(0));
     Source {
         path: file.path.clone(),
+        continued_in: Vec::new(),
         format: file.format,
         logged: file.logged,
         interval: series.steps.interval().or(logged_once).unwrap_or(1).max(1),
@@ -112,13 +129,11 @@ fn continues(earlier: &Source<'_>, next: &Source<'_>) -> bool {
 }
 
 fn append(earlier: &mut Source<'_>, next: Source<'_>) {
-    let points: Vec<(u64, f64)> = earlier.series.points().chain(next.series.points()).collect();
-    let repeated = earlier.series.repeated + next.series.repeated;
-    let mut joined = Series::by_step(earlier.series.name.clone(), points);
-    joined.repeated += repeated;
+    let joined = earlier.series.followed_by(&next.series);
     earlier.interval = joined.steps.interval().unwrap_or(earlier.interval);
     earlier.series = Cow::Owned(joined);
     earlier.notes.extend(next.notes);
+    earlier.continued_in.push(next.path);
 }
 
 /// Whether two sources of one side hold the same values wherever both have one.

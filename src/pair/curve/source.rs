@@ -24,6 +24,8 @@ const PRECISION: [&str; 9] = [
 pub struct Source<'a> {
     /// Path below the side's root.
     pub path: String,
+    /// Paths of the files that continue it.
+    pub continued_in: Vec<String>,
     /// Name of the file's format, for people.
     pub format: &'static str,
     /// Meaning of the logged losses.

@@ -14,7 +14,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::lines::{self, Lines};
-use super::{Collector, CurveFile, Format};
+use super::series::Counter;
+use super::{Beside, Collector, CurveFile, Format, Key};
 use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::metric::{self, Role};
@@ -63,17 +64,38 @@ impl JsonSchema for LogPattern {
 }
 
 /// One line that holds values.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Record {
-    /// The epoch, where steps are counted within epochs of unknown length.
-    epoch: Option<u64>,
+    /// The rank that wrote it, other counters, and the epoch, where steps are counted within epochs of unknown length.
+    beside: Beside,
     step: Option<u64>,
     values: Vec<(String, f64)>,
+    /// Whether it is data only beside a line of the same layout, as it has no counter.
+    is_loose: bool,
 }
 
 impl Record {
     fn new(step: Option<u64>, values: Vec<(String, f64)>) -> Option<Self> {
-        (!values.is_empty()).then_some(Self { epoch: None, step, values })
+        (!values.is_empty()).then_some(Self { beside: Beside::default(), step, values, is_loose: false })
+    }
+
+    /// A record at the place that its line tells.
+    fn placed(place: Option<layout::Place>, values: Vec<(String, f64)>) -> Option<Self> {
+        let mut record = Self::new(None, values)?;
+        if let Some(place) = place {
+            match place.counter {
+                Counter::Samples => record.beside.samples = Some(place.at),
+                Counter::Epoch => record.beside.epoch = Some(in_f64(place.at)),
+                _ => (record.step, record.beside.epoch) = (Some(place.at), place.epoch.map(in_f64)),
+            }
+        }
+        Some(record)
+    }
+
+    /// Whether both lines are laid out in one way: they hold the same names.
+    fn is_like(&self, other: &Self) -> bool {
+        let names = |record: &Self| record.values.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        names(self) == names(other)
     }
 
     /// Whether it holds a metric that a run is about.
@@ -88,6 +110,11 @@ impl Record {
     }
 }
 
+#[allow(clippy::cast_precision_loss, reason = "epochs and steps lie far below 2^53")]
+fn in_f64(count: u64) -> f64 {
+    count as f64
+}
+
 /// Words without which a line holds no value of a run.
 const TELLING: [&str; 8] = ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score"];
 
@@ -96,22 +123,27 @@ fn parse(line: &str) -> Option<Record> {
     if !TELLING.iter().any(|word| line.contains(word)) {
         return None;
     }
+    let (line, rank) = layout::bare(line);
+    let mut record = parse_bare(&line)?;
+    record.beside.rank = rank;
+    Some(record)
+}
+
+fn parse_bare(line: &str) -> Option<Record> {
     if let Some(found) = ITERATION.captures(line) {
         return iteration(&found);
     }
-    let line = layout::bare(line);
-    if let Some((step, values)) = layout::validation(&line) {
+    if let Some((step, values)) = layout::validation(line) {
         return Record::new(Some(step), values);
     }
-    if let Some(found) = DICTIONARY.captures(&line).and_then(|found| dictionary(&found)) {
-        let place = layout::place(&line).filter(|_| found.step.is_none());
+    if let Some(found) = DICTIONARY.captures(line).and_then(|found| dictionary(&found)) {
+        let place = layout::place(line).filter(|_| found.step.is_none());
         return Some(Record { step: found.step.or(place.map(|(place, _)| place.at)), ..found });
     }
-    if let Some((place, values)) = layout::object(&line) {
-        let record = Record::new(place.map(|place| place.at), values)?;
-        return Some(Record { epoch: place.and_then(|place| place.epoch), ..record }).filter(Record::is_known);
+    if let Some((place, values)) = layout::object(line) {
+        return Record::placed(place, values).filter(Record::is_known);
     }
-    laid_out(&line).or_else(|| named(&line))
+    laid_out(line).or_else(|| named(line))
 }
 
 /// A line with a counter of a known shape.
@@ -122,8 +154,7 @@ fn laid_out(line: &str) -> Option<Record> {
         (!metric::is_bookkeeping(&name)).then_some((name, value))
     };
     let values = layout::pairs(line).into_iter().filter_map(kept).collect();
-    let record = Record::new(Some(place.at), values)?;
-    Some(Record { epoch: place.epoch, ..record }).filter(Record::is_known)
+    Record::placed(Some(place), values).filter(Record::is_known)
 }
 
 fn iteration(found: &Captures<'_>) -> Option<Record> {
@@ -148,22 +179,30 @@ fn dictionary(found: &Captures<'_>) -> Option<Record> {
     }
     let step =
         entries.iter().filter(|(key, _)| metric::step_rank(key).is_some()).find_map(|(_, text)| lines::step(text));
+    let epoch = entries.iter().find(|(key, _)| *key == "epoch").and_then(|(_, text)| lines::number(text));
     let values: Vec<(String, f64)> = entries
         .iter()
         .filter(|(key, _)| !metric::is_bookkeeping(key))
         .filter_map(|(key, text)| Some(((*key).to_owned(), lines::number(text)?)))
         .collect();
     let known = values.iter().any(|(name, _)| metric::role(&metric::canonical(name)) != Role::Other);
-    Record::new(step, values).filter(|_| known)
+    let record = Record::new(step, values).filter(|_| known)?;
+    Some(Record { beside: Beside { epoch, ..Beside::default() }, ..record })
 }
 
-/// `step: 10 loss: 1.2`: only with a step and a loss or gradient norm, as prose holds colons too.
+/// `step: 10 loss: 1.2`: only with a loss or gradient norm, as prose holds colons too. Without a counter it is data beside
+/// a line of the same layout alone.
 fn named(line: &str) -> Option<Record> {
     let pairs = layout::pairs(line);
-    let step =
-        pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, at)| lines::whole(*at))?;
+    let step = pairs.iter().filter(|(name, _)| metric::step_rank(name).is_some()).find_map(|(_, at)| lines::whole(*at));
+    let mut beside = Beside::default();
+    for (key, number) in pairs.iter().filter_map(|(name, number)| Some((Key::of(name)?, *number))) {
+        beside.take(key, number);
+    }
     let values = pairs.into_iter().filter(|(name, _)| !metric::is_bookkeeping(name)).collect();
-    Record::new(Some(step), values).filter(Record::is_known)
+    let record = Record::new(step, values).filter(Record::is_known)?;
+    let is_loose = step.is_none() && beside.samples.is_none() && beside.tokens.is_none();
+    Some(Record { beside, is_loose, ..record })
 }
 
 /// Reads one line by the user's pattern; `None` where it does not match.
@@ -185,7 +224,10 @@ pub(super) fn recognise(source: &dyn ByteSource) -> bool {
         let Some(record) = parse(line) else { return false };
         // Megatron's line is unmistakable; the others need a second one, as documentation quotes single lines.
         let sure = record.step.is_some() && ITERATION.is_match(line);
-        sure || first.replace(record).is_some_and(|earlier| first.as_ref() != Some(&earlier))
+        let differs = |earlier: &Record| *earlier != record && (!record.is_loose || record.is_like(earlier));
+        let second = first.as_ref().is_some_and(differs);
+        first = Some(record);
+        sure || second
     })
 }
 
@@ -255,18 +297,54 @@ pub(super) fn read_with(source: &dyn ByteSource, pattern: &LogPattern) -> Result
 
 fn read_lines(source: &dyn ByteSource, format: Format, parse: impl Fn(&str) -> Option<Record>) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name());
+    let mut loose = Loose::new(source);
     let mut lines = Lines::new(source);
     while let Some(line) = lines.next()? {
-        if let Some(record) = parse(&String::from_utf8_lossy(line)) {
-            #[allow(clippy::cast_precision_loss, reason = "epochs are few")]
-            let epoch = record.epoch.map(|epoch| epoch as f64);
-            let step = record.step.map(|step| collector.numbered_through(epoch, step));
-            for (name, value) in record.values {
-                collector.push(&name, step, value)?;
-            }
+        match parse(&String::from_utf8_lossy(line)) {
+            Some(record) if record.is_loose => loose.take(record)?,
+            Some(record) => add(record, &mut collector)?,
+            None => {}
         }
     }
-    Ok(CurveFile::new(source, format, collector.finish()))
+    let series = match collector.finish() {
+        counted if counted.is_empty() => loose.collector.finish(),
+        counted => counted,
+    };
+    Ok(CurveFile::new(source, format, series))
+}
+
+fn add(record: Record, collector: &mut Collector<'_>) -> Result<()> {
+    collector.record(record.beside);
+    for (name, value) in record.values {
+        collector.push(&name, record.step, value)?;
+    }
+    Ok(())
+}
+
+/// Lines without a counter, of which those count that have company.
+struct Loose<'a> {
+    collector: Collector<'a>,
+    last: Option<Record>,
+    /// Whether the last one was added.
+    is_added: bool,
+}
+
+impl<'a> Loose<'a> {
+    fn new(source: &'a dyn ByteSource) -> Self {
+        Self { collector: Collector::new(source.name()), last: None, is_added: false }
+    }
+
+    fn take(&mut self, record: Record) -> Result<()> {
+        let has_company = self.last.as_ref().is_some_and(|last| last.is_like(&record));
+        if has_company {
+            if let Some(first) = self.last.take().filter(|_| !self.is_added) {
+                add(first, &mut self.collector)?;
+            }
+            add(record.clone(), &mut self.collector)?;
+        }
+        (self.last, self.is_added) = (Some(record), has_company);
+        Ok(())
+    }
 }
 
 #[cfg(test)]

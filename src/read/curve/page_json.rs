@@ -1,8 +1,8 @@
 //! Series as TensorBoard's page gives them for download: `[[wall time, step, value], …]`, the metric in the file's name.
 
 use super::records::number;
-use super::series::{Collector, MAX_POINTS};
-use super::{CurveFile, Format};
+use super::series::MAX_POINTS;
+use super::{Collector, CurveFile, Format};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 use crate::read::curve::lines;

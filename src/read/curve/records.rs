@@ -4,7 +4,7 @@
 //! it; nested objects are flattened with `/`. Records without a step are numbered by position.
 
 use super::lines::{self, Lines};
-use super::{Collector, CurveFile, Format, Note};
+use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{self, Json, Parser};
@@ -117,8 +117,14 @@ fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
         return Ok(());
     }
     let ranked = entries.iter().filter_map(|(key, value)| Some((metric::step_rank(key)?, step(value)?)));
-    let epoch = entries.iter().find(|(key, _)| key == "epoch").and_then(|(_, epoch)| number(epoch));
-    let step = ranked.min().map(|(_, step)| collector.numbered_through(epoch, step));
+    let step = ranked.min().map(|(_, step)| step);
+    let mut beside = Beside::default();
+    for (key, value) in entries {
+        if let (Some(key), Some(number)) = (Key::of(key), number(value)) {
+            beside.take(key, number);
+        }
+    }
+    collector.record(beside);
     flatten("", entries, step, collector, 0)
 }
 

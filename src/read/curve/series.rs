@@ -1,8 +1,6 @@
 //! Values of one metric, step by step.
 
-use std::collections::{BTreeMap, HashMap};
-
-use crate::error::{Error, ErrorKind, Result};
+use std::collections::BTreeMap;
 
 /// Points a file may hold; 50 million take 800 MB.
 pub(super) const MAX_POINTS: usize = 50_000_000;
@@ -113,6 +111,64 @@ fn follows(first: u64, interval: u64, len: usize, step: u64) -> bool {
     len > 1 && interval.checked_mul(len as u64).and_then(|offset| offset.checked_add(first)) == Some(step)
 }
 
+/// Kind of number that orders the points of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counter {
+    /// Steps of the run.
+    #[default]
+    Step,
+    /// Steps that begin again with each epoch, numbered through.
+    EpochStep,
+    /// Samples seen so far.
+    Samples,
+    /// Tokens seen so far.
+    Tokens,
+    /// Epochs.
+    Epoch,
+    /// Places in the file, as nothing else orders the points.
+    Position,
+}
+
+impl Counter {
+    /// The name in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::EpochStep => "epoch-step",
+            Self::Samples => "samples",
+            Self::Tokens => "tokens",
+            Self::Epoch => "epoch",
+            Self::Position => "position",
+        }
+    }
+
+    /// Whether equal numbers of both kinds mean the same point of a run.
+    pub fn is_comparable(self, other: Self) -> bool {
+        let steps = |counter| matches!(counter, Self::Step | Self::EpochStep);
+        self == other || steps(self) && steps(other)
+    }
+}
+
+/// Changes that bringing a series into order made: nothing is overwritten without a trace here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// Points that gave way to another value of the same step, logged right behind.
+    pub repeated: u64,
+    /// Points that gave way to those of a resumed run.
+    pub resumed: u64,
+    /// Last step before each resume and the first one behind it, at most [`Order::LISTED`].
+    pub resumes: Vec<(u64, u64)>,
+    /// Times at which the steps began again while no epoch was logged; each is taken for an epoch.
+    pub restarts: u64,
+    /// Whether the file holds several runs, one behind the other.
+    pub is_several_runs: bool,
+}
+
+impl Order {
+    /// Resumes that are listed.
+    pub const LISTED: usize = 20;
+}
+
 /// One metric of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
@@ -124,8 +180,12 @@ pub struct Series {
     pub values: Vec<f64>,
     /// Steps the file lists, those without a recorded value included.
     pub listed: usize,
-    /// Steps that were logged more than once; the last value counts.
-    pub repeated: u64,
+    /// Kind of number that its steps are.
+    pub counter: Counter,
+    /// Rank that logged it, where the ranks of a file logged different values.
+    pub rank: Option<u64>,
+    /// Changes that bringing its steps into order made.
+    pub order: Order,
     /// Steps that the source lists without a value, rising: `null`, an empty cell, a text that is not a number.
     pub unrecorded: Vec<u64>,
 }
@@ -133,21 +193,66 @@ pub struct Series {
 impl Series {
     /// A series without step numbers.
     pub fn by_position(name: impl Into<String>, values: Vec<f64>) -> Self {
-        let len = values.len();
-        let steps = Steps::Positions(len);
-        Self { name: name.into(), steps, values, listed: len, repeated: 0, unrecorded: Vec::new() }
+        let steps = Steps::Positions(values.len());
+        Self { counter: Counter::Position, ..Self::rising(name.into(), steps, values) }
     }
 
-    /// A series with rising steps.
+    /// A series with rising steps; of a step that occurs again, the last value counts.
     pub fn by_step(name: impl Into<String>, points: impl IntoIterator<Item = (u64, f64)>) -> Self {
-        let mut builder = SeriesBuilder::new(true);
-        points.into_iter().for_each(|(step, value)| builder.push(Some(step), value));
-        builder.finish(name.into())
+        let (mut steps, mut values) = (Steps::numbered(), Vec::new());
+        let mut last = None;
+        let mut sorted = true;
+        for (step, value) in points {
+            sorted &= last.replace(step).is_none_or(|last| last < step);
+            steps.push(step);
+            values.push(value);
+        }
+        if sorted {
+            return Self::rising(name.into(), steps, values);
+        }
+        let mut repeated = 0;
+        let mut points: BTreeMap<u64, f64> = BTreeMap::new();
+        for (step, value) in steps.iter().zip(values) {
+            let earlier = points.insert(step, value);
+            repeated += u64::from(earlier.is_some_and(|earlier| earlier.to_bits() != value.to_bits()));
+        }
+        let series = Self::by_step(name, points);
+        Self { order: Order { repeated, ..Order::default() }, ..series }
+    }
+
+    /// The series with `shift` added to its steps; those that would fall below 0 are left out.
+    pub fn shifted(&self, shift: i64) -> Self {
+        let points = self.points().filter_map(|(step, value)| Some((step.checked_add_signed(shift)?, value)));
+        let moved = Self::by_step(self.name.clone(), points);
+        let unrecorded = self.unrecorded.iter().filter_map(|step| step.checked_add_signed(shift)).collect();
+        let (counter, rank, order, listed) = (self.counter, self.rank, self.order.clone(), self.listed);
+        Self { counter, rank, order, listed, unrecorded, ..moved }
+    }
+
+    /// One run's series of two files, the second one behind the first: a run that logs steps again was resumed.
+    pub fn followed_by(&self, next: &Self) -> Self {
+        let mut points: BTreeMap<u64, f64> = self.points().collect();
+        let resumed = next.points().filter(|(step, value)| points.insert(*step, *value).is_some()).count() as u64;
+        let resume = self.steps.iter().last().zip(next.steps.get(0)).filter(|_| resumed > 0);
+        let mut order = self.order.clone();
+        order.repeated += next.order.repeated;
+        order.resumed += next.order.resumed + resumed;
+        order.restarts += next.order.restarts;
+        order.is_several_runs |= next.order.is_several_runs;
+        order.resumes.extend(resume.into_iter().chain(next.order.resumes.iter().copied()));
+        order.resumes.truncate(Order::LISTED);
+        Self { counter: self.counter, rank: self.rank, order, ..Self::by_step(self.name.clone(), points) }
+    }
+
+    pub(super) fn rising(name: String, steps: Steps, values: Vec<f64>) -> Self {
+        let listed = steps.len();
+        let (counter, order) = (Counter::Step, Order::default());
+        Self { name, steps, values, listed, counter, rank: None, order, unrecorded: Vec::new() }
     }
 
     /// The same, which the file lists without a value at the steps of `blank`; a step that has one elsewhere is none of
     /// them.
-    fn without(mut self, mut blank: Vec<u64>) -> Self {
+    pub(super) fn without(mut self, mut blank: Vec<u64>) -> Self {
         if blank.is_empty() || !self.steps.is_numbered() {
             return self;
         }
@@ -169,222 +274,9 @@ impl Series {
     }
 }
 
-/// Collects one metric, in the order of the file.
-#[derive(Debug)]
-struct SeriesBuilder {
-    steps: Steps,
-    values: Vec<f64>,
-    last: Option<u64>,
-    sorted: bool,
-}
-
-impl SeriesBuilder {
-    fn new(numbered: bool) -> Self {
-        let steps = if numbered { Steps::numbered() } else { Steps::Positions(0) };
-        Self { steps, values: Vec::new(), last: None, sorted: true }
-    }
-
-    fn push(&mut self, step: Option<u64>, value: f64) {
-        let step = step.unwrap_or_default();
-        if self.steps.is_numbered() {
-            self.sorted &= self.last.is_none_or(|last| last < step);
-            self.last = Some(step);
-        }
-        self.steps.push(step);
-        self.values.push(value);
-    }
-
-    /// Brings steps into rising order; of a step that occurs again, the last value counts, as a resumed run
-    /// overwrites what it logged before it stopped.
-    fn finish(self, name: String) -> Series {
-        let listed = self.steps.len();
-        if self.sorted {
-            return Series {
-                name,
-                steps: self.steps,
-                values: self.values,
-                listed,
-                repeated: 0,
-                unrecorded: Vec::new(),
-            };
-        }
-        let points: BTreeMap<u64, f64> = self.steps.iter().zip(self.values).collect();
-        let mut rising = Self::new(true);
-        points.iter().for_each(|(step, value)| rising.push(Some(*step), *value));
-        let repeated = (listed - points.len()) as u64;
-        Series {
-            name,
-            steps: rising.steps,
-            values: rising.values,
-            listed: points.len(),
-            repeated,
-            unrecorded: Vec::new(),
-        }
-    }
-}
-
-/// Steps that are counted within epochs, numbered through from the first epoch on.
-///
-/// A counter that falls back while the epoch rises starts again with the epoch. One that falls back with its epoch belongs to
-/// a resumed run, whose later values count.
-#[derive(Debug, Default)]
-struct Epochs {
-    /// Epochs with the number of steps before each.
-    before: Vec<(f64, u64)>,
-    first: u64,
-    last: u64,
-}
-
-impl Epochs {
-    /// Whether a step of a new epoch is none that follows the last one. The same step again is an evaluation beside it, unless
-    /// it is the first of all.
-    fn starts_again(&self, step: u64) -> bool {
-        step < self.last || step == self.last && step == self.first
-    }
-
-    fn numbered_through(&mut self, epoch: Option<f64>, step: u64) -> u64 {
-        let Some(epoch) = epoch.filter(|epoch| epoch.is_finite()) else { return step };
-        let known = self.before.iter().rev().find(|(known, _)| *known <= epoch).copied();
-        let steps = match known {
-            Some((known, steps)) if known < epoch && self.starts_again(step) => {
-                // Counters begin at 0 or at 1.
-                let all = steps.saturating_add(self.last.saturating_sub(self.first).saturating_add(1));
-                self.before.push((epoch, all));
-                all
-            }
-            Some((_, steps)) => steps,
-            None => {
-                self.before.insert(0, (epoch, 0));
-                self.first = step;
-                0
-            }
-        };
-        self.last = step;
-        steps.saturating_add(step)
-    }
-}
-
-/// Collects the metrics of a file.
-#[derive(Debug)]
-pub(super) struct Collector<'a> {
-    /// Named in messages.
-    file: &'a str,
-    order: HashMap<String, usize>,
-    series: Vec<(String, SeriesBuilder)>,
-    /// Steps that the file lists without a value, by metric.
-    blanks: HashMap<String, Vec<u64>>,
-    points: usize,
-    epochs: Epochs,
-}
-
-impl<'a> Collector<'a> {
-    pub(super) fn new(file: &'a str) -> Self {
-        Self {
-            file,
-            order: HashMap::new(),
-            series: Vec::new(),
-            blanks: HashMap::new(),
-            points: 0,
-            epochs: Epochs::default(),
-        }
-    }
-
-    /// The step of a record, where a counter that starts again with each epoch is numbered through.
-    pub(super) fn numbered_through(&mut self, epoch: Option<f64>, step: u64) -> u64 {
-        self.epochs.numbered_through(epoch, step)
-    }
-
-    /// Adds a value; without a step the point is numbered by its position.
-    pub(super) fn push(&mut self, name: &str, step: Option<u64>, value: f64) -> Result<()> {
-        let index = self.index_of(name, step.is_some())?;
-        self.push_at(index, step, value)
-    }
-
-    /// The place of metric `name`, made where it is new.
-    pub(super) fn index_of(&mut self, name: &str, numbered: bool) -> Result<usize> {
-        if let Some(index) = self.order.get(name) {
-            return Ok(*index);
-        }
-        if self.series.len() >= MAX_METRICS {
-            return Err(self.too_much(format!("more than {MAX_METRICS} metrics")));
-        }
-        self.order.insert(name.to_owned(), self.series.len());
-        self.series.push((name.to_owned(), SeriesBuilder::new(numbered)));
-        Ok(self.series.len() - 1)
-    }
-
-    /// Adds a value to the metric at `index`.
-    pub(super) fn push_at(&mut self, index: usize, step: Option<u64>, value: f64) -> Result<()> {
-        self.points += 1;
-        if self.points > MAX_POINTS {
-            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
-        }
-        match self.series.get_mut(index) {
-            // A record without a step in a numbered series has no place; a coverage rule sees that it is missing.
-            Some((_, builder)) if builder.steps.is_numbered() && step.is_none() => {}
-            Some((_, builder)) => builder.push(step, value),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// Notes a step that the file lists without a value of metric `name`. A metric that never has a value is none.
-    pub(super) fn blank(&mut self, name: &str, step: Option<u64>) -> Result<()> {
-        let Some(step) = step else { return Ok(()) };
-        self.points += 1;
-        if self.points > MAX_POINTS {
-            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
-        }
-        if let Some(steps) = self.blanks.get_mut(name) {
-            steps.push(step);
-        } else if self.blanks.len() < MAX_METRICS {
-            self.blanks.insert(name.to_owned(), vec![step]);
-        }
-        Ok(())
-    }
-
-    /// Notes a step without a value of the metric at `index`.
-    pub(super) fn blank_at(&mut self, index: usize, step: Option<u64>) -> Result<()> {
-        let Some(name) = self.series.get(index).map(|(name, _)| name.clone()) else { return Ok(()) };
-        self.blank(&name, step)
-    }
-
-    fn too_much(&self, what: String) -> Error {
-        Error::new(ErrorKind::LimitExceeded, self.file, what)
-            .with_help("log less often, or keep only the metrics to judge")
-    }
-
-    /// The metrics, in the order in which they first occurred.
-    pub(super) fn finish(self) -> Vec<Series> {
-        let mut blanks = self.blanks;
-        let finish = |(name, builder): (String, SeriesBuilder)| {
-            let blank = blanks.remove(&name).unwrap_or_default();
-            builder.finish(name).without(blank)
-        };
-        self.series.into_iter().map(finish).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_counter_that_starts_again_with_its_epoch_is_numbered_through() {
-        let numbered = |records: &[(f64, u64)]| -> Vec<u64> {
-            let mut epochs = Epochs::default();
-            records.iter().map(|(epoch, step)| epochs.numbered_through(Some(*epoch), *step)).collect()
-        };
-        assert_eq!(numbered(&[(1.0, 1), (1.0, 2), (2.0, 1), (2.0, 2)]), [1, 2, 3, 4]);
-        assert_eq!(numbered(&[(0.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)]), [0, 1, 2, 3]);
-        assert_eq!(
-            numbered(&[(0.1, 10), (0.2, 20), (0.2, 20), (0.3, 30)]),
-            [10, 20, 20, 30],
-            "a running counter stays"
-        );
-        assert_eq!(numbered(&[(1.0, 1), (1.0, 2), (2.0, 1), (1.0, 2)]), [1, 2, 3, 2], "a resumed run goes back");
-        assert_eq!(numbered(&[(1.0, 1), (2.0, 1), (3.0, 1)]), [1, 2, 3], "one step per epoch");
-    }
 
     #[test]
     fn regular_steps_take_no_memory_and_irregular_ones_survive() {
@@ -399,7 +291,7 @@ mod tests {
     fn a_repeated_step_keeps_its_last_value() {
         let series = Series::by_step("loss", [(1, 1.0), (2, 2.0), (3, 3.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
         assert_eq!(series.points().collect::<Vec<_>>(), [(1, 1.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
-        assert_eq!(series.repeated, 2);
+        assert_eq!(series.order.repeated, 2);
     }
 
     #[test]

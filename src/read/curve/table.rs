@@ -4,7 +4,7 @@
 //! time,Step,Value`) does not say which metric it holds: it is taken for the loss. Empty cells are missing values.
 
 use super::lines::{self, Lines};
-use super::{Collector, CurveFile, Format, Note};
+use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::metric::{self, Role};
@@ -13,7 +13,8 @@ use crate::read::metric::{self, Role};
 #[derive(Clone, Debug, PartialEq)]
 enum Column {
     Step,
-    Epoch,
+    /// Another number that orders rows: the epoch, samples, tokens.
+    Beside(Key),
     Metric(String),
     Ignored,
 }
@@ -27,7 +28,7 @@ pub(super) fn recognise(head: &str) -> bool {
     cells.len() == columns.len()
         && columns.iter().zip(&cells).all(|(column, cell)| match column {
             Column::Step => text(cell).and_then(lines::step).is_some(),
-            Column::Epoch | Column::Metric(_) | Column::Ignored => true,
+            Column::Beside(_) | Column::Metric(_) | Column::Ignored => true,
         })
         && columns
             .iter()
@@ -51,7 +52,7 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
         .enumerate()
         .map(|(index, name)| match best {
             Some((_, step)) if step == index => Column::Step,
-            Some(_) if name.eq_ignore_ascii_case("epoch") => Column::Epoch,
+            _ if let Some(key) = Key::of(name) => Column::Beside(key),
             _ if is_metric(name) => Column::Metric(if name == "Value" { "loss".into() } else { name.clone() }),
             _ => Column::Ignored,
         })
@@ -140,7 +141,7 @@ struct Rows<'a> {
     /// Place of each column's metric in the collector.
     places: Vec<Option<usize>>,
     step_column: Option<usize>,
-    epoch_column: Option<usize>,
+    beside_columns: Vec<(usize, Key)>,
     values: Vec<(usize, f64)>,
     /// Places of the cells of a row that hold no number.
     blanks: Vec<usize>,
@@ -149,29 +150,33 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(source: &'a dyn ByteSource, columns: &[Column]) -> Result<Self> {
         let mut collector = Collector::new(source.name());
-        let place_of = |wanted: &Column| columns.iter().position(|column| column == wanted);
-        let (step_column, epoch_column) = (place_of(&Column::Step), place_of(&Column::Epoch));
+        let step_column = columns.iter().position(|column| *column == Column::Step);
+        let beside = |(index, column): (usize, &Column)| match column {
+            Column::Beside(key) => Some((index, *key)),
+            _ => None,
+        };
+        let beside_columns = columns.iter().enumerate().filter_map(beside).collect();
         let mut places = Vec::new();
         for column in columns {
             places.push(match column {
                 Column::Metric(name) => Some(collector.index_of(name, step_column.is_some())?),
-                Column::Step | Column::Epoch | Column::Ignored => None,
+                Column::Step | Column::Beside(_) | Column::Ignored => None,
             });
         }
-        Ok(Self { collector, places, step_column, epoch_column, values: Vec::new(), blanks: Vec::new() })
+        Ok(Self { collector, places, step_column, beside_columns, values: Vec::new(), blanks: Vec::new() })
     }
 
     /// Adds one row; false where it has no step or a cell that should be a number is not.
     fn take<'c>(&mut self, cells: impl Iterator<Item = &'c [u8]>) -> Result<bool> {
-        let (mut step, mut epoch) = (None, None);
+        let (mut step, mut beside) = (None, Beside::default());
         let mut sound = true;
         self.values.clear();
         self.blanks.clear();
         for (column, cell) in cells.enumerate() {
             if self.step_column == Some(column) {
                 step = lines::plain_step(cell).or_else(|| text(cell).and_then(lines::step));
-            } else if self.epoch_column == Some(column) {
-                epoch = text(cell).and_then(lines::number);
+            } else if let Some((_, key)) = self.beside_columns.iter().find(|(at, _)| *at == column) {
+                text(cell).and_then(lines::number).into_iter().for_each(|number| beside.take(*key, number));
             } else if let Some(place) = self.places.get(column).copied().flatten() {
                 if let Some(value) = lines::plain_number(cell) {
                     self.values.push((place, value));
@@ -189,7 +194,7 @@ impl<'a> Rows<'a> {
         if step.is_none() && self.step_column.is_some() {
             return Ok(false);
         }
-        let step = step.map(|step| self.collector.numbered_through(epoch, step));
+        self.collector.record(beside);
         for (place, value) in self.values.drain(..) {
             self.collector.push_at(place, step, value)?;
         }

@@ -10,6 +10,7 @@ use regex::{Captures, Regex};
 
 use super::constant;
 use crate::read::curve::lines;
+use crate::read::curve::series::Counter;
 use crate::read::json::{self, Json};
 use crate::read::metric;
 
@@ -17,9 +18,9 @@ use crate::read::metric;
 static PREFIXES: LazyLock<[Regex; 5]> = LazyLock::new(|| {
     [
         r"^\((?:\w+ )?pid=[^)]*\)\s*",
-        r"^\[(?:rank|default)\d+\]:\s*",
+        r"^\[(?:rank|default)(?<rank>\d+)\]:\s*",
         r"^\d{4}-\d\d-\d\dT[\d:.]+Z (?:stdout|stderr) [FP] ",
-        r"^\d+:\s+",
+        r"^(?<rank>\d+):\s+",
         r"^.{0,200}? - (?:DEBUG|INFO|WARNING|ERROR)\s*-+\s*",
     ]
     .map(constant)
@@ -66,10 +67,20 @@ pub(super) struct Place {
     pub(super) epoch: Option<u64>,
     /// The counter.
     pub(super) at: u64,
+    /// Kind of the counter.
+    pub(super) counter: Counter,
 }
 
-/// A line without what stands in front of it: colours, ranks, containers, the logger's own fields.
-pub(super) fn bare(line: &str) -> Cow<'_, str> {
+impl Place {
+    /// A place by a step.
+    fn step(epoch: Option<u64>, at: u64) -> Self {
+        Self { epoch, at, counter: Counter::Step }
+    }
+}
+
+/// A line without what stands in front of it (colours, ranks, containers, the logger's own fields), and the rank among it.
+pub(super) fn bare(line: &str) -> (Cow<'_, str>, Option<u64>) {
+    let mut rank = None;
     let mut bare = COLOUR.replace_all(line, "");
     if bare.contains("[repeated ") {
         bare = Cow::Owned(REPEATED.replace(&bare, "").into_owned());
@@ -77,10 +88,13 @@ pub(super) fn bare(line: &str) -> Cow<'_, str> {
     if !bare.is_ascii() {
         bare = Cow::Owned(in_english(&bare));
     }
-    while let Some(end) = PREFIXES.iter().find_map(|prefix| prefix.find(&bare)).map(|found| found.end()) {
+    while let Some(found) = PREFIXES.iter().find_map(|prefix| prefix.captures(&bare)) {
+        let told = found.name("rank").and_then(|rank| rank.as_str().parse().ok());
+        let end = found.get(0).map_or(0, |found| found.end());
+        rank = rank.or(told);
         bare = Cow::Owned(bare.get(end..).unwrap_or_default().to_owned());
     }
-    bare
+    (bare, rank)
 }
 
 /// Chinese names and signs as the English ones.
@@ -97,8 +111,8 @@ pub(super) fn place(line: &str) -> Option<(Place, bool)> {
     let at = number("at").or_else(|| number("chinese"))?;
     let is_held_out = ["held", "val"].iter().any(|name| found.name(name).is_some());
     let place = match (number("epoch"), number("of")) {
-        (Some(epoch), Some(of)) => Place { epoch: None, at: epoch.checked_mul(of)?.checked_add(at)? },
-        (epoch, _) => Place { epoch, at },
+        (Some(epoch), Some(of)) => Place::step(None, epoch.checked_mul(of)?.checked_add(at)?),
+        (epoch, _) => Place::step(epoch, at),
     };
     Some((place, is_held_out))
 }
@@ -147,7 +161,7 @@ pub(super) fn object(line: &str) -> Option<(Option<Place>, Values)> {
         entries.iter().filter_map(|(key, value)| Some((key.as_ref(), number(value)?))).collect();
     let at = numbers.iter().filter(|(key, _)| metric::step_rank(key).is_some()).find_map(|(_, at)| lines::whole(*at));
     let epoch = numbers.iter().find(|(key, _)| *key == "epoch").and_then(|(_, epoch)| lines::whole(*epoch));
-    let place = at.map(|at| Place { epoch, at });
+    let place = at.map(|at| Place::step(epoch, at));
     let values = numbers.into_iter().filter(|(key, _)| !metric::is_bookkeeping(key));
     Some((place, values.map(|(key, value)| (key.to_owned(), value)).collect()))
 }
@@ -159,10 +173,11 @@ fn event(event: &Json) -> Option<(Option<Place>, Values)> {
         _ => return None,
     };
     let about = event.get("metadata")?;
-    let at = ["step_num", "samples_count", "epoch_num"].iter().find_map(|name| number(about.get(name)?))?;
+    let counters = [("step_num", Counter::Step), ("samples_count", Counter::Samples), ("epoch_num", Counter::Epoch)];
+    let (at, counter) = counters.iter().find_map(|(name, counter)| Some((number(about.get(name)?)?, *counter)))?;
     let mut values = vec![(key, number(event.get("value")?)?)];
     values.extend(about.get("lr").and_then(number).map(|lr| ("lr".to_owned(), lr)));
-    Some((lines::whole(at).map(|at| Place { epoch: None, at }), values))
+    Some((lines::whole(at).map(|at| Place { epoch: None, at, counter }), values))
 }
 
 fn parse(text: &str) -> Option<Json> {
@@ -198,7 +213,7 @@ mod tests {
             ("Step 3 | loss:2.1 lr:2e-05", None, 3),
             ("第 3 步, loss:0.53", None, 3),
         ] {
-            assert_eq!(place(line).map(|(place, _)| place), Some(Place { epoch, at }), "{line}");
+            assert_eq!(place(line).map(|(place, _)| place), Some(Place::step(epoch, at)), "{line}");
         }
         assert_eq!(place("loss: 1.2 without a counter"), None);
         assert!(place("Iter(val) [  3/60]  loss: 1.2").is_some_and(|(_, held_out)| held_out));
@@ -230,7 +245,15 @@ mod tests {
             ("step: 1 [repeated 3x across cluster]", "step: 1"),
             ("第 3 步，损失：0.53", "第 3 步, loss:0.53"),
         ] {
-            assert_eq!(bare(line), rest);
+            assert_eq!(bare(line).0, rest);
+        }
+        for (line, rank) in [
+            ("[rank3]: step: 1", Some(3)),
+            ("\x1b[36m[default7]:step", Some(7)),
+            ("2: step", Some(2)),
+            ("step: 1", None),
+        ] {
+            assert_eq!(bare(line).1, rank, "{line}");
         }
     }
 }

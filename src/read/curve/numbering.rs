@@ -1,0 +1,277 @@
+//! Steps in order, where the counter of a file falls back.
+//!
+//! A counter that falls back is one of three things. While an epoch is logged and rises, it began again with the epoch: steps
+//! are numbered through. Where it falls to a step between the first and the last so far, the run was resumed: the later
+//! values count. Where it falls to its beginning and no epoch is logged, each pass of equal length is an epoch too; passes of
+//! other lengths are several runs, and nothing says which one is meant.
+
+/// Beginning of a stretch of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// It is the first.
+    Start,
+    /// The epoch rose.
+    Epoch,
+    /// The counter fell back, and no epoch rose.
+    Back,
+}
+
+/// Records one behind the other whose counter never falls.
+#[derive(Clone, Debug)]
+struct Stretch {
+    turn: Turn,
+    first: u64,
+    last: u64,
+    /// Smallest distance between two steps.
+    gap: Option<u64>,
+    /// The epoch it began in.
+    epoch: Option<f64>,
+}
+
+/// The stretches of a file, or of one rank in it.
+#[derive(Debug, Default)]
+pub(super) struct Stretches {
+    list: Vec<Stretch>,
+    /// Epoch of the last record.
+    epoch: Option<f64>,
+}
+
+/// Places of the stretches in the run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbering {
+    /// Number that is added to the steps of each stretch.
+    pub(super) offsets: Vec<u64>,
+    /// Stretches that a resumed run logged: last step before and first step, both numbered through.
+    pub(super) resumes: Vec<(u64, u64)>,
+    /// Times at which the counter began again with no epoch told.
+    pub(super) restarts: u64,
+    /// Whether steps were counted within epochs.
+    pub(super) has_epochs: bool,
+    /// Whether the stretches belong to several runs.
+    pub(super) is_several_runs: bool,
+}
+
+impl Stretches {
+    /// The stretch that records belong to at present.
+    pub(super) fn current(&self) -> usize {
+        self.list.len().saturating_sub(1)
+    }
+
+    /// Whether there is one stretch at most, so that nothing is to be put in order.
+    pub(super) fn is_plain(&self) -> bool {
+        self.list.len() < 2
+    }
+
+    /// Takes a record. `last` is the step at which one of its metrics was logged before, in the current stretch.
+    pub(super) fn take(&mut self, step: u64, last: Option<u64>, epoch: Option<f64>) {
+        let epoch = epoch.filter(|epoch| epoch.is_finite());
+        let rises = matches!((self.epoch, epoch), (Some(before), Some(epoch)) if before < epoch);
+        let goes_back = matches!((self.epoch, epoch), (Some(before), Some(epoch))
+            if epoch < before && is_whole(epoch) && is_whole(before));
+        self.epoch = epoch.or(self.epoch);
+        let Some(current) = self.list.last_mut() else {
+            return self.begin(Turn::Start, step, epoch);
+        };
+        // The same step in a new epoch is an evaluation beside it, unless it is the only one of its epoch.
+        let falls = last.is_some_and(|last| step < last || step == last && rises && step == current.first);
+        if falls || goes_back && last.is_some() {
+            return self.begin(if rises { Turn::Epoch } else { Turn::Back }, step, epoch);
+        }
+        if step > current.last {
+            let gap = step - current.last;
+            current.gap = Some(current.gap.map_or(gap, |smallest| smallest.min(gap)));
+            current.last = step;
+        }
+        current.first = current.first.min(step);
+    }
+
+    fn begin(&mut self, turn: Turn, step: u64, epoch: Option<f64>) {
+        self.list.push(Stretch { turn, first: step, last: step, gap: None, epoch });
+    }
+
+    /// The places of the stretches; `repeats` says for each whether it logs a step again that stood before.
+    pub(super) fn resolve(&self, repeats: &[bool]) -> Numbering {
+        let again = |index: usize| repeats.get(index).copied().unwrap_or_default();
+        let begins_again: Vec<bool> = self
+            .list
+            .iter()
+            .enumerate()
+            .map(|(index, stretch)| stretch.turn == Turn::Back && again(index) && self.is_beginning(stretch))
+            .collect();
+        let restarts = begins_again.iter().filter(|again| **again).count() as u64;
+        if restarts > 0 && !self.passes_are_equal(&begins_again) {
+            let offsets = vec![0; self.list.len()];
+            return Numbering { offsets, is_several_runs: true, ..Numbering::default() };
+        }
+        let mut numbering = Numbering { restarts, ..Numbering::default() };
+        numbering.has_epochs = restarts > 0 || self.list.iter().any(|stretch| stretch.turn == Turn::Epoch);
+        let length = if numbering.has_epochs { self.length() } else { 0 };
+        let mut places: Vec<u64> = Vec::new();
+        for (index, (stretch, begins_again)) in self.list.iter().zip(begins_again).enumerate() {
+            let place = match (stretch.turn, places.last()) {
+                (Turn::Start, _) | (_, None) => epochs_before(stretch.epoch),
+                (Turn::Epoch, Some(last)) => last + self.epochs_since(index),
+                (Turn::Back, Some(last)) if begins_again => last + 1,
+                (Turn::Back, Some(last)) => self.place_of(stretch.epoch, &places).unwrap_or(*last),
+            };
+            let offset = length.saturating_mul(place);
+            if stretch.turn == Turn::Back && !begins_again && again(index) {
+                let before = self.list.get(index - 1).map_or(0, |before| before.last);
+                let from = before.saturating_add(numbering.offsets.last().copied().unwrap_or_default());
+                numbering.resumes.push((from, stretch.first.saturating_add(offset)));
+            }
+            places.push(place);
+            numbering.offsets.push(offset);
+        }
+        numbering
+    }
+
+    /// Whether a stretch goes back to the beginning of the file, and not to that of a later epoch.
+    fn is_beginning(&self, stretch: &Stretch) -> bool {
+        let Some(start) = self.list.first() else { return true };
+        let is_later = matches!((start.epoch, stretch.epoch), (Some(start), Some(epoch)) if epoch > start);
+        stretch.first <= start.first && !is_later
+    }
+
+    /// Whether a counter that begins again does so at equal distances, and no epoch fell: the last pass may be cut short where
+    /// two were whole.
+    fn passes_are_equal(&self, begins_again: &[bool]) -> bool {
+        let fell = self.list.iter().zip(self.list.iter().skip(1)).any(
+            |(before, stretch)| matches!((before.epoch, stretch.epoch), (Some(before), Some(epoch)) if epoch < before),
+        );
+        let mut lasts: Vec<u64> = Vec::new();
+        for (stretch, begins_again) in self.list.iter().zip(begins_again) {
+            match lasts.last_mut() {
+                Some(last) if !begins_again => *last = stretch.last.max(*last),
+                _ => lasts.push(stretch.last),
+            }
+        }
+        let Some((end, whole)) = lasts.split_last() else { return true };
+        let first = whole.first().copied().unwrap_or(*end);
+        !fell && whole.iter().all(|last| *last == first) && (*end == first || *end < first && whole.len() > 1)
+    }
+
+    /// Steps of an epoch: those of the longest, so that one whose end is missing shifts nothing.
+    fn length(&self) -> u64 {
+        let gap = self.list.iter().filter_map(|stretch| stretch.gap).min();
+        let longest = self.list.iter().map(|stretch| match gap {
+            Some(gap) => (stretch.last - stretch.first).saturating_add(gap),
+            None => stretch.last.max(1),
+        });
+        longest.max().unwrap_or(1)
+    }
+
+    /// Epochs since the stretch before `index`; 1 where they are not counted in whole numbers.
+    fn epochs_since(&self, index: usize) -> u64 {
+        let epoch = |index: usize| self.list.get(index).and_then(|stretch| whole(stretch.epoch?));
+        match (index.checked_sub(1).and_then(epoch), epoch(index)) {
+            (Some(before), Some(now)) if now > before => now - before,
+            _ => 1,
+        }
+    }
+
+    /// The place of an earlier stretch that began in the same epoch.
+    fn place_of(&self, epoch: Option<f64>, places: &[u64]) -> Option<u64> {
+        let epoch = epoch?;
+        let mut earlier = self.list.iter().zip(places).rev();
+        earlier.find(|(stretch, _)| stretch.epoch.is_some_and(|began| began <= epoch)).map(|(_, place)| *place)
+    }
+}
+
+/// Epochs before the first one that a file holds; they are counted from 0 or from 1.
+fn epochs_before(epoch: Option<f64>) -> u64 {
+    epoch.and_then(whole).map_or(0, |epoch| epoch.saturating_sub(1))
+}
+
+fn is_whole(epoch: f64) -> bool {
+    whole(epoch).is_some()
+}
+
+fn whole(epoch: f64) -> Option<u64> {
+    super::lines::whole(epoch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers records of one metric: epoch and counter of each.
+    fn numbered(records: &[(Option<f64>, u64)]) -> (Vec<u64>, Numbering) {
+        let mut stretches = Stretches::default();
+        let mut placed: Vec<(usize, u64)> = Vec::new();
+        for (epoch, step) in records {
+            let last = placed.last().filter(|(stretch, _)| *stretch == stretches.current()).map(|(_, step)| *step);
+            stretches.take(*step, last, *epoch);
+            placed.push((stretches.current(), *step));
+        }
+        let again = |index: usize| {
+            let before = || placed.iter().filter(|(stretch, _)| *stretch < index);
+            placed
+                .iter()
+                .filter(|(stretch, _)| *stretch == index)
+                .any(|(_, step)| before().any(|(_, other)| other == step))
+        };
+        let repeats: Vec<bool> = (0..=stretches.current()).map(again).collect();
+        let numbering = stretches.resolve(&repeats);
+        let steps = placed.iter().map(|(stretch, step)| numbering.offsets[*stretch] + step).collect();
+        (steps, numbering)
+    }
+
+    fn in_epochs(records: &[(f64, u64)]) -> Vec<u64> {
+        numbered(&records.iter().map(|(epoch, step)| (Some(*epoch), *step)).collect::<Vec<_>>()).0
+    }
+
+    fn alone(steps: &[u64]) -> (Vec<u64>, Numbering) {
+        numbered(&steps.iter().map(|step| (None, *step)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_counter_that_starts_again_with_its_epoch_is_numbered_through() {
+        assert_eq!(in_epochs(&[(1.0, 1), (1.0, 2), (2.0, 1), (2.0, 2)]), [1, 2, 3, 4]);
+        assert_eq!(in_epochs(&[(0.0, 0), (0.0, 1), (1.0, 0), (1.0, 1)]), [0, 1, 2, 3]);
+        assert_eq!(
+            in_epochs(&[(0.1, 10), (0.2, 20), (0.2, 20), (0.3, 30)]),
+            [10, 20, 20, 30],
+            "a running counter stays"
+        );
+        assert_eq!(in_epochs(&[(1.0, 1), (1.0, 2), (2.0, 1), (1.0, 2)]), [1, 2, 3, 2], "a resumed run goes back");
+        assert_eq!(in_epochs(&[(1.0, 1), (2.0, 1), (3.0, 1)]), [1, 2, 3], "one step per epoch");
+        assert_eq!(in_epochs(&[(1.0, 30), (2.0, 30), (3.0, 30)]), [30, 60, 90], "the end of each epoch");
+        assert_eq!(in_epochs(&[(1.0, 10), (1.0, 20), (2.0, 10), (2.0, 20)]), [10, 20, 30, 40], "every tenth step");
+    }
+
+    #[test]
+    fn what_is_missing_of_an_epoch_shifts_no_other() {
+        let cut = [(1.0, 1), (1.0, 2), (2.0, 1), (2.0, 2), (2.0, 3), (3.0, 1)];
+        assert_eq!(in_epochs(&cut), [1, 2, 4, 5, 6, 7], "the end of the first epoch");
+        assert_eq!(in_epochs(&[(1.0, 1), (1.0, 2), (3.0, 1), (3.0, 2)]), [1, 2, 5, 6], "a whole epoch");
+        assert_eq!(in_epochs(&[(2.0, 1), (2.0, 2), (3.0, 1), (3.0, 2)]), [3, 4, 5, 6], "the first epoch");
+    }
+
+    #[test]
+    fn a_resume_names_both_steps() {
+        let (steps, numbering) = alone(&[1, 2, 3, 4, 3, 4, 5]);
+        assert_eq!(steps, [1, 2, 3, 4, 3, 4, 5]);
+        assert_eq!((numbering.resumes, numbering.has_epochs), (vec![(4, 3)], false));
+        let within_epochs = [(1.0, 1), (1.0, 2), (2.0, 1), (2.0, 2), (2.0, 2), (2.0, 1)];
+        let (steps, numbering) =
+            numbered(&within_epochs.iter().map(|(epoch, step)| (Some(*epoch), *step)).collect::<Vec<_>>());
+        assert_eq!((steps, numbering.is_several_runs), (vec![1, 2, 3, 4, 4, 3], false));
+    }
+
+    #[test]
+    fn equal_passes_without_an_epoch_are_epochs_and_others_are_several_runs() {
+        let (steps, numbering) = alone(&[0, 1, 2, 0, 1, 2]);
+        assert_eq!((steps, numbering.restarts), (vec![0, 1, 2, 3, 4, 5], 1));
+        assert_eq!(alone(&[1, 2, 3, 1, 2, 3, 1]).0, [1, 2, 3, 4, 5, 6, 7], "the last one is cut");
+        assert!(alone(&[1, 2, 3, 1, 2]).1.is_several_runs, "a second run, or half an epoch");
+        assert!(alone(&[1, 2, 1, 2, 3]).1.is_several_runs, "a run that was started again");
+    }
+
+    #[test]
+    fn lines_out_of_order_are_neither_resume_nor_epoch() {
+        let (steps, numbering) = alone(&[1, 3, 2, 4]);
+        assert_eq!((steps, numbering), (vec![1, 3, 2, 4], Numbering { offsets: vec![0, 0], ..Numbering::default() }));
+        assert!(!alone(&[2, 1, 3]).1.is_several_runs);
+    }
+}
