@@ -9,6 +9,7 @@ pub mod curve;
 mod detail;
 pub mod dump;
 pub(crate) mod exact;
+pub mod field;
 mod kernel;
 pub mod measurements;
 pub(crate) mod median;

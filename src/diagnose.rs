@@ -14,6 +14,7 @@ mod curves;
 mod factor;
 mod fingerprint;
 mod formula;
+mod location;
 pub mod next_dump;
 mod part;
 mod record;
@@ -32,6 +33,7 @@ use crate::judge::finding::Fact;
 use cause::Cause;
 
 pub use before::{Before, Gradients};
+pub use location::location;
 pub use context::{Context, Peer, PeerOperation};
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;

@@ -18,7 +18,7 @@ use crate::judge::dump::update::Parameters;
 use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{Check, Culprit, DumpUnit, Place, Unit};
+use crate::judge::unit::{Check, Culprit, DumpUnit, ErrorLocation, Place, Unit};
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
 use crate::read::dump;
@@ -166,7 +166,14 @@ fn step(
         if has_culprit {
             outcome.diagnoses.iter_mut().for_each(Diagnosis::doubt);
         }
-        outcome.sizes = Some(diagnose_first(&judged, &mut units, earlier, &mut diagnoses));
+        let (sizes, location) = diagnose_first(&judged, &mut units, earlier, &mut diagnoses);
+        outcome.sizes = Some(sizes);
+        let guilty = location.as_ref().map(|(place, _)| *place);
+        if let Some(judged) = judged.iter_mut().find(|judged| Some(judged.place) == guilty)
+            && let Some(culprit) = &mut judged.unit.unit.culprit
+        {
+            culprit.location = location.map(|(_, location)| location);
+        }
         outcome.diagnoses.extend(diagnoses.into_values().flatten());
     }
     let mut judged: Vec<JudgedUnit> = judged
@@ -197,24 +204,27 @@ fn judge_unit(unit: &Compared<'_>, context: &Context, policy: &Policy, sink: &dy
     Ok(judged)
 }
 
-/// Looks for causes at the first culprit of the step, with the other ranks beside it, and says what its operations weigh.
+/// Looks for causes at the first culprit of the step, with the other ranks beside it; says what its operations weigh, and
+/// where in the culprit's tensor of which unit the error lies.
 fn diagnose_first<'a>(
     judged: &[Judged<'a>],
     units: &mut Units<'a>,
     earlier: &HashMap<Option<u64>, Earlier>,
     diagnoses: &mut BTreeMap<usize, Vec<Diagnosis>>,
-) -> Sizes {
-    let Some(culprit) = first_of(judged.iter().map(|judged| &judged.unit.unit)) else { return Sizes::default() };
+) -> (Sizes, Option<(usize, ErrorLocation)>) {
+    let nothing = || (Sizes::default(), None);
+    let Some(culprit) = first_of(judged.iter().map(|judged| &judged.unit.unit)) else { return nothing() };
     let guilty = judged.iter().find(|judged| judged.unit.unit.culprit.as_ref() == Some(culprit));
-    let Some(Judged { place, pair, unit, .. }) = guilty else { return Sizes::default() };
+    let Some(Judged { place, pair, unit, .. }) = guilty else { return nothing() };
     let peers = units.peers(&culprit.op, *place);
     // What cannot be read again has been judged all the same; its cause stays unnamed.
-    let Ok(compared) = units.get(*place, pair) else { return Sizes::default() };
+    let Ok(compared) = units.get(*place, pair) else { return nothing() };
     let before = earlier.get(&pair.candidate.rank).and_then(Earlier::before);
     // What was said of units without a culprit does not explain this one.
     diagnoses.values_mut().flatten().for_each(Diagnosis::doubt);
     diagnoses.insert(*place, compared.diagnose(unit, &peers, before));
-    Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate())
+    let location = compared.location(unit).map(|location| (*place, location));
+    (Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate()), location)
 }
 
 /// A limit rule of the policy that fits nothing protects nothing.

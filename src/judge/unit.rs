@@ -5,6 +5,7 @@ mod checkpoint;
 mod curve;
 mod dump;
 mod evidence;
+mod location;
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -21,6 +22,7 @@ use crate::verdict::{CheckId, Side, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
 pub use evidence::Evidence;
+pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -221,6 +223,9 @@ pub struct Culprit {
     /// Number of tensors after it that differ.
     #[serde(default)]
     pub spread: u64,
+    /// The place of its error within the tensor, where both sides saved data; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<ErrorLocation>,
     /// The value on the baseline side; absent where only the candidate runs the operation, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Shown>,

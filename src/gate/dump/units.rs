@@ -13,6 +13,7 @@ use crate::gate::dump_tables::{self, Dumps};
 use crate::judge::dump::preset;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput};
 use crate::judge::dump::update::Copies;
+use crate::judge::unit::ErrorLocation;
 use crate::msprobe::dump::Matching;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
@@ -149,6 +150,15 @@ impl Compared<'_> {
         let (unit, findings) = (&judged.unit, judged.findings.as_slice());
         let (input, cache) = (self.input(), TensorCache::default());
         diagnose::in_dump(&Context { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
+    }
+
+    /// The place of the error within the culprit's tensor.
+    pub(super) fn location(&self, judged: &JudgedUnit) -> Option<ErrorLocation> {
+        let (unit, findings) = (&judged.unit, judged.findings.as_slice());
+        let (input, cache) = (self.input(), TensorCache::default());
+        let context =
+            Context { input: &input, unit, findings, folders: *self.pair, peers: &[], before: None, cache: &cache };
+        diagnose::location(&context)
     }
 
     /// The operation `op` of both sides, for another rank's culprit.

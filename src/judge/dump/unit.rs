@@ -309,6 +309,7 @@ impl<'a> View<'a> {
         }
         let (baseline, candidate) = self.leaves(suspect.comparison, suspect.order).unzip();
         let mut culprit = Culprit {
+            location: None,
             check: suspect.suspicion.rule.check,
             finding: String::new(),
             order: suspect.order as u64,
