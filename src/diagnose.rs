@@ -33,8 +33,8 @@ use crate::judge::finding::Fact;
 use cause::Cause;
 
 pub use before::{Before, Gradients};
-pub use location::location;
 pub use context::{Context, Peer, PeerOperation};
+pub use location::location;
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
 

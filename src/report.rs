@@ -10,6 +10,7 @@ pub mod code_quality;
 mod code_texts;
 mod compared;
 pub mod curve;
+pub mod error_place;
 pub mod escape;
 pub mod explain;
 pub mod folder;

@@ -1,6 +1,6 @@
 //! The error of a tensor over its axes: a look at every element of a few tensors, to say where an error lies.
 //!
-//! What is kept does not grow with the tensor: sums per index of each axis, and the error over a coarse grid of all axes,
+//! Sums per index of each axis are kept, and the error over a coarse grid of all axes, which does not grow with the tensor and
 //! which [`ndarray`] sums to any two of them.
 
 use ndarray::{Array2, ArrayD, Axis, IxDyn};

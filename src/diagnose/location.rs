@@ -31,18 +31,20 @@ pub fn location(context: &Context<'_>) -> Option<ErrorLocation> {
     let limit = suspect.limit().max(f64::EPSILON);
     // What cannot be read was told where it was compared.
     let field = field(&ours, &theirs, limit).ok().flatten()?;
-    located(&field, limit, &|axis| axis_name(&suspect, &field.shape, axis))
+    let names = (0..field.shape.len()).map(|axis| axis_name(&suspect, &field.shape, axis).to_owned());
+    let names: Vec<String> = names.collect();
+    Some(ErrorLocation { names, ..located(&field, limit)? })
 }
 
 fn open(folder: &DumpFolder, name: &str) -> Option<TensorData> {
     tensor_file::open(folder.open_tensor(name).ok()?).ok()
 }
 
-fn located(field: &ErrorField, limit: f64, name: &dyn Fn(usize) -> &'static str) -> Option<ErrorLocation> {
+fn located(field: &ErrorField, limit: f64) -> Option<ErrorLocation> {
     if field.shape.is_empty() || field.total() <= 0.0 {
         return None;
     }
-    let of_axes = |found: Vec<(usize, Standing)>| found.into_iter().map(|(axis, at)| at.told(field, axis, name(axis)));
+    let of_axes = |found: Vec<(usize, Standing)>| found.into_iter().map(|(axis, at)| at.told(field, axis));
     let (pattern, factor, axes) = if let Some(moved) = moved(field, limit) {
         (ErrorPattern::Moved, None, of_axes(vec![moved]).collect())
     } else if let Some(factor) = factor(field, limit) {
@@ -56,7 +58,8 @@ fn located(field: &ErrorField, limit: f64, name: &dyn Fn(usize) -> &'static str)
     };
     let map = map(field, &axes);
     let shape = field.shape.iter().map(|len| *len as u64).collect();
-    Some(ErrorLocation { shape, wrong: field.wrong, elements: field.elements, pattern, factor, axes, map })
+    let names = Vec::new();
+    Some(ErrorLocation { shape, names, wrong: field.wrong, elements: field.elements, pattern, factor, axes, map })
 }
 
 /// Indices of an axis, as they are counted along it.
@@ -70,18 +73,16 @@ impl Standing {
         Self { indices, rolled: None }
     }
 
-    fn told(self, field: &ErrorField, axis: usize, name: &str) -> ErrorAxis {
+    fn told(self, field: &ErrorField, axis: usize) -> ErrorAxis {
         let len = field.shape.get(axis).copied().unwrap_or(1);
         let along = field.along.get(axis);
         let step = along.map_or(1, |along| along.step);
         let total = field.total();
-        let squares: f64 =
-            self.indices.iter().filter_map(|index| along?.squares.get(*index)).sum();
+        let squares: f64 = self.indices.iter().filter_map(|index| along?.squares.get(*index)).sum();
         let runs = runs_of(&self.indices);
         let span = |(first, last): &(usize, usize)| ((first * step) as u64, (len.min((last + 1) * step) - 1) as u64);
         ErrorAxis {
             axis: axis as u64,
-            name: name.to_owned(),
             len: len as u64,
             count: len.min(self.indices.len() * step) as u64,
             runs: runs.iter().take(ErrorAxis::RUNS).map(span).collect(),
@@ -94,10 +95,7 @@ impl Standing {
 
 /// First and last of each run of neighbours.
 fn runs_of(indices: &[usize]) -> Vec<(usize, usize)> {
-    indices
-        .chunk_by(|a, b| a + 1 == *b)
-        .filter_map(|run| Some((*run.first()?, *run.last()?)))
-        .collect()
+    indices.chunk_by(|a, b| a + 1 == *b).filter_map(|run| Some((*run.first()?, *run.last()?))).collect()
 }
 
 /// Distance between indices that stand at equal distances of at least two; `None` for fewer than three.
@@ -121,7 +119,9 @@ fn moved_along(along: &AlongAxis, limit: f64) -> Option<Standing> {
     let size = ours.iter().copied().fold(0.0, f64::max);
     let tolerance = (2.0 * limit).min(SAME) * size;
     let same = |a: f64, b: f64| (a - b).abs() <= tolerance;
-    let off: Vec<usize> = (0..ours.len()).filter(|at| matches!((ours.get(*at), theirs.get(*at)), (Some(a), Some(b)) if !same(*a, *b))).collect();
+    let off: Vec<usize> = (0..ours.len())
+        .filter(|at| matches!((ours.get(*at), theirs.get(*at)), (Some(a), Some(b)) if !same(*a, *b)))
+        .collect();
     // Slices that all are alike show nothing by their sums.
     if off.len() < 2 || size <= 0.0 {
         return None;
@@ -132,7 +132,8 @@ fn moved_along(along: &AlongAxis, limit: f64) -> Option<Standing> {
         values
     };
     let is_order = sorted(ours).iter().zip(sorted(theirs)).all(|(a, b)| same(*a, b));
-    let holds_error = off.iter().filter_map(|at| along.squares.get(*at)).sum::<f64>() >= MOST * along.squares.iter().sum::<f64>();
+    let holds_error =
+        off.iter().filter_map(|at| along.squares.get(*at)).sum::<f64>() >= MOST * along.squares.iter().sum::<f64>();
     (is_order && holds_error).then(|| Standing { rolled: rolled(ours, theirs, &same), indices: off })
 }
 
@@ -152,19 +153,34 @@ fn factor(field: &ErrorField, limit: f64) -> Option<f64> {
     (is_whole && factor.is_finite() && (factor - 1.0).abs() > limit && left <= LEFT * sums.difference).then_some(factor)
 }
 
-/// The axes' wrong indices, where most of the elements that they span are wrong.
+/// The axes' wrong indices, where they span little beside what is wrong: nearly nothing, or a small part of the tensor in which
+/// single elements came out right.
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
 fn block(field: &ErrorField) -> Option<Vec<(usize, Standing)>> {
+    /// Share of wrong elements in what is named.
+    const MOSTLY: f64 = 0.6;
+    /// The same where it is a quarter of the tensor at most.
+    const IN_A_PART: f64 = 0.2;
     let mut axes = Vec::new();
     let mut spanned = 1.0;
     for (axis, along) in field.along.iter().enumerate() {
-        let wrong: Vec<usize> = along.wrong.iter().enumerate().filter(|(_, wrong)| **wrong > 0).map(|(at, _)| at).collect();
+        let wrong = along.wrong.iter().enumerate().filter(|(_, wrong)| **wrong > 0).map(|(at, _)| at).collect();
+        let wrong = without_gaps(wrong);
         spanned *= (wrong.len() * along.step) as f64;
         if wrong.len() < along.wrong.len() {
             axes.push((axis, Standing::at(wrong)));
         }
     }
-    (!axes.is_empty() && field.wrong as f64 >= 0.6 * spanned).then_some(axes)
+    let (wrong, elements) = (field.wrong as f64, field.elements as f64);
+    let is_block = wrong >= MOSTLY * spanned || wrong >= IN_A_PART * spanned && spanned * 4.0 <= elements;
+    (!axes.is_empty() && is_block).then_some(axes)
+}
+
+/// All indices from the first to the last, where most of them are given and they do not stand at equal distances.
+fn without_gaps(indices: Vec<usize>) -> Vec<usize> {
+    let (Some(first), Some(last)) = (indices.first().copied(), indices.last().copied()) else { return indices };
+    let is_dense = indices.len() > 2 && indices.len() * 2 > last - first + 1 && every(&indices).is_none();
+    if is_dense { (first..=last).collect() } else { indices }
 }
 
 /// Axes of which a few indices hold most of the error.
@@ -221,6 +237,7 @@ fn map(field: &ErrorField, axes: &[ErrorAxis]) -> ErrorMap {
 /// Meaning of an axis, where the operation tells it; empty elsewhere.
 fn axis_name(suspect: &Suspect<'_>, shape: &[usize], axis: usize) -> &'static str {
     const ATTENTION: [&str; 4] = ["batch", "head", "token", "channel"];
+    const SCORES: [&str; 4] = ["batch", "head", "token", ""];
     const IMAGE: [&str; 4] = ["batch", "channel", "row", "column"];
     const SEQUENCE: [&str; 3] = ["batch", "token", "channel"];
     const MATRIX: [&str; 2] = ["row", "column"];
@@ -228,6 +245,7 @@ fn axis_name(suspect: &Suspect<'_>, shape: &[usize], axis: usize) -> &'static st
     let has = |words: &[&str]| words.iter().any(|word| api.contains(word));
     let names: &[&'static str] = match shape.len() {
         4 if has(&["attention", "sdpa", "flash"]) => &ATTENTION,
+        4 if has(&["matmul", "softmax"]) => &SCORES,
         4 if has(&["conv", "pool", "batch_norm", "batchnorm", "group_norm", "groupnorm", "interpolate"]) => &IMAGE,
         3 if has(&["linear", "norm", "gelu", "silu", "relu", "dropout", "embedding"]) => &SEQUENCE,
         2 => &MATRIX,
@@ -247,7 +265,7 @@ mod tests {
 
     /// A tensor of four heads, ten tokens and twelve channels, with an error that `change` makes of a place and its value.
     fn find(change: impl Fn([usize; 3], f32, &dyn Fn([usize; 3]) -> f32) -> f32) -> ErrorLocation {
-        let shape = [4, 10, 12];
+        let shape = [4_u64, 10, 12];
         let value = |at: [usize; 3]| {
             let place = (at[0] * 10 + at[1]) * 12 + at[2];
             ((place * 7919 % 1009) as f32 / 504.5 - 1.0) * (1.0 + at[0] as f32 / 3.0 + at[1] as f32 / 50.0)
@@ -257,13 +275,12 @@ mod tests {
         let theirs: Vec<f32> = places.map(|at| change(at, value(at), &value)).collect();
         let tensor = |values: &[f32]| {
             let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-            let placement =
-                Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
+            let placement = Placement { offset: 0, len: bytes.len() as u64, strides: None, order: ByteOrder::Little };
             let source = Arc::new(Memory::new("tensor", bytes));
-            TensorData::new(source, Dtype::F32, shape.map(|len| len as u64).to_vec(), placement).expect("a tensor")
+            TensorData::new(source, Dtype::F32, shape.to_vec(), placement).expect("a tensor")
         };
         let field = field(&tensor(&ours), &tensor(&theirs), 1e-4).expect("readable").expect("of one shape");
-        located(&field, 1e-4, &|_| "").expect("an error")
+        located(&field, 1e-4).expect("an error")
     }
 
     fn axes(location: &ErrorLocation) -> Vec<(u64, Vec<(u64, u64)>)> {

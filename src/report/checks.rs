@@ -22,8 +22,8 @@ pub(super) struct Presentation {
     pub(super) check: CheckId,
     /// The table on the terminal.
     pub(super) details: Details,
-    /// Its picture.
-    pub(super) picture: Option<Picture>,
+    /// Its pictures.
+    pub(super) pictures: &'static [Picture],
     /// Data of its units that the page's scripts draw.
     pub(super) embedded: Option<Embedded>,
     /// Whether a diagnosis at the place of a finding is about that finding, whatever its evidence name.
@@ -67,7 +67,7 @@ impl Presentation {
         Self {
             check,
             details: Details::Nothing,
-            picture: None,
+            pictures: &[],
             embedded: None,
             is_diagnosed_by_place: false,
             is_of_settings: false,

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -19,6 +21,7 @@ use super::escape::{self, Target};
 use super::lines::{Lines, Wanted};
 use super::messages::Language;
 use super::phrases;
+use super::plot::error_map::error_map_png;
 use super::templates::Templates;
 use super::view::{self, View};
 use super::writer::safe;
@@ -72,6 +75,7 @@ pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out:
     let context = context! {
         language => options.language.tag(),
         data => safe(PLACE_OF_DATA.into()),
+        error_map => error_map_png(result, options.language)?.map(data_address),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
             script => safe(SCRIPT.into()),
@@ -100,6 +104,11 @@ pub fn render(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> 
     let mut page = Vec::new();
     write(result, lines, options, &mut page)?;
     String::from_utf8(page).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))
+}
+
+/// A picture as the page holds it.
+fn data_address(png: Vec<u8>) -> Value {
+    safe(format!("data:image/png;base64,{}", STANDARD.encode(png)))
 }
 
 /// A page in the making, into which JSON is written.

@@ -5,6 +5,7 @@
 
 mod difference;
 pub mod divergence;
+pub mod error_map;
 mod lines;
 pub mod loss;
 pub mod trend;
@@ -139,7 +140,7 @@ mod tests {
         let font = FontRef::try_from_slice(FONT_BYTES).expect("a font");
         for language in Language::ALL {
             let words = phrases::all(language).iter().filter(|(key, _)| {
-                ["plot_", "verdict_", "side_", "rule_", "metric_", "bound_", "amount_"]
+                ["plot_", "verdict_", "side_", "rule_", "metric_", "bound_", "amount_", "error_", "axis_"]
                     .iter()
                     .any(|start| key.starts_with(start))
             });

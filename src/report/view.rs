@@ -17,7 +17,7 @@ use super::rows::{FindingRow, WaivedRow};
 use super::sentence::sentence;
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
-use super::{ArtifactRow, GateResult, checks, compared};
+use super::{ArtifactRow, GateResult, checks, compared, error_place};
 use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -94,6 +94,8 @@ pub struct CulpritView {
     pub others: Vec<(String, Number)>,
     /// The line of a model library that calls the operation, where that is not the user's own.
     pub model_frame: Option<Frame>,
+    /// The place of the error within the tensor, in words; empty where it is not known.
+    pub error_place: Value,
     /// The innermost frame of the user's code.
     pub frame: Option<Frame>,
     /// Message of its finding.
@@ -183,6 +185,7 @@ impl Builder<'_> {
             received: metric("received"),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
             model_frame: frame::innermost_of_model(&culprit.stack),
+            error_place: error_place::shown(culprit.location.as_ref(), self.writer)?,
             frame: frame::innermost_own(&culprit.stack),
             message: safe(message),
             help: safe(help),

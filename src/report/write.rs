@@ -74,8 +74,9 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, option
 fn pictures(result: &GateResult, language: Language) -> Result<Vec<(CheckId, &'static str, Vec<u8>)>> {
     let mut drawn = Vec::new();
     for shown in checks::ALL {
-        let Some(picture) = &shown.picture else { continue };
-        drawn.extend((picture.draw)(result, language)?.map(|png| (shown.check, picture.file, png)));
+        for picture in shown.pictures {
+            drawn.extend((picture.draw)(result, language)?.map(|png| (shown.check, picture.file, png)));
+        }
     }
     Ok(drawn)
 }

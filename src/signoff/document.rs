@@ -54,6 +54,7 @@ fn pictures(loaded: &Loaded, writer: &Writer) -> Result<Vec<Value>> {
     let drawn = [
         ("loss", plot::loss::loss_png(&loaded.result, writer.language())?),
         ("divergence", plot::divergence::divergence_png(&loaded.result, writer.language())?),
+        ("error-map", plot::error_map::error_map_png(&loaded.result, writer.language())?),
     ];
     let address = |png: Vec<u8>| safe(format!("data:image/png;base64,{}", STANDARD.encode(png)));
     Ok(drawn.into_iter().filter_map(|(name, png)| Some(context! { name, url => address(png?) })).collect())

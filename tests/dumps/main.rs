@@ -15,6 +15,7 @@ mod changes;
 mod culprit;
 mod damage;
 mod hiding;
+mod location;
 mod parity;
 mod parts;
 mod quick;

@@ -26,6 +26,10 @@ pub enum ErrorPattern {
 pub struct ErrorLocation {
     /// Lengths of the tensor's axes.
     pub shape: Vec<u64>,
+    /// Meanings of the axes, where the operation tells them: `batch`, `head`, `token`, `channel`, `row`, `column`; empty texts
+    /// elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
     /// Elements that are off by more than the limit.
     pub wrong: u64,
     /// Elements of the tensor.
@@ -47,9 +51,6 @@ pub struct ErrorLocation {
 pub struct ErrorAxis {
     /// The axis, from 0.
     pub axis: u64,
-    /// Meaning of the axis, where the operation tells it: `batch`, `head`, `token`, `channel`, `row`, `column`.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub name: String,
     /// Length of the axis.
     pub len: u64,
     /// Number of indices that hold the error.

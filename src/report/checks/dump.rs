@@ -5,11 +5,15 @@ use serde_json::{Value as Json, json};
 use super::{Details, Embedded, Picture, Presentation};
 use crate::judge::unit::{ProfilePoint, Unit, unit_place};
 use crate::report::plot::divergence::divergence_png;
+use crate::report::plot::error_map::error_map_png;
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Units,
-    picture: Some(Picture { file: "divergence.png", draw: divergence_png }),
+    pictures: &[
+        Picture { file: "divergence.png", draw: divergence_png },
+        Picture { file: "error-map.png", draw: error_map_png },
+    ],
     embedded: Some(Embedded { key: "units", of: embedded }),
     is_diagnosed_by_place: true,
     ..Presentation::of(CheckId::Dump)

@@ -10,7 +10,7 @@ use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {
     details: Details::Rules,
-    picture: Some(Picture { file: "loss.png", draw: loss_png }),
+    pictures: &[Picture { file: "loss.png", draw: loss_png }],
     embedded: Some(Embedded { key: "curves", of: embedded }),
     ..Presentation::of(CheckId::Loss)
 };

@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
 use crate::judge::operation::Shown;
-use crate::judge::unit::{Culprit, dumps};
+use crate::judge::unit::{Culprit, ErrorLocation, ErrorPattern, dumps};
 use crate::read::dump::name::{Direction, OpName};
+use crate::report::error_place;
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
 use crate::report::phrases;
 use crate::report::sentence::sentence;
@@ -32,7 +33,8 @@ impl Builder<'_> {
         let frame = frame_of(culprit);
         let source = frame.as_ref().map(|frame| self.writer.name(&format!("{}:{}", file_of(frame), frame.line)));
         opening.source = safe(source.unwrap_or_default());
-        opening.place = safe(self.place(culprit)?);
+        let place = [Some(self.place(culprit)?), self.error_place(culprit, likely)?];
+        opening.place = safe(place.into_iter().flatten().collect::<Vec<_>>().join(" · "));
         opening.columns = self.columns_of_sides()?;
         opening.rows = self.row_of(culprit)?.into_iter().collect();
         opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
@@ -74,6 +76,18 @@ impl Builder<'_> {
         let semicolon = self.writer.word("semicolon")?;
         parts.extend((!spread.is_empty()).then(|| spread.join(&semicolon)));
         Ok(parts.join(" · "))
+    }
+
+    /// The place of the error within the tensor, where some of it is off and the cause does not say so itself.
+    fn error_place(&self, culprit: &Culprit, cause: Option<&Diagnosis>) -> Result<Option<String>> {
+        let cause = cause.map_or("", |cause| cause.cause.as_str());
+        let tells = |location: &&ErrorLocation| match location.pattern {
+            ErrorPattern::Block | ErrorPattern::Concentrated => cause != "silent-corruption",
+            ErrorPattern::Moved => cause != "permuted",
+            ErrorPattern::Scaled | ErrorPattern::Spread => false,
+        };
+        let location = culprit.location.as_ref().filter(tells);
+        location.map(|location| error_place::sentence(location, self.writer)).transpose()
     }
 
     /// The headline of a cause; `None` where this version has no words for it, or the result lacks a fact of them.

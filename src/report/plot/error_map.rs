@@ -1,0 +1,172 @@
+//! `error-map.png`: the error within the culprit's tensor over its two most telling axes.
+
+use minijinja::context;
+use plotters::prelude::Rectangle;
+use plotters::style::{Color, RGBColor};
+
+use super::{Area, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text, words};
+use crate::error::Result;
+use crate::judge::number::Number;
+use crate::judge::unit::{Culprit, ErrorLocation};
+use crate::report::GateResult;
+use crate::report::error_place;
+use crate::report::messages::{Language, short};
+use crate::report::writer::Writer;
+
+const WIDTH: u32 = 1200;
+/// Height of the title.
+const TITLE: i32 = 150;
+/// Room left of the map and below it for names.
+const LEFT: i32 = 190;
+const BELOW: i32 = 130;
+/// Height of the map: of one row, and of many.
+const ONE_ROW: i32 = 120;
+const MANY_ROWS: i32 = 520;
+/// Characters of a line of the title.
+const LINE: usize = 104;
+/// Decades below the largest error that are told apart.
+const DECADES: f64 = 3.0;
+/// The darkest colour.
+const DARK: RGBColor = RGBColor(127, 29, 29);
+
+/// Draws the map; `None` where the result holds none.
+pub fn error_map_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+    let told = result.culprit.as_ref().and_then(|culprit| Some((culprit, culprit.location.as_ref()?)));
+    let Some((culprit, location)) = told.filter(|(_, location)| is_sound(location)) else { return Ok(None) };
+    let words = words(language);
+    let tall = if location.map.cells.len() > 1 { MANY_ROWS } else { ONE_ROW };
+    let height = u32::try_from(TITLE + tall + BELOW).unwrap_or(WIDTH);
+    let png = picture(WIDTH, height, |root| {
+        title(root, culprit, location, &words)?;
+        cells(root, location, tall)?;
+        names(root, location, tall, &words)?;
+        scale(root, location, TITLE + tall, &words)
+    })?;
+    Ok(Some(png))
+}
+
+/// Whether the map can be drawn: results come from files.
+fn is_sound(location: &ErrorLocation) -> bool {
+    let axis = |axis: u64| usize::try_from(axis).is_ok_and(|axis| axis < location.shape.len());
+    let width = location.map.cells.first().map_or(0, Vec::len);
+    let is_plane = width > 0 && location.map.cells.iter().all(|row| row.len() == width);
+    is_plane
+        && width <= 512
+        && location.map.cells.len() <= 512
+        && axis(location.map.horizontal)
+        && location.map.vertical.is_none_or(axis)
+}
+
+fn title(area: &Area<'_>, culprit: &Culprit, location: &ErrorLocation, words: &Writer) -> Result<()> {
+    let head = words.phrase("plot_error_map", &context! { tensor => drawable(&culprit.tensor, 60) })?;
+    text(area, &head, (40, 24), 34, INK)?;
+    let sentence = error_place::sentence(location, words)?;
+    for (line, at) in wrapped(&sentence).into_iter().zip([72, 104]) {
+        text(area, &line, (40, at), 24, FAINT)?;
+    }
+    Ok(())
+}
+
+/// A sentence in two lines at most.
+fn wrapped(sentence: &str) -> Vec<String> {
+    let characters: Vec<char> = sentence.chars().collect();
+    if characters.len() <= LINE {
+        return vec![sentence.to_owned()];
+    }
+    let head = characters.get(..LINE).unwrap_or_default();
+    let cut = head.iter().rposition(|character| *character == ' ').unwrap_or(LINE);
+    let rest: String = characters.iter().skip(cut).take(LINE).collect();
+    vec![characters.iter().take(cut).collect(), rest.trim().to_owned()]
+}
+
+fn largest(location: &ErrorLocation) -> f64 {
+    let finite = location.map.cells.iter().flatten().map(|cell| cell.0).filter(|error| error.is_finite());
+    finite.fold(0.0, f64::max)
+}
+
+/// White for no error and for one that is far below the largest, then through orange to dark red, by decades.
+fn colour(error: f64, largest: f64) -> RGBColor {
+    if error <= largest / 10_f64.powf(DECADES) {
+        return PAPER;
+    }
+    let level = if error.is_finite() { 1.0 + (error / largest).log10() / DECADES } else { 1.0 };
+    let level = level.clamp(0.0, 1.0);
+    let between = |from: RGBColor, to: RGBColor, share: f64| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of two bytes is a byte")]
+        let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
+        RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+    };
+    let middle = super::CANDIDATE;
+    if level < 0.6 { between(PAPER, middle, level / 0.6) } else { between(middle, DARK, (level - 0.6) / 0.4) }
+}
+
+fn cells(area: &Area<'_>, location: &ErrorLocation, tall: i32) -> Result<()> {
+    let (rows, columns) = (location.map.cells.len(), location.map.cells.first().map_or(1, Vec::len));
+    let wide = pixel(WIDTH) - LEFT - 60;
+    let at = |index: usize, of: usize, length: i32| {
+        let place = i64::from(length) * i64::try_from(index).unwrap_or(0) / i64::try_from(of).unwrap_or(1).max(1);
+        i32::try_from(place).unwrap_or(length)
+    };
+    let largest = largest(location);
+    for (row, cells) in location.map.cells.iter().enumerate() {
+        for (column, cell) in cells.iter().enumerate() {
+            let corners = [
+                (LEFT + at(column, columns, wide), TITLE + at(row, rows, tall)),
+                (LEFT + at(column + 1, columns, wide), TITLE + at(row + 1, rows, tall)),
+            ];
+            let filled = colour(cell.0, largest).filled();
+            area.draw(&Rectangle::new(corners, filled)).map_err(internal)?;
+        }
+    }
+    let frame = [(LEFT, TITLE), (LEFT + wide, TITLE + tall)];
+    area.draw(&Rectangle::new(frame, GRID.stroke_width(2))).map_err(internal)
+}
+
+/// Names and lengths of both axes, with their first and last index.
+fn names(area: &Area<'_>, location: &ErrorLocation, tall: i32, words: &Writer) -> Result<()> {
+    let wide = pixel(WIDTH) - LEFT - 60;
+    let last = |axis: u64| {
+        let axis = usize::try_from(axis).unwrap_or_default();
+        location.shape.get(axis).map_or(0, |len| len.saturating_sub(1))
+    };
+    let name = |axis: u64| -> Result<String> {
+        let name = error_place::name_of(location, axis, words)?;
+        words.phrase("plot_axis", &context! { axis, name })
+    };
+    let horizontal = location.map.horizontal;
+    let end = last(horizontal).to_string();
+    let (width, _) = area.estimate_text_size(&end, &style(24, INK)).map_err(internal)?;
+    text(area, "0", (LEFT, TITLE + tall + 8), 24, INK)?;
+    text(area, &end, (LEFT + wide - pixel(width), TITLE + tall + 8), 24, INK)?;
+    text(area, &name(horizontal)?, (LEFT + wide / 2 - 60, TITLE + tall + 8), 24, INK)?;
+    if let Some(vertical) = location.map.vertical {
+        text(area, "0", (LEFT - 30, TITLE), 24, INK)?;
+        let end = last(vertical).to_string();
+        let (width, _) = area.estimate_text_size(&end, &style(24, INK)).map_err(internal)?;
+        text(area, &end, (LEFT - 14 - pixel(width), TITLE + tall - 28), 24, INK)?;
+        text(area, &name(vertical)?, (24, TITLE + tall / 2 - 14), 24, INK)?;
+    }
+    Ok(())
+}
+
+/// The colours with the errors that they stand for.
+fn scale(area: &Area<'_>, location: &ErrorLocation, top: i32, words: &Writer) -> Result<()> {
+    /// Steps of the scale.
+    const STEPS: i32 = 60;
+    let largest = largest(location);
+    let (left, top) = (LEFT, top + 66);
+    text(area, &words.word("plot_error_scale")?, (24, top), 24, INK)?;
+    let label = words.word("plot_error_scale")?;
+    let (width, _) = area.estimate_text_size(&label, &style(24, INK)).map_err(internal)?;
+    let left = left.max(24 + pixel(width) + 24);
+    let low = short(largest / 10_f64.powf(DECADES));
+    text(area, &low, (left, top), 24, INK)?;
+    let (width, _) = area.estimate_text_size(&low, &style(24, INK)).map_err(internal)?;
+    let left = left + pixel(width) + 16;
+    for step in 0..STEPS {
+        let error = largest * 10_f64.powf(DECADES * (f64::from(step + 1) / f64::from(STEPS) - 1.0));
+        let corners = [(left + step * 6, top), (left + step * 6 + 6, top + 26)];
+        area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
+    }
+    text(area, &short(Number(largest).0), (left + STEPS * 6 + 16, top), 24, INK)
+}
