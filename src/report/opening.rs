@@ -165,7 +165,10 @@ impl Builder<'_> {
         let named = [finding.place.as_str(), culprit::operation_of(finding)].map(|name| self.writer.name(name));
         let is_told = named.iter().any(|name| opening.headline.as_str().is_some_and(|told| told.contains(name)));
         let unit = match finding.facts.get("unit") {
-            Some(fact) => self.writer.fact("unit", fact).to_string(),
+            Some(fact) => {
+                let said = self.writer.fact("unit", fact);
+                if said.is_safe() { said.to_string() } else { self.writer.name(&said.to_string()) }
+            }
             None if is_unit => finding.place.clone(),
             None => String::new(),
         };
