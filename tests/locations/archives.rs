@@ -32,6 +32,12 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut writer = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).expect("settings");
+    writer.write_all(bytes).expect("packed");
+    writer.finish().expect("packed")
+}
+
 fn zip_of(folder: &Path, method: CompressionMethod) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     add(&mut writer, folder, "", method);
@@ -67,6 +73,7 @@ fn every_kind_of_archive_is_judged_as_its_folder() {
         ("a.tar", tar.clone()),
         ("a.tar.gz", gzip(&tar)),
         ("a.tar.zst", zstd(&tar)),
+        ("a.tar.xz", xz(&tar)),
         ("frames.tar.zst", [zstd(&tar[..half]), zstd(&tar[half..])].concat()),
         ("stored.zip", zip_of(&npu, CompressionMethod::Stored)),
         ("deflated.zip", zip_of(&npu, CompressionMethod::Deflated)),

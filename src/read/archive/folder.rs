@@ -1,4 +1,4 @@
-//! An archive as a folder: zip, tar, and either packed by gzip or Zstandard.
+//! An archive as a folder: zip, and tar, also packed by gzip, Zstandard or xz.
 //!
 //! Stored members are ranges of the archive, wherever that lies, and cost no space. What is compressed is expanded once it
 //! is asked for, into memory or a nameless file, under the run's disk limit; more than `RATIO` times the packed size is
@@ -56,8 +56,9 @@ pub fn recognise(head: &[u8]) -> bool {
     head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") || is_compressed(head) || tar::recognise(head)
 }
 
-fn is_compressed(head: &[u8]) -> bool {
-    head.starts_with(GZIP) || head.starts_with(ZSTD)
+/// Whether a file begins as one that gzip, zstd or xz packed.
+pub(crate) fn is_compressed(head: &[u8]) -> bool {
+    [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic))
 }
 
 /// Whether a compressed file holds text alone, as a log that was packed after its run: it is a file, no folder.
@@ -67,11 +68,30 @@ pub fn is_packed_text(source: &Source, head: &[u8]) -> bool {
     }
     let mut first = Vec::new();
     let begun = Read::take(&mut *expanded(source, head), HEAD as u64).read_to_end(&mut first);
-    begun.is_ok() && !first.is_empty() && !first.contains(&0) && !tar::recognise(&first)
+    let is_readable = begun.err().is_none_or(|error| ends_early(&error));
+    is_readable && !first.is_empty() && !first.contains(&0) && !tar::recognise(&first)
+}
+
+/// Whether a reader failed because its bytes end too early, and not because they are wrong.
+pub(crate) fn ends_early(error: &io::Error) -> bool {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return true;
+    }
+    let mut cause = error.get_ref().map(|cause| cause as &(dyn std::error::Error + 'static));
+    while let Some(inner) = cause {
+        if inner.downcast_ref::<io::Error>().is_some_and(ends_early) {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
 }
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+/// KiB that xz may ask for; its strongest setting takes 65 MiB.
+const XZ_MEMORY: u32 = 128 << 10;
 
 /// Opens the archive `source`, found at `location`; what has to be expanded goes to `disk`.
 ///
@@ -86,7 +106,9 @@ pub fn open(source: Source, location: &str, disk: &Arc<Disk>) -> Result<Folder> 
         let begun = Read::take(&mut *expanded(&source, &head), HEAD as u64).read_to_end(&mut first);
         if begun.is_ok() && !tar::recognise(&first) {
             let error = Error::unsupported(source.name(), "is compressed, but does not hold a tar archive");
-            return Err(error.with_help("give the file uncompressed, or a folder packed as .tar.gz or .tar.zst"));
+            return Err(
+                error.with_help("give the file uncompressed, or a folder packed as .tar.gz, .tar.zst or .tar.xz")
+            );
         }
         let inner = disk.keep(source.name(), &mut *expanded(&source, &head), largest(source.len()))?;
         return open_tar(inner, location);
@@ -100,11 +122,13 @@ fn head(source: &Source) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Reader of the expanded bytes of a file of one gzip or zstd stream.
+/// Reader of the expanded bytes of a file that gzip, zstd or xz packed.
 pub(crate) fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a> {
     let packed = io::BufReader::with_capacity(1 << 20, Cursor::new(source.as_ref()));
     if head.starts_with(GZIP) {
         Box::new(flate2::bufread::MultiGzDecoder::new(packed))
+    } else if head.starts_with(XZ) {
+        Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, XZ_MEMORY))
     } else {
         Box::new(Zstd::new(packed))
     }
@@ -132,8 +156,7 @@ impl<R: io::BufRead> Zstd<R> {
             return Ok(false);
         }
         let frame = ruzstd::decoding::StreamingDecoder::new(packed);
-        self.frame =
-            Some(Box::new(frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?));
+        self.frame = Some(Box::new(frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?));
         Ok(true)
     }
 }
