@@ -15,6 +15,7 @@ mod npy;
 pub mod pack;
 mod pickle;
 mod safetensors;
+pub mod sqlite;
 pub mod tensor;
 pub mod tensor_file;
 mod torch;
