@@ -231,8 +231,8 @@ impl Sides {
             sides.baseline.about.extend(standing);
         }
         if let Some(check) = request.checks.first().filter(|_| request.checks.len() < Request::ALL_CHECKS.len()) {
-            let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref()).map(|log| log.error());
-            let explain = |file: &Source| unread(file).filter(|_| *check == CheckId::Loss);
+            let unread = |file: &Source| UnreadLog::of(file, pattern.as_ref());
+            let explain = |file: &Source| unread(file).filter(|_| *check == CheckId::Loss).map(|log| log.error());
             sides.baseline.expect_file_of(*check, explain);
             sides.candidate.expect_file_of(*check, explain);
         }
@@ -259,10 +259,14 @@ fn check(
     surroundings: &Surroundings<'_>,
     shared: &Shared<'_>,
 ) -> Result<Option<CheckOutcome>> {
-    let Shared { request: Request { policy, .. }, measurements, .. } = *shared;
+    let Shared { request, measurements, .. } = *shared;
+    let policy = &request.policy;
     let Some(check) = checks::of(id) else { return Ok(None) };
     let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides, policy);
+    for (side, inventory) in [(Side::Baseline, &sides.baseline), (Side::Candidate, &sides.candidate)] {
+        add_findings(&mut part, unknown_format(id, request, inventory, side).into_iter().collect(), policy);
+    }
     add_findings(&mut part, identical::same_files(id, sides, policy).into_iter().collect(), policy);
     let wide = known_defects::wide_limits(&part, policy);
     add_findings(&mut part, wide, policy);
@@ -350,7 +354,8 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         findings.extend(inventory.about.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
         let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
-        let is_explained = inventory.files() == 0 && is_told;
+        let is_explained =
+            inventory.files() == 0 && is_told || unknown_format(CheckId::Loss, request, inventory, side).is_some();
         if !is_explained && !is_recognised(inventory) {
             findings.push(nothing_recognised(request, sides, side));
         }
@@ -362,6 +367,15 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         }
     }
     findings
+}
+
+/// Finding about a text on a side without curves whose lines hold a loss that no rule reads.
+fn unknown_format(check: CheckId, request: &Request, inventory: &Inventory, side: Side) -> Option<Finding> {
+    if check != CheckId::Loss || !request.checks.contains(&check) || inventory.has(check) {
+        return None;
+    }
+    let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
+    inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())?.finding(side))
 }
 
 /// Finding of a side that holds nothing to judge: files of another command, or a log that cannot be read, say what to do.
@@ -384,10 +398,10 @@ fn nothing_recognised(request: &Request, sides: &Sides, side: Side) -> Finding {
     let judges_curves = request.checks.contains(&CheckId::Loss);
     let pattern = loss::log_pattern(&request.policy.loss).ok().flatten();
     match inventory.unread_log(|file| UnreadLog::of(file, pattern.as_ref())).filter(|_| judges_curves) {
-        Some(log) => {
-            finding.with("log", log.name).with("lines", log.lines).with("pattern", usize::from(log.has_pattern))
+        Some(UnreadLog::Other { name, lines, has_pattern }) => {
+            finding.with("log", name).with("lines", lines).with("pattern", usize::from(has_pattern))
         }
-        None => finding,
+        _ => finding,
     }
 }
 

@@ -7,23 +7,18 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
 )]
 
+#[path = "docs/fresh.rs"]
+mod fresh;
+
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use fresh::is_fresh;
 use precision_gate::publish::forge::ForgeKind;
 use precision_gate::publish::trust::{EVENTS, Input, Standing, Taken, Told, taken};
 use precision_gate::report::explain::{self, page::page};
 use precision_gate::report::messages::Language;
-
-fn is_fresh(name: &str, wanted: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, wanted).expect("written");
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == wanted, "docs/{name} is stale: run `UPDATE_DOCS=1 cargo test --test docs`");
-}
 
 #[test]
 fn every_code_is_explained() {
@@ -35,7 +30,7 @@ fn every_code_is_explained() {
         for glue in ["{{", "{%", "…", "||", "****", ": \n", "：\n"] {
             assert!(!page.contains(glue), "{name} holds `{glue}`");
         }
-        is_fresh(name, &page);
+        is_fresh(name, &page, "docs");
     }
 }
 
@@ -117,7 +112,7 @@ fn the_table_of_trust_is_the_programs() {
     let page = fs::read_to_string(path).expect("the page");
     let (before, rest) = page.split_once("cargo test --test docs` -->\n").expect("the table's begin");
     let (_, after) = rest.split_once("<!-- end -->").expect("the table's end");
-    is_fresh("security.md", &format!("{before}cargo test --test docs` -->\n{table}\n<!-- end -->{after}"));
+    is_fresh("security.md", &format!("{before}cargo test --test docs` -->\n{table}\n<!-- end -->{after}"), "docs");
     let mut sources = String::new();
     for folder in ["tests/forge", "src/publish/event"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

@@ -250,8 +250,8 @@ impl Inventory {
     }
 
     /// A single file that was given for one check belongs to it: what is not recognised is damage then, for the reason that
-    /// `explain` gives.
-    pub fn expect_file_of(&mut self, check: CheckId, explain: impl Fn(&Source) -> Option<Error>) {
+    /// `explain` gives; where it gives none of an unread file, a finding of its own says so.
+    pub fn expect_file_of(&mut self, check: CheckId, explain: impl Fn(&Source) -> Option<Option<Error>>) {
         let [entry] = self.files.list() else { return };
         let named = self.files.location().ends_with(&entry.path);
         let [seen] = self.seen.as_mut_slice() else { return };
@@ -262,7 +262,10 @@ impl Inventory {
             let kind = if reason == OTHER_ARCHIVE { ErrorKind::Unsupported } else { ErrorKind::Corrupt };
             let explained =
                 self.files.open(&seen.path).ok().filter(|_| is_unknown(reason)).and_then(|file| explain(&file));
-            seen.outcome = Outcome::Damaged(explained.unwrap_or_else(|| {
+            if matches!(explained, Some(None)) {
+                return;
+            }
+            seen.outcome = Outcome::Damaged(explained.flatten().unwrap_or_else(|| {
                 let message = format!("{reason}; it holds nothing for the {} check", check.as_str());
                 Error::new(kind, &seen.path, message).with_help("give the file that the run wrote, and whole")
             }));

@@ -7,16 +7,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{self, Fetcher, Source, Trust};
 use crate::gate::{Quiet, side};
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::finding::verdict_of;
+use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, Settings};
 use crate::judge::unit::Unit;
 use crate::pair::curve::pair_curves;
 use crate::policy::Policy;
-use crate::policy::loss::LossPolicy;
-use crate::read::curve::log::LogPattern;
-use crate::read::curve::{self, CurveFile};
-use crate::verdict::{CheckId, Verdict};
+use crate::policy::loss::{LossPolicy, pattern};
+use crate::read::curve::log::{LogPattern, unknown};
+use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
+use crate::read::sqlite;
+use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of training curves.
 pub(super) const CHECK: GateCheck = GateCheck {
@@ -29,50 +30,122 @@ const ID: CheckId = CheckId::Loss;
 
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let damaged = |error| Recognised::Damaged { kind: "training curve", error };
-    let readable = match curve::readable(sample.head, sample.source) {
+    if sqlite::is_log(sample.head) {
+        return database_of_log(sample);
+    }
+    let Readable { source, notes } = match curve::readable(sample.head, sample.source) {
         // A packed file that is no text is not this check's, and neither is one that cannot be unpacked.
         Ok(readable) => readable,
         Err(error) if error.kind() == ErrorKind::LimitExceeded => return Some(damaged(error)),
         Err(_) => return None,
     };
-    let head = readable.as_ref().map(discover::head).transpose().ok()?;
-    let (source, head) = (readable.as_ref().unwrap_or(sample.source), head.as_deref().unwrap_or(sample.head));
+    let head = source.as_ref().map(discover::head).transpose().ok()?;
+    let head = head.as_deref().unwrap_or(sample.head);
+    let source = source.unwrap_or_else(|| with_log(sample));
     let by_pattern = sample.pattern.and_then(|known| curve::recognise_pattern(head, source.as_ref(), known));
     let format = by_pattern.or_else(|| curve::recognise(head, source.as_ref()))?;
-    Some(match curve::read(source.clone(), format) {
-        Ok(curve) => Recognised::read(curve.format, curve),
+    let kind = format.name();
+    let run = if matches!(format, Format::Mlflow) { mlflow::run_of(sample.files.as_ref(), sample.path) } else { None };
+    Some(match curve::read(source, format) {
+        Ok(mut curves) => {
+            for curve in &mut curves {
+                curve
+                    .notes
+                    .extend(notes.iter().filter(|note| !curve.notes.contains(note)).cloned().collect::<Vec<_>>());
+                curve.run = curve.run.take().or_else(|| run.clone());
+            }
+            Recognised::all(kind, curves)
+        }
         Err(error) => damaged(error),
     })
 }
 
+/// End of the name of a database's log of writes.
+const LOG: &str = "-wal";
+
+/// The file, and where it is a database with a log of writes beside it, the database as that log leaves it.
+fn with_log(sample: &Sample<'_>) -> Source {
+    let log = || sample.files.open(&format!("{}{LOG}", sample.path)).ok();
+    let log = sqlite::recognise(sample.head).then(log).flatten();
+    let merged = log.and_then(|log| sqlite::with_log(sample.source, &log).ok());
+    merged.unwrap_or_else(|| sample.source.clone())
+}
+
+/// A log of writes as part of the database beside it.
+fn database_of_log(sample: &Sample<'_>) -> Option<Recognised> {
+    let database = sample.path.strip_suffix(LOG)?;
+    sample.files.open(database).is_ok().then(|| Recognised::part("SQLite log of writes", "read with its database"))
+}
+
 /// Text in which no loss was recognised.
-pub(super) struct UnreadLog {
-    /// Its path.
-    pub(super) name: String,
-    /// Some of its lines, in backticks.
-    pub(super) lines: String,
-    /// Whether the policy has a pattern, which matches none of them.
-    pub(super) has_pattern: bool,
+pub(super) enum UnreadLog {
+    /// Lines of one shape hold a loss, and no rule reads them.
+    Unknown {
+        /// Its path.
+        path: String,
+        /// The first of these lines, in backticks.
+        line: String,
+        /// Pattern that reads them.
+        pattern: Option<String>,
+        /// Whether the policy has a pattern, which matches none of them.
+        has_pattern: bool,
+    },
+    /// Some of its lines may.
+    Other {
+        /// Its path.
+        name: String,
+        /// Some of its lines, in backticks.
+        lines: String,
+        /// Whether the policy has a pattern, which matches none of them.
+        has_pattern: bool,
+    },
 }
 
 impl UnreadLog {
     /// Looks at some lines of a file; `None` for what is no text.
     pub(super) fn of(file: &Source, pattern: Option<&LogPattern>) -> Option<Self> {
-        let lines = curve::log::sample(file.as_ref())?;
-        let quoted = |line: &String| format!("`{}`", line.replace('`', "'").escape_debug());
-        let lines: Vec<String> = lines.iter().map(quoted).collect();
-        Some(Self { name: file.name().to_owned(), lines: lines.join(", "), has_pattern: pattern.is_some() })
+        /// Characters of a line that are shown.
+        const WIDTH: usize = 200;
+        let (name, has_pattern) = (file.name().to_owned(), pattern.is_some());
+        let quoted = |line: &String| {
+            let line: String = line.replace('`', "'").escape_debug().take(WIDTH).collect();
+            format!("`{line}`")
+        };
+        if let Some(unknown) = unknown::find(file.as_ref()) {
+            let reads = |pattern: &String| {
+                let parsed = pattern::LogPattern::try_from(pattern.clone()).ok();
+                let parsed = parsed.and_then(|pattern| LogPattern::parse(pattern.as_str()).ok());
+                parsed.is_some_and(|pattern| curve::log::matches(file.as_ref(), &pattern))
+            };
+            let line = quoted(&unknown.line);
+            return Some(Self::Unknown { path: name, line, pattern: unknown.pattern.filter(reads), has_pattern });
+        }
+        let lines: Vec<String> = curve::log::sample(file.as_ref())?.iter().map(quoted).collect();
+        Some(Self::Other { name, lines: lines.join(", "), has_pattern })
     }
 
-    /// The error of such a file that was given as a curve.
-    pub(super) fn error(&self) -> Error {
-        let Self { name, lines, has_pattern } = self;
+    /// The error of such a file that was given as a curve; `None` where the finding about its lines says it.
+    pub(super) fn error(&self) -> Option<Error> {
+        let Self::Other { name, lines, has_pattern } = self else { return None };
         let what = match has_pattern {
             false => format!("no loss values recognised in {name}"),
             true => format!("`loss.log-pattern` matches no line of {name}"),
         };
-        Error::corrupt(name, format!("{what}; lines that were looked at: {lines}"))
-            .with_help("set `loss.log-pattern` in the policy file, for example `'iter {step} loss {loss}'`")
+        let error = Error::corrupt(name, format!("{what}; lines that were looked at: {lines}"));
+        Some(error.with_help("set `loss.log-pattern` in the policy file, for example `'iter {step} loss {loss}'`"))
+    }
+
+    /// The finding about lines of `side` that hold a loss and that no rule reads.
+    pub(super) fn finding(&self, side: Side) -> Option<Finding> {
+        let Self::Unknown { path, line, pattern, has_pattern } = self else { return None };
+        let finding = Finding::new(&loss::code::FORMAT_UNKNOWN, path)
+            .with("side", side.as_str())
+            .with("line", line.as_str())
+            .with("has_pattern", usize::from(*has_pattern));
+        Some(match pattern {
+            Some(pattern) => finding.with("pattern", pattern.as_str()),
+            None => finding,
+        })
     }
 }
 
@@ -146,7 +219,7 @@ pub fn judge(
 
 /// The user's pattern for log lines, ready to use.
 pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
-    let parse = |pattern: &crate::policy::loss::pattern::LogPattern| {
+    let parse = |pattern: &pattern::LogPattern| {
         LogPattern::parse(pattern.as_str())
             .map_err(|message| Error::new(ErrorKind::Policy, "loss.log-pattern", message))
     };

@@ -245,6 +245,7 @@ impl<'r, 'a> Run<'r, 'a> {
             rank: pair.rank,
             baseline_file: pair.baseline.path.clone(),
             candidate_file: pair.candidate.path.clone(),
+            format: format(pair),
             preset: self
                 .settings
                 .policy
@@ -300,6 +301,14 @@ fn scale(pair: &CurvePair<'_>, policy: &LossPolicy) -> Scale {
         0.0
     };
     Scale { floor: policy.absolute_floor.get(), resolution: printed }
+}
+
+/// Formats that a curve was read from.
+fn format(pair: &CurvePair<'_>) -> String {
+    match (pair.baseline.format, pair.candidate.format) {
+        (ours, theirs) if ours == theirs => ours.to_owned(),
+        (ours, theirs) => format!("{ours}, {theirs}"),
+    }
 }
 
 /// Name of a curve in findings.

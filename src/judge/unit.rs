@@ -284,6 +284,9 @@ pub struct CurveUnit {
     /// The file the candidate was read from.
     #[serde(default)]
     pub candidate_file: String,
+    /// Format of both files: `JSON lines`; where they differ, the baseline's and the candidate's, as `W&B log, CSV table`.
+    #[serde(default)]
+    pub format: String,
     /// The published rule that decided instead of the gate's own; empty where none was chosen.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preset: String,

@@ -163,12 +163,14 @@ impl<'a> CurvePairing<'a> {
             }
             return;
         }
-        match match_by_path(&baseline, &candidate) {
+        let order = match_by_run(&baseline, &candidate).or_else(|| match_by_path(&baseline, &candidate));
+        match order {
             Some(order) => {
                 let mut candidate: BTreeMap<usize, Cluster<'a>> = candidate.into_iter().enumerate().collect();
                 for (baseline, index) in baseline.into_iter().zip(order) {
                     if let Some(candidate) = candidate.remove(&index) {
-                        self.push(id, baseline.best().folder().to_owned(), baseline, candidate);
+                        let run = baseline.run().unwrap_or(baseline.best().folder()).to_owned();
+                        self.push(id, run, baseline, candidate);
                     }
                 }
             }
@@ -215,6 +217,20 @@ impl<'a> CurvePairing<'a> {
             }
         }
     }
+}
+
+/// Pairs each cluster of the baseline with the one of the candidate whose tracker gave the run the same name; `None` where
+/// that is not one to one.
+fn match_by_run(baseline: &[Cluster<'_>], candidate: &[Cluster<'_>]) -> Option<Vec<usize>> {
+    let names = |clusters: &[Cluster<'_>]| -> Option<Vec<String>> {
+        clusters.iter().map(|cluster| cluster.run().map(str::to_owned)).collect()
+    };
+    let (ours, theirs) = (names(baseline)?, names(candidate)?);
+    let is_unique = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len() == names.len();
+    if ours.len() != theirs.len() || !is_unique(&ours) || !is_unique(&theirs) {
+        return None;
+    }
+    ours.iter().map(|name| theirs.iter().position(|other| other == name)).collect()
 }
 
 /// Pairs each cluster of the baseline with the one of the candidate that holds a file of the same relative path.

@@ -8,28 +8,35 @@ pub mod log;
 pub mod series;
 
 mod collector;
+mod database;
+mod frames;
 mod lines;
 mod megatron;
 mod mindspeed;
+pub mod mlflow;
 mod numbering;
 mod page_json;
 mod records;
 mod shape;
 mod step_loss;
+mod steps_json;
+mod swanlab;
 mod table;
 mod tensorboard;
 mod text;
 mod trainer_state;
+mod wandb;
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::fetch::{ByteSource, Source};
+use crate::read::metric;
 use collector::{Beside, Collector, Key};
 use log::LogPattern;
 use series::Series;
 
-pub use text::readable;
+pub use text::{Readable, readable};
 
 /// Meaning of a logged loss: one step, or a window of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,17 +50,24 @@ pub enum Logged {
 /// Something about a file that a reader of the report should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The file ends in the middle of a record; what came before was read.
+    /// The file ends in the middle of a record, or of what it is packed in; what came before was read.
     Truncated,
     /// Lines that look like data and could not be read.
     SkippedLines(u64),
+    /// Name of the encoding that a text was taken to have, as it does not say.
+    EncodingGuessed(&'static str),
 }
+
+/// Canonical name of the training loss.
+const LOSS: &str = "loss";
 
 /// One file with curves.
 #[derive(Clone, Debug)]
 pub struct CurveFile {
     /// Path below the side's root.
     pub path: String,
+    /// Name of the run, where its tracker has one.
+    pub run: Option<String>,
     /// Name of the file's format, for people: `HF trainer_state.json`.
     pub format: &'static str,
     /// Its metrics, in the order of the file.
@@ -69,9 +83,16 @@ pub struct CurveFile {
 }
 
 impl CurveFile {
-    fn new(source: &dyn ByteSource, format: Format, series: Vec<Series>) -> Self {
+    /// `total_loss` is the loss of a file that has no other.
+    fn new(source: &dyn ByteSource, format: Format, mut series: Vec<Series>) -> Self {
+        let is_loss = |series: &Series| metric::canonical(&series.name) == LOSS;
+        if !series.iter().any(is_loss) {
+            let total = series.iter_mut().find(|series| metric::canonical(&series.name) == "total_loss");
+            total.into_iter().for_each(|series| LOSS.clone_into(&mut series.name));
+        }
         Self {
             path: source.name().to_owned(),
+            run: None,
             format: format.name(),
             series,
             logged: format.logged(),
@@ -96,6 +117,8 @@ pub enum Format {
     JsonLines,
     /// One JSON array of objects.
     JsonRecords,
+    /// One JSON object with an object per step, or with an object of steps per metric.
+    StepsJson,
     /// A series downloaded from TensorBoard's page.
     PageJson,
     /// torchtitan's `step loss` per line.
@@ -106,6 +129,16 @@ pub enum Format {
     MindSpeed,
     /// TensorBoard event file.
     TensorBoard,
+    /// Log that W&B keeps on disk.
+    Wandb,
+    /// Log that SwanLab keeps on disk.
+    SwanLab,
+    /// Trackio's database.
+    Trackio,
+    /// One metric of MLflow's file store.
+    Mlflow,
+    /// MLflow's database.
+    MlflowDatabase,
     /// Comma-, semicolon- or tab-separated table with a header line.
     Table,
     /// Training log.
@@ -121,11 +154,17 @@ impl Format {
             Self::TrainerState => "HF trainer_state.json",
             Self::JsonLines => "JSON lines",
             Self::JsonRecords => "JSON records",
+            Self::StepsJson => "JSON by step",
             Self::PageJson => "TensorBoard JSON",
             Self::StepLoss => "torchtitan loss list",
             Self::Megatron => "Megatron golden JSON",
             Self::MindSpeed => "MindSpeed baseline JSON",
             Self::TensorBoard => "TensorBoard events",
+            Self::Wandb => "W&B log",
+            Self::SwanLab => "SwanLab log",
+            Self::Trackio => "Trackio database",
+            Self::Mlflow => "MLflow metric",
+            Self::MlflowDatabase => "MLflow database",
             Self::Table => "CSV table",
             Self::Log | Self::Pattern(_) => "training log",
         }
@@ -149,9 +188,19 @@ pub fn recognise(head: &[u8], source: &dyn ByteSource) -> Option<Format> {
     if tensorboard::recognise(head) {
         return Some(Format::TensorBoard);
     }
+    if wandb::recognise(head) {
+        return Some(Format::Wandb);
+    }
+    if swanlab::recognise(head) {
+        return Some(Format::SwanLab);
+    }
+    if let Some(format) = database::recognise(head, source) {
+        return Some(format);
+    }
     let text = text_of(head)?;
     match text.as_bytes().first()? {
         b'{' | b'[' => shape::recognise(text).or_else(|| log::recognise(source).then_some(Format::Log)),
+        _ if mlflow::recognise(text) => Some(Format::Mlflow),
         _ if step_loss::recognise(text) => Some(Format::StepLoss),
         _ if table::recognise(text) => Some(Format::Table),
         _ => log::recognise(source).then_some(Format::Log),
@@ -179,22 +228,28 @@ fn text_of(head: &[u8]) -> Option<&str> {
     Some(text.trim_start_matches('\u{feff}').trim_start())
 }
 
-/// Reads a curve file.
-pub fn read(source: Source, format: Format) -> Result<CurveFile> {
+/// Reads a curve file: one entry per run in it.
+pub fn read(source: Source, format: Format) -> Result<Vec<CurveFile>> {
     let bytes = source.as_ref();
-    match &format {
+    let file = match &format {
+        Format::Trackio | Format::MlflowDatabase => return database::read(bytes),
         Format::TrainerState => trainer_state::read(bytes),
         Format::JsonLines => records::read_lines(bytes),
         Format::JsonRecords => records::read_array(bytes),
+        Format::StepsJson => steps_json::read(bytes),
         Format::PageJson => page_json::read(bytes),
         Format::StepLoss => step_loss::read(bytes),
         Format::Megatron => megatron::read(bytes),
         Format::MindSpeed => mindspeed::read(bytes),
         Format::TensorBoard => tensorboard::read(bytes),
+        Format::Wandb => wandb::read(bytes),
+        Format::SwanLab => swanlab::read(bytes),
+        Format::Mlflow => mlflow::read(bytes),
         Format::Table => table::read(bytes),
         Format::Log => log::read(bytes),
         Format::Pattern(pattern) => log::read_with(bytes, pattern),
-    }
+    };
+    Ok(vec![file?])
 }
 
 #[cfg(test)]
@@ -275,8 +330,8 @@ mod tests {
         #[test]
         fn whatever_a_file_holds_readers_answer(text in nearly()) {
             let formats = [
-                Format::TrainerState, Format::JsonLines, Format::JsonRecords, Format::StepLoss, Format::Megatron,
-                Format::MindSpeed, Format::TensorBoard, Format::Table, Format::Log,
+                Format::TrainerState, Format::JsonLines, Format::JsonRecords, Format::StepsJson, Format::StepLoss, Format::Megatron,
+                Format::MindSpeed, Format::TensorBoard, Format::Wandb, Format::SwanLab, Format::Trackio, Format::Mlflow, Format::Table, Format::Log,
             ];
             let _recognised = recognised(&text);
             for format in formats {

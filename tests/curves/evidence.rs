@@ -70,7 +70,7 @@ fn a_last_row_that_is_cut_is_told() {
     for cut in [2, 5, 9, 12] {
         let result = Pair::new(&[("a.csv", &whole)], &[("a.csv", &whole[..whole.len() - cut])]).judge("");
         assert_eq!(result.verdict, Verdict::Warn, "{cut}: {:?}", codes(&result));
-        assert!(codes(&result).contains(&"curve-truncated"), "{cut}: {:?}", codes(&result));
+        assert!(codes(&result).contains(&"source-cut"), "{cut}: {:?}", codes(&result));
     }
     let result = Pair::new(&[("a.csv", &whole)], &[("a.csv", whole.trim_end())]).judge("");
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", codes(&result));

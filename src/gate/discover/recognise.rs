@@ -80,6 +80,12 @@ impl Recognised {
         Self::Read { kind, note: "", keep: Box::new(move |artifacts| artifacts.push(artifact)) }
     }
 
+    /// Several artifacts of the check in one file.
+    pub fn all<T: Any + Send + Sync>(kind: &'static str, artifacts: Vec<T>) -> Self {
+        let keep = |kept: &mut Artifacts| artifacts.into_iter().for_each(|artifact| kept.push(artifact));
+        Self::Read { kind, note: "", keep: Box::new(keep) }
+    }
+
     /// A file that is opened through another one, as `note` says.
     pub fn part(kind: &'static str, note: &'static str) -> Self {
         Self::Read { kind, note, keep: Box::new(|_| {}) }

@@ -237,6 +237,7 @@ impl Run {
         let series = |name: &str, values: &[f64]| Series::by_step(name, (1..).zip(values.iter().copied()));
         CurveFile {
             path: path.to_owned(),
+            run: None,
             format: "JSON lines",
             series: vec![
                 series("loss", &self.loss),

@@ -79,10 +79,14 @@ pub const JOINED: Rule = rule("curve-files-joined", Severity::Info);
 pub const RANKS: Rule = rule("ranks-apart", Severity::Info);
 /// Steps were logged twice.
 pub const REPEATED: Rule = rule("curve-repeated-steps", Severity::Info);
-/// The file ends in the middle of a record.
-pub const TRUNCATED: Rule = rule("curve-truncated", Severity::Warn);
+/// The file ends in the middle of a record, or of what it is packed in.
+pub const SOURCE_CUT: Rule = rule("source-cut", Severity::Warn);
+/// The encoding of a text was taken from its bytes, as the text does not say.
+pub const ENCODING_GUESSED: Rule = rule("encoding-guessed", Severity::Info);
 /// Lines of data that could not be read.
 pub const SKIPPED_LINES: Rule = rule("curve-skipped-lines", Severity::Warn);
+/// Lines of a text hold a loss, and no rule reads them.
+pub const FORMAT_UNKNOWN: Rule = rule("format-unknown", Severity::Incomplete);
 /// Other files say the same.
 pub const DUPLICATE: Rule = rule("curve-duplicate-source", Severity::Info);
 /// A loss that only one side has.
@@ -132,7 +136,9 @@ pub const RULES: &[&Rule] = &[
     &JOINED,
     &RANKS,
     &REPEATED,
-    &TRUNCATED,
+    &SOURCE_CUT,
+    &ENCODING_GUESSED,
+    &FORMAT_UNKNOWN,
     &SKIPPED_LINES,
     &DUPLICATE,
     &ONE_SIDED,

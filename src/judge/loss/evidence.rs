@@ -92,7 +92,7 @@ mod tests {
     fn file(text: &str) -> CurveFile {
         let source = Memory::new("loss", text.as_bytes().to_vec());
         let format = curve::recognise(text.as_bytes(), &source).expect("a format");
-        curve::read(std::sync::Arc::new(source), format).expect("a curve")
+        curve::read(std::sync::Arc::new(source), format).expect("a curve").remove(0)
     }
 
     fn states(baseline: &str, candidate: &str, used: Use) -> Evidence {

@@ -46,8 +46,14 @@ pub fn notes(pair: &CurvePair<'_>, results: &mut RuleResults) {
         order(side, source, results);
         for note in &source.notes {
             match note {
-                Note::Truncated => results.say(&code::TRUNCATED, |finding| {
+                Note::Truncated => results.say(&code::SOURCE_CUT, |finding| {
                     finding.with("side", side.as_str()).with("path", source.path.as_str())
+                }),
+                Note::EncodingGuessed(encoding) => results.say(&code::ENCODING_GUESSED, |finding| {
+                    finding
+                        .with("encoding", encoding.to_uppercase())
+                        .with("side", side.as_str())
+                        .with("path", source.path.as_str())
                 }),
                 Note::SkippedLines(count) => results.say(&code::SKIPPED_LINES, |finding| {
                     finding.with("count", *count).with("side", side.as_str()).with("path", source.path.as_str())

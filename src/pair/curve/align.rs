@@ -321,6 +321,7 @@ mod tests {
         let series = Series::by_step("loss", points);
         Source {
             path: "a".into(),
+            run: None,
             continued_in: Vec::new(),
             format: "JSON lines",
             logged,

@@ -50,9 +50,16 @@ impl<'a> Cluster<'a> {
         chosen
     }
 
-    /// Whether a source tells the same story; a file that is the mean over windows makes the whole cluster so.
+    /// Whether a source tells the same story; a file that is the mean over windows makes the whole cluster so. Runs that a
+    /// tracker tells apart are different stories, equal values or not.
     fn agrees(&self, source: &Source<'_>) -> bool {
-        self.0.iter().all(|member| agree(member, source))
+        let same_run = |member: &Source<'_>| member.run.is_none() || source.run.is_none() || member.run == source.run;
+        self.0.iter().all(|member| same_run(member) && agree(member, source))
+    }
+
+    /// Name of the run that a tracker gave it.
+    pub(super) fn run(&self) -> Option<&str> {
+        self.0.iter().find_map(|source| source.run.as_deref())
     }
 
     /// Marks all sources as window means where one is: a source beside a history of window means holds window means
@@ -112,6 +119,7 @@ fn source_of<'a>(file: &'a CurveFile, series: &'a Series) -> Source<'a> {
     let logged_once = file.interval.or_else(|| series.steps.get(0));
     Source {
         path: file.path.clone(),
+        run: file.run.clone(),
         continued_in: Vec::new(),
         format: file.format,
         logged: file.logged,

@@ -8,14 +8,14 @@ use crate::read::curve::series::Series;
 /// All files of a side in an order in which a file stands behind the one it continues, and the paths of each run of several
 /// files.
 ///
-/// Files of one folder and one format that log the same metrics, at steps that ascend from file to file and have none in
+/// Files of one folder, one format and one run of a tracker that log the same metrics, at steps that ascend from file to file and have none in
 /// common, are one run.
 pub(super) fn in_order(files: &[CurveFile]) -> (Vec<&CurveFile>, Vec<Vec<&str>>) {
-    let mut alike: BTreeMap<(&str, &str, BTreeSet<&str>), Vec<&CurveFile>> = BTreeMap::new();
+    let mut alike: BTreeMap<(&str, &str, Option<&str>, BTreeSet<&str>), Vec<&CurveFile>> = BTreeMap::new();
     for file in files {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let metrics = file.series.iter().map(|series| series.name.as_str()).collect();
-        alike.entry((folder, file.format, metrics)).or_default().push(file);
+        alike.entry((folder, file.format, file.run.as_deref(), metrics)).or_default().push(file);
     }
     let mut runs: Vec<Vec<&CurveFile>> = Vec::new();
     for mut run in alike.into_values().filter(|alike| alike.len() > 1) {

@@ -7,10 +7,17 @@ use crate::read::curve::series::Series;
 use crate::read::curve::{Logged, Note};
 
 /// Formats from precise to coarse.
-const PRECISION: [&str; 9] = [
+const PRECISION: [&str; 16] = [
     "HF trainer_state.json",
     "JSON lines",
     "JSON records",
+    "JSON by step",
+    "W&B log",
+    "SwanLab log",
+    "Trackio database",
+    "MLflow metric",
+    "MLflow database",
+    "TensorBoard JSON",
     "torchtitan loss list",
     "CSV table",
     "Megatron golden JSON",
@@ -24,6 +31,8 @@ const PRECISION: [&str; 9] = [
 pub struct Source<'a> {
     /// Path below the side's root.
     pub path: String,
+    /// Name of the run, where its tracker has one.
+    pub run: Option<String>,
     /// Paths of the files that continue it.
     pub continued_in: Vec<String>,
     /// Name of the file's format, for people.

@@ -209,6 +209,11 @@ impl<'a> Collector<'a> {
         self.blank(&name, step)
     }
 
+    /// The error about a file with the values of several runs in one table.
+    pub(super) fn several_runs(&self) -> Error {
+        Error::new(ErrorKind::Unsupported, self.file, "holds several runs in one table").with_help("export one run")
+    }
+
     fn too_much(&self, what: String) -> Error {
         Error::new(ErrorKind::LimitExceeded, self.file, what)
             .with_help("log less often, or keep only the metrics to judge")

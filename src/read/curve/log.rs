@@ -6,6 +6,7 @@
 //! regular expression with a group named `step` and a group per metric.
 
 mod layout;
+pub mod unknown;
 
 use std::sync::LazyLock;
 
@@ -15,7 +16,7 @@ use serde::Deserialize;
 
 use super::lines::{self, Lines};
 use super::series::Counter;
-use super::{Beside, Collector, CurveFile, Format, Key};
+use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::read::metric::{self, Role};
@@ -116,7 +117,9 @@ fn in_f64(count: u64) -> f64 {
 }
 
 /// Words without which a line holds no value of a run.
-const TELLING: [&str; 8] = ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score"];
+const TELLING: [&str; 9] = ["loss", "Loss", "LOSS", "grad", "gnorm", "损失", "reward", "score", LR_LIST];
+/// DeepSpeed's line of learning rates, which stands beside that of its loss.
+const LR_LIST: &str = "lr=[";
 
 /// Reads one line by the built-in patterns; `None` where it holds no loss and no gradient norm.
 fn parse(line: &str) -> Option<Record> {
@@ -200,9 +203,11 @@ fn named(line: &str) -> Option<Record> {
         beside.take(key, number);
     }
     let values = pairs.into_iter().filter(|(name, _)| !metric::is_bookkeeping(name)).collect();
-    let record = Record::new(step, values).filter(Record::is_known)?;
+    let is_of_run = |record: &Record| record.is_known() || step.is_some() && line.contains(LR_LIST);
+    let record = Record::new(step, values).filter(is_of_run)?;
     let is_loose = step.is_none() && beside.samples.is_none() && beside.tokens.is_none();
-    Some(Record { beside, is_loose, ..record })
+    // Behind other words a name may mean something else: `Test set: Average loss: 0.05`.
+    (!is_loose || layout::begins_with_name(line)).then_some(Record { beside, is_loose, ..record })
 }
 
 /// Reads one line by the user's pattern; `None` where it does not match.
@@ -232,7 +237,7 @@ pub(super) fn recognise(source: &dyn ByteSource) -> bool {
 }
 
 /// Whether a text holds a line that the user's pattern reads.
-pub(super) fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
+pub fn matches(source: &dyn ByteSource, pattern: &LogPattern) -> bool {
     find(source, |line| parse_with(line, pattern).is_some())
 }
 
@@ -299,18 +304,46 @@ fn read_lines(source: &dyn ByteSource, format: Format, parse: impl Fn(&str) -> O
     let mut collector = Collector::new(source.name());
     let mut loose = Loose::new(source);
     let mut lines = Lines::new(source);
-    while let Some(line) = lines.next()? {
-        match parse(&String::from_utf8_lossy(line)) {
-            Some(record) if record.is_loose => loose.take(record)?,
-            Some(record) => add(record, &mut collector)?,
-            None => {}
+    let mut last: Option<Size> = None;
+    let mut is_cut = false;
+    while let Some((line, has_end)) = lines.next_with_end()? {
+        let line = String::from_utf8_lossy(line);
+        let Some(mut record) = parse(&line) else { continue };
+        let size = Size { values: record.values.len(), figures: figures_at_end(&line) };
+        if !has_end && last.is_some_and(|last| size.is_cut_short(last)) {
+            is_cut = true;
+            // Its last figure may have lost digits; what stands before it is whole.
+            record.values.truncate(size.values - usize::from(size.figures > 0));
         }
+        last = Some(size);
+        if record.is_loose { loose.take(record)? } else { add(record, &mut collector)? }
     }
     let series = match collector.finish() {
         counted if counted.is_empty() => loose.collector.finish(),
         counted => counted,
     };
-    Ok(CurveFile::new(source, format, series))
+    Ok(CurveFile::new(source, format, series).with_note(is_cut.then_some(Note::Truncated)))
+}
+
+/// Size of a line.
+#[derive(Clone, Copy)]
+struct Size {
+    values: usize,
+    /// Characters of the figure that it ends with.
+    figures: usize,
+}
+
+impl Size {
+    /// Whether a last line without its end stops inside the line that the one before it was.
+    fn is_cut_short(self, last: Self) -> bool {
+        self.values < last.values || self.values == last.values && self.figures < last.figures
+    }
+}
+
+/// Characters of the figure that a line ends with.
+fn figures_at_end(line: &str) -> usize {
+    let is_figure = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e' | b'E');
+    line.bytes().rev().take_while(is_figure).count()
 }
 
 fn add(record: Record, collector: &mut Collector<'_>) -> Result<()> {

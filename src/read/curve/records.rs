@@ -66,6 +66,7 @@ pub(super) fn read_lines(source: &dyn ByteSource) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name());
     let mut lines = Lines::new(source);
     let mut broken: Option<(u64, Error)> = None;
+    let mut is_first = true;
     while let Some(line) = lines.next()? {
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         let record = json::parse_bytes("", line);
@@ -75,7 +76,10 @@ pub(super) fn read_lines(source: &dyn ByteSource) -> Result<CurveFile> {
         match record {
             Ok(record) => {
                 broken = None;
-                take(&record, &mut collector)?;
+                // A first line about the run itself holds no values of it.
+                if !std::mem::take(&mut is_first) || is_record(&record) {
+                    take(&record, &mut collector)?;
+                }
             }
             Err(error) => broken = Some((lines.number, error)),
         }
@@ -125,10 +129,17 @@ fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
         }
     }
     collector.record(beside);
-    flatten("", entries, step, collector, 0)
+    let mode = entries.iter().find(|(key, _)| key == "mode").and_then(|(_, mode)| mode.as_str());
+    let prefix = if mode == Some("val") { "val/" } else { "" };
+    flatten_below(prefix, entries, step, collector, 0)
 }
 
-fn flatten(
+/// Adds the numbers of an object, those of nested objects under the joined names.
+pub(super) fn flatten(entries: &[(String, Json)], step: Option<u64>, collector: &mut Collector<'_>) -> Result<()> {
+    flatten_below("", entries, step, collector, 0)
+}
+
+fn flatten_below(
     prefix: &str,
     entries: &[(String, Json)],
     step: Option<u64>,
@@ -137,8 +148,10 @@ fn flatten(
 ) -> Result<()> {
     for (key, value) in entries {
         if let Some(nested) = value.as_object() {
+            // verl's file logger wraps what it logs.
+            let below = if depth == 0 && key == "data" { prefix.to_owned() } else { format!("{prefix}{key}/") };
             if depth < MAX_NESTING {
-                flatten(&format!("{prefix}{key}/"), nested, step, collector, depth + 1)?;
+                flatten_below(&below, nested, step, collector, depth + 1)?;
             }
         } else if !metric::is_bookkeeping(key) {
             add(&format!("{prefix}{key}"), step, value, collector)?;

@@ -3,10 +3,13 @@
 //! Dumps, stacks and configurations are JSON too and must not be taken for curves, so every format has to show
 //! a mark of its own: a key such as `log_history`, a `values` object, or a list under the name of a metric.
 
-use super::{Format, page_json, records};
+use super::{Format, page_json, records, steps_json};
 use crate::fetch::Memory;
 use crate::read::json::{Json, Parser};
 use crate::read::metric::{self, Role};
+
+/// Entries of an object that are looked at to tell what its keys are.
+const FIRST_ENTRIES: usize = 64;
 
 /// The format of JSON that begins with `head`, which may be cut anywhere.
 pub(super) fn recognise(head: &str) -> Option<Format> {
@@ -20,8 +23,20 @@ pub(super) fn recognise(head: &str) -> Option<Format> {
     let first = lines.next()?;
     let continues = lines.next().is_none_or(|line| line.trim_start().starts_with('{'));
     // A Trainer's state on a single line has steps of its own beside its history.
-    let is_line = |line: &Json| records::is_record(line) && line.get("log_history").is_none();
-    if continues && parse(first).is_some_and(|first| is_line(&first)) {
+    let is_line = |line: &Json| {
+        let is_of_steps =
+            line.as_object().and_then(<[_]>::first).is_some_and(|(key, value)| steps_json::is_entry(key, value));
+        records::is_record(line) && line.get("log_history").is_none() && !is_of_steps
+    };
+    let parsed = parse(first);
+    if continues && parsed.as_ref().is_some_and(is_line) {
+        return Some(Format::JsonLines);
+    }
+    // A first line about the run itself stands in front of the records.
+    let is_about =
+        continues && parsed.is_some_and(|first| first.as_object().is_some() && first.get("log_history").is_none());
+    let mut others = head.lines().filter(|line| !line.trim().is_empty()).skip(1).take(FIRST_ENTRIES);
+    if is_about && others.any(|line| parse(line).is_some_and(|line| is_line(&line))) {
         return Some(Format::JsonLines);
     }
     document(head)
@@ -50,14 +65,16 @@ fn stop() -> crate::error::Error {
 /// Walks the top-level keys until one of them tells.
 fn document(head: &str) -> Option<Format> {
     let source = Memory::new("", head.as_bytes().to_vec());
-    let mut found = None;
+    let (mut found, mut is_first) = (None, true);
     let _left_early = Parser::new(&source).object(|key, parser| {
+        let first = std::mem::take(&mut is_first);
         match parser.peek()? {
             Some(b'[') if key == "log_history" => found = Some(Format::TrainerState),
             Some(b'[') if is_metric_list(&key) => {
                 found = begins_with_number(parser).then_some(Format::MindSpeed);
                 return Err(stop());
             }
+            Some(b'{') if first && begins_with_step(head) => found = Some(Format::StepsJson),
             Some(b'{') => found = has_values(parser)?.then_some(Format::Megatron),
             _ => drop(parser.value()?),
         }
@@ -65,6 +82,23 @@ fn document(head: &str) -> Option<Format> {
     });
     found
         .or_else(|| parse(head).is_some_and(|record| records::is_numbered_record(&record)).then_some(Format::JsonLines))
+}
+
+/// Whether the first entry of an object is one of a step, or a metric with its steps.
+fn begins_with_step(head: &str) -> bool {
+    let source = Memory::new("", head.as_bytes().to_vec());
+    let mut found = false;
+    let _left_early = Parser::new(&source).object(|key, parser| {
+        // A long object of steps does not end within what is looked at.
+        let mut entries = Vec::new();
+        let _cut = parser.object(|name, parser| {
+            entries.push((name, parser.value()?));
+            if entries.len() < FIRST_ENTRIES { Ok(()) } else { Err(stop()) }
+        });
+        found = steps_json::is_entry(&key, &Json::Object(entries));
+        Err(stop())
+    });
+    found
 }
 
 fn is_metric_list(key: &str) -> bool {

@@ -16,37 +16,56 @@ enum Column {
     /// Another number that orders rows: the epoch, samples, tokens.
     Beside(Key),
     Metric(String),
+    /// Name of the metric that a row of a long table holds.
+    Key,
+    /// Its value.
+    Value,
+    /// Its run.
+    Run,
     Ignored,
 }
 
 /// Whether a text is such a table, from its first lines.
 pub(super) fn recognise(head: &str) -> bool {
     let mut lines = head.lines().filter(|line| !line.trim().is_empty());
-    let (Some(header), Some(row)) = (lines.next(), lines.next()) else { return false };
+    let Some(header) = lines.next() else { return false };
     let Some((separator, columns)) = header_of(header.trim().as_bytes()) else { return false };
+    let Some(row) = lines.next() else { return is_unmistakable(&columns) };
     let cells = cells(row.trim().as_bytes(), separator);
     cells.len() == columns.len()
         && columns.iter().zip(&cells).all(|(column, cell)| match column {
             Column::Step => text(cell).and_then(lines::step).is_some(),
-            Column::Beside(_) | Column::Metric(_) | Column::Ignored => true,
+            Column::Beside(_) | Column::Metric(_) | Column::Key | Column::Value | Column::Run | Column::Ignored => true,
         })
-        && columns
-            .iter()
-            .zip(&cells)
-            .any(|(column, cell)| matches!(column, Column::Metric(_)) && text(cell).and_then(lines::number).is_some())
+        && columns.iter().zip(&cells).any(|(column, cell)| {
+            matches!(column, Column::Metric(_) | Column::Value) && text(cell).and_then(lines::number).is_some()
+        })
+}
+
+/// Whether a header alone says that a table holds curves: it has steps and a known metric.
+fn is_unmistakable(columns: &[Column]) -> bool {
+    let is_known = |column: &Column| match column {
+        Column::Metric(name) => matches!(metric::role(&metric::canonical(name)), Role::Loss | Role::GradNorm),
+        _ => false,
+    };
+    columns.contains(&Column::Step) && columns.iter().any(is_known)
 }
 
 /// Separator and columns; `None` where the line is not a header of a curve table.
 fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     let separator = [b',', b'\t', b';'].into_iter().find(|separator| line.contains(separator))?;
-    let names: Vec<String> = cells(line, separator)
-        .iter()
-        .map(|cell| without_run(String::from_utf8_lossy(cell).trim()).to_owned())
-        .collect();
+    let whole: Vec<String> =
+        cells(line, separator).iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
+    let names: Vec<String> = whole.iter().map(|name| without_run(name, &whole).to_owned()).collect();
     if names.iter().any(|name| name.is_empty() || lines::number(name).is_some()) || is_monitor(&names) {
         return None;
     }
     let best = names.iter().enumerate().filter_map(|(index, name)| Some((metric::step_rank(name)?, index))).min();
+    if let (Some((_, step)), Some(columns)) = (best, long(&names)) {
+        let columns = columns.into_iter().enumerate();
+        let columns = columns.map(|(index, column)| if index == step { Column::Step } else { column });
+        return Some((separator, columns.collect()));
+    }
     let columns: Vec<Column> = names
         .iter()
         .enumerate()
@@ -62,22 +81,43 @@ fn header_of(line: &[u8]) -> Option<(u8, Vec<Column>)> {
     (metrics && (best.is_some() || known)).then_some((separator, columns))
 }
 
+/// Columns of a long table, in which each row holds one value and the name of its metric.
+fn long(names: &[String]) -> Option<Vec<Column>> {
+    let is = |name: &String, known: &[&str]| known.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let column = |name: &String| match name {
+        name if is(name, &["name", "key", "metric", "metric_name", "tag"]) => Column::Key,
+        name if is(name, &["value"]) => Column::Value,
+        name if is(name, &["run", "run_id", "run_name", "run_uuid", "run_hash", "run.hash"]) => Column::Run,
+        _ => Column::Ignored,
+    };
+    let columns: Vec<Column> = names.iter().map(column).collect();
+    let one = |wanted: &Column| columns.iter().filter(|column| *column == wanted).count() == 1;
+    (one(&Column::Key) && one(&Column::Value)).then_some(columns)
+}
+
 /// Table of msprobe's monitor: a row per tensor and step, which is not a curve.
 fn is_monitor(names: &[String]) -> bool {
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     has("vpp_stage") && has("name") && has("step")
 }
 
-/// W&B exports a curve with its smallest and largest value beside it.
 /// Groups of metrics that follow a run's name in an export.
 const GROUPS: [&str; 6] = ["train/", "training/", "eval/", "val/", "valid/", "test/"];
 
-/// A column's name without the name of the run that SwanLab puts in front of it: `train/loss` of `llama-npu-train/loss`.
-fn without_run(name: &str) -> &str {
-    let mut ends = name.match_indices('-').filter_map(|(at, _)| name.get(at + 1..));
-    ends.find(|end| GROUPS.iter().any(|group| end.starts_with(group))).unwrap_or(name)
+/// A column's name without the name of the run that SwanLab puts in front of it: `train/loss` of `llama-npu-train/loss`. Of
+/// names without a group, what stands before the shortest end that is a known metric, where the column's times beside it
+/// show who wrote it.
+fn without_run<'n>(name: &'n str, all: &[String]) -> &'n str {
+    let ends = || name.match_indices('-').filter_map(|(at, _)| name.get(at + 1..));
+    if let Some(end) = ends().find(|end| GROUPS.iter().any(|group| end.starts_with(group))) {
+        return end;
+    }
+    let is_swanlab = all.iter().any(|other| other.strip_suffix("_timestamp") == Some(name));
+    let is_known = |end: &&str| metric::role(&metric::canonical(end)) != Role::Other;
+    ends().filter(|_| is_swanlab).rfind(is_known).unwrap_or(name)
 }
 
+/// Whether a column is a metric. W&B exports a curve with its smallest and largest value beside it, SwanLab with its times.
 fn is_metric(name: &str) -> bool {
     !metric::is_bookkeeping(name)
         && !name.ends_with("_timestamp")
@@ -102,7 +142,8 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
     let header = header.strip_prefix("\u{feff}".as_bytes()).unwrap_or(header);
     let (separator, columns) = header_of(header)
         .ok_or_else(|| Error::corrupt(source.name(), "line 1: expected the names of a step column and of metrics"))?;
-    let mut rows = Rows::new(source, &columns)?;
+    let columns = named_by_path(columns, source.name());
+    let mut rows = Rows::new(source, &columns, separator)?;
     let mut skipped = 0;
     let mut cut = false;
     while let Some((line, ended)) = lines.next_with_end()? {
@@ -121,9 +162,30 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         };
         skipped += u64::from(!taken);
     }
+    if rows.count == 0 {
+        let message = "has the header of a table of curves, and no row; expected one per logged step";
+        return Err(Error::corrupt(source.name(), message).with_help("give the complete file, as the run wrote it"));
+    }
     let file = CurveFile::new(source, Format::Table, rows.collector.finish());
     let file = file.with_note((skipped > 0).then_some(Note::SkippedLines(skipped)));
     Ok(file.with_note(cut.then_some(Note::Truncated)))
+}
+
+/// DVCLive names a column by the last part of its metric, and the file by all of it: `plots/metrics/train/loss.tsv`.
+fn named_by_path(mut columns: Vec<Column>, path: &str) -> Vec<Column> {
+    const FOLDER: &str = "plots/metrics/";
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let below = stem.rfind(FOLDER).and_then(|at| stem.get(at + FOLDER.len()..));
+    let mut metrics = columns.iter_mut().filter_map(|column| match column {
+        Column::Metric(name) => Some(name),
+        _ => None,
+    });
+    if let (Some(name), None, Some(below)) = (metrics.next(), metrics.next(), below)
+        && below.rsplit('/').next() == Some(name.as_str())
+    {
+        below.clone_into(name);
+    }
+    columns
 }
 
 /// Whether a last line without line end stops inside its row: cells are missing, a quotation is open, or the last cell is
@@ -142,15 +204,25 @@ struct Rows<'a> {
     places: Vec<Option<usize>>,
     step_column: Option<usize>,
     beside_columns: Vec<(usize, Key)>,
+    /// Columns of name and value of a long table.
+    long: Option<(usize, usize)>,
+    run_column: Option<usize>,
+    /// The run of a long table's rows.
+    run: Option<Vec<u8>>,
+    /// Whether a comma divides a number from its decimals.
+    decimal_comma: bool,
+    /// Rows that were taken.
+    count: u64,
     values: Vec<(usize, f64)>,
     /// Places of the cells of a row that hold no number.
     blanks: Vec<usize>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(source: &'a dyn ByteSource, columns: &[Column]) -> Result<Self> {
+    fn new(source: &'a dyn ByteSource, columns: &[Column], separator: u8) -> Result<Self> {
         let mut collector = Collector::new(source.name());
         let step_column = columns.iter().position(|column| *column == Column::Step);
+        let place_of = |wanted: &Column| columns.iter().position(|column| column == wanted);
         let beside = |(index, column): (usize, &Column)| match column {
             Column::Beside(key) => Some((index, *key)),
             _ => None,
@@ -160,14 +232,57 @@ impl<'a> Rows<'a> {
         for column in columns {
             places.push(match column {
                 Column::Metric(name) => Some(collector.index_of(name, step_column.is_some())?),
-                Column::Step | Column::Beside(_) | Column::Ignored => None,
+                _ => None,
             });
         }
-        Ok(Self { collector, places, step_column, beside_columns, values: Vec::new(), blanks: Vec::new() })
+        Ok(Self {
+            collector,
+            places,
+            step_column,
+            beside_columns,
+            long: place_of(&Column::Key).zip(place_of(&Column::Value)),
+            run_column: place_of(&Column::Run),
+            run: None,
+            decimal_comma: separator == b';',
+            count: 0,
+            values: Vec::new(),
+            blanks: Vec::new(),
+        })
+    }
+
+    fn number(&self, text: &str) -> Option<f64> {
+        if self.decimal_comma && text.contains(',') {
+            lines::number(&text.replace(',', "."))
+        } else {
+            lines::number(text)
+        }
+    }
+
+    /// Adds one row of a long table.
+    fn take_long(&mut self, cells: &[&[u8]], key: usize, value: usize) -> Result<bool> {
+        let cell = |at: usize| cells.get(at).and_then(|cell| text(cell)).map(str::trim);
+        if let Some(run) = self.run_column.and_then(|at| cells.get(at))
+            && self.run.get_or_insert_with(|| run.to_vec()).as_slice() != *run
+        {
+            return Err(self.collector.several_runs());
+        }
+        let step = self.step_column.and_then(cell).and_then(lines::step);
+        let (Some(name), Some(step), Some(value)) = (cell(key), step, cell(value).and_then(|text| self.number(text)))
+        else {
+            return Ok(false);
+        };
+        if !metric::is_bookkeeping(name) {
+            self.collector.push(name, Some(step), value)?;
+        }
+        Ok(true)
     }
 
     /// Adds one row; false where it has no step or a cell that should be a number is not.
     fn take<'c>(&mut self, cells: impl Iterator<Item = &'c [u8]>) -> Result<bool> {
+        self.count += 1;
+        if let Some((key, value)) = self.long {
+            return self.take_long(&cells.collect::<Vec<_>>(), key, value);
+        }
         let (mut step, mut beside) = (None, Beside::default());
         let mut sound = true;
         self.values.clear();
@@ -182,7 +297,7 @@ impl<'a> Rows<'a> {
                     self.values.push((place, value));
                     continue;
                 }
-                match text(cell).map(|text| (lines::number(text), text)) {
+                match text(cell).map(|text| (self.number(text), text)) {
                     Some((Some(value), _)) => self.values.push((place, value)),
                     other => {
                         sound &= other.is_some_and(|(_, text)| text.trim().is_empty());
@@ -247,6 +362,43 @@ mod tests {
     fn cells_without_a_number_are_kept_as_steps_without_a_value() {
         let file = table("step,loss\n1,2.5\n2,\n3,none\n4,2.2\n");
         assert_eq!(file.series[0].unrecorded, [2, 3]);
+    }
+
+    fn points(file: &CurveFile, name: &str) -> Vec<(u64, f64)> {
+        file.series.iter().find(|series| series.name == name).expect(name).points().collect()
+    }
+
+    #[test]
+    fn a_semicolon_makes_the_comma_a_decimal_sign() {
+        assert_eq!(points(&table("step;loss\n1;2,5\n2;1,234\n"), "loss"), [(1, 2.5), (2, 1.234)]);
+        assert_eq!(points(&table("step,loss\n1,\"1,234\"\n"), "loss"), [(1, 1234.0)]);
+    }
+
+    #[test]
+    fn a_long_table_names_the_metric_of_each_row() {
+        let text =
+            "run_id,key,value,timestamp,step\nab,train/loss,2.5,17,1\nab,grad_norm,1.5,17,1\nab,train/loss,2.25,18,2\n";
+        assert!(recognise(text));
+        let file = table(text);
+        assert_eq!(points(&file, "train/loss"), [(1, 2.5), (2, 2.25)]);
+        assert_eq!(points(&file, "grad_norm"), [(1, 1.5)]);
+        let several = read(&Memory::new("a.csv", text.replace("ab,grad", "cd,grad").into_bytes()));
+        assert!(several.expect_err("two runs").message().contains("several runs"));
+    }
+
+    #[test]
+    fn names_of_runs_and_folders_of_metrics_belong_to_no_metric_or_to_it() {
+        let file = table("step,llama-npu-loss,llama-npu-loss_timestamp\n1,2.5,17\n");
+        assert_eq!(points(&file, "loss"), [(1, 2.5)]);
+        let dvclive = Memory::new("run/dvclive/plots/metrics/eval/loss.tsv", b"step\tloss\n1\t2.5\n".to_vec());
+        assert_eq!(read(&dvclive).expect("a table").series[0].name, "eval/loss");
+    }
+
+    #[test]
+    fn a_header_without_rows_is_damage() {
+        assert!(recognise("step,loss\n") && !recognise("step,name\n"));
+        let error = read(&Memory::new("a.csv", b"step,loss\n".to_vec())).expect_err("no row");
+        assert!(error.message().contains("no row"), "{error}");
     }
 
     #[test]

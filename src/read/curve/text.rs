@@ -1,4 +1,4 @@
-//! Text of a file, whatever it is packed or encoded in: gzip, Zstandard, UTF-16, GB18030 (which holds GBK and GB2312).
+//! Text of a file, whatever it is packed or encoded in: gzip, Zstandard, xz, UTF-16, GB18030 (which holds GBK and GB2312).
 
 use std::io::Read;
 use std::sync::Arc;
@@ -8,54 +8,71 @@ use encoding_rs::{Encoding, GB18030, UTF_16BE, UTF_16LE};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Memory, Source};
 use crate::read::archive::Cursor;
-use crate::read::archive::folder::expanded;
+use crate::read::archive::folder::{ends_early, expanded, is_compressed};
+use crate::read::curve::Note;
 
 /// Bytes that a packed or encoded file may become: a log of a month has some hundred megabytes.
 const MOST: u64 = 256 << 20;
 
-/// The file as UTF-8; `None` where it needs no change. `head` are its first bytes.
+/// A file as UTF-8.
+pub struct Readable {
+    /// Its text; `None` where it needs no change.
+    pub source: Option<Source>,
+    /// Remarks about it.
+    pub notes: Vec<Note>,
+}
+
+/// The file as UTF-8. `head` are its first bytes. Of a packed file that is cut, what can be unpacked counts.
 ///
 /// # Errors
 /// `LimitExceeded` for a file that becomes larger than 256 MiB, `Corrupt` for one that cannot be unpacked.
-pub fn readable(head: &[u8], source: &Source) -> Result<Option<Source>> {
-    let bytes = match head {
-        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] => limited(source, expanded(source, head))?,
-        _ => {
-            let Some(encoding) = encoding_of(head) else { return Ok(None) };
-            let bytes = limited(source, Cursor::new(source.as_ref()))?;
-            return Ok(Some(named(source, decoded(&bytes, encoding))));
+pub fn readable(head: &[u8], source: &Source) -> Result<Readable> {
+    let mut notes = Vec::new();
+    let bytes = match () {
+        () if is_compressed(head) => {
+            let Limited { bytes, is_cut } = limited(source, expanded(source, head))?;
+            notes.extend(is_cut.then_some(Note::Truncated));
+            Some(bytes)
         }
+        () if encoding_of(head).is_some() => Some(limited(source, Cursor::new(source.as_ref()))?.bytes),
+        () => None,
     };
+    let Some(bytes) = bytes else { return Ok(Readable { source: None, notes }) };
     let text = match encoding_of(bytes.get(..bytes.len().min(64 << 10)).unwrap_or_default()) {
-        Some(encoding) => decoded(&bytes, encoding),
+        Some((encoding, known)) => {
+            notes.extend((!known).then_some(Note::EncodingGuessed(encoding.name())));
+            encoding.decode(&bytes).0.into_owned().into_bytes()
+        }
         None => bytes,
     };
-    Ok(Some(named(source, text)))
+    Ok(Readable { source: Some(Arc::new(Memory::new(source.name(), text))), notes })
 }
 
-fn named(source: &Source, bytes: Vec<u8>) -> Source {
-    Arc::new(Memory::new(source.name(), bytes))
+struct Limited {
+    bytes: Vec<u8>,
+    /// Whether a packed file ends too early.
+    is_cut: bool,
 }
 
-fn decoded(bytes: &[u8], encoding: &'static Encoding) -> Vec<u8> {
-    encoding.decode(bytes).0.into_owned().into_bytes()
-}
-
-fn limited(source: &Source, reader: impl Read) -> Result<Vec<u8>> {
+fn limited(source: &Source, reader: impl Read) -> Result<Limited> {
     let mut bytes = Vec::new();
-    reader.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| Error::corrupt(source.name(), error.to_string()))?;
+    let is_cut = match reader.take(MOST + 1).read_to_end(&mut bytes) {
+        Ok(_) => false,
+        Err(error) if ends_early(&error) && !bytes.is_empty() => true,
+        Err(error) => return Err(Error::corrupt(source.name(), error.to_string())),
+    };
     if bytes.len() as u64 > MOST {
         let message = format!("holds more than {MOST} bytes of text");
         return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
     }
-    Ok(bytes)
+    Ok(Limited { bytes, is_cut })
 }
 
-/// The encoding of a text that is not UTF-8; `None` for UTF-8 and for binary data.
-fn encoding_of(head: &[u8]) -> Option<&'static Encoding> {
+/// The encoding of a text that is not UTF-8, and whether the text says so itself; `None` for UTF-8 and for binary data.
+fn encoding_of(head: &[u8]) -> Option<(&'static Encoding, bool)> {
     match head {
-        [0xff, 0xfe, ..] => return Some(UTF_16LE),
-        [0xfe, 0xff, ..] => return Some(UTF_16BE),
+        [0xff, 0xfe, ..] => return Some((UTF_16LE, true)),
+        [0xfe, 0xff, ..] => return Some((UTF_16BE, true)),
         _ => {}
     }
     let zeros = |odd: usize| head.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
@@ -63,14 +80,14 @@ fn encoding_of(head: &[u8]) -> Option<&'static Encoding> {
     // Letters of UTF-16 have a zero on one side, and none on the other.
     match (zeros(0), zeros(1)) {
         (0, 0) => {}
-        (0, low) if low * 10 >= half * 9 => return Some(UTF_16LE),
-        (high, 0) if high * 10 >= half * 9 => return Some(UTF_16BE),
+        (0, low) if low * 10 >= half * 9 => return Some((UTF_16LE, false)),
+        (high, 0) if high * 10 >= half * 9 => return Some((UTF_16BE, false)),
         _ => return None,
     }
     let error = std::str::from_utf8(head).err()?;
     // The head may end inside a character; a control character shows binary data.
     let is_binary = head.iter().any(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31));
-    (error.error_len().is_some() && !is_binary).then_some(GB18030)
+    (error.error_len().is_some() && !is_binary).then_some((GB18030, false))
 }
 
 #[cfg(test)]
@@ -79,34 +96,54 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> Option<String> {
+    fn read(bytes: &[u8]) -> Option<(String, Vec<Note>)> {
         let source: Source = Arc::new(Memory::new("train.log", bytes.to_vec()));
-        let text = readable(bytes, &source).expect("readable")?;
+        let Readable { source, notes } = readable(bytes, &source).expect("readable");
+        let text = source?;
         let mut read = vec![0; usize::try_from(text.len()).expect("short")];
         text.read_at(0, &mut read).expect("read");
-        Some(String::from_utf8(read).expect("UTF-8"))
+        Some((String::from_utf8(read).expect("UTF-8"), notes))
     }
 
     #[test]
-    fn every_encoding_becomes_utf_8() {
+    fn every_encoding_becomes_utf_8_and_a_guessed_one_is_named() {
         let text = "step: 1, 损失：2.5\n";
-        let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let with_mark = [&[0xff, 0xfe], utf_16.as_slice()].concat();
-        assert_eq!(read(&with_mark).as_deref(), Some(text));
-        let latin: Vec<u8> = "step: 1, loss: 2.5\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(read(&latin).as_deref(), Some("step: 1, loss: 2.5\n"), "without a mark");
-        assert_eq!(read(&GB18030.encode(text).0).as_deref(), Some(text));
+        let latin = "step: 1, loss: 2.5\n";
+        let utf_16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let guessed = |encoding| vec![Note::EncodingGuessed(encoding)];
+        let with_mark = [&[0xff, 0xfe], utf_16(text).as_slice()].concat();
+        assert_eq!(read(&with_mark), Some((text.to_owned(), vec![])));
+        assert_eq!(read(&utf_16(latin)), Some((latin.to_owned(), guessed("UTF-16LE"))));
+        assert_eq!(read(&GB18030.encode(text).0), Some((text.to_owned(), guessed("gb18030"))));
         assert_eq!(read(text.as_bytes()), None, "UTF-8 stays as it is");
         assert_eq!(read(&[0, 1, 2, 0xff, 3]), None, "binary data is left alone");
     }
 
+    /// `lines` packed by gzip, Zstandard and xz.
+    fn packed(lines: &[u8]) -> [Vec<u8>; 3] {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(lines).expect("packed");
+        let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).expect("settings");
+        xz.write_all(lines).expect("packed");
+        let zstd = ruzstd::encoding::compress_to_vec(lines, ruzstd::encoding::CompressionLevel::Fastest);
+        [gzip.finish().expect("packed"), zstd, xz.finish().expect("packed")]
+    }
+
     #[test]
-    fn packed_text_is_unpacked_and_a_damaged_one_refused() {
-        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packer.write_all(b"step: 1, loss: 2.5\n").expect("packed");
-        let packed = packer.finish().expect("packed");
-        assert_eq!(read(&packed).as_deref(), Some("step: 1, loss: 2.5\n"));
-        let half: Source = Arc::new(Memory::new("train.log.gz", packed[..12].to_vec()));
-        assert!(readable(&packed[..12], &half).is_err());
+    fn packed_text_is_unpacked_as_far_as_it_goes() {
+        let mut seed = 7_u64;
+        let mut line = |step: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            format!("step: {step} loss: {}.{}\n", seed >> 60, seed >> 8)
+        };
+        let text: String = (0..20_000).map(&mut line).collect();
+        for (kind, packed) in packed(text.as_bytes()).into_iter().enumerate() {
+            assert_eq!(read(&packed).as_ref().map(|(read, _)| read == &text), Some(true), "{kind}");
+            let (half, notes) = read(&packed[..packed.len() / 2]).expect("packed");
+            assert!(text.starts_with(&half) && half.len() > 1000, "{kind}: {}", half.len());
+            assert_eq!(notes, [Note::Truncated], "{kind}");
+            let source: Source = Arc::new(Memory::new("train.log.gz", packed[..10].to_vec()));
+            assert!(readable(&packed[..10], &source).is_err(), "{kind}: nothing can be unpacked");
+        }
     }
 }

@@ -44,7 +44,7 @@ static COUNTERS: LazyLock<[Regex; 9]> = LazyLock::new(|| {
         r"(?:\bEpoch\s*\[?(?<epoch>\d+)[^|]*)?\d+%\|[^|]*\|\s*(?<at>\d+)\s*/\s*(?<of>\d+)\s*\[",
         r"\bepoch:?\s*(?<epoch>\d+),?\s*step:?\s*(?<at>\d+)\b",
         r"\bEpoch\s*\[\s*(?<at>\d+)\s*/\s*\d+\]",
-        r"(?i)^(?:step|iter|iteration|update)\s+(?<at>\d+)\b|第\s*(?<chinese>\d+)\s*(?:步|次|轮)",
+        r"(?i)^(?:step|iter|iteration|update|rollout|eval|perf)\s+(?<at>\d+)\b|第\s*(?<chinese>\d+)\s*(?:步|次|轮)",
     ]
     .map(constant)
 });
@@ -56,6 +56,9 @@ static NAMED: LazyLock<Regex> =
     LazyLock::new(|| constant(&format!(r"([A-Za-z_][\w/@.-]*)(?:\s*\([^()]{{0,40}}\))?\s*(?:[:=]|\bis\b)\s*{VALUE}")));
 static BLANK: LazyLock<Regex> =
     LazyLock::new(|| constant(&format!(r"\b((?:train |val |eval |test )?[Ll]oss|grad norm|lr)\s+{VALUE}")));
+
+/// A name in front of everything else, with its value.
+static BEGINNING: LazyLock<Regex> = LazyLock::new(|| constant(&format!(r"^[A-Za-z_][\w/@.-]*\s*[:=]\s*{VALUE}")));
 
 /// Names with their values.
 pub(super) type Values = Vec<(String, f64)>;
@@ -121,9 +124,14 @@ pub(super) fn place(line: &str) -> Option<(Place, bool)> {
 pub(super) fn pairs(line: &str) -> Values {
     let pair = |found: Captures<'_>| {
         let (name, value) = (found.get(1)?.as_str(), found.get(2)?);
-        // What goes on behind its digits is a number with a unit, or a word.
-        let goes_on = line.get(value.end()..)?.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-        Some((name.to_owned(), lines::number(value.as_str())?)).filter(|_| !goes_on)
+        // What goes on behind its digits is a number with a unit, a word, a time of day or a date.
+        let mut behind = line.get(value.end()..)?.chars();
+        let goes_on = match behind.next() {
+            Some(':' | '-') => behind.next().is_some_and(|next| next.is_ascii_digit()),
+            Some(next) => next.is_alphanumeric() || next == '_',
+            None => false,
+        };
+        Some((name.to_owned(), lines::number(value.as_str())?)).filter(|_| !goes_on && name != "eta")
     };
     let mut pairs: Vec<(String, f64)> = NAMED.captures_iter(line).filter_map(pair).collect();
     let blank: Vec<(String, f64)> = BLANK.captures_iter(line).filter_map(pair).collect();
@@ -137,6 +145,11 @@ pub(super) fn pairs(line: &str) -> Values {
         }
     }
     pairs
+}
+
+/// Whether a line begins with a name and its value.
+pub(super) fn begins_with_name(line: &str) -> bool {
+    BEGINNING.is_match(line)
 }
 
 /// Megatron's line of a validation: its iteration and its values, as `validation/lm_loss`.

@@ -1,0 +1,251 @@
+//! Frames of the trackers' own logs, which W&B and SwanLab took over from LevelDB.
+//!
+//! Behind a head of 7 bytes (four letters, a number, a version) the file is divided into blocks of 32768 bytes, counted from
+//! its start. A frame is the CRC-32 of what follows its length (u32), the length (u16), a kind and the data: a whole record, or
+//! the first, a middle or the last part of one. Fewer than 7 bytes at the end of a block are padding. A run that was stopped
+//! leaves a frame or a record without its end: the records before it count.
+
+use prost::Message;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::ByteSource;
+
+/// Bytes in front of the first frame; the last of them is the version.
+const HEAD: usize = 7;
+/// Bytes of a block.
+const BLOCK: u64 = 32768;
+/// Checksum, length and kind in front of the data.
+const HEADER: usize = 7;
+/// Largest record; those of metrics have a few hundred bytes, settings and console output some thousand.
+const MAX_RECORD: usize = 64 << 20;
+
+/// Kinds of a frame.
+const FULL: u8 = 1;
+const FIRST: u8 = 2;
+const MIDDLE: u8 = 3;
+const LAST: u8 = 4;
+
+/// Kind of a log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kind {
+    /// Name for people.
+    pub(super) name: &'static str,
+    /// Version of its layout that is known; another one is read where its frames are sound.
+    pub(super) version: u8,
+    /// Records that hold values.
+    pub(super) values: &'static str,
+}
+
+/// Hands every record of a log on, as a message; whether the log is cut.
+///
+/// # Errors
+/// `Corrupt` for a record that is damaged or no such message, `LimitExceeded` for one above 64 MiB.
+pub(super) fn each<M: Message + Default>(
+    source: &dyn ByteSource,
+    kind: Kind,
+    mut take: impl FnMut(M) -> Result<()>,
+) -> Result<bool> {
+    let mut frames = Frames::new(source, kind)?;
+    loop {
+        let at = frames.offset;
+        let Some(bytes) = frames.next()? else { return Ok(frames.is_cut) };
+        take(M::decode(bytes).map_err(|error| frames.damaged(at, &error.to_string()))?)?;
+    }
+}
+
+/// The error about a log that ends before its first value.
+pub(super) fn nothing_behind(source: &dyn ByteSource, kind: Kind) -> Error {
+    let Kind { name, values, .. } = kind;
+    let message =
+        format!("begins as a {name} and ends after {} bytes, before its first value; expected {values}", source.len());
+    Error::corrupt(source.name(), message).with_help("give the complete file, as the run wrote it")
+}
+
+/// Records of a log, one after the other.
+struct Frames<'a> {
+    source: &'a dyn ByteSource,
+    kind: Kind,
+    version: u8,
+    offset: u64,
+    record: Vec<u8>,
+    /// Whether the file ends inside a frame or a record.
+    is_cut: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// A file that ends with its head, or within it, is cut.
+    fn new(source: &'a dyn ByteSource, kind: Kind) -> Result<Self> {
+        let mut head = [0; HEAD];
+        let is_cut = source.len() <= HEAD as u64;
+        if !is_cut {
+            source.read_at(0, &mut head)?;
+        }
+        let [.., version] = head;
+        Ok(Self { source, kind, version, offset: HEAD as u64, record: Vec::new(), is_cut })
+    }
+
+    /// The next whole record; `None` at the end of the file, and where it is cut.
+    ///
+    /// # Errors
+    /// `Corrupt` where a checksum or the order of the parts does not fit, `LimitExceeded` for a record above 64 MiB.
+    fn next(&mut self) -> Result<Option<&[u8]>> {
+        self.record.clear();
+        let mut begun = false;
+        loop {
+            let at = self.offset;
+            let Some(kind) = self.frame()? else {
+                self.is_cut |= begun;
+                return Ok(None);
+            };
+            match (kind, begun) {
+                (FULL, false) | (LAST, true) => return Ok(Some(&self.record)),
+                (FIRST, false) | (MIDDLE, true) => begun = true,
+                _ => return Err(self.damaged(at, "its place among the parts of a record")),
+            }
+        }
+    }
+
+    /// Appends the data of the next frame to the record and gives its kind.
+    fn frame(&mut self) -> Result<Option<u8>> {
+        let in_block = BLOCK - self.offset % BLOCK;
+        if in_block < HEADER as u64 {
+            self.offset += in_block;
+        }
+        let at = self.offset;
+        let left = self.source.len().saturating_sub(at);
+        if left < HEADER as u64 {
+            self.is_cut |= left > 0;
+            return Ok(None);
+        }
+        let mut header = [0; HEADER];
+        self.source.read_at(at, &mut header)?;
+        let [c0, c1, c2, c3, l0, l1, kind] = header;
+        if header == [0; HEADER] {
+            // Room that a file system kept for what was never written.
+            self.is_cut = true;
+            return Ok(None);
+        }
+        let len = usize::from(u16::from_le_bytes([l0, l1]));
+        if left < (HEADER + len) as u64 {
+            self.is_cut = true;
+            return Ok(None);
+        }
+        if self.record.len() + len > MAX_RECORD {
+            let message = format!("the record at byte {at} is longer than {MAX_RECORD} bytes");
+            return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
+        }
+        let start = self.record.len();
+        self.record.resize(start + len, 0);
+        let data = self.record.get_mut(start..).unwrap_or_default();
+        self.source.read_at(at + HEADER as u64, data)?;
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&[kind]);
+        checksum.update(data);
+        if checksum.finalize() != u32::from_le_bytes([c0, c1, c2, c3]) {
+            return Err(self.damaged(at, "the checksum of its content"));
+        }
+        self.offset = at + (HEADER + len) as u64;
+        Ok(Some(kind))
+    }
+
+    fn damaged(&self, offset: u64, what: &str) -> Error {
+        let Kind { name, version, .. } = self.kind;
+        let other = if self.version == version {
+            String::new()
+        } else {
+            format!("; the {name} has version {}, and known is version {version}", self.version)
+        };
+        let message = format!("the frame at byte {offset} is damaged: {what} does not fit{other}");
+        Error::corrupt(self.source.name(), message).with_help("collect the file again once the run has ended")
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    /// A log with the records, in frames of at most `part` bytes where they are divided.
+    pub(in crate::read::curve) fn log(head: &[u8], records: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = head.to_vec();
+        for record in records {
+            let mut rest = record.as_slice();
+            let mut first = true;
+            loop {
+                let in_block = 32768 - bytes.len() % 32768;
+                if in_block < HEADER {
+                    bytes.resize(bytes.len() + in_block, 0);
+                    continue;
+                }
+                let (now, later) = rest.split_at(rest.len().min(in_block - HEADER));
+                let kind = match (first, later.is_empty()) {
+                    (true, true) => FULL,
+                    (true, false) => FIRST,
+                    (false, false) => MIDDLE,
+                    (false, true) => LAST,
+                };
+                let crc = crc32fast::hash(&[&[kind], now].concat());
+                bytes.extend(crc.to_le_bytes());
+                bytes.extend(u16::try_from(now.len()).expect("a block is shorter").to_le_bytes());
+                bytes.push(kind);
+                bytes.extend(now);
+                (rest, first) = (later, false);
+                if rest.is_empty() {
+                    break;
+                }
+            }
+        }
+        bytes
+    }
+
+    const KIND: Kind = Kind { name: "W&B log", version: 0, values: "history records" };
+
+    fn read(bytes: Vec<u8>) -> Result<(Vec<Vec<u8>>, bool)> {
+        let source = Memory::new("run.wandb", bytes);
+        let mut frames = Frames::new(&source, KIND)?;
+        let mut records = Vec::new();
+        while let Some(record) = frames.next()? {
+            records.push(record.to_vec());
+        }
+        Ok((records, frames.is_cut))
+    }
+
+    #[test]
+    fn records_cross_blocks_and_ends_of_blocks_are_padding() {
+        // The second ends three bytes before the block does, the third is longer than two blocks.
+        let records = [vec![1; 20], vec![2; 32768 - 7 - 27 - 7 - 3], vec![3; 70_000], Vec::new(), vec![4; 5]];
+        assert_eq!(read(log(b":W&B\xe1\xbe\0", &records)).expect("sound"), (records.to_vec(), false));
+    }
+
+    #[test]
+    fn a_cut_log_keeps_the_records_before_the_cut() {
+        let records = [vec![1; 20], vec![3; 40_000]];
+        let whole = log(b":W&B\xe1\xbe\0", &records);
+        for end in [35, 36, 100, 32768, 32770, 32775, whole.len() - 1] {
+            assert_eq!(read(whole[..end].to_vec()).expect("the first is whole"), (vec![vec![1; 20]], true), "{end}");
+        }
+        assert_eq!(read(whole[..34].to_vec()).expect("whole"), (vec![vec![1; 20]], false));
+        assert_eq!(read(whole[..7].to_vec()).expect("nothing"), (vec![], true));
+        assert_eq!(read(whole[..3].to_vec()).expect("nothing"), (vec![], true));
+        let kept = [&whole[..34], &[0; 100]].concat();
+        assert_eq!(read(kept).expect("never written"), (vec![vec![1; 20]], true));
+    }
+
+    #[test]
+    fn a_flipped_bit_and_parts_without_a_beginning_are_damage() {
+        let mut bytes = log(b":W&B\xe1\xbe\0", &[vec![1; 20], vec![2; 20]]);
+        bytes[20] ^= 1;
+        assert_eq!(read(bytes).expect_err("damaged").kind(), ErrorKind::Corrupt);
+        let data = [LAST, 9, 9];
+        let frame = [&crc32fast::hash(&data).to_le_bytes()[..], &[2, 0], &data].concat();
+        let error = read([b":W&B\xe1\xbe\x09", frame.as_slice()].concat()).expect_err("damaged");
+        assert!(error.message().contains("version 9"), "{error}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_give_records_or_an_error(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+            let _outcome = read(bytes);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! One JSON object of steps: `{"1": {"loss": 2.5}, "2": {"loss": 2.25}}`, or the other way round `{"loss": {"1": 2.5, "2": 2.25}}`.
+
+use super::{Collector, CurveFile, Format, lines, records};
+use crate::error::Result;
+use crate::fetch::ByteSource;
+use crate::read::json::{Json, Parser};
+use crate::read::metric::{self, Role};
+
+/// Whether the first entry of an object is one of a step or a metric of such a file.
+pub(super) fn is_entry(key: &str, value: &Json) -> bool {
+    let Some(entries) = value.as_object() else { return false };
+    let mut names = entries.iter().filter(|(_, value)| records::number(value).is_some()).map(|(name, _)| name.as_str());
+    if lines::step(key).is_some() {
+        return names.any(is_known);
+    }
+    is_known(key) && names.next().is_some_and(|first| lines::step(first).is_some())
+}
+
+fn is_known(name: &str) -> bool {
+    let role = metric::role(&metric::canonical(name));
+    matches!(role, Role::Loss | Role::AuxiliaryLoss | Role::EvalLoss | Role::GradNorm | Role::Reward)
+}
+
+/// Reads all steps. Entries of other kinds are passed over.
+pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name());
+    let mut parser = Parser::new(source);
+    parser.object(|key, parser| {
+        let value = parser.value()?;
+        let entries = value.as_object().unwrap_or_default();
+        if let Some(step) = lines::step(&key) {
+            return records::flatten(entries, Some(step), &mut collector);
+        }
+        let by_step = entries.iter().filter_map(|(step, value)| Some((lines::step(step)?, value)));
+        let mut by_step = by_step.filter(|_| !metric::is_bookkeeping(&key));
+        by_step.try_for_each(|(step, value)| records::add(&key, Some(step), value, &mut collector))
+    })?;
+    parser.end()?;
+    Ok(CurveFile::new(source, Format::StepsJson, collector.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    #[test]
+    fn both_ways_of_nesting_give_the_same_curves() {
+        for text in [
+            r#"{"1": {"lm loss": 2.5, "grad norm": 1.0}, "2": {"lm loss": NaN, "grad norm": 0.5}}"#,
+            r#"{"lm loss": {"1": 2.5, "2": NaN}, "grad norm": {"1": 1.0, "2": 0.5}, "run": "a"}"#,
+        ] {
+            let file = read(&Memory::new("steps.json", text.as_bytes().to_vec())).expect("sound");
+            let names: Vec<&str> = file.series.iter().map(|series| series.name.as_str()).collect();
+            assert_eq!(names, ["lm loss", "grad norm"], "{text}");
+            let points: Vec<(u64, f64)> = file.series[0].points().collect();
+            assert!(points[0] == (1, 2.5) && points[1].0 == 2 && points[1].1.is_nan(), "{points:?}");
+        }
+    }
+}

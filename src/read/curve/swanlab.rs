@@ -1,0 +1,93 @@
+//! Logs that SwanLab keeps on disk (`run-<id>.swanlab`), which an offline run leaves behind.
+
+use prost::Message;
+
+use super::frames::{self, Kind};
+use super::{Collector, CurveFile, Format, Note};
+use crate::error::Result;
+use crate::fetch::ByteSource;
+use crate::read::metric;
+
+/// First bytes, with the number 0xE1D6 in little-endian order.
+const MAGIC: &[u8] = b":SWL\xd6\xe1";
+/// The log.
+const KIND: Kind = Kind { name: "SwanLab log", version: 2, values: "records of scalars" };
+
+/// Record of the log: the part that holds a value.
+#[derive(Clone, PartialEq, Message)]
+struct Record {
+    #[prost(message, optional, tag = "13")]
+    scalar: Option<Scalar>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Scalar {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(int64, tag = "2")]
+    step: i64,
+    #[prost(message, optional, tag = "5")]
+    value: Option<Number>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Number {
+    #[prost(double, tag = "1")]
+    number: f64,
+}
+
+/// Whether a file begins as such a log.
+pub(super) fn recognise(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// Reads all scalars.
+///
+/// # Errors
+/// `Corrupt` for a damaged record, and for a log that ends before its first value.
+pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name());
+    let is_cut = frames::each(source, KIND, |record: Record| take(record, &mut collector))?;
+    let series = collector.finish();
+    if series.is_empty() && is_cut {
+        return Err(frames::nothing_behind(source, KIND));
+    }
+    Ok(CurveFile::new(source, Format::SwanLab, series).with_note(is_cut.then_some(Note::Truncated)))
+}
+
+fn take(record: Record, collector: &mut Collector<'_>) -> Result<()> {
+    let Some(Scalar { key, step, value: Some(value) }) = record.scalar else { return Ok(()) };
+    match u64::try_from(step) {
+        Ok(step) if !metric::is_bookkeeping(&key) => collector.push(&key, Some(step), value.number),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn log(version: u8) -> Vec<u8> {
+        let record = |(key, step, number): (&str, i64, f64)| {
+            let scalar = Scalar { key: key.into(), step, value: Some(Number { number }) };
+            Record { scalar: Some(scalar) }.encode_to_vec()
+        };
+        let records = [("loss", 1, 2.5), ("loss", 2, f64::NAN), ("loss", -1, 9.0)].map(record);
+        frames::tests::log(&[MAGIC, &[version]].concat(), &records)
+    }
+
+    #[test]
+    fn scalars_are_read_whatever_the_version_where_the_frames_are_sound() {
+        for version in [2, 3] {
+            let file = read(&Memory::new("run.swanlab", log(version))).expect("sound");
+            let points: Vec<(u64, f64)> = file.series[0].points().collect();
+            assert_eq!((points.len(), points[0]), (2, (1, 2.5)));
+        }
+        let mut bytes = log(3);
+        bytes[16] ^= 1;
+        let error = read(&Memory::new("run.swanlab", bytes)).expect_err("damaged");
+        assert!(error.message().contains("version 3"), "{error}");
+        assert!(read(&Memory::new("run.swanlab", log(2)[..7].to_vec())).is_err());
+    }
+}
