@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::read::curve::CurveFile;
 use crate::read::curve::series::Series;
 
+/// Traits that files of one run share: folder, format, run of a tracker, metrics.
+type Alike<'a> = (&'a str, &'a str, Option<&'a str>, BTreeSet<&'a str>);
+
 /// All files of a side in an order in which a file stands behind the one it continues, and the paths of each run of several
 /// files.
 ///
 /// Files of one folder, one format and one run of a tracker that log the same metrics, at steps that ascend from file to file and have none in
 /// common, are one run.
 pub(super) fn in_order(files: &[CurveFile]) -> (Vec<&CurveFile>, Vec<Vec<&str>>) {
-    let mut alike: BTreeMap<(&str, &str, Option<&str>, BTreeSet<&str>), Vec<&CurveFile>> = BTreeMap::new();
+    let mut alike: BTreeMap<Alike<'_>, Vec<&CurveFile>> = BTreeMap::new();
     for file in files {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let metrics = file.series.iter().map(|series| series.name.as_str()).collect();
