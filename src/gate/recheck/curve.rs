@@ -277,11 +277,11 @@ impl Curve<'_> {
         let own: &[&str] = match self.role() {
             Role::Loss => &ALWAYS,
             Role::EvalLoss => &["mean_rel", "last_rel"],
-            Role::AuxiliaryLoss => &["mean_rel"],
+            Role::AuxiliaryLoss | Role::ValueLoss => &["mean_rel"],
             Role::GradNorm => &["grad_norm_mean_rel"],
             Role::LearningRate => &["learning_rate"],
             Role::EvalScore | Role::Reward => &["worse_mean"],
-            Role::Time | Role::Throughput | Role::Memory | Role::Other => &[],
+            _ => &[],
         };
         due.extend(own.iter().filter(|_| finite));
         if self.role() == Role::Loss {
