@@ -70,7 +70,10 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedC
     let mut judged = Vec::new();
     for run in runs {
         let of_run: Vec<&CurvePair<'_>> = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
-        judged.extend(Run::new(&of_run, settings).judge());
+        let mut of_run = Run::new(&of_run, settings).judge();
+        // What rollouts are like under a reward that teaches nothing says nothing about the engines.
+        of_run.sort_by_key(|curve| !curve.findings.iter().any(|finding| finding.code == code::RL_REWARD_DEAD.code));
+        judged.extend(of_run);
     }
     judged.extend(rl_alone(pairing, settings));
     (judged, sources::unpaired(pairing, &settings.policy.metrics))

@@ -86,8 +86,7 @@ impl MetricNoise {
     fn record_trends(&mut self, rules: &[(&'static str, f64)]) {
         for (rule, value) in rules {
             let known = self.trends.entry((*rule).to_owned()).or_default();
-            // Which repeat comes first means nothing, so neither does a sign.
-            *known = known.max(value.abs().min(f64::MAX));
+            *known = known.max(value.min(f64::MAX));
         }
     }
 

@@ -48,9 +48,10 @@ fn setting(pairing: &CurvePairing<'_>) -> Option<String> {
 }
 
 fn reward(metric: &str, rules: &[(&'static str, f64)]) -> Option<String> {
-    let (_, apart) = rules.iter().find(|(rule, _)| *rule == "reward_tail")?;
-    (apart.abs() > REWARD).then(|| {
-        let (apart, most) = (percent(apart.abs()), percent(REWARD));
+    let ends = rules.iter().filter(|(rule, _)| *rule == "reward_tail").map(|(_, apart)| *apart);
+    let apart = ends.reduce(f64::max)?;
+    (apart > REWARD).then(|| {
+        let (apart, most) = (percent(apart), percent(REWARD));
         format!("`{metric}` ends {apart} of its scale apart (repeats: at most {most})")
     })
 }

@@ -119,9 +119,12 @@ pub fn windows_of(trend: &Trend) -> Option<CurveWindows> {
 
 /// Values of the rules that recorded repeats may move; `None` where there are none.
 pub fn repeated(pair: &CurvePair<'_>) -> Option<Repeated> {
-    let all = measure(pair.role, &pair.metric, &Trend::new(pair.points.iter()));
+    // Which repeat comes first means nothing.
+    let swapped = pair.points.iter().map(|(step, b, c)| (step, c, b));
+    let both = [Trend::new(pair.points.iter()), Trend::new(swapped)];
+    let all = both.iter().flat_map(|trend| measure(pair.role, &pair.metric, trend));
     let noisy: Vec<_> =
-        all.iter().filter(|measured| measured.is_noisy).map(|measured| (measured.rule, measured.value)).collect();
+        all.filter(|measured| measured.is_noisy).map(|measured| (measured.rule, measured.value)).collect();
     (!noisy.is_empty()).then_some(Repeated::Trend(noisy))
 }
 

@@ -8,11 +8,12 @@ use super::role::{Role, is_grad_norm, is_learning_rate, performance, role};
 use super::words::{Words, holds};
 
 /// Folders that trainers put in front of the same metric.
-const FOLDERS: [&str; 6] = ["train", "training", "actor", "critic", "rollout", "policy"];
+const FOLDERS: [&str; 8] = ["data", "metrics", "train", "training", "actor", "critic", "rollout", "policy"];
 /// Words of held-out data, as the first of a path.
 const EVALUATIONS: [&str; 5] = ["val", "validation", "eval", "evaluation", "test"];
 /// Words of scores on held-out data.
-const SCORES: [&str; 9] = ["acc", "accuracy", "reward", "rewards", "score", "scores", "best", "pass", "maj"];
+const SCORES: [&str; 9] =
+    ["acc", "accuracy", "reward", "rewards", "score", "scores", "best", "pass", "maj"];
 /// Endings of a spread or an extreme.
 const STATISTICS: [&str; 3] = ["max", "min", "std"];
 
@@ -39,13 +40,14 @@ pub fn is_rl<'n>(mut metrics: impl Iterator<Item = &'n str>, mut companions: imp
 }
 
 /// The role that a name has by the rows for reinforcement learning.
-fn named(canonical: &str, words: &Words<'_>) -> Option<Role> {
-    let bare = FOLDERS.iter().find_map(|folder| canonical.strip_prefix(folder)?.strip_prefix('/')).unwrap_or(canonical);
+fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
+    let without = |name: &'n str| FOLDERS.iter().find_map(|folder| name.strip_prefix(folder)?.strip_prefix('/'));
+    let bare = std::iter::successors(Some(canonical), |name| without(name)).last().unwrap_or(canonical);
     let last = words.last();
     let is = |names: &[&str]| names.contains(&bare);
     let starts = |names: &[&str]| names.iter().any(|name| bare.starts_with(name));
     let has = |list: &[&str]| words.has(list);
-    let held_out = canonical.split(['/', '_']).next().is_some_and(|first| EVALUATIONS.contains(&first));
+    let held_out = bare.split(['/', '_']).next().is_some_and(|first| EVALUATIONS.contains(&first));
     let statistic = last.iter().any(|word| STATISTICS.contains(word)) || has(&["frac", "variance", "var"]);
     let probabilities = mismatch(bare, words);
     Some(match () {
@@ -55,24 +57,18 @@ fn named(canonical: &str, words: &Words<'_>) -> Option<Role> {
         () if is_learning_rate(last) => Role::LearningRate,
         () if is_constant(bare, words) => Role::Constant,
         () if probabilities => Role::Mismatch,
+        // The perplexity of one engine is no distance between two.
+        () if last.ends_with(&["ppl"]) => Role::Other,
         () if is_grad_norm(last) => Role::GradNorm,
-        () if bare == "response_length/clip_ratio"
-            || has(&["truncated", "truncation"])
-            || last.ends_with(&["clipped", "ratio"]) =>
-        {
+        () if bare == "response_length/clip_ratio" || has(&["truncated", "truncation"]) || last.ends_with(&["clipped", "ratio"]) => {
             Role::Truncation
         }
-        () if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"])
-            || has(&["clipfrac", "clipfraction"])
-            || last.ends_with(&["clip", "ratio"])
-            || holds(last, &["clip", "fraction"]) =>
-        {
-            Role::ClipFraction
-        }
+        () if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"]) || has(&["clipfrac", "clipfraction"])
+            || last.ends_with(&["clip", "ratio"]) || holds(last, &["clip", "fraction"]) => Role::ClipFraction,
         () if is_length(bare, words) => Role::Length,
         () if is_entropy(words) => Role::Entropy,
         () if has(&["kl", "approxkl"]) => Role::Kl,
-        () if canonical == "rollout/rewards" || is(&["advantages/mean", "returns/mean"]) => Role::Centred,
+        () if canonical.ends_with("rollout/rewards") || is(&["advantages/mean", "returns/mean"]) => Role::Centred,
         () if holds(last, &["pg", "loss"]) || holds(last, &["policy", "loss"]) || holds(last, &["actor", "loss"]) => {
             Role::Centred
         }
@@ -84,24 +80,13 @@ fn named(canonical: &str, words: &Words<'_>) -> Option<Role> {
 
 fn is_constant(bare: &str, words: &Words<'_>) -> bool {
     let coefficient = ["coef", "coeff", "coefficient"];
-    matches!(
-        bare,
-        "beta"
-            | "kl_beta"
-            | "temperature"
-            | "rollout_temperature"
-            | "clip_range"
-            | "cliprange"
-            | "kl_ctl"
-            | "kl_ctl_value"
-    ) || words.last().last().is_some_and(|word| coefficient.contains(word))
+    matches!(bare, "beta" | "kl_beta" | "temperature" | "rollout_temperature" | "clip_range" | "cliprange" | "kl_ctl" | "kl_ctl_value")
+        || words.last().last().is_some_and(|word| coefficient.contains(word))
 }
 
 fn mismatch(bare: &str, words: &Words<'_>) -> bool {
-    // A level of perplexity on one engine is no distance between two.
-    let level = words.last().last().is_some_and(|word| *word == "ppl");
-    let starts =
-        ["rollout_probs_diff", "rollout_actor_probs", "rollout_corr/", "mismatch/", "train_rollout_", "sampling/"];
+    let level = words.last().ends_with(&["ppl"]);
+    let starts = ["rollout_probs_diff", "rollout_actor_probs", "rollout_corr/", "mismatch/", "train_rollout_", "sampling/"];
     let ends = ["token_mult_prob_error", "gen_kl_error", "policy_kl_error", "js_divergence_error", "vllm_kl"];
     let differs = bare.starts_with("log_ppl_") && bare.ends_with("diff");
     let listed = starts.iter().any(|start| bare.starts_with(start)) || ends.iter().any(|end| bare.ends_with(end));
@@ -110,17 +95,7 @@ fn mismatch(bare: &str, words: &Words<'_>) -> bool {
 
 fn is_length(bare: &str, words: &Words<'_>) -> bool {
     let length = |word: &&str| matches!(*word, "length" | "lengths" | "len" | "lens");
-    let answer = words.has(&[
-        "response",
-        "responses",
-        "completion",
-        "completions",
-        "answer",
-        "answers",
-        "output",
-        "gen",
-        "generation",
-    ]);
+    let answer = words.has(&["response", "responses", "completion", "completions", "answer", "answers", "output", "gen", "generation"]);
     let prompt = words.has(&["prompt", "prompts", "input", "total"]);
     let tokens = matches!(bare, "mean_gen_tokens_per_sample");
     tokens || answer && !prompt && words.subject().iter().any(|word| length(word))
@@ -128,8 +103,7 @@ fn is_length(bare: &str, words: &Words<'_>) -> bool {
 
 fn is_entropy(words: &Words<'_>) -> bool {
     let subject = words.subject();
-    !holds(subject, &["cross", "entropy"])
-        && (subject.ends_with(&["entropy"]) || subject.ends_with(&["entropy", "loss"]))
+    !holds(subject, &["cross", "entropy"]) && (subject.ends_with(&["entropy"]) || subject.ends_with(&["entropy", "loss"]))
 }
 
 /// `critic/score/mean`, `rewards/accuracy_reward/mean`, `raw_reward`; not `rewards/chosen`, which is of preferences.
@@ -233,13 +207,9 @@ mod tests {
         ] {
             assert!(told(&names), "{names:?}");
         }
-        for names in [
-            ["rewards/chosen", "kl"],
-            ["loss", "entropy"],
-            ["reward", "loss"],
-            ["reward_scale", "entropy"],
-            ["eval_reward", "kl"],
-        ] {
+        for names in
+            [["rewards/chosen", "kl"], ["loss", "entropy"], ["reward", "loss"], ["reward_scale", "entropy"], ["eval_reward", "kl"]]
+        {
             assert!(!told(&names), "{names:?}");
         }
     }

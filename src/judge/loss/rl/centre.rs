@@ -1,12 +1,10 @@
 //! Values around 0: how far their centre moved, and how their spread changed.
 
-use super::trend::{Trend, deviation, mean};
+use super::trend::{Trend, deviation, mean_deviation};
 use crate::compare::median::median;
 
 /// Spreads below this are rounding: advantages that are normalised in `float32` have a mean of about 1e-8.
 const LEAST: f64 = 1e-6;
-/// Turns a mean absolute deviation into the standard deviation of a normal distribution.
-const OF_MEAN: f64 = 1.2533;
 
 /// Distance of both medians in robust standard deviations of the baseline.
 pub(super) fn shift(trend: &Trend) -> f64 {
@@ -24,12 +22,8 @@ pub(super) fn spread_ratio(trend: &Trend) -> f64 {
 /// and both sides are measured by means.
 fn spreads(trend: &Trend) -> (f64, f64) {
     let (baseline, candidate) = (deviation(&trend.baseline), deviation(&trend.candidate));
-    let by_mean = |values: &[f64]| {
-        let centre = mean(values.iter().copied());
-        OF_MEAN * mean(values.iter().map(|value| (value - centre).abs()))
-    };
     if baseline > 0.0 && candidate > 0.0 {
         return (baseline.max(LEAST), candidate.max(LEAST));
     }
-    (by_mean(&trend.baseline).max(LEAST), by_mean(&trend.candidate).max(LEAST))
+    (mean_deviation(&trend.baseline).max(LEAST), mean_deviation(&trend.candidate).max(LEAST))
 }

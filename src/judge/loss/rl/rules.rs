@@ -63,7 +63,7 @@ const RULES: [TrendRule; 16] = [
     },
     TrendRule {
         room: Room::Errors(2.0),
-        ..rule("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), |trend| -reward_tail(trend))
+        ..rule("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), reward_higher)
     },
     TrendRule {
         from: 1,
@@ -168,12 +168,23 @@ fn scale(trend: &Trend) -> f64 {
 /// How much lower the candidate ends.
 fn reward_tail(trend: &Trend) -> f64 {
     let (baseline, candidate) = trend.tail_means(|value| value);
-    (baseline - candidate) / scale(trend)
+    positive((baseline - candidate) / scale(trend))
+}
+
+/// How much higher the candidate ends.
+fn reward_higher(trend: &Trend) -> f64 {
+    let (baseline, candidate) = trend.tail_means(|value| value);
+    positive((candidate - baseline) / scale(trend))
+}
+
+/// The value, or 0 where it is below; what is no number stays so, and fails.
+fn positive(value: f64) -> f64 {
+    if value <= 0.0 { 0.0 } else { value }
 }
 
 /// The largest shortfall that two windows in a row share.
 fn reward_windows(trend: &Trend) -> f64 {
-    in_a_row(trend.windows().iter().map(|window| window.baseline - window.candidate)) / scale(trend)
+    positive(in_a_row(trend.windows().iter().map(|window| window.baseline - window.candidate)) / scale(trend))
 }
 
 /// The largest value that two windows in a row both reach; that of a single window where there is one.
@@ -188,7 +199,7 @@ fn shortfall(trend: &Trend) -> f64 {
     let last = |values: &[f64]| mean(values.iter().skip(values.len() - values.len().div_ceil(3)).copied());
     let (baseline, candidate) = (last(&trend.baseline), last(&trend.candidate));
     let worse = baseline - candidate;
-    if worse <= 0.0 { 0.0 } else { worse / baseline.abs().max(f64::MIN_POSITIVE) }
+    positive(worse / baseline.abs().max(f64::MIN_POSITIVE))
 }
 
 /// Ratio of where both sides end, by magnitude and either way. Values below `least`, or below 2 % of the baseline's largest
@@ -231,14 +242,14 @@ fn length_ratio(trend: &Trend) -> f64 {
 
 /// The largest rise of the share that two windows in a row share.
 fn truncation_rise(trend: &Trend) -> f64 {
-    in_a_row(trend.windows().iter().map(|window| window.candidate - window.baseline)).max(0.0)
+    positive(in_a_row(trend.windows().iter().map(|window| window.candidate - window.baseline)))
 }
 
 /// The largest change of the share, either way, that two windows in a row share.
 fn clip_change(trend: &Trend) -> f64 {
     let windows = trend.windows();
     let rise = in_a_row(windows.iter().map(|window| window.candidate - window.baseline));
-    rise.max(in_a_row(windows.iter().map(|window| window.baseline - window.candidate))).max(0.0)
+    positive(rise.max(in_a_row(windows.iter().map(|window| window.baseline - window.candidate))))
 }
 
 fn grad_norm_ratio(trend: &Trend) -> f64 {
@@ -250,5 +261,5 @@ fn grad_norm_ratio(trend: &Trend) -> f64 {
 #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
 fn grad_norm_zeros(trend: &Trend) -> f64 {
     let zeros = |values: &[f64]| values.iter().filter(|value| **value == 0.0).count() as f64;
-    ((zeros(&trend.candidate) - zeros(&trend.baseline)) / trend.len().max(1) as f64).max(0.0)
+    positive((zeros(&trend.candidate) - zeros(&trend.baseline)) / trend.len().max(1) as f64)
 }

@@ -9,7 +9,10 @@ const WINDOWS: usize = 8;
 /// Steps that a window has at least.
 const WINDOW: usize = 8;
 /// Turns a median absolute deviation into the standard deviation of a normal distribution.
-pub(super) const ROBUST: f64 = 1.4826;
+const ROBUST: f64 = 1.4826;
+
+/// Turns a mean absolute deviation into the same.
+const OF_MEAN: f64 = 1.2533;
 
 /// One window of both curves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,10 +100,20 @@ impl Trend {
     }
 }
 
-/// Scatter of single steps around the trend, from the changes between neighbours.
+/// Scatter of single steps around the trend, from the changes between neighbours. Most changes of a reward that is rarely
+/// earned are 0, and a median would call it certain.
 fn step_noise(values: &[f64]) -> f64 {
     let changes: Vec<f64> = values.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).collect();
-    deviation(&changes) / std::f64::consts::SQRT_2
+    if changes.is_empty() {
+        return 0.0;
+    }
+    deviation(&changes).max(mean_deviation(&changes)) / std::f64::consts::SQRT_2
+}
+
+/// Standard deviation from the mean absolute deviation; NaN for nothing.
+pub(super) fn mean_deviation(values: &[f64]) -> f64 {
+    let centre = mean(values.iter().copied());
+    OF_MEAN * mean(values.iter().map(|value| (value - centre).abs()))
 }
 
 /// Robust standard deviation, from the median absolute deviation; 0 for nothing.
