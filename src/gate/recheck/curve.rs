@@ -251,8 +251,7 @@ impl Curve<'_> {
         };
         let is_measured = LEVEL.iter().chain(&["last_rel", "grad_norm_mean_rel", "learning_rate", "worse_mean"]);
         let is_measured = is_measured.copied().chain(rl::NAMES.iter().map(|(name, _)| *name));
-        let is_measured =
-            is_measured.filter_map(weight::code_of).any(|code| code.code == finding.code);
+        let is_measured = is_measured.filter_map(weight::code_of).any(|code| code.code == finding.code);
         demand(!is_measured || self.unit.rules.iter().any(|outcome| repeats(&outcome)), self.at, || {
             format!("has a finding {} that no rule leads to", shown(&finding.code))
         })
@@ -264,10 +263,8 @@ impl Curve<'_> {
         if self.is_rl() {
             return demand(source, self.at, || "does not say who chose its mode".into());
         }
-        let has_mode = matches!(
-            self.role(),
-            Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm
-        );
+        let has_mode =
+            matches!(self.role(), Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm);
         let known = [Weights::Same, Weights::Own].iter().any(|weights| weights.as_str() == self.unit.mode);
         let fits = if has_mode { known && source } else { self.unit.mode.is_empty() };
         demand(fits, self.at, || format!("{} is not one of its modes", shown(&self.unit.mode)))?;

@@ -42,7 +42,10 @@ pub(super) fn kind(result: &GateResult, policy: &Policy) -> Checked {
     let (rl, declared) = (any_rl(result), policy.loss.kind);
     let other = curves(&result.checks).find(|unit| is_rl(unit) != (declared == Kind::Rl));
     demand(declared == Kind::Auto || other.is_none(), "checks.loss", || {
-        format!("{} was judged as another kind of training than the policy declares", shown(&other.map_or_else(String::new, |unit| unit.metric.clone())))
+        format!(
+            "{} was judged as another kind of training than the policy declares",
+            shown(&other.map_or_else(String::new, |unit| unit.metric.clone()))
+        )
     })?;
     let names = || {
         let one_sided = everything(result).filter(|finding| finding.check == CheckId::Loss);

@@ -52,7 +52,7 @@ fn reward(metric: &str, rules: &[(&'static str, f64)]) -> Option<String> {
     let apart = ends.reduce(f64::max)?;
     (apart > REWARD).then(|| {
         let (apart, most) = (percent(apart), percent(REWARD));
-        format!("`{metric}` ends {apart} of its scale apart (repeats: at most {most})")
+        format!("`{metric}` ends {apart} apart (repeats: at most {most})")
     })
 }
 

@@ -147,7 +147,8 @@ pub fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
 pub fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<At> {
     let finite: Vec<_> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
     let (_, first, _) = *finite.first()?;
-    let apart = |b: f64, c: f64| if b == c { 0.0 } else { ((c - b).abs() / b.abs()).min(f64::MAX) };
+    let relative = |size: f64, b: f64| if size > 0.0 { (size / b.abs()).min(f64::MAX) } else { 0.0 };
+    let apart = |b: f64, c: f64| relative((c - b).abs(), b);
     let still = finite.iter().all(|(_, b, _)| apart(first, *b) <= SCHEDULE);
     let judged = if still { finite.len() } else { 1 };
     let all = finite.iter().take(judged).map(|(step, b, c)| At { step: *step, value: apart(*b, *c) });

@@ -12,8 +12,7 @@ const FOLDERS: [&str; 8] = ["data", "metrics", "train", "training", "actor", "cr
 /// Words of held-out data, as the first of a path.
 const EVALUATIONS: [&str; 5] = ["val", "validation", "eval", "evaluation", "test"];
 /// Words of scores on held-out data.
-const SCORES: [&str; 9] =
-    ["acc", "accuracy", "reward", "rewards", "score", "scores", "best", "pass", "maj"];
+const SCORES: [&str; 9] = ["acc", "accuracy", "reward", "rewards", "score", "scores", "best", "pass", "maj"];
 /// Endings of a spread or an extreme.
 const STATISTICS: [&str; 3] = ["max", "min", "std"];
 
@@ -60,11 +59,19 @@ fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
         // The perplexity of one engine is no distance between two.
         () if last.ends_with(&["ppl"]) => Role::Other,
         () if is_grad_norm(last) => Role::GradNorm,
-        () if bare == "response_length/clip_ratio" || has(&["truncated", "truncation"]) || last.ends_with(&["clipped", "ratio"]) => {
+        () if bare == "response_length/clip_ratio"
+            || has(&["truncated", "truncation"])
+            || last.ends_with(&["clipped", "ratio"]) =>
+        {
             Role::Truncation
         }
-        () if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"]) || has(&["clipfrac", "clipfraction"])
-            || last.ends_with(&["clip", "ratio"]) || holds(last, &["clip", "fraction"]) => Role::ClipFraction,
+        () if starts(&["pg_clipfrac", "clip_ratio", "probs_ratio_clamped"])
+            || has(&["clipfrac", "clipfraction"])
+            || last.ends_with(&["clip", "ratio"])
+            || holds(last, &["clip", "fraction"]) =>
+        {
+            Role::ClipFraction
+        }
         () if is_length(bare, words) => Role::Length,
         () if is_entropy(words) => Role::Entropy,
         () if has(&["kl", "approxkl"]) => Role::Kl,
@@ -80,13 +87,23 @@ fn named<'n>(canonical: &'n str, words: &Words<'n>) -> Option<Role> {
 
 fn is_constant(bare: &str, words: &Words<'_>) -> bool {
     let coefficient = ["coef", "coeff", "coefficient"];
-    matches!(bare, "beta" | "kl_beta" | "temperature" | "rollout_temperature" | "clip_range" | "cliprange" | "kl_ctl" | "kl_ctl_value")
-        || words.last().last().is_some_and(|word| coefficient.contains(word))
+    matches!(
+        bare,
+        "beta"
+            | "kl_beta"
+            | "temperature"
+            | "rollout_temperature"
+            | "clip_range"
+            | "cliprange"
+            | "kl_ctl"
+            | "kl_ctl_value"
+    ) || words.last().last().is_some_and(|word| coefficient.contains(word))
 }
 
 fn mismatch(bare: &str, words: &Words<'_>) -> bool {
     let level = words.last().ends_with(&["ppl"]);
-    let starts = ["rollout_probs_diff", "rollout_actor_probs", "rollout_corr/", "mismatch/", "train_rollout_", "sampling/"];
+    let starts =
+        ["rollout_probs_diff", "rollout_actor_probs", "rollout_corr/", "mismatch/", "train_rollout_", "sampling/"];
     let ends = ["token_mult_prob_error", "gen_kl_error", "policy_kl_error", "js_divergence_error", "vllm_kl"];
     let differs = bare.starts_with("log_ppl_") && bare.ends_with("diff");
     let listed = starts.iter().any(|start| bare.starts_with(start)) || ends.iter().any(|end| bare.ends_with(end));
@@ -95,15 +112,26 @@ fn mismatch(bare: &str, words: &Words<'_>) -> bool {
 
 fn is_length(bare: &str, words: &Words<'_>) -> bool {
     let length = |word: &&str| matches!(*word, "length" | "lengths" | "len" | "lens");
-    let answer = words.has(&["response", "responses", "completion", "completions", "answer", "answers", "output", "gen", "generation"]);
+    let answer = words.has(&[
+        "response",
+        "responses",
+        "completion",
+        "completions",
+        "answer",
+        "answers",
+        "output",
+        "gen",
+        "generation",
+    ]);
     let prompt = words.has(&["prompt", "prompts", "input", "total"]);
     let tokens = matches!(bare, "mean_gen_tokens_per_sample");
-    tokens || answer && !prompt && words.subject().iter().any(|word| length(word))
+    tokens || answer && !prompt && words.subject().iter().any(length)
 }
 
 fn is_entropy(words: &Words<'_>) -> bool {
     let subject = words.subject();
-    !holds(subject, &["cross", "entropy"]) && (subject.ends_with(&["entropy"]) || subject.ends_with(&["entropy", "loss"]))
+    !holds(subject, &["cross", "entropy"])
+        && (subject.ends_with(&["entropy"]) || subject.ends_with(&["entropy", "loss"]))
 }
 
 /// `critic/score/mean`, `rewards/accuracy_reward/mean`, `raw_reward`; not `rewards/chosen`, which is of preferences.
@@ -207,9 +235,13 @@ mod tests {
         ] {
             assert!(told(&names), "{names:?}");
         }
-        for names in
-            [["rewards/chosen", "kl"], ["loss", "entropy"], ["reward", "loss"], ["reward_scale", "entropy"], ["eval_reward", "kl"]]
-        {
+        for names in [
+            ["rewards/chosen", "kl"],
+            ["loss", "entropy"],
+            ["reward", "loss"],
+            ["reward_scale", "entropy"],
+            ["eval_reward", "kl"],
+        ] {
             assert!(!told(&names), "{names:?}");
         }
     }

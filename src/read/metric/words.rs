@@ -33,7 +33,7 @@ impl<'n> Words<'n> {
         self.parts.iter().take(self.parts.len().saturating_sub(1)).map(Vec::as_slice)
     }
 
-    /// What the value is: the words of the last part that says more than how it was put together, without those.
+    /// Words of what the value is: of the last part that says more than how it was put together, without those.
     pub(super) fn subject(&self) -> &[&'n str] {
         let trimmed = |part: &'_ Vec<&'n str>| -> usize {
             part.iter().rposition(|word| !is_aggregate(word)).map_or(0, |last| last + 1)

@@ -236,9 +236,8 @@ fn curve_line(
     }
     let mean = |window: &ShownWindow| if colour == BASELINE { window.baseline } else { window.candidate };
     let steps = shown.windows.iter().filter(|window| mean(window).is_finite());
-    let thick: Vec<(f64, f64)> = steps
-        .flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, clamp(mean(window)))))
-        .collect();
+    let thick: Vec<(f64, f64)> =
+        steps.flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, clamp(mean(window))))).collect();
     polyline(chart, &thick, line(colour.to_rgba(), width))
 }
 

@@ -69,7 +69,7 @@ fn measured(value: f64, limits: Limits, step: Option<u64>) -> TrendMeasure {
     TrendMeasure { rule: "mismatch_level", code: &code::RL_MISMATCH, value, limits, step, is_noisy: true }
 }
 
-/// How many times farther from the ideal the candidate is than the baseline, in the second worst window.
+/// Distance of the candidate from the ideal over that of the baseline, in the second worst window.
 pub(super) fn ratio(metric: &str, trend: &Trend) -> f64 {
     let floor = if is_one_where_equal(metric) { FLOORS.1 } else { FLOORS.0 };
     let from_ideal = distance(metric);

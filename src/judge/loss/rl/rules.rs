@@ -20,6 +20,8 @@ enum Room {
     Errors(f64),
     /// So many, over the square root of the number of steps.
     OverRoot(f64),
+    /// So many standard errors of the difference of two shares of steps, both as large as that of zeros on either side.
+    ZeroShares(f64),
 }
 
 /// A rule of a role.
@@ -81,7 +83,10 @@ const RULES: [TrendRule; 16] = [
     rule("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise),
     rule("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change),
     rule("grad_norm_ratio", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(2.0, 4.0), grad_norm_ratio),
-    rule("grad_norm_zeros", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(0.05, 0.5), grad_norm_zeros),
+    TrendRule {
+        room: Room::ZeroShares(3.0),
+        ..rule("grad_norm_zeros", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(0.05, 0.5), grad_norm_zeros)
+    },
     rule("loss_tail_ratio", SIDE_LOSSES, &code::RL_VALUE_LOSS, Limits::new(2.0, 4.0), |trend| tail_ratio(trend, 1e-6)),
 ];
 
@@ -133,6 +138,10 @@ impl TrendRule {
             Room::None => 0.0,
             Room::Errors(factor) => factor * trend.tail_error() / scale(trend),
             Room::OverRoot(factor) => factor / (trend.len() as f64).sqrt(),
+            Room::ZeroShares(factor) => {
+                let share = (zeros(&trend.baseline) + zeros(&trend.candidate)) / (2 * trend.len()) as f64;
+                factor * (2.0 * share * (1.0 - share) / trend.len() as f64).sqrt()
+            }
         };
         let add = |limit: Option<f64>| limit.map(|limit| limit + room);
         let limits = Limits { warn: add(self.limits.warn), fail: add(self.limits.fail) };
@@ -145,10 +154,11 @@ impl TrendRule {
 #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
 fn dead(trend: &Trend) -> f64 {
     let Some(first) = trend.candidate.first() else { return 0.0 };
-    if trend.candidate.iter().any(|value| value.to_bits() != first.to_bits()) {
+    let differs = |value: &&f64| (*value - first).abs() > 0.0;
+    if trend.candidate.iter().any(|value| differs(&value)) {
         return 0.0;
     }
-    trend.baseline.iter().filter(|value| *value != first).count() as f64
+    trend.baseline.iter().filter(differs).count() as f64
 }
 
 /// Size of a reward: how far it rises, or how large it is; the candidate's where the baseline is 0 throughout.
@@ -165,13 +175,13 @@ fn scale(trend: &Trend) -> f64 {
     if scale > 0.0 { scale } else { 1.0 }
 }
 
-/// How much lower the candidate ends.
+/// Shortfall of the candidate at the end, in parts of the scale.
 fn reward_tail(trend: &Trend) -> f64 {
     let (baseline, candidate) = trend.tail_means(|value| value);
     positive((baseline - candidate) / scale(trend))
 }
 
-/// How much higher the candidate ends.
+/// Surplus of the candidate at the end, in parts of the scale.
 fn reward_higher(trend: &Trend) -> f64 {
     let (baseline, candidate) = trend.tail_means(|value| value);
     positive((candidate - baseline) / scale(trend))
@@ -194,7 +204,7 @@ fn in_a_row(values: impl Iterator<Item = f64>) -> f64 {
     values.windows(2.min(values.len().max(1))).map(both).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// How much worse the last third is, in parts of the baseline's.
+/// Shortfall of the last third, in parts of the baseline's.
 fn shortfall(trend: &Trend) -> f64 {
     let last = |values: &[f64]| mean(values.iter().skip(values.len() - values.len().div_ceil(3)).copied());
     let (baseline, candidate) = (last(&trend.baseline), last(&trend.candidate));
@@ -257,9 +267,13 @@ fn grad_norm_ratio(trend: &Trend) -> f64 {
     either_way(of(&trend.baseline), of(&trend.candidate)).min(f64::MAX)
 }
 
+#[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+fn zeros(values: &[f64]) -> f64 {
+    values.iter().filter(|value| **value == 0.0).count() as f64
+}
+
 /// Share of the steps at which the norm is exactly 0, beyond the baseline's.
 #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
 fn grad_norm_zeros(trend: &Trend) -> f64 {
-    let zeros = |values: &[f64]| values.iter().filter(|value| **value == 0.0).count() as f64;
     positive((zeros(&trend.candidate) - zeros(&trend.baseline)) / trend.len().max(1) as f64)
 }
