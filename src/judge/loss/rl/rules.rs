@@ -277,3 +277,63 @@ fn zeros(values: &[f64]) -> f64 {
 fn grad_norm_zeros(trend: &Trend) -> f64 {
     positive((zeros(&trend.candidate) - zeros(&trend.baseline)) / trend.len().max(1) as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::outcome::RuleKind;
+
+    fn trend(steps: u32, baseline: impl Fn(u32) -> f64, candidate: impl Fn(u32) -> f64) -> Trend {
+        Trend::new((1..=steps).map(|step| (u64::from(step), baseline(step), candidate(step))))
+    }
+
+    fn value(name: &str, role: Role, trend: &Trend) -> f64 {
+        measure(role, "m", trend).into_iter().find(|measured| measured.rule == name).expect(name).value
+    }
+
+    #[test]
+    fn every_rule_has_a_name_a_kind_and_a_code() {
+        for rule in &RULES {
+            assert!(
+                NAMES.iter().any(|(name, code)| *name == rule.name && code.code == rule.code.code),
+                "{}",
+                rule.name
+            );
+        }
+        assert!(NAMES.iter().all(|(name, _)| RuleKind::find(name).is_some()));
+    }
+
+    #[test]
+    fn a_reward_that_is_rarely_earned_is_dead_only_where_chance_does_not_explain_it() {
+        let every = |n: u32| move |step: u32| if step % n == 0 { 0.1 } else { 0.0 };
+        let dead = |n| value("reward_dead", Role::Reward, &trend(120, every(n), |_| 0.0));
+        assert!(dead(30) <= CHANCE && dead(4) > CHANCE);
+        let solved = trend(120, |step| if step == 7 { 0.9 } else { 1.0 }, |_| 1.0);
+        assert!(value("reward_dead", Role::Reward, &solved) <= CHANCE, "solved from the first step on");
+    }
+
+    #[test]
+    fn one_bad_window_is_not_two_in_a_row() {
+        let entropy = |last: u32| trend(80, |_| 1.0, move |step| if (40..last).contains(&step) { 0.2 } else { 1.0 });
+        assert!(value("entropy_low", Role::Entropy, &entropy(51)) < 1.82);
+        assert!(value("entropy_low", Role::Entropy, &entropy(61)) > 3.0);
+    }
+
+    #[test]
+    fn few_steps_have_no_trend_and_scores_need_none() {
+        let short = trend(6, |_| 0.8, |_| 0.4);
+        assert!(measure(Role::Reward, "reward", &short).is_empty());
+        assert!((value("eval_shortfall", Role::EvalScore, &short) - 0.5).abs() < 1e-12);
+        assert!(measure(Role::EvalScore, "m", &Trend::default()).is_empty());
+    }
+
+    #[test]
+    fn ratios_of_values_near_zero_are_held_by_a_floor() {
+        let converged = trend(80, |step| if step < 20 { 1.0 } else { 1e-5 }, |step| if step < 20 { 1.0 } else { 1e-7 });
+        for (name, role) in
+            [("kl_tail_ratio", Role::Kl), ("entropy_low", Role::Entropy), ("loss_tail_ratio", Role::ValueLoss)]
+        {
+            assert!(value(name, role, &converged) < 1.5, "{name}");
+        }
+    }
+}
