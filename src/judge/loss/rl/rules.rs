@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_reward_that_is_rarely_earned_is_dead_only_where_chance_does_not_explain_it() {
-        let every = |n: u32| move |step: u32| if step % n == 0 { 0.1 } else { 0.0 };
+        let every = |n: u32| move |step: u32| if step.is_multiple_of(n) { 0.1 } else { 0.0 };
         let dead = |n| value("reward_dead", Role::Reward, &trend(120, every(n), |_| 0.0));
         assert!(dead(30) <= CHANCE && dead(4) > CHANCE);
         let solved = trend(120, |step| if step == 7 { 0.9 } else { 1.0 }, |_| 1.0);
