@@ -18,6 +18,7 @@ mod location;
 pub mod next_dump;
 mod part;
 mod record;
+mod rl;
 mod story;
 mod trace;
 mod updates;

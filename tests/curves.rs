@@ -6,6 +6,8 @@
 mod evidence;
 #[path = "curves/hiding.rs"]
 mod hiding;
+#[path = "curves/rl.rs"]
+mod rl;
 #[path = "curves/sources.rs"]
 mod sources;
 #[path = "curves/steps.rs"]

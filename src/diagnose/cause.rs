@@ -22,6 +22,8 @@ mod overwritten;
 mod permuted;
 mod randomness;
 mod reduced_precision;
+mod reward_dead;
+mod rollout_mismatch;
 mod saturation;
 mod scaled;
 mod shape_differs;
@@ -31,6 +33,7 @@ mod zero_gradient;
 
 use super::context::Context;
 use super::curves::Curves;
+use super::rl::Rollouts;
 use super::{Diagnosis, Statement};
 use crate::judge::finding::Finding;
 
@@ -45,6 +48,8 @@ pub struct Cause {
     in_dump: fn(&Context<'_>) -> Option<Diagnosis>,
     /// Looks at training curves.
     in_curves: fn(&Curves<'_>) -> Option<Diagnosis>,
+    /// Looks at the curves of a run of reinforcement learning.
+    in_rl: fn(&Rollouts<'_>) -> Option<Diagnosis>,
     /// Looks at findings of the config check.
     in_config: fn(&[&Finding]) -> Option<Diagnosis>,
     /// Whether it only speaks where no cause before it in the register does: plain descriptions of a difference, and what is
@@ -64,6 +69,7 @@ impl Cause {
             links: &[],
             in_dump: |_| None,
             in_curves: |_| None,
+            in_rl: |_| None,
             in_config: |_| None,
             is_last_resort: false,
             explained_by: &[],
@@ -77,6 +83,10 @@ impl Cause {
 
     pub(super) fn of_curves(&self, curves: &Curves<'_>) -> Option<Diagnosis> {
         (self.in_curves)(curves)
+    }
+
+    pub(super) fn of_rl(&self, rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
+        (self.in_rl)(rollouts)
     }
 
     pub(super) fn of_config(&self, findings: &[&Finding]) -> Option<Diagnosis> {
@@ -103,7 +113,7 @@ const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/rando
 const ACCURACY_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html";
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 25] = [
+pub const ALL: [&Cause; 27] = [
     &saturation::CAUSE,
     &overflow::CAUSE,
     &randomness::CAUSE,
@@ -119,6 +129,8 @@ pub const ALL: [&Cause; 25] = [
     &silent_corruption::CAUSE,
     &near_tie::CAUSE,
     &hyperparameters_differ::CAUSE,
+    &reward_dead::CAUSE,
+    &rollout_mismatch::CAUSE,
     &wrong_weights_or_data::CAUSE,
     &reduced_precision::CAUSE,
     &argument_differs::CAUSE,

@@ -1,6 +1,7 @@
 //! Evidence that rules see of training curves: the loss of a run and the gradient norm beside it.
 
 use crate::judge::finding::Finding;
+use crate::judge::loss::rl;
 use crate::judge::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
 
@@ -20,7 +21,7 @@ impl<'a> Curves<'a> {
     /// The first run's loss with what stands beside it; `None` where no loss was judged.
     pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
         let curves = unit::curves(checks);
-        let loss = curves.clone().find(|unit| unit.metric == "loss")?;
+        let loss = curves.clone().find(|unit| unit.metric == "loss" && unit.mode != rl::MODE)?;
         let gradients = curves.clone().find(|unit| unit.metric == "grad_norm" && unit.run == loss.run);
         let told = |finding: &&Finding| finding.check == CheckId::Loss && finding.severity >= Severity::Warn;
         Some(Self { loss, gradients, findings: findings.iter().filter(told).collect() })

@@ -3,6 +3,7 @@
 use super::cause::{self, Cause, finding_as_evidence};
 use super::context::Context;
 use super::curves::Curves;
+use super::rl::Rollouts;
 use super::{Diagnosis, Sureness};
 use crate::judge::finding::Finding;
 use crate::judge::unit::Check;
@@ -52,6 +53,10 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
     }
     if let Some(curves) = Curves::of(run.checks, run.findings) {
         let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_curves(&curves)).collect();
+        seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
+    }
+    if let Some(rollouts) = Rollouts::of(run.checks, run.findings) {
+        let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_rl(&rollouts)).collect();
         seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, true));
     }
     let counts = |finding: &&Finding| finding.check == CheckId::Config && finding.severity >= Severity::Warn;

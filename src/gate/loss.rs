@@ -11,9 +11,9 @@ use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, Settings};
 use crate::judge::unit::Unit;
-use crate::pair::curve::pair_curves;
+use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
-use crate::policy::loss::{LossPolicy, pattern};
+use crate::policy::loss::{Kind, LossPolicy, pattern};
 use crate::read::curve::log::{LogPattern, unknown};
 use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
 use crate::read::sqlite;
@@ -191,7 +191,7 @@ pub fn judge(
     if baseline.is_empty() || candidate.is_empty() {
         return outcome;
     }
-    let pairing = pair_curves(baseline, candidate);
+    let pairing = paired(baseline, candidate, &policy.loss);
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (curves, general) = loss::judge(&pairing, settings);
     let general = apply_policy(general, policy);
@@ -215,6 +215,16 @@ pub fn judge(
         verdict => verdict,
     };
     outcome
+}
+
+/// The curves of two runs, of the kind that the policy declares.
+fn paired<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile], policy: &LossPolicy) -> CurvePairing<'a> {
+    let pairing = pair_curves(baseline, candidate);
+    match policy.kind {
+        Kind::Auto => pairing,
+        Kind::Rl => pairing.declared(true),
+        Kind::Supervised => pairing.declared(false),
+    }
 }
 
 /// The user's pattern for log lines, ready to use.
@@ -295,7 +305,7 @@ pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_ru
         return Err(Error::new(ErrorKind::Usage, locations.join(", "), message)
             .with_help("give several runs of the same case, or a folder with one run per entry"));
     }
-    let (band, other) = compare_all(&found);
+    let (band, other) = compare_all(&found, policy);
     match other.filter(|_| !any_runs) {
         Some(other) => Err(other.into_error()),
         None => Ok(band),
@@ -336,13 +346,14 @@ impl OtherRun {
 }
 
 /// The band of all pairs of runs, and the first two that are not repeats of each other.
-fn compare_all(runs: &[(String, Vec<CurveFile>)]) -> (NoiseBand, Option<OtherRun>) {
+fn compare_all(runs: &[(String, Vec<CurveFile>)], policy: &LossPolicy) -> (NoiseBand, Option<OtherRun>) {
     let mut band = NoiseBand::new(runs.iter().map(|(name, _)| name.clone()).collect());
     let mut other = None;
     for (index, (first, ours)) in runs.iter().enumerate() {
         for (second, theirs) in runs.iter().skip(index + 1) {
-            let measured = loss::measures_of(&pair_curves(ours, theirs));
-            let why = loss::repeats::difference(&measured);
+            let pairing = paired(ours, theirs, policy);
+            let measured = loss::measures_of(&pairing);
+            let why = loss::repeats::difference(&pairing, &measured);
             other = other.or(why.map(|why| OtherRun { runs: [first.clone(), second.clone()], why }));
             for (metric, measures) in measured {
                 band.record(&metric, &measures);

@@ -19,6 +19,7 @@ mod refusal;
 mod said;
 mod series;
 mod texts;
+mod trend;
 mod weight;
 mod whole;
 

@@ -16,6 +16,7 @@ pub mod mode;
 pub mod noise;
 pub mod preset;
 pub mod repeats;
+pub mod rl;
 pub mod rule_results;
 pub mod secondary_metrics;
 pub mod sources;
@@ -27,7 +28,8 @@ use crate::judge::finding::Finding;
 use crate::judge::unit::{CurveUnit, Evidence, Replaced};
 use crate::pair::curve::source::resolution;
 use crate::pair::curve::{CurvePair, CurvePairing};
-use crate::policy::loss::{LossPolicy, MetricPolicy};
+use crate::policy::loss::preset::Preset;
+use crate::policy::loss::{Kind, LossPolicy, MetricPolicy};
 use crate::read::curve::series::Order;
 use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
@@ -37,7 +39,7 @@ use curve_limits::CurveLimits;
 use evidence::Use;
 use level::LevelContext;
 use mode::ResolvedMode;
-use noise::{MetricNoise, NoiseBand};
+use noise::{MetricNoise, NoiseBand, Repeated};
 use rule_results::RuleResults;
 
 /// Policy, profile and noise that curves are judged by.
@@ -68,19 +70,39 @@ pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedC
     let mut judged = Vec::new();
     for run in runs {
         let of_run: Vec<&CurvePair<'_>> = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
-        judged.extend(Run::new(&of_run, settings).judge());
+        let mut of_run = Run::new(&of_run, settings).judge();
+        // What rollouts are like under a reward that teaches nothing says nothing about the engines.
+        of_run.sort_by_key(|curve| !curve.findings.iter().any(|finding| finding.code == code::RL_REWARD_DEAD.code));
+        judged.extend(of_run);
     }
-    (judged, sources::unpaired(&pairing.unpaired, &settings.policy.metrics))
+    judged.extend(rl_alone(pairing, settings));
+    (judged, sources::unpaired(pairing, &settings.policy.metrics))
 }
 
-/// Differences of two repeats of one case, for the metrics that are judged by their level.
-pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, CurveMeasures)> {
-    let judged =
-        |pair: &&CurvePair<'_>| matches!(pair.role, Role::Loss | Role::GradNorm | Role::AuxiliaryLoss | Role::EvalLoss);
+/// Differences of two repeats of one case, for the metrics that are judged by their level or trend.
+pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, Repeated)> {
+    let levels = [Role::Loss, Role::GradNorm, Role::AuxiliaryLoss, Role::ValueLoss, Role::EvalLoss];
     // No floor: what is recorded is what the case does, however small.
     let scale = Scale { floor: 0.0, resolution: 0.0 };
-    let of = |pair: &CurvePair<'_>| Some((pair.metric.clone(), measure(&pair.points, scale)?));
-    pairing.pairs.iter().filter(judged).filter_map(of).collect()
+    let of = |pair: &CurvePair<'_>| {
+        let measured = match pair.is_rl {
+            true => rl::repeated(pair)?,
+            false if levels.contains(&pair.role) => Repeated::Level(Box::new(measure(&pair.points, scale)?)),
+            false => return None,
+        };
+        Some((pair.metric.clone(), measured))
+    };
+    pairing.pairs.iter().filter_map(of).collect()
+}
+
+/// Metrics of rollout and training that the candidate alone logs: they have a limit that needs no baseline.
+fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Vec<JudgedCurve> {
+    if !pairing.has_rl() {
+        return Vec::new();
+    }
+    let ignored = |metric: &str| settings.policy.metrics.get(metric).is_some_and(|own| own.ignore);
+    let due = pairing.candidate_only.iter().filter(|((metric, _), _)| !ignored(metric));
+    due.filter_map(|(id, source)| rl::judge_alone(id, source, settings)).collect()
 }
 
 /// The curves of one run with what they have in common.
@@ -159,7 +181,7 @@ impl<'r, 'a> Run<'r, 'a> {
             Some(own) if own.mean.is_some() || own.worse.is_some() || own.difference.is_some() => {
                 !pair.role.is_performance() || self.settings.policy.hardware.is_equal() || own.worse.is_some()
             }
-            _ => !pair.role.is_performance() && pair.role != Role::Other,
+            _ => pair.role.is_judged(),
         }
     }
 
@@ -183,14 +205,46 @@ impl<'r, 'a> Run<'r, 'a> {
             completeness::broken(pair, results);
         }
         let Some(measures) = measures else { return };
+        if pair.is_rl {
+            return self.judge_rl(pair, measures, noise, results);
+        }
         match pair.role {
             Role::Loss => self.judge_loss(pair, measures, limits, noise, results),
             Role::EvalLoss => level::judge_eval(measures, limits, results),
-            Role::AuxiliaryLoss | Role::GradNorm => level::judge_noisy(pair.role, measures, limits, results),
+            Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm => {
+                level::judge_noisy(pair.role, measures, limits, results);
+            }
             Role::LearningRate => secondary_metrics::schedule(pair, results),
             Role::EvalScore | Role::Reward => secondary_metrics::score(pair.role, measures, results),
-            Role::Time | Role::Throughput | Role::Memory | Role::Other => {}
+            // Performance and what is only shown, and roles of reinforcement learning alone.
+            _ => {}
         }
+    }
+
+    fn judge_rl(
+        &self,
+        pair: &CurvePair<'a>,
+        measures: &CurveMeasures,
+        noise: Option<&MetricNoise>,
+        results: &mut RuleResults,
+    ) {
+        if self.settings.noise.is_some() && noise.is_none() && pair.role == Role::Reward {
+            results.say(&code::NO_NOISE, |finding| finding.with("metric", pair.metric.as_str()));
+        }
+        match (pair.role, self.preset_of(pair)) {
+            (Role::LearningRate, _) => secondary_metrics::schedule(pair, results),
+            (Role::Constant, _) => rl::constant(pair, results),
+            (_, Some(preset)) => {
+                results.preset(preset, preset::apply(preset, pair));
+                results.beside(|results| rl::judge(pair, measures, self.settings.profile, noise, results));
+            }
+            (_, None) => rl::judge(pair, measures, self.settings.profile, noise, results),
+        }
+    }
+
+    /// The published rule that decides about a loss.
+    fn preset_of(&self, pair: &CurvePair<'_>) -> Option<Preset> {
+        self.settings.policy.preset.filter(|_| crate::read::metric::role(&pair.metric) == Role::Loss)
     }
 
     fn judge_loss(
@@ -225,7 +279,8 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// The run's loss, unless `pair` is it.
     fn lead(&self, pair: &CurvePair<'a>) -> Option<&CurvePair<'a>> {
-        let lead = self.pairs.iter().map(|(pair, _)| *pair).find(|pair| pair.role == Role::Loss);
+        let lead = |pair: &&CurvePair<'a>| pair.role == if pair.is_rl { Role::Reward } else { Role::Loss };
+        let lead = self.pairs.iter().map(|(pair, _)| *pair).find(lead);
         lead.filter(|lead| lead.metric != pair.metric)
     }
 
@@ -237,24 +292,19 @@ impl<'r, 'a> Run<'r, 'a> {
         noise: Option<&MetricNoise>,
         results: &mut RuleResults,
     ) -> CurveUnit {
-        let has_mode = matches!(pair.role, Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm);
+        let (mode, mode_source) = self.mode_of(pair);
         let is_loss = pair.role == Role::Loss;
         CurveUnit {
             metric: pair.metric.clone(),
+            role: Some(pair.role),
             run: pair.run.clone(),
             rank: pair.rank,
             baseline_file: pair.baseline.path.clone(),
             candidate_file: pair.candidate.path.clone(),
             format: format(pair),
-            preset: self
-                .settings
-                .policy
-                .preset
-                .filter(|_| is_loss)
-                .map(|preset| preset.as_str().to_owned())
-                .unwrap_or_default(),
-            mode: if has_mode { self.mode.weights.as_str().into() } else { String::new() },
-            mode_source: if has_mode { self.mode.source().into() } else { String::new() },
+            preset: self.preset_of(pair).map(|preset| preset.as_str().to_owned()).unwrap_or_default(),
+            mode: mode.to_owned(),
+            mode_source: mode_source.to_owned(),
             verdict: Verdict::Skipped,
             paired: pair.points.len() as u64,
             paired_by: pair.paired_by().to_owned(),
@@ -264,6 +314,18 @@ impl<'r, 'a> Run<'r, 'a> {
             non_finite_steps: completeness::one_sided_non_finite(&pair.points).take(completeness::LISTED).collect(),
             rules: std::mem::take(&mut results.rules),
             series: downsample::downsample(pair, noise),
+            windows: rl::windows(pair),
+        }
+    }
+
+    /// The mode that a metric is judged in, and who says so.
+    fn mode_of(&self, pair: &CurvePair<'_>) -> (&'static str, &'static str) {
+        let levels = [Role::Loss, Role::EvalLoss, Role::AuxiliaryLoss, Role::ValueLoss, Role::GradNorm];
+        match pair.is_rl {
+            true if self.settings.policy.kind == Kind::Rl => (rl::MODE, "declared"),
+            true => (rl::MODE, "inferred"),
+            false if levels.contains(&pair.role) => (self.mode.weights.as_str(), self.mode.source()),
+            false => ("", ""),
         }
     }
 }

@@ -110,7 +110,7 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 38] = [
+pub const KINDS: [RuleKind; 57] = [
     RuleKind::new("coverage", Share, AtLeast),
     RuleKind::new("non_finite", Steps, AtMost),
     RuleKind::new("hidden_failure", Steps, AtMost),
@@ -129,6 +129,25 @@ pub const KINDS: [RuleKind; 38] = [
     RuleKind::new("grad_norm_mean_rel", Relative, AtMost),
     RuleKind::new("learning_rate", Relative, AtMost),
     RuleKind::new("worse_mean", Plain, AtMost),
+    RuleKind::new("reward_dead", Steps, AtMost),
+    RuleKind::new("reward_tail", Relative, AtMost),
+    RuleKind::new("reward_windows", Relative, AtMost),
+    RuleKind::new("reward_higher", Relative, AtMost),
+    RuleKind::new("eval_shortfall", Relative, AtMost),
+    RuleKind::new("centre_shift", Plain, AtMost),
+    RuleKind::new("spread_ratio", Plain, AtMost),
+    RuleKind::new("kl_tail_ratio", Plain, AtMost),
+    RuleKind::new("entropy_low", Plain, AtMost),
+    RuleKind::new("entropy_high", Plain, AtMost),
+    RuleKind::new("length_ratio", Plain, AtMost),
+    RuleKind::new("truncation_rise", Share, AtMost),
+    RuleKind::new("clip_change", Share, AtMost),
+    RuleKind::new("grad_norm_ratio", Plain, AtMost),
+    RuleKind::new("grad_norm_zeros", Share, AtMost),
+    RuleKind::new("loss_tail_ratio", Plain, AtMost),
+    RuleKind::new("mismatch_level", Plain, AtMost),
+    RuleKind::new("mismatch_ratio", Plain, AtMost),
+    RuleKind::new("constant", Relative, AtMost),
     RuleKind::new("declared_mean_rel", Relative, AtMost),
     RuleKind::new("declared_difference", Plain, Within),
     RuleKind::new("declared_worse", Relative, AtMost),

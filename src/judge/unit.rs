@@ -18,6 +18,7 @@ use super::number::Number;
 use super::operation::Shown;
 use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
+use crate::read::metric::Role;
 use crate::verdict::{CheckId, Side, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
@@ -272,6 +273,9 @@ pub struct ProfilePoint {
 pub struct CurveUnit {
     /// The metric: `loss`, `grad_norm`, `learning_rate` ...
     pub metric: String,
+    /// Role of the metric, which decides its rules; absent in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// The run's folder, where several runs lie beside each other.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
@@ -290,7 +294,7 @@ pub struct CurveUnit {
     /// The published rule that decided instead of the gate's own; empty where none was chosen.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub preset: String,
-    /// `same-weights`, `own-weights`, or empty for metrics that have no mode.
+    /// `same-weights`, `own-weights`, `rl`, or empty for metrics that have no mode.
     pub mode: String,
     /// Source of the mode: `declared`, `inferred`.
     #[serde(default)]
@@ -320,6 +324,48 @@ pub struct CurveUnit {
     pub rules: Vec<RuleOutcome>,
     /// The curves, thinned to at most 2000 points, extremes kept.
     pub series: CurveSeries,
+    /// Means of windows, by which a run of reinforcement learning is judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<CurveWindows>,
+}
+
+impl CurveUnit {
+    /// A curve of which nothing is known yet.
+    pub fn empty() -> Self {
+        Self {
+            metric: String::new(),
+            role: None,
+            run: String::new(),
+            rank: None,
+            baseline_file: String::new(),
+            candidate_file: String::new(),
+            format: String::new(),
+            preset: String::new(),
+            mode: String::new(),
+            mode_source: String::new(),
+            verdict: Verdict::Skipped,
+            paired: 0,
+            paired_by: String::new(),
+            replaced: Replaced::default(),
+            first_diverging_step: None,
+            evidence: Evidence::default(),
+            non_finite_steps: Vec::new(),
+            rules: Vec::new(),
+            series: CurveSeries::default(),
+            windows: None,
+        }
+    }
+}
+
+/// Means of both sides of a curve over windows of equal length.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurveWindows {
+    /// The last step of each window.
+    pub to_step: Vec<u64>,
+    /// Means of the baseline.
+    pub baseline: Vec<Number>,
+    /// Means of the candidate.
+    pub candidate: Vec<Number>,
 }
 
 /// Points that gave way to later ones of the same step, by reason.

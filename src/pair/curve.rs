@@ -5,6 +5,7 @@
 
 pub mod align;
 pub mod cluster;
+mod kind;
 pub mod offset;
 pub mod source;
 
@@ -29,6 +30,8 @@ pub struct CurvePair<'a> {
     pub rank: Option<u64>,
     /// Role of the metric.
     pub role: Role,
+    /// Whether its run is one of reinforcement learning.
+    pub is_rl: bool,
     /// Folder of this run, where several lie beside each other; else empty.
     pub run: String,
     /// The trusted side.
@@ -76,6 +79,8 @@ pub enum Unpaired {
         rank: Option<u64>,
         /// Role of the metric.
         role: Role,
+        /// Whether the runs are of reinforcement learning.
+        is_rl: bool,
         /// The side that has it.
         side: Side,
         /// Path of the file.
@@ -90,6 +95,8 @@ pub struct CurvePairing<'a> {
     pub pairs: Vec<CurvePair<'a>>,
     /// The rest.
     pub unpaired: Vec<Unpaired>,
+    /// Metrics of the candidate alone.
+    pub candidate_only: Vec<(CurveId, Source<'a>)>,
 }
 
 /// Pairs the curves of two sides.
@@ -106,12 +113,7 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
         }
     }
     pairing.shift();
-    // The plain loss leads, as it is what a report shows first.
-    pairing.pairs.sort_by(|a, b| {
-        let key =
-            |pair: &CurvePair<'_>| (pair.role, pair.metric != "loss", pair.metric.clone(), pair.run.clone(), pair.rank);
-        key(a).cmp(&key(b))
-    });
+    pairing.find_kinds(baseline, candidate);
     pairing
 }
 
@@ -142,8 +144,13 @@ pub fn name(metric: &str, rank: Option<u64>) -> String {
 
 impl<'a> CurvePairing<'a> {
     fn one_sided(&mut self, (metric, rank): CurveId, side: Side, clusters: &[Cluster<'a>]) {
-        let path = clusters.first().map(|cluster| cluster.best().path.clone()).unwrap_or_default();
-        self.unpaired.push(Unpaired::OneSided { role: metric::role(&metric), metric, rank, side, path });
+        let source = clusters.first().map(|cluster| cluster.best().clone());
+        let path = source.as_ref().map(|source| source.path.clone()).unwrap_or_default();
+        if side == Side::Candidate {
+            self.candidate_only.extend(source.map(|source| ((metric.clone(), rank), source)));
+        }
+        let role = metric::role(&metric);
+        self.unpaired.push(Unpaired::OneSided { role, is_rl: false, metric, rank, side, path });
     }
 
     fn pair(&mut self, id: &CurveId, baseline: Vec<Cluster<'a>>, candidate: Vec<Cluster<'a>>) {
@@ -196,7 +203,8 @@ impl<'a> CurvePairing<'a> {
         let candidate = candidate.take(c, Side::Candidate, &mut duplicates);
         let points = align::align(&baseline, &candidate, role.is_averaged());
         let (metric, rank) = (metric.clone(), *rank);
-        let pair = CurvePair { metric, rank, role, run, baseline, candidate, duplicates, shift: 0, points };
+        let pair =
+            CurvePair { metric, rank, role, is_rl: false, run, baseline, candidate, duplicates, shift: 0, points };
         self.pairs.push(pair);
     }
 

@@ -21,6 +21,8 @@ use preset::Preset;
 pub struct LossPolicy {
     /// Whether both runs start from the same weights.
     pub mode: Mode,
+    /// Kind of training, which decides the rules.
+    pub kind: Kind,
     /// A published rule that decides in place of ours, which is shown beside it.
     pub preset: Option<Preset>,
     /// Repeats of the baseline, or the band recorded from them: how far this case moves by itself.
@@ -52,6 +54,19 @@ pub enum Mode {
     SameWeights,
     /// Each side draws its own weights, or randomness such as dropout is left in.
     OwnWeights,
+}
+
+/// Kind of training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Found out from the metrics.
+    #[default]
+    Auto,
+    /// Reinforcement learning: rollouts are sampled, and trends are compared.
+    Rl,
+    /// Training on given data.
+    Supervised,
 }
 
 /// Limits in place of ours; what is left out stays.

@@ -1,15 +1,20 @@
 //! Parts that pictures and diagrams of a curve share.
 
+use crate::judge::loss::rl;
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::unit::{AnyUnit, Check, CurveUnit, curves};
+use crate::read::metric::Role;
 use crate::report::GateResult;
 use crate::verdict::{CheckId, Verdict};
 
 /// The curve a report shows first: the worst, and of equals the first, as units come with the plain loss in front.
 pub fn leading(result: &GateResult) -> Option<&CurveUnit> {
     let judged = curves(&result.checks).filter(|unit| !unit.series.step.is_empty() && unit.verdict != Verdict::Skipped);
-    judged.reduce(|a, b| if b.verdict > a.verdict { b } else { a })
+    let worst = judged.clone().reduce(|a, b| if b.verdict > a.verdict { b } else { a })?;
+    // Where nothing is to blame, a run of reinforcement learning is shown by its reward.
+    let mut rewards = judged.filter(|unit| worst.mode == rl::MODE && unit.role == Some(Role::Reward));
+    Some(rewards.next().filter(|_| worst.verdict < Verdict::Warn).unwrap_or(worst))
 }
 
 /// Whether the check `id` of a result judged curves.
@@ -84,6 +89,19 @@ pub struct Shown {
     pub band: Vec<f64>,
     /// First and last step of each stretch at which one side only is not finite.
     pub broken: Vec<(f64, f64)>,
+    /// Means of windows, by which reinforcement learning is judged; empty for others.
+    pub windows: Vec<ShownWindow>,
+}
+
+/// A window of a curve as numbers to draw.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownWindow {
+    /// The first and the last step.
+    pub steps: (f64, f64),
+    /// Mean of the baseline.
+    pub baseline: f64,
+    /// Mean of the candidate.
+    pub candidate: f64,
 }
 
 impl Shown {
@@ -98,7 +116,9 @@ impl Shown {
             candidate: numbers(&series.candidate),
             band: series.band.iter().map(|number| number.0).collect(),
             broken: Vec::new(),
+            windows: Vec::new(),
         };
+        shown.windows = windows_of(unit, shown.step.first().copied());
         shown.broken = shown.find_broken();
         shown
     }
@@ -125,12 +145,14 @@ impl Shown {
         found
     }
 
-    /// Steps and differences where both sides are finite, in parts of the baseline: above 0 where the candidate is higher.
+    /// Steps and differences where both sides are finite: above 0 where the candidate is higher. In parts of the baseline;
+    /// of reinforcement learning, whose values lie around 0, in the metric's own unit.
     pub fn differences(&self) -> Vec<(f64, f64)> {
+        let is_relative = self.windows.is_empty();
         let both = self.step.iter().zip(self.baseline.iter().zip(&self.candidate));
         both.filter_map(|(step, (b, c))| Some((*step, (*b)?, (*c)?)))
             .filter(|(_, b, c)| b.is_finite() && c.is_finite())
-            .map(|(step, b, c)| (step, if b.abs() > 0.0 { (c - b) / b.abs() } else { c - b }))
+            .map(|(step, b, c)| (step, if is_relative && b.abs() > 0.0 { (c - b) / b.abs() } else { c - b }))
             .collect()
     }
 
@@ -168,6 +190,21 @@ impl Shown {
         stretches.retain(|stretch| !stretch.is_empty());
         stretches
     }
+}
+
+/// The windows of a unit, the first from the step `first` on.
+#[allow(clippy::cast_precision_loss, reason = "steps in a picture")]
+fn windows_of(unit: &CurveUnit, first: Option<f64>) -> Vec<ShownWindow> {
+    let Some((windows, first)) = unit.windows.as_ref().zip(first) else { return Vec::new() };
+    let ends = windows.to_step.iter().map(|step| *step as f64);
+    let starts = std::iter::once(first).chain(ends.clone());
+    let means = windows.baseline.iter().zip(&windows.candidate);
+    let of = |((from, to), (b, c)): ((f64, f64), (&Number, &Number))| ShownWindow {
+        steps: (from, to.max(from)),
+        baseline: b.0,
+        candidate: c.0,
+    };
+    starts.zip(ends).zip(means).map(of).collect()
 }
 
 /// A centred moving average over a fortieth of the points.

@@ -133,6 +133,7 @@ mod tests {
             "rule_",
             "metric_",
             "value_",
+            "axis_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

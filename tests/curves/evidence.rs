@@ -89,15 +89,13 @@ fn a_history_cut_to_its_first_bytes_is_damaged() {
 
 #[test]
 fn a_metric_that_reads_like_a_loss_is_no_pass_where_it_was_only_shown() {
-    let line =
-        |step: u64| format!(r#"{{"step": {step}, "loss": {}, "objective": 1.0, "loss_scale": 512.0}}"#, curve(step));
+    let line = |step: u64| format!(r#"{{"step": {step}, "loss": {}, "lossx": 1.0, "loss_scale": 512.0}}"#, curve(step));
     let whole = records(1..=60, line);
     // The same numbers in another file: a copy of a file would be told too.
     let again = format!("{whole}\n");
     let result = Pair::new(&[("a", &whole)], &[("a", &again)]).judge("");
     assert_eq!((result.verdict, codes(&result)), (Verdict::Warn, vec!["curve-shown-only"]));
-    let told =
-        Pair::new(&[("a", &whole)], &[("a", &again)]).judge("loss: {metrics: {objective: {mean: {fail: 0.01}}}}");
+    let told = Pair::new(&[("a", &whole)], &[("a", &again)]).judge("loss: {metrics: {lossx: {mean: {fail: 0.01}}}}");
     assert_eq!(told.verdict, Verdict::Pass, "{:?}", codes(&told));
 }
 

@@ -57,6 +57,7 @@ const OWN: &[&str] = &[
     "time",
     "direction",
     "pattern",
+    "role",
 ];
 
 /// A result of a real run, every foreign text in it replaced by hostile ones.

@@ -1,12 +1,14 @@
 //! Learning rate, batch or parallel layout differ: the runs start equal and are updated otherwise.
 
 use super::super::curves::{Curves, EQUAL, differences};
+use super::super::rl::Rollouts;
 use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, finding_as_evidence, from_findings};
 use crate::judge::finding::Finding;
 
 pub(super) const CAUSE: Cause = Cause {
     in_curves,
+    in_rl,
     in_config,
     explained_by: &[
         "gradient-only",
@@ -27,8 +29,7 @@ const UPDATED_OTHERWISE: f64 = 2e-4;
 
 fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     if let Some(finding) = curves.finding(&["learning-rate-differs"]) {
-        let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
-        return Some(diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("learning-rate-differs")));
+        return Some(of_rate(finding));
     }
     let mut steps = differences(curves.loss);
     let (_, first) = steps.next()?;
@@ -39,6 +40,20 @@ fn in_curves(curves: &Curves<'_>) -> Option<Diagnosis> {
     }
     let evidence = Statement::new("first-update-differs").with("step", step).with("value", second);
     Some(Diagnosis::new(&CAUSE, curves.loss.metric.as_str(), Sureness::Possible).because(evidence))
+}
+
+/// The schedules differ, or a coefficient that is logged at every step.
+fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
+    let of_constant = |finding: &Finding| {
+        Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain).because(finding_as_evidence(finding))
+    };
+    let rate = rollouts.finding("learning-rate-differs").map(of_rate);
+    rate.or_else(|| rollouts.finding("rl-constant").map(of_constant))
+}
+
+fn of_rate(finding: &Finding) -> Diagnosis {
+    let diagnosis = Diagnosis::new(&CAUSE, finding.place.as_str(), Sureness::Certain);
+    diagnosis.because(finding_as_evidence(finding)).advise(Statement::new("learning-rate-differs"))
 }
 
 fn in_config(findings: &[&Finding]) -> Option<Diagnosis> {

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use super::outcome::{covered, held};
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{Key, Said, number};
-use super::{series, weight};
+use super::{series, trend, weight};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::{FORWARD_NOISE, Weights};
-use crate::judge::loss::{code, completeness};
+use crate::judge::loss::{code, completeness, rl};
 use crate::judge::number::Number;
 use crate::judge::outcome::{Note, RuleOutcome};
 use crate::judge::rule::Rule;
 use crate::judge::unit::CurveUnit;
 use crate::policy::loss::preset::Preset;
-use crate::read::metric::{Role, role};
+use crate::read::metric::Role;
 use crate::verdict::{Profile, Verdict};
 
 /// The rule of a metric that nobody judges.
@@ -57,6 +57,7 @@ pub(super) fn check(unit: &CurveUnit, key: &Key, said: &Said<'_>, profile: Profi
     let curve = Curve { unit, findings: said.all(key).collect(), profile, at };
     curve.names()?;
     curve.evidence()?;
+    demand(unit.role.is_none_or(|role| role == curve.role()), at, || "has a role that its name does not give".into())?;
     if unit.verdict == Verdict::Skipped {
         let shown_only = unit.rules.iter().all(|outcome| outcome.rule == SHOWN_ONLY) && curve.findings.is_empty();
         return demand(shown_only, at, || "is skipped, and has rules or findings that count".into());
@@ -73,7 +74,17 @@ pub(super) fn check(unit: &CurveUnit, key: &Key, said: &Said<'_>, profile: Profi
 
 impl Curve<'_> {
     fn role(&self) -> Role {
-        role(&self.unit.metric)
+        trend::role_of(self.unit)
+    }
+
+    fn is_rl(&self) -> bool {
+        trend::is_rl(self.unit)
+    }
+
+    /// Whether its values are held to be equal to the last bit.
+    fn is_exact(&self) -> bool {
+        let settings = matches!(self.role(), Role::LearningRate | Role::Constant);
+        self.profile == Profile::BitExact && self.role().is_judged() && !settings
     }
 
     fn says(&self, rule: &Rule) -> bool {
@@ -122,7 +133,8 @@ impl Curve<'_> {
         let rule = weight::code_of(name).filter(|_| name != SHOWN_ONLY).ok_or_else(unknown)?;
         let value = outcome.value.ok_or_else(|| Contradiction::new(at, "has no value"))?.0;
         held(outcome, at)?;
-        let is_level = LEVEL.contains(&name) && self.role() == Role::Loss;
+        let is_trend = self.is_rl() && rl::NAMES.iter().any(|(rule, _)| *rule == name);
+        let is_level = if self.is_rl() { is_trend } else { LEVEL.contains(&name) && self.role() == Role::Loss };
         let not_judged = is_level && self.says(&code::NOT_JUDGED);
         let beside = outcome.note(Note::BESIDE_PRESET).is_some();
         demand(beside == (is_level && !not_judged && !self.unit.preset.is_empty()), at, || {
@@ -176,12 +188,13 @@ impl Curve<'_> {
         let whole = both == of && both > 0;
         let gap = if holds {
             Verdict::Warn
-        } else if matches!(self.role(), Role::Loss | Role::EvalLoss) || share <= 0.0 {
+        } else if completeness::must_be_whole(self.role(), self.is_rl()) || share <= 0.0 {
             Verdict::Incomplete
         } else {
             Verdict::Warn
         };
-        let told = share > 0.0 && self.role() != Role::Loss && outcome.verdict == Verdict::Skipped;
+        let lead = if self.is_rl() { Role::Reward } else { Role::Loss };
+        let told = share > 0.0 && (self.is_rl() || self.role() != lead) && outcome.verdict == Verdict::Skipped;
         let expected = if whole { Verdict::Pass } else { gap };
         demand(outcome.verdict == expected || !whole && told, at, || {
             format!("says {}, which does not follow from its value and limit", outcome.verdict.as_str())
@@ -237,7 +250,8 @@ impl Curve<'_> {
                 && outcome.note(Note::BESIDE_PRESET).is_none()
         };
         let is_measured = LEVEL.iter().chain(&["last_rel", "grad_norm_mean_rel", "learning_rate", "worse_mean"]);
-        let is_measured = is_measured.filter_map(|name| weight::code_of(name)).any(|code| code.code == finding.code);
+        let is_measured = is_measured.copied().chain(rl::NAMES.iter().map(|(name, _)| *name));
+        let is_measured = is_measured.filter_map(weight::code_of).any(|code| code.code == finding.code);
         demand(!is_measured || self.unit.rules.iter().any(|outcome| repeats(&outcome)), self.at, || {
             format!("has a finding {} that no rule leads to", shown(&finding.code))
         })
@@ -245,9 +259,13 @@ impl Curve<'_> {
 
     /// Checks that the mode and its source fit the curve's role.
     fn mode(&self) -> Checked {
-        let has_mode = matches!(self.role(), Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::GradNorm);
-        let known = [Weights::Same, Weights::Own].iter().any(|weights| weights.as_str() == self.unit.mode);
         let source = matches!(self.unit.mode_source.as_str(), "declared" | "inferred");
+        if self.is_rl() {
+            return demand(source, self.at, || "does not say who chose its mode".into());
+        }
+        let has_mode =
+            matches!(self.role(), Role::Loss | Role::EvalLoss | Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm);
+        let known = [Weights::Same, Weights::Own].iter().any(|weights| weights.as_str() == self.unit.mode);
         let fits = if has_mode { known && source } else { self.unit.mode.is_empty() };
         demand(fits, self.at, || format!("{} is not one of its modes", shown(&self.unit.mode)))?;
         if self.role() != Role::Loss || self.unit.mode_source != "inferred" {
@@ -268,26 +286,35 @@ impl Curve<'_> {
 
     /// The rules that a curve of its kind always has.
     fn complete(&self) -> Checked {
+        if trend::is_alone(self.unit) {
+            return trend::check(self.unit, self.at);
+        }
+        if self.is_rl() {
+            trend::check(self.unit, self.at)?;
+        }
         let there = |name: &str| self.unit.rules.iter().any(|outcome| outcome.rule == name);
         let finite = series::has_finite(&self.unit.series);
         let mut due = vec![];
-        if !self.role().is_performance() && self.role() != Role::Other {
+        if self.role().is_judged() {
             due.extend([completeness::COVERAGE, "non_finite"]);
         }
         let own: &[&str] = match self.role() {
+            Role::LearningRate => &["learning_rate"],
+            Role::Constant => &["constant"],
+            _ if self.is_rl() => &[],
             Role::Loss => &ALWAYS,
             Role::EvalLoss => &["mean_rel", "last_rel"],
-            Role::AuxiliaryLoss => &["mean_rel"],
+            Role::AuxiliaryLoss | Role::ValueLoss => &["mean_rel"],
             Role::GradNorm => &["grad_norm_mean_rel"],
-            Role::LearningRate => &["learning_rate"],
             Role::EvalScore | Role::Reward => &["worse_mean"],
-            Role::Time | Role::Throughput | Role::Memory | Role::Other => &[],
+            _ => &[],
         };
         due.extend(own.iter().filter(|_| finite));
         if self.role() == Role::Loss {
             due.push("hidden_failure");
             due.extend(Some("bit_exact").filter(|_| finite && self.profile == Profile::BitExact));
         }
+        due.extend(Some("bit_exact").filter(|_| self.is_rl() && finite && self.is_exact()));
         let preset = format!("preset:{}", self.unit.preset);
         due.extend(
             Some(preset.as_str()).filter(|_| finite && !self.unit.preset.is_empty() && !self.says(&code::NOT_JUDGED)),

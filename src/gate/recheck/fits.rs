@@ -3,6 +3,7 @@
 use super::curve::limits_of;
 use super::limits::{Due, due};
 use super::refusal::{Checked, demand, shown};
+use super::trend;
 use crate::dtype::Dtype;
 use crate::gate::baseline_name::SCHEME;
 use crate::judge::dump::limits::band;
@@ -13,8 +14,8 @@ use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, Unit};
 use crate::policy::Policy;
-use crate::policy::loss::Mode;
-use crate::read::metric::{Role, role};
+use crate::policy::loss::{Kind, Mode};
+use crate::read::metric::{self, Role};
 use crate::report::GateResult;
 use crate::verdict::{Profile, Verdict};
 
@@ -27,6 +28,7 @@ pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
         let [found, wanted] = [result.profile, policy.profile].map(word);
         format!("was judged by the profile `{found}`, and the target's policy says `{wanted}`")
     })?;
+    trend::kind(result, policy)?;
     let has_noise = !policy.loss.noise.0.is_empty() || policy.baseline.location.starts_with(SCHEME);
     for check in &result.checks {
         for unit in &check.units {
@@ -66,16 +68,22 @@ fn word(profile: Profile) -> &'static str {
 
 fn curve(unit: &CurveUnit, policy: &Policy, has_noise: bool, at: &str) -> Checked {
     let own = policy.loss.metrics.get(&unit.metric);
-    let role = role(&unit.metric);
+    let role = trend::role_of(unit);
     let ignored = own.is_some_and(|own| own.ignore);
-    let counts = !ignored && !role.is_performance() && role != Role::Other;
+    let counts = !ignored && role.is_judged();
     demand(!counts || unit.verdict != Verdict::Skipped, at, || "was not judged, and the policy judges it".into())?;
     if unit.verdict == Verdict::Skipped {
         return Ok(());
     }
-    if role == Role::Loss {
+    if metric::role(&unit.metric) == Role::Loss && !trend::is_alone(unit) {
         let wanted = policy.loss.preset.map_or("", |preset| preset.as_str());
         demand(unit.preset == wanted, at, || "was judged by a preset other than the policy's".into())?;
+    }
+    if trend::is_rl(unit) {
+        let source = if policy.loss.kind == Kind::Rl { "declared" } else { "inferred" };
+        demand(unit.mode_source == source, at, || "was judged in a mode other than the policy's".into())?;
+        trend::limits(unit, has_noise, at)?;
+        return unit.rules.iter().try_for_each(|outcome| limits(outcome, unit, policy, has_noise, at));
     }
     let declared = match policy.loss.mode {
         Mode::Auto => None,

@@ -1,5 +1,6 @@
 //! The limits that the target's policy gives a rule of a curve.
 
+use super::trend;
 use crate::judge::loss::curve_limits::CurveLimits;
 use crate::judge::loss::level::{ABRUPT, APART};
 use crate::judge::loss::limits::{Limits, allowed_outside};
@@ -8,7 +9,7 @@ use crate::judge::loss::secondary_metrics::{SCHEDULE, SCORE};
 use crate::judge::unit::CurveUnit;
 use crate::policy::loss::LossPolicy;
 use crate::policy::loss::limit::Band;
-use crate::read::metric::{Role, role};
+use crate::read::metric::Role;
 
 /// Whether a rule has limits that the policy gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,12 +39,12 @@ pub(super) fn due(rule: &str, unit: &CurveUnit, policy: &LossPolicy, has_noise: 
         let paired = usize::try_from(unit.paired).unwrap_or(usize::MAX);
         (allowed_outside(paired) as f64, (paired / 20) as f64)
     };
-    match (rule, role(&unit.metric)) {
+    match (rule, trend::role_of(unit)) {
         ("coverage", _) => only_fail(policy.coverage.get()),
         ("bit_exact", _) => only_fail(0.0),
         ("step_1_rel", _) => Due::These(limits.step_1),
         ("head_max_rel", _) => by_noise(limits.head),
-        ("mean_rel", Role::AuxiliaryLoss) => Due::These(limits.grad_norm),
+        ("mean_rel", Role::AuxiliaryLoss | Role::ValueLoss) => Due::These(limits.grad_norm),
         ("mean_rel", _) => by_noise(limits.mean),
         ("tail_signed_rel" | "last_rel", _) => Due::These(limits.tail),
         ("spread", _) => Due::AtMost(spread),
@@ -52,7 +53,7 @@ pub(super) fn due(rule: &str, unit: &CurveUnit, policy: &LossPolicy, has_noise: 
         ("abrupt_onset", _) => Due::These(only_warn(Some(ABRUPT))),
         ("change_apart", _) => Due::TheseOrNone(only_warn(Some(1.0 - APART))),
         ("grad_norm_mean_rel", _) => Due::These(limits.grad_norm),
-        ("learning_rate", _) => only_fail(SCHEDULE),
+        ("learning_rate" | "constant", _) => only_fail(SCHEDULE),
         ("worse_mean", _) => Due::These(SCORE),
         ("declared_mean_rel", _) => declared(own.and_then(|own| own.mean)),
         ("declared_difference", _) => declared(own.and_then(|own| own.difference)),

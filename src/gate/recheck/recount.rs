@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::config::{Part, checker, part};
 use super::said::{Key, Said, key, keys, owner, text};
+use super::trend;
 use super::weight::least;
 use super::whole::range;
 use crate::gate::dump::first_culprit;
@@ -52,13 +53,14 @@ pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
 fn raw(result: &GateResult, findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let units = keys(result);
     let rules = rules(result);
+    let in_rl = trend::any_rl(result);
     let of_policy = [&policy_rules::WAIVER_EXPIRED, &policy_rules::WAIVER_UNUSED, &artifacts::REQUIRED_MISSING];
     let is_made = |finding: &Finding| of_policy.iter().any(|rule| rule.code == finding.code);
     let waived = result.waived.iter().map(|waived| waived.finding.clone());
     let mut all: Vec<Finding> = findings.into_iter().chain(waived).filter(|finding| !is_made(finding)).collect();
     for finding in &mut all {
         let own = owner(finding, &units).and_then(|key| rules.get(&key).copied());
-        finding.severity = finding.severity.max(least(finding, own.unwrap_or_default(), policy));
+        finding.severity = finding.severity.max(least(finding, own.unwrap_or_default(), in_rl, policy));
     }
     all.extend(missing(result, policy));
     all

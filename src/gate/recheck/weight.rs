@@ -5,21 +5,22 @@ use crate::dtype::Dtype;
 use crate::judge::dump::limits::{Band, band};
 use crate::judge::dump::rules as dump;
 use crate::judge::finding::Finding;
-use crate::judge::loss::code;
-use crate::judge::loss::completeness::COVERAGE;
+use crate::judge::loss::completeness::{COVERAGE, must_be_whole};
+use crate::judge::loss::{code, rl};
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::{Rule, artifacts};
 use crate::judge::{checkpoint, config, location, partial_coverage};
 use crate::policy::Policy;
-use crate::read::metric::{Role, role};
+use crate::read::metric::{Role, role, role_in_rl};
 use crate::verdict::{Profile, Severity, Verdict};
 
 /// Floating-point types, by whose noise a limit is recognised.
 const FLOATS: [Dtype; 6] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F8E4M3, Dtype::F8E5M2];
 
-/// The least that `finding` weighs; `rules` are those of its unit. A code that does not exist weighs most.
-pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], policy: &Policy) -> Severity {
+/// The least that `finding` weighs; `rules` are those of its unit, and `in_rl` says whether the runs are of reinforcement
+/// learning. A code that does not exist weighs most.
+pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], in_rl: bool, policy: &Policy) -> Severity {
     let Some(rule) = register::find(&finding.code) else { return Severity::Fail };
     let is = |other: &Rule| rule.code == other.code;
     let strict = policy.profile == Profile::Strict || policy.profile == Profile::BitExact;
@@ -56,7 +57,7 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], policy: &Policy) -
             weights.map(|severity| severity.unwrap_or(rule.severity)).min().unwrap_or(rule.severity)
         }
         () if rule.check == crate::verdict::CheckId::History => Severity::Info,
-        () if rule.check == crate::verdict::CheckId::Loss => of_curve(finding, rule, rules, strict),
+        () if rule.check == crate::verdict::CheckId::Loss => of_curve(finding, rule, rules, in_rl, strict),
         () => rule.severity,
     }
 }
@@ -86,10 +87,11 @@ fn of_dtypes(finding: &Finding, policy: &Policy) -> Severity {
     if warns { Severity::Warn } else { Severity::Fail }
 }
 
-fn of_curve(finding: &Finding, rule: &Rule, rules: &[RuleOutcome], strict: bool) -> Severity {
+fn of_curve(finding: &Finding, rule: &Rule, rules: &[RuleOutcome], in_rl: bool, strict: bool) -> Severity {
     let is = |other: &Rule| rule.code == other.code;
     let metric = finding.place.rsplit(": ").next().unwrap_or_default();
-    let lead = matches!(role(metric), Role::Loss | Role::EvalLoss);
+    let role = if in_rl { role_in_rl(metric) } else { role(metric) };
+    let lead = must_be_whole(role, in_rl);
     let count = number(finding, "count").unwrap_or(f64::INFINITY);
     match () {
         () if is(&code::COVERAGE) => {
@@ -106,11 +108,8 @@ fn of_curve(finding: &Finding, rule: &Rule, rules: &[RuleOutcome], strict: bool)
             _ => Severity::Fail,
         },
         () if is(&code::ONE_SIDED) => {
-            if role(metric) == Role::Loss {
-                Severity::Incomplete
-            } else {
-                Severity::Warn
-            }
+            let needed = matches!(role, Role::Reward | Role::EvalScore | Role::GradNorm) && in_rl;
+            if needed || role == Role::Loss { Severity::Incomplete } else { Severity::Warn }
         }
         () => of_outcome(finding, rule, rules).unwrap_or(if strict && is_measured(rule) {
             Severity::Fail
@@ -143,7 +142,7 @@ pub(super) fn severity(verdict: Verdict) -> Option<Severity> {
 
 /// Whether findings of the code repeat a measured rule of their curve.
 fn is_measured(rule: &Rule) -> bool {
-    MEASURED.iter().any(|(_, code)| code.code == rule.code)
+    MEASURED.iter().chain(&rl::NAMES).any(|(_, code)| code.code == rule.code)
 }
 
 /// The measured rules of curves, with the codes of their findings.
@@ -171,5 +170,5 @@ const MEASURED: [(&str, &Rule); 19] = [
 
 /// The code of findings about a measured rule of a curve.
 pub(super) fn code_of(rule: &str) -> Option<&'static Rule> {
-    MEASURED.iter().find(|(name, _)| *name == rule).map(|(_, code)| *code)
+    MEASURED.iter().chain(&rl::NAMES).find(|(name, _)| *name == rule).map(|(_, code)| *code)
 }

@@ -95,6 +95,34 @@ pub const ONE_SIDED: Rule = rule("curve-one-sided", Severity::Incomplete);
 pub const METRICS_MISSING: Rule = rule("curve-metrics-missing", Severity::Warn);
 /// A metric with the name of a loss or reward was shown and not judged.
 pub const SHOWN_ONLY: Rule = rule("curve-shown-only", Severity::Warn);
+/// The reward ends, or stays for two windows, below the baseline's.
+pub const RL_REWARD_LOWER: Rule = rule("rl-reward-lower", Severity::Fail);
+/// The reward never changes, and the baseline's does.
+pub const RL_REWARD_DEAD: Rule = rule("rl-reward-dead", Severity::Fail);
+/// The reward ends above the baseline's: it may be too easy to earn.
+pub const RL_REWARD_HIGHER: Rule = rule("rl-reward-higher", Severity::Warn);
+/// Rollout and training give the same tokens other probabilities.
+pub const RL_MISMATCH: Rule = rule("rl-mismatch", Severity::Fail);
+/// The entropy of the policy went another way.
+pub const RL_ENTROPY: Rule = rule("rl-entropy", Severity::Fail);
+/// Answers have another length.
+pub const RL_LENGTH: Rule = rule("rl-length", Severity::Fail);
+/// More answers are cut at the longest length.
+pub const RL_TRUNCATION: Rule = rule("rl-truncation", Severity::Fail);
+/// Another share of the probability ratios is clipped.
+pub const RL_CLIP: Rule = rule("rl-clip", Severity::Fail);
+/// The policy ends at another distance from its reference.
+pub const RL_KL: Rule = rule("rl-kl", Severity::Fail);
+/// A value around 0 has another centre or another spread.
+pub const RL_CENTRE: Rule = rule("rl-centre", Severity::Fail);
+/// A coefficient differs.
+pub const RL_CONSTANT: Rule = rule("rl-constant", Severity::Fail);
+/// The gradient norm has another level, or is 0 at more steps.
+pub const RL_GRAD_NORM: Rule = rule("rl-grad-norm", Severity::Fail);
+/// The loss of the value function, or a loss beside the policy's, ends at another level.
+pub const RL_VALUE_LOSS: Rule = rule("rl-value-loss", Severity::Fail);
+/// A run of reinforcement learning is too short to have a trend.
+pub const RL_TOO_SHORT: Rule = rule("rl-too-short", Severity::Warn);
 /// A noise band was given, and it does not depend on this metric.
 pub const NO_NOISE: Rule = rule("curve-noise-missing", Severity::Warn);
 
@@ -145,4 +173,18 @@ pub const RULES: &[&Rule] = &[
     &METRICS_MISSING,
     &SHOWN_ONLY,
     &NO_NOISE,
+    &RL_REWARD_LOWER,
+    &RL_REWARD_DEAD,
+    &RL_REWARD_HIGHER,
+    &RL_MISMATCH,
+    &RL_ENTROPY,
+    &RL_LENGTH,
+    &RL_TRUNCATION,
+    &RL_CLIP,
+    &RL_KL,
+    &RL_CENTRE,
+    &RL_CONSTANT,
+    &RL_GRAD_NORM,
+    &RL_VALUE_LOSS,
+    &RL_TOO_SHORT,
 ];

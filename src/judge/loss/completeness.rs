@@ -46,9 +46,14 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
     }
 }
 
-/// Severity of a gap: the loss must be there; of what stands beside it, a part may do.
-fn gap(role: Role, share: f64) -> Severity {
-    if matches!(role, Role::Loss | Role::EvalLoss) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
+/// Whether a metric must be there whole: a loss, and what a run of reinforcement learning is judged by; of what stands
+/// beside a loss, a part may do.
+pub fn must_be_whole(role: Role, is_rl: bool) -> bool {
+    is_rl || matches!(role, Role::Loss | Role::EvalLoss)
+}
+
+fn gap(pair: &CurvePair<'_>, share: f64) -> Severity {
+    if must_be_whole(pair.role, pair.is_rl) || share <= 0.0 { Severity::Incomplete } else { Severity::Warn }
 }
 
 fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
@@ -63,7 +68,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     let severity = match () {
         () if told => Severity::Info,
         () if holds => Severity::Warn,
-        () => gap(pair.role, share),
+        () => gap(pair, share),
     };
     let verdict = match () {
         () if whole => Verdict::Pass,

@@ -44,14 +44,27 @@ pub fn downsample(pair: &CurvePair<'_>, noise: Option<&MetricNoise>) -> CurveSer
             })
         })
     };
+    let mut series = series_of(kept);
+    if let Some(noise) = noise {
+        series.band = series.step.iter().map(|step| noise.band_at(*step)).collect();
+    }
+    series
+}
+
+/// A curve of the candidate alone.
+pub fn one_sided(points: &[(u64, f64)]) -> CurveSeries {
+    let at = |index: usize| {
+        points.get(index).map(|(step, value)| Point { step: *step, baseline: None, candidate: Some(*value) })
+    };
+    series_of(thinned(points.len(), at))
+}
+
+fn series_of(points: Vec<Point>) -> CurveSeries {
     let mut series = CurveSeries::default();
-    for point in kept {
+    for point in points {
         series.step.push(point.step);
         series.baseline.push(point.baseline.map(Number));
         series.candidate.push(point.candidate.map(Number));
-    }
-    if let Some(noise) = noise {
-        series.band = series.step.iter().map(|step| noise.band_at(*step)).collect();
     }
     series
 }

@@ -77,7 +77,7 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
 }
 
 /// The bit-exact profile: nothing may differ, floor or not.
-fn bit_exact(measures: &CurveMeasures, results: &mut RuleResults) {
+pub(super) fn bit_exact(measures: &CurveMeasures, results: &mut RuleResults) {
     results.measure(Measured {
         rule: "bit_exact",
         code: &code::DIFFERENCE,

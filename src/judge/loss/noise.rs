@@ -42,9 +42,23 @@ impl NoiseBand {
     }
 
     /// Takes in the comparison of two repeats.
-    pub fn record(&mut self, metric: &str, measures: &CurveMeasures) {
-        self.metrics.entry(metric.to_owned()).or_default().record(measures);
+    pub fn record(&mut self, metric: &str, measured: &Repeated) {
+        let noise = self.metrics.entry(metric.to_owned()).or_default();
+        noise.comparisons += 1;
+        match measured {
+            Repeated::Level(measures) => noise.record(measures),
+            Repeated::Trend(rules) => noise.record_trends(rules),
+        }
     }
+}
+
+/// Differences of one metric between two repeats.
+#[derive(Clone, Debug)]
+pub enum Repeated {
+    /// Of a metric that is judged step by step.
+    Level(Box<CurveMeasures>),
+    /// Values of the rules about a trend, by name.
+    Trend(Vec<(&'static str, f64)>),
 }
 
 /// Noise of one metric: the largest values of all comparisons.
@@ -63,11 +77,20 @@ pub struct MetricNoise {
     pub max: f64,
     /// Largest r around single steps.
     pub envelope: Vec<(u64, f64)>,
+    /// Largest value of each rule of a run of reinforcement learning, by the rule's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trends: BTreeMap<String, f64>,
 }
 
 impl MetricNoise {
+    fn record_trends(&mut self, rules: &[(&'static str, f64)]) {
+        for (rule, value) in rules {
+            let known = self.trends.entry((*rule).to_owned()).or_default();
+            *known = known.max(value.min(f64::MAX));
+        }
+    }
+
     fn record(&mut self, measures: &CurveMeasures) {
-        self.comparisons += 1;
         self.head = self.head.max(measures.head.map_or(0.0, |at| at.value));
         self.mean = self.mean.max(measures.mean_rel);
         self.tail = self.tail.max(measures.tail.abs());
@@ -86,9 +109,14 @@ impl MetricNoise {
         self.envelope.sort_by_key(|(step, _)| *step);
     }
 
+    /// Times the largest recorded value that warn, and that fail.
+    pub fn factors(&self) -> (f64, f64) {
+        if self.comparisons >= ENOUGH { (1.5, 3.0) } else { (2.5, 5.0) }
+    }
+
     /// Limits of a measure whose largest recorded value is `largest`.
     pub fn limits(&self, largest: f64) -> Limits {
-        let (warn, fail) = if self.comparisons >= ENOUGH { (1.5, 3.0) } else { (2.5, 5.0) };
+        let (warn, fail) = self.factors();
         Limits::new((warn * largest).max(LEAST), (fail * largest).max(LEAST))
     }
 
@@ -102,6 +130,7 @@ impl MetricNoise {
     /// Whether every number is one a limit can be made of.
     pub fn is_sound(&self) -> bool {
         let all = [self.head, self.mean, self.tail, self.max].into_iter().chain(self.envelope.iter().map(|(_, v)| *v));
+        let all = all.chain(self.trends.values().copied());
         self.comparisons > 0 && all.into_iter().all(|value| value.is_finite() && value >= 0.0)
     }
 }

@@ -1,9 +1,14 @@
 //! Are two runs repeats of one case?
 //!
 //! Repeats start from the same weights and see the same data, so their losses stay at one level. Between runs of another
-//! model, data set or learning rate the level differs by far more than randomness moves it.
+//! model, data set or learning rate the level differs by far more than randomness moves it. Repeats of reinforcement
+//! learning have the same settings, and their rewards end alike.
 
+use super::noise::Repeated;
+use super::rl;
+use super::secondary_metrics::{SCHEDULE, schedule_difference};
 use crate::compare::curve::CurveMeasures;
+use crate::pair::curve::CurvePairing;
 use crate::read::metric::{Role, role};
 
 /// Levels of two repeats are apart by less than this. Dropout with other masks leaves the mean of a loss within 0.1 %, own
@@ -13,31 +18,60 @@ const LEVEL: f64 = 0.05;
 const HEAD: f64 = 0.2;
 /// A loss that is smaller than this is not judged by its level: a ratio to a number near zero says nothing.
 const LEAST_LOSS: f64 = 0.1;
+/// Rewards of two repeats end closer than this, in parts of their scale: five times what fails by default.
+const REWARD: f64 = 0.25;
 
 /// Reason why two runs with these measures are not repeats of each other; `None` where they may be.
-pub fn difference(measured: &[(String, CurveMeasures)]) -> Option<String> {
+pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -> Option<String> {
     if measured.is_empty() {
-        return Some("they have no loss or gradient norm at a common step".into());
+        return Some("they have no loss, reward or gradient norm at a common step".into());
     }
-    let is_loss = |metric: &str| matches!(role(metric), Role::Loss | Role::EvalLoss);
-    measured.iter().filter(|(metric, _)| is_loss(metric)).find_map(|(metric, measures)| {
-        let percent = |share: f64| format!("{:.0} %", share * 100.0);
-        let (difference, _) = measures.mean_difference;
-        let level = difference.abs() / measures.median;
-        let head = measures.head.map_or(0.0, |head| head.value);
-        match () {
-            () if measures.median < LEAST_LOSS => None,
-            () if level > LEVEL => Some(format!(
-                "`{metric}` differs by {} on average (repeats: at most {})",
-                percent(level),
-                percent(LEVEL)
-            )),
-            () if head > HEAD => Some(format!(
-                "`{metric}` differs by {} at the start (repeats: at most {})",
-                percent(head),
-                percent(HEAD)
-            )),
-            () => None,
-        }
+    setting(pairing).or_else(|| {
+        measured.iter().find_map(|(metric, repeated)| match repeated {
+            Repeated::Level(measures) => level(metric, measures),
+            Repeated::Trend(rules) => reward(metric, rules),
+        })
     })
+}
+
+/// A setting of a run of reinforcement learning that differs.
+fn setting(pairing: &CurvePairing<'_>) -> Option<String> {
+    pairing.pairs.iter().filter(|pair| pair.is_rl).find_map(|pair| {
+        let largest = match pair.role {
+            Role::LearningRate => schedule_difference(&pair.points),
+            Role::Constant => rl::constant_difference(pair.points.iter()),
+            _ => None,
+        };
+        let differs = largest.is_some_and(|largest| largest.value > SCHEDULE);
+        differs.then(|| format!("`{}` differs", pair.metric))
+    })
+}
+
+fn reward(metric: &str, rules: &[(&'static str, f64)]) -> Option<String> {
+    let ends = rules.iter().filter(|(rule, _)| *rule == "reward_tail").map(|(_, apart)| *apart);
+    let apart = ends.reduce(f64::max)?;
+    (apart > REWARD).then(|| {
+        let (apart, most) = (percent(apart), percent(REWARD));
+        format!("`{metric}` ends {apart} apart (repeats: at most {most})")
+    })
+}
+
+fn level(metric: &str, measures: &CurveMeasures) -> Option<String> {
+    let (difference, _) = measures.mean_difference;
+    let level = difference.abs() / measures.median;
+    let head = measures.head.map_or(0.0, |head| head.value);
+    match () {
+        () if !matches!(role(metric), Role::Loss | Role::EvalLoss) || measures.median < LEAST_LOSS => None,
+        () if level > LEVEL => {
+            Some(format!("`{metric}` differs by {} on average (repeats: at most {})", percent(level), percent(LEVEL)))
+        }
+        () if head > HEAD => {
+            Some(format!("`{metric}` differs by {} at the start (repeats: at most {})", percent(head), percent(HEAD)))
+        }
+        () => None,
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }

@@ -9,10 +9,10 @@ use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
 use crate::pair::curve::align::{Obstacle, PairedBy};
 use crate::pair::curve::source::Source;
-use crate::pair::curve::{CurvePair, Unpaired, name};
+use crate::pair::curve::{CurvePair, CurvePairing, Unpaired, name};
 use crate::policy::loss::MetricPolicy;
 use crate::read::curve::Note;
-use crate::read::metric::Role;
+use crate::read::metric::{Role, role, role_in_rl};
 use crate::verdict::{CheckId, Severity, Side};
 
 /// Says why nothing of a pair could be paired, where that is so.
@@ -111,8 +111,9 @@ fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
 }
 
 /// Findings about metrics that could not be paired.
-pub fn unpaired(unpaired: &[Unpaired], metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = unpaired.iter().filter_map(|unpaired| finding(unpaired, metrics)).collect();
+pub fn unpaired(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+    let (unpaired, in_rl) = (&pairing.unpaired, pairing.has_rl());
+    let mut findings: Vec<Finding> = unpaired.iter().filter_map(|unpaired| finding(unpaired, in_rl, metrics)).collect();
     findings.extend(shown_alone(unpaired, metrics));
     findings
 }
@@ -121,7 +122,9 @@ pub fn unpaired(unpaired: &[Unpaired], metrics: &BTreeMap<String, MetricPolicy>)
 /// would have failed. How fast a run was says nothing of what it computed.
 fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
     let names = unpaired.iter().filter_map(|unpaired| match unpaired {
-        Unpaired::OneSided { metric, role: Role::Other, side: Side::Baseline, .. } => Some(metric),
+        Unpaired::OneSided { metric, role, is_rl, side: Side::Baseline, .. } if is_listed(*role, *is_rl) => {
+            Some(metric)
+        }
         _ => None,
     });
     let ignored = |metric: &String| policies.get(metric).is_some_and(|own| own.ignore);
@@ -130,11 +133,25 @@ fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>)
     Some(Finding::new(&code::METRICS_MISSING, first).with("count", metrics.len()).with("metrics", metrics))
 }
 
-fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
+/// Whether a metric of the baseline alone is one of those that are listed in one finding.
+fn is_listed(role: Role, is_rl: bool) -> bool {
+    let named = [
+        Role::Reward,
+        Role::EvalScore,
+        Role::GradNorm,
+        Role::LearningRate,
+        Role::EvalLoss,
+        Role::AuxiliaryLoss,
+        Role::ValueLoss,
+    ];
+    role == Role::Other || is_rl && role.is_judged() && !named.contains(&role)
+}
+
+fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
     let ignored = |metric: &String| metrics.get(metric).is_some_and(|own| own.ignore);
     let is_shown = |metric: &str| {
-        let role = crate::read::metric::role(metric);
-        role.is_performance() || role == Role::Other
+        let role = if in_rl { role_in_rl(metric) } else { role(metric) };
+        !role.is_judged()
     };
     match unpaired {
         Unpaired::SeveralRuns { metric, rank, side, path } => {
@@ -163,12 +180,16 @@ fn finding(unpaired: &Unpaired, metrics: &BTreeMap<String, MetricPolicy>) -> Opt
                     .with("paths", paths.clone()),
             )
         }
-        Unpaired::OneSided { metric, rank, role, side, path } => {
+        Unpaired::OneSided { metric, rank, role, is_rl, side, path } => {
             let severity = match role {
+                Role::Reward | Role::EvalScore | Role::GradNorm if *is_rl => Severity::Incomplete,
                 Role::Loss => Severity::Incomplete,
-                Role::EvalLoss | Role::EvalScore | Role::Reward | Role::GradNorm | Role::AuxiliaryLoss => {
-                    Severity::Warn
-                }
+                Role::EvalLoss
+                | Role::EvalScore
+                | Role::Reward
+                | Role::GradNorm
+                | Role::AuxiliaryLoss
+                | Role::ValueLoss => Severity::Warn,
                 // A schedule that the candidate does not log cannot be seen to differ; one that the baseline does not log
                 // takes nothing away from the loss.
                 Role::LearningRate if *side == Side::Baseline => Severity::Warn,

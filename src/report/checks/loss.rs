@@ -20,6 +20,6 @@ fn embedded(unit: &Unit) -> Option<Json> {
     Some(json!({
         "metric": unit.metric, "run": unit.run, "verdict": unit.verdict, "mode": unit.mode, "paired": unit.paired,
         "first_diverging_step": unit.first_diverging_step, "series": unit.series,
-        "limit": curve::limit(unit),
+        "limit": curve::limit(unit), "windows": unit.windows,
     }))
 }

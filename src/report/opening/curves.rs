@@ -8,6 +8,7 @@ use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::diagnose::Sureness;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
+use crate::judge::loss::rl;
 use crate::judge::number::Number;
 use crate::judge::outcome::{LimitDirection, RuleOutcome, ValueUnit};
 use crate::judge::unit::CurveUnit;
@@ -74,6 +75,11 @@ impl Builder<'_> {
         let metric_first = safe(capital(&metric.to_string()));
         if let Some(broken) = own("curve-non-finite") {
             return self.not_finite(unit, broken, [&metric, &subject]);
+        }
+        if let Some(key) = headline_in_rl(unit, finding) {
+            let value = finding.facts.get("value").map(|fact| self.writer.fact("value", fact));
+            let limit = finding.facts.get("limit").map(|fact| self.writer.fact("limit", fact));
+            return self.writer.phrase(key, &context! { metric, subject, value, limit });
         }
         if !DIFFERS.contains(&finding.code.as_str()) {
             return self.headline_of_finding(finding);
@@ -236,6 +242,19 @@ impl Builder<'_> {
         }
         self.phrase("metric_of_run", context! { metric => safe(metric), run => unit.run.as_str() })
     }
+}
+
+/// The headline of a run of reinforcement learning that failed, by what is to blame; `None` for what has none of its own.
+fn headline_in_rl(unit: &CurveUnit, finding: &Finding) -> Option<&'static str> {
+    let failed = finding.severity == Severity::Fail && unit.mode == rl::MODE;
+    Some(match finding.code.as_str() {
+        _ if !failed => return None,
+        "rl-reward-dead" => "headline_rl_dead",
+        "rl-reward-lower" => "headline_rl_reward",
+        "curve-worse" => "headline_rl_eval",
+        "rl-mismatch" => "headline_rl_mismatch",
+        _ => return None,
+    })
 }
 
 /// A value in a narrow column: a percentage with its sign where the sign counts, or a plain count.

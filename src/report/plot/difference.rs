@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::judge::number::Number;
 use crate::judge::outcome::{RuleOutcome, ValueUnit};
 use crate::judge::unit::CurveUnit;
-use crate::report::curve::{self, Shown};
+use crate::report::curve::{self, Shown, ShownWindow};
 use crate::report::messages::short;
 use crate::report::writer::{Writer, safe};
 use crate::verdict::{Side, Verdict};
@@ -32,7 +32,8 @@ struct Drawn {
 
 /// Draws the panel.
 pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<()> {
-    let drawn = drawn(unit, shown);
+    let is_relative = shown.windows.is_empty();
+    let drawn = drawn(unit, shown).filter(|_| is_relative);
     let range = range(shown, drawn.as_ref());
     let mut chart = ChartBuilder::on(area)
         .margin_right(56)
@@ -42,11 +43,16 @@ pub(super) fn draw(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Wri
         .y_label_area_size(150)
         .build_cartesian_2d(steps(shown), range.clone())
         .map_err(internal)?;
-    axes(&mut chart, &percent, Some(&words.word("plot_step")?))?;
+    let scale: &dyn Fn(&f64) -> String = if is_relative { &percent } else { &plain };
+    axes(&mut chart, scale, Some(&words.word("plot_step")?))?;
     recorded(&mut chart, shown, &range)?;
     rule(&mut chart, drawn.as_ref(), unit, &range)?;
     points(&mut chart, shown, &range)?;
-    let key = if drawn.is_some() { "plot_difference_and_limit" } else { "plot_difference" };
+    let key = match (is_relative, drawn.is_some()) {
+        (false, _) => "plot_difference_plain",
+        (true, true) => "plot_difference_and_limit",
+        (true, false) => "plot_difference",
+    };
     let [baseline, candidate] = [Side::Baseline, Side::Candidate].map(|side| name_of(side, words).map(safe));
     let name = words.phrase(key, &context! { baseline => baseline?, candidate => candidate? })?;
     text(area, &name, (152, 8), 26, FAINT)
@@ -58,6 +64,11 @@ fn percent(value: &f64) -> String {
     let value = if value.abs() < LEAST * 1e-6 { 0.0 } else { *value };
     let sign = if value > 0.0 { "+" } else { "" };
     format!("{sign}{} %", short(value * 100.0))
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature of a formatter")]
+fn plain(value: &f64) -> String {
+    short(*value)
 }
 
 /// The rule that failed where it is about differences, else the rule of the mean.
@@ -116,11 +127,16 @@ fn points(chart: &mut LinearChart<'_, '_>, shown: &Shown, range: &Range<f64>) ->
         polyline(chart, &raw, line(INK.mix(if many { 0.25 } else { 0.45 }), 2))?;
         let dots = raw.iter().map(|point| Circle::new(*point, if few { 6 } else { 3 }, INK.mix(0.6).filled()));
         chart.draw_series(dots).map_err(internal)?;
-        if many {
+        if many && shown.windows.is_empty() {
             polyline(chart, &clamp(&curve::smooth(&stretch)), line(INK.to_rgba(), 5))?;
         }
     }
-    Ok(())
+    let clamp = |value: f64| value.clamp(range.start, range.end);
+    let apart = |window: &ShownWindow| clamp(window.candidate - window.baseline);
+    let windows = shown.windows.iter().filter(|window| apart(window).is_finite());
+    let thick: Vec<(f64, f64)> =
+        windows.flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, apart(window)))).collect();
+    polyline(chart, &thick, line(INK.to_rgba(), 5))
 }
 
 /// The limit on both sides of 0, the value that crosses it, and the first diverging step.

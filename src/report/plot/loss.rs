@@ -16,7 +16,7 @@ use super::{
 use crate::error::Result;
 use crate::judge::unit::CurveUnit;
 use crate::report::GateResult;
-use crate::report::curve::{self, Shown, Spike};
+use crate::report::curve::{self, Shown, ShownWindow, Spike};
 use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::{Writer, safe};
@@ -88,7 +88,9 @@ fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String
             true,
         ));
     }
-    if shown.step.len() >= SMOOTHED {
+    if !shown.windows.is_empty() {
+        entries.push((words.word("plot_windows")?, INK, false));
+    } else if shown.step.len() >= SMOOTHED {
         entries.push((words.word("plot_average")?, INK, false));
     }
     Ok(entries)
@@ -210,9 +212,12 @@ fn curve_line(
 ) -> Result<()> {
     let clamp = |value: f64| value.clamp(range.start, range.end);
     let width = if colour == BASELINE { 9 } else { 4 };
+    let is_rl = !shown.windows.is_empty();
     for stretch in shown.stretches(values) {
         let raw: Vec<(f64, f64)> = stretch.iter().map(|(step, value)| (*step, clamp(*value))).collect();
-        if shown.step.len() < SMOOTHED {
+        if is_rl {
+            polyline(chart, &raw, line(colour.mix(0.4), 2))?;
+        } else if shown.step.len() < SMOOTHED {
             polyline(chart, &raw, line(colour.to_rgba(), width))?;
         } else {
             polyline(chart, &raw, line(colour.mix(0.3), 2))?;
@@ -223,13 +228,17 @@ fn curve_line(
         let cut =
             stretch.iter().filter(|(_, value)| !range.contains(value)).map(|(step, value)| (*step, clamp(*value)));
         chart.draw_series(cut.map(|point| TriangleMarker::new(point, 14, colour.filled()))).map_err(internal)?;
-        if shown.step.len() <= FEW || raw.len() == 1 {
+        if !is_rl && shown.step.len() <= FEW || raw.len() == 1 {
             let dots =
                 raw.iter().map(|point| Circle::new(*point, if colour == BASELINE { 8 } else { 5 }, colour.filled()));
             chart.draw_series(dots).map_err(internal)?;
         }
     }
-    Ok(())
+    let mean = |window: &ShownWindow| if colour == BASELINE { window.baseline } else { window.candidate };
+    let steps = shown.windows.iter().filter(|window| mean(window).is_finite());
+    let thick: Vec<(f64, f64)> =
+        steps.flat_map(|window| [window.steps.0, window.steps.1].map(|step| (step, clamp(mean(window))))).collect();
+    polyline(chart, &thick, line(colour.to_rgba(), width))
 }
 
 /// A dashed line at the first diverging step.

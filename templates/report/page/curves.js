@@ -49,6 +49,15 @@ function marked(step, values, side, gaps) {
   return [...broken, ...gaps.map((gap) => stretch(gap, look))];
 }
 
+/** The means of a side's windows, step by step: how reinforcement learning is judged. */
+function windowMeans(unit, means) {
+  let window = 0;
+  return unit.series.step.map((step) => {
+    while (window < means.length - 1 && unit.windows.to_step[window] < step) window += 1;
+    return number(means[window]);
+  });
+}
+
 /** A curve ready to draw. */
 function prepared(unit) {
   const { step, baseline, candidate, band = [] } = unit.series;
@@ -58,14 +67,15 @@ function prepared(unit) {
   const difference = sides[0].map((value, index) => {
     const other = sides[1][index];
     if (value === null || other === null) return holes[0].between.length + holes[1].between.length > 0 ? undefined : null;
-    const size = value === other ? 0 : (other - value) / Math.abs(value);
+    const size = value === other ? 0 : (other - value) / (unit.windows ? 1 : Math.abs(value));
     return Number.isFinite(size) ? size : null;
   });
   const stretches = sides.flatMap((values, side) => marked(step, values, data.labels[side], holes[side].gaps));
   const text = (index) => `${word("page_step")} ${step[index]}\n${BASELINE} ${short(baseline[index])}\n`
-    + `${CANDIDATE} ${short(candidate[index])}\n${word("page_difference")} ${signed(difference[index])}`;
+    + `${CANDIDATE} ${short(candidate[index])}\n${word(unit.windows ? "page_plain_difference" : "page_difference")} ${sized(unit, difference[index])}`;
+  const windows = unit.windows ? [windowMeans(unit, unit.windows.baseline), windowMeans(unit, unit.windows.candidate)] : [];
   const noise = band.length === step.length ? band.map(number) : null;
-  return { unit, step, lines, difference, stretches, text, noise };
+  return { unit, step, lines, difference, stretches, text, noise, windows };
 }
 
 const curveName = (unit) => `${unit.metric}${unit.run ? ` (${unit.run})` : ""}`;
@@ -83,17 +93,23 @@ const curveLine = (name, of, extra = {}) => ({
 
 /** Both sides against the step. */
 function drawSides(host, shown, height) {
-  const { unit, step, lines, stretches, text } = shown;
+  const { unit, step, lines, stretches, text, windows } = shown;
+  // Single steps of sampled rollouts differ by much: they are drawn thin, the means of windows thick.
+  const thin = windows.length > 0 ? { width: 1, alpha: 0.4 } : {};
+  const thick = windows.map((_, side) => curveLine(word("page_window_mean"), side === 0 ? "baseline" : "candidate", { width: 4, points: { show: false } }));
   const first = unit.first_diverging_step;
   const name = first === null || first === undefined ? "" : word("page_first_diverging", { step: first });
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
     axes: [axis("", { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(short) })],
-    series: [{ label: word("page_step") }, curveLine(BASELINE, "baseline", { width: 2 }), curveLine(CANDIDATE, "candidate")],
+    series: [{ label: word("page_step") }, curveLine(BASELINE, "baseline", { width: 2, ...thin }), curveLine(CANDIDATE, "candidate", thin), ...thick],
     plugins: [shaded(stretches), tip(text), mark(first, name, "fail")],
-  }), [step, ...lines], host), height);
+  }), [step, ...lines, ...windows], host), height);
 }
 
 const signed = (value) => (value > 0 ? `+${relative(value)}` : relative(value));
+
+/** A difference: in parts of the baseline, or in the metric's own unit. */
+const sized = (unit, value) => (unit.windows ? short(value) : signed(value));
 
 /** Lines above and below 0; the legend names the first of both. */
 const bounds = (values, name, of, dash) => [1, -1].map((sign) => ({
@@ -103,11 +119,13 @@ const bounds = (values, name, of, dash) => [1, -1].map((sign) => ({
 
 /** The relative difference against the step, with what it may be. */
 function drawDifference(host, shown, height) {
-  const { unit, step, difference, noise, text } = shown;
+  const { unit, step, difference, noise, text, windows } = shown;
+  const apart = windows.length > 0 ? step.map((_, index) => windows[1][index] - windows[0][index]) : null;
   const limit = number(unit.limit ?? null);
   const name = limit === null ? "" : word("page_mean_limit", { limit: `±${relative(limit)}` });
   const lines = [
     ...(limit === null ? [] : bounds(step.map(() => limit), name, "fail", [8, 6])),
+    ...(apart === null ? [] : [{ values: apart, line: curveLine(word("page_window_mean"), "limit", { width: 4, points: { show: false } }) }]),
     ...(noise === null ? [] : bounds(noise, word("page_recorded_noise"), "limit", [4, 4])),
   ];
   const all = [difference, ...lines.map(({ values }) => values)].flat().filter(Number.isFinite);
@@ -115,8 +133,8 @@ function drawDifference(host, shown, height) {
   const air = (high - low) * 0.06 || 0.01;
   return chart(host, (width, room) => new uPlot(curveOptions(width, room, shown, {
     scales: { x: { time: false }, y: { range: () => [low - air, high + air] } },
-    axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(tick) })],
-    series: [{ label: word("page_step") }, curveLine(word("page_difference"), "quiet"), ...lines.map(({ line }) => line)],
+    axes: [axis(word("page_step"), { incrs: WHOLE }), axis("", { size: 64, values: (_, splits) => splits.map(unit.windows ? short : tick) })],
+    series: [{ label: word("page_step") }, curveLine(word(unit.windows ? "page_plain_difference" : "page_difference"), "quiet", apart === null ? {} : { width: 1, alpha: 0.4 }), ...lines.map(({ line }) => line)],
     plugins: [shaded(shown.stretches.map((stretch) => ({ ...stretch, text: "" }))), tip(text), mark(unit.first_diverging_step, "", "fail")],
   }), [step, difference, ...lines.map(({ values }) => values)], host), height);
 }

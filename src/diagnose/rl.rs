@@ -1,0 +1,27 @@
+//! Evidence that rules see of a run of reinforcement learning.
+
+use crate::judge::finding::Finding;
+use crate::judge::loss::rl;
+use crate::judge::unit::{self, Check, CurveUnit};
+use crate::verdict::{CheckId, Severity};
+
+/// The curves of runs of reinforcement learning, with what the loss check says.
+pub(super) struct Rollouts<'a> {
+    /// Its curves, what is to blame first.
+    pub(super) units: Vec<&'a CurveUnit>,
+    findings: Vec<&'a Finding>,
+}
+
+impl<'a> Rollouts<'a> {
+    /// The curves; `None` where there are none of this kind.
+    pub(super) fn of(checks: &'a [Check], findings: &'a [Finding]) -> Option<Self> {
+        let units: Vec<_> = unit::curves(checks).filter(|unit| unit.mode == rl::MODE).collect();
+        let told = |finding: &&Finding| finding.check == CheckId::Loss && finding.severity >= Severity::Warn;
+        (!units.is_empty()).then(|| Self { units, findings: findings.iter().filter(told).collect() })
+    }
+
+    /// The first finding with this code.
+    pub(super) fn finding(&self, code: &str) -> Option<&'a Finding> {
+        self.findings.iter().copied().find(|finding| finding.code == code)
+    }
+}

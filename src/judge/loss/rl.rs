@@ -1,0 +1,156 @@
+//! Judging runs of reinforcement learning.
+//!
+//! Rollouts are sampled: two healthy runs share the first step at best, and single steps of their policy losses differ by
+//! all of their size. What holds between healthy runs is the trend, so these rules compare means of windows, medians and
+//! shares. `docs/rl.md` says where the limits come from.
+
+mod centre;
+mod measured;
+mod mismatch;
+mod rules;
+mod trend;
+
+pub use measured::{TREND_FROM, TrendMeasure};
+pub use mismatch::level_alone;
+pub use rules::{NAMES, measure};
+pub use trend::{Trend, Window};
+
+use super::limits::Limits;
+use super::noise::{MetricNoise, Repeated};
+use super::rule_results::{Measured, RuleResults};
+use super::secondary_metrics::SCHEDULE;
+use super::{JudgedCurve, Settings, code, downsample};
+use crate::compare::curve::{At, CurveMeasures};
+use crate::judge::number::Number;
+use crate::judge::unit::{CurveUnit, CurveWindows, Evidence};
+use crate::pair::curve::source::Source;
+use crate::pair::curve::{CurvePair, name};
+use crate::policy::loss::Kind;
+use crate::read::metric::{Role, role_in_rl};
+use crate::verdict::{Profile, Verdict};
+
+/// Name of the mode in results.
+pub const MODE: &str = "rl";
+
+/// Judges a metric of a run of reinforcement learning by its role.
+pub fn judge(
+    pair: &CurvePair<'_>,
+    measures: &CurveMeasures,
+    profile: Profile,
+    noise: Option<&MetricNoise>,
+    results: &mut RuleResults,
+) {
+    if profile == Profile::BitExact {
+        super::level::bit_exact(measures, results);
+    }
+    let trend = Trend::new(pair.points.iter());
+    for measured in measure(pair.role, &pair.metric, &trend) {
+        results.measure(outcome(&measured, noise));
+    }
+    if pair.role == Role::Reward && trend.len() < TREND_FROM {
+        results.say(&code::RL_TOO_SHORT, |finding| finding.with("steps", trend.len()).with("needed", TREND_FROM));
+    }
+}
+
+/// Judges a metric of rollout and training that the candidate alone logs; `None` for any other.
+pub fn judge_alone(
+    (metric, rank): &(String, Option<u64>),
+    source: &Source<'_>,
+    settings: Settings<'_>,
+) -> Option<JudgedCurve> {
+    let role = Some(role_in_rl(metric)).filter(|role| *role == Role::Mismatch)?;
+    let points: Vec<(u64, f64)> = source.series.points().collect();
+    let trend = Trend::new(points.iter().map(|(step, value)| (*step, *value, *value)));
+    let mut results = RuleResults::new(name(metric, *rank), settings.profile);
+    results.measure(outcome(&level_alone(metric, &trend)?, None));
+    let unit = CurveUnit {
+        metric: metric.clone(),
+        rank: *rank,
+        role: Some(role),
+        candidate_file: source.path.clone(),
+        mode: MODE.to_owned(),
+        mode_source: if settings.policy.kind == Kind::Rl { "declared" } else { "inferred" }.to_owned(),
+        evidence: Evidence { one_sided: points.len() as u64, ..Evidence::default() },
+        rules: std::mem::take(&mut results.rules),
+        series: downsample::one_sided(&points),
+        ..CurveUnit::empty()
+    };
+    Some(JudgedCurve { unit, findings: results.findings, counts: true })
+}
+
+fn outcome(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Measured {
+    Measured {
+        rule: measured.rule,
+        code: measured.code,
+        value: measured.value,
+        limits: by_noise(measured, noise),
+        step: measured.step,
+        note: None,
+        at_worst: Verdict::Fail,
+    }
+}
+
+/// The limits of a rule, replaced by those that recorded repeats give, but never by less than a third of its own.
+fn by_noise(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Limits {
+    let own = measured.limits;
+    let recorded = noise.and_then(|noise| Some(noise.factors()).zip(noise.trends.get(measured.rule)));
+    let Some(((warn, fail), largest)) = recorded.filter(|_| measured.is_noisy) else { return own };
+    let limit = |own: Option<f64>, factor: f64| own.map(|own| (factor * largest).max(own / 3.0));
+    Limits { warn: limit(own.warn, warn), fail: limit(own.fail, fail) }
+}
+
+/// Means of windows for the picture; `None` for curves that are too short to have them, or of another kind.
+pub fn windows(pair: &CurvePair<'_>) -> Option<CurveWindows> {
+    if !pair.is_rl {
+        return None;
+    }
+    windows_of(&Trend::new(pair.points.iter()))
+}
+
+/// Means of the windows of a trend; `None` where it is too short.
+pub fn windows_of(trend: &Trend) -> Option<CurveWindows> {
+    let windows = trend.windows();
+    (trend.len() >= TREND_FROM).then(|| CurveWindows {
+        to_step: windows.iter().map(|window| window.to_step).collect(),
+        baseline: windows.iter().map(|window| Number(window.baseline)).collect(),
+        candidate: windows.iter().map(|window| Number(window.candidate)).collect(),
+    })
+}
+
+/// Values of the rules that recorded repeats may move; `None` where there are none.
+pub fn repeated(pair: &CurvePair<'_>) -> Option<Repeated> {
+    // Which repeat comes first means nothing.
+    let swapped = pair.points.iter().map(|(step, b, c)| (step, c, b));
+    let both = [Trend::new(pair.points.iter()), Trend::new(swapped)];
+    let all = both.iter().flat_map(|trend| measure(pair.role, &pair.metric, trend));
+    let noisy: Vec<_> =
+        all.filter(|measured| measured.is_noisy).map(|measured| (measured.rule, measured.value)).collect();
+    (!noisy.is_empty()).then_some(Repeated::Trend(noisy))
+}
+
+/// Judges a setting that is logged at every step.
+pub fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    let Some(largest) = constant_difference(pair.points.iter()) else { return };
+    results.measure(Measured {
+        rule: "constant",
+        code: &code::RL_CONSTANT,
+        value: largest.value,
+        limits: Limits { warn: None, fail: Some(SCHEDULE) },
+        step: Some(largest.step),
+        note: None,
+        at_worst: Verdict::Fail,
+    });
+}
+
+/// The largest relative difference of a setting: over all steps, or at the first one where the baseline's own value moves,
+/// as an adaptive controller moves it by what was sampled.
+pub fn constant_difference(points: impl Iterator<Item = (u64, f64, f64)>) -> Option<At> {
+    let finite: Vec<_> = points.filter(|(_, b, c)| b.is_finite() && c.is_finite()).collect();
+    let (_, first, _) = *finite.first()?;
+    let relative = |size: f64, b: f64| if size > 0.0 { (size / b.abs()).min(f64::MAX) } else { 0.0 };
+    let apart = |b: f64, c: f64| relative((c - b).abs(), b);
+    let still = finite.iter().all(|(_, b, _)| apart(first, *b) <= SCHEDULE);
+    let judged = if still { finite.len() } else { 1 };
+    let all = finite.iter().take(judged).map(|(step, b, c)| At { step: *step, value: apart(*b, *c) });
+    all.reduce(|a, b| if b.value > a.value { b } else { a })
+}

@@ -1,0 +1,81 @@
+//! Distance between the probabilities that the rollout engine and the training engine give the same tokens.
+//!
+//! Two engines on one set of weights should agree: the ideal is 0 for differences and 1 for correlations and ratios.
+
+use super::measured::{TREND_FROM, TrendMeasure};
+use super::trend::Trend;
+use crate::judge::loss::code;
+use crate::judge::loss::limits::Limits;
+
+/// Metrics with limits on their distance from the ideal, by how their names end. `docs/rl.md` has the sources.
+const LEVELS: [(&str, Limits); 8] = [
+    ("rollout_probs_diff_mean", Limits::new(0.01, 0.02)),
+    ("rollout_actor_probs_pearson_corr", Limits::new(0.01, 0.05)),
+    ("token_mult_prob_error", Limits::new(0.05, 0.1)),
+    ("gen_kl_error", Limits::new(0.01, 0.05)),
+    ("rollout_corr/k3_kl", Limits::new(0.01, 0.05)),
+    ("train_rollout_logprob_abs_diff", Limits::new(0.05, 0.1)),
+    ("sampling_logp_difference/mean", Limits::new(0.05, 0.1)),
+    ("log_ppl_abs_diff", Limits::new(0.05, 0.1)),
+];
+/// Distances below these are the rounding of two engines: of differences, and of what is 1 where they agree.
+const FLOORS: (f64, f64) = (2e-4, 1e-4);
+
+/// Whether two engines that agree give 1 rather than 0.
+fn is_one_where_equal(metric: &str) -> bool {
+    let last = metric.rsplit('/').find(|part| !matches!(*part, "mean" | "avg")).unwrap_or(metric);
+    let mut words = last.split('_');
+    words.any(|word| matches!(word, "corr" | "correlation" | "ratio" | "mult" | "ess"))
+        || last.ends_with("eff_sample_size")
+        || last.ends_with("rollout_is_mean")
+}
+
+fn distance(metric: &str) -> impl Fn(f64) -> f64 + use<> {
+    let ideal = if is_one_where_equal(metric) { 1.0 } else { 0.0 };
+    move |value: f64| value - ideal
+}
+
+/// Limits on the level of a metric; `None` where nothing is published about it.
+pub(super) fn limits(metric: &str) -> Option<Limits> {
+    LEVELS.iter().find(|(name, _)| metric.ends_with(name)).map(|(_, limits)| *limits)
+}
+
+/// The largest distance of a window of each side from the ideal, and the last step of the candidate's.
+fn worst(metric: &str, trend: &Trend) -> (f64, f64, Option<u64>) {
+    let windows = trend.windows_of(distance(metric));
+    let baseline = windows.iter().map(|window| window.baseline.abs()).fold(0.0, f64::max);
+    let candidate = windows.iter().map(|window| (window.candidate.abs(), window.to_step));
+    let largest = candidate.reduce(|a, b| if b.0 > a.0 { b } else { a });
+    (baseline, largest.map_or(0.0, |largest| largest.0), largest.map(|largest| largest.1))
+}
+
+/// The level in the worst window. A baseline beyond the limits leaves none to a candidate under twice it.
+pub(super) fn level(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
+    let own = limits(metric)?;
+    let (baseline, candidate, step) = worst(metric, trend);
+    let waived = |limit: &f64| baseline > *limit && candidate < 2.0 * baseline;
+    let held = |limit: Option<f64>| limit.filter(|limit| !waived(limit));
+    Some(measured(candidate, Limits { warn: held(own.warn), fail: held(own.fail) }, step))
+}
+
+/// The level of a metric that the candidate alone logs.
+pub fn level_alone(metric: &str, trend: &Trend) -> Option<TrendMeasure> {
+    let own = limits(metric).filter(|_| trend.len() >= TREND_FROM)?;
+    let (_, candidate, step) = worst(metric, trend);
+    Some(measured(candidate, own, step))
+}
+
+fn measured(value: f64, limits: Limits, step: Option<u64>) -> TrendMeasure {
+    TrendMeasure { rule: "mismatch_level", code: &code::RL_MISMATCH, value, limits, step, is_noisy: true }
+}
+
+/// Distance of the candidate from the ideal over that of the baseline, in the second worst window.
+pub(super) fn ratio(metric: &str, trend: &Trend) -> f64 {
+    let floor = if is_one_where_equal(metric) { FLOORS.1 } else { FLOORS.0 };
+    let from_ideal = distance(metric);
+    let windows = trend.windows_of(|value| from_ideal(value).abs());
+    let mut ratios: Vec<f64> =
+        windows.iter().map(|window| window.candidate.max(floor) / window.baseline.max(floor)).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.iter().rev().nth(usize::from(ratios.len() > 1)).copied().unwrap_or(1.0)
+}

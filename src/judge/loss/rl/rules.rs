@@ -1,0 +1,339 @@
+//! The rules of each role, as a table.
+
+use super::super::code;
+use super::super::limits::Limits;
+use super::measured::{TREND_FROM, TrendMeasure};
+use super::trend::{Trend, Window, mean};
+use super::{centre, mismatch};
+use crate::compare::median::median;
+use crate::judge::rule::Rule;
+use crate::read::metric::Role;
+
+/// Rewards that are rarely more than 0 come by chance: where a run has ten of them, another has none once in e^10 times.
+const CHANCE: f64 = 9.0;
+
+/// Room that is added to the limits of a rule, for what the length of the run leaves uncertain.
+#[derive(Clone, Copy, Debug)]
+enum Room {
+    None,
+    /// So many standard errors of the tail, in parts of the reward's scale.
+    Errors(f64),
+    /// So many, over the square root of the number of steps.
+    OverRoot(f64),
+    /// So many standard errors of the difference of two shares of steps, both as large as that of zeros on either side.
+    ZeroShares(f64),
+}
+
+/// A rule of a role.
+struct TrendRule {
+    name: &'static str,
+    roles: &'static [Role],
+    code: &'static Rule,
+    limits: Limits,
+    room: Room,
+    from: usize,
+    value: fn(&Trend) -> f64,
+}
+
+const fn rule(
+    name: &'static str,
+    roles: &'static [Role],
+    code: &'static Rule,
+    limits: Limits,
+    value: fn(&Trend) -> f64,
+) -> TrendRule {
+    TrendRule { name, roles, code, limits, room: Room::None, from: TREND_FROM, value }
+}
+
+const fn only_warn(warn: f64) -> Limits {
+    Limits { warn: Some(warn), fail: None }
+}
+
+/// Losses beside the policy's: positive, and judged by where they end.
+const SIDE_LOSSES: &[Role] = &[Role::ValueLoss, Role::AuxiliaryLoss, Role::EvalLoss];
+
+/// All rules that one function of the trend measures. `docs/rl.md` has the formulas and where the limits come from.
+const RULES: [TrendRule; 16] = [
+    rule("reward_dead", &[Role::Reward], &code::RL_REWARD_DEAD, Limits::new(0.0, CHANCE), dead),
+    TrendRule {
+        room: Room::Errors(1.0),
+        ..rule("reward_tail", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.03, 0.05), reward_tail)
+    },
+    TrendRule {
+        room: Room::Errors(1.0),
+        ..rule("reward_windows", &[Role::Reward], &code::RL_REWARD_LOWER, Limits::new(0.15, 0.25), reward_windows)
+    },
+    TrendRule {
+        room: Room::Errors(2.0),
+        ..rule("reward_higher", &[Role::Reward], &code::RL_REWARD_HIGHER, only_warn(0.10), reward_higher)
+    },
+    TrendRule {
+        from: 1,
+        ..rule("eval_shortfall", &[Role::EvalScore], &code::WORSE, Limits::new(0.10, 0.25), shortfall)
+    },
+    TrendRule {
+        room: Room::OverRoot(4.0),
+        ..rule("centre_shift", &[Role::Centred], &code::RL_CENTRE, Limits::new(1.0, 2.0), centre::shift)
+    },
+    rule("spread_ratio", &[Role::Centred], &code::RL_CENTRE, Limits::new(4.0, 20.0), centre::spread_ratio),
+    rule("kl_tail_ratio", &[Role::Kl], &code::RL_KL, Limits::new(3.0, 10.0), |trend| tail_ratio(trend, 1e-3)),
+    rule("entropy_low", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(1.0 / 0.55, 1.0 / 0.33), entropy_low),
+    rule("entropy_high", &[Role::Entropy], &code::RL_ENTROPY, Limits::new(2.0, 3.0), entropy_high),
+    rule("length_ratio", &[Role::Length], &code::RL_LENGTH, Limits::new(1.2, 1.5), length_ratio),
+    rule("truncation_rise", &[Role::Truncation], &code::RL_TRUNCATION, Limits::new(0.03, 0.10), truncation_rise),
+    rule("clip_change", &[Role::ClipFraction], &code::RL_CLIP, Limits::new(0.03, 0.10), clip_change),
+    rule("grad_norm_ratio", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(2.0, 4.0), grad_norm_ratio),
+    TrendRule {
+        room: Room::ZeroShares(3.0),
+        ..rule("grad_norm_zeros", &[Role::GradNorm], &code::RL_GRAD_NORM, Limits::new(0.05, 0.5), grad_norm_zeros)
+    },
+    rule("loss_tail_ratio", SIDE_LOSSES, &code::RL_VALUE_LOSS, Limits::new(2.0, 4.0), |trend| tail_ratio(trend, 1e-6)),
+];
+
+/// Names of all rules of this mode, with the codes of their findings.
+pub const NAMES: [(&str, &Rule); 19] = [
+    ("reward_dead", &code::RL_REWARD_DEAD),
+    ("reward_tail", &code::RL_REWARD_LOWER),
+    ("reward_windows", &code::RL_REWARD_LOWER),
+    ("reward_higher", &code::RL_REWARD_HIGHER),
+    ("eval_shortfall", &code::WORSE),
+    ("centre_shift", &code::RL_CENTRE),
+    ("spread_ratio", &code::RL_CENTRE),
+    ("kl_tail_ratio", &code::RL_KL),
+    ("entropy_low", &code::RL_ENTROPY),
+    ("entropy_high", &code::RL_ENTROPY),
+    ("length_ratio", &code::RL_LENGTH),
+    ("truncation_rise", &code::RL_TRUNCATION),
+    ("clip_change", &code::RL_CLIP),
+    ("grad_norm_ratio", &code::RL_GRAD_NORM),
+    ("grad_norm_zeros", &code::RL_GRAD_NORM),
+    ("loss_tail_ratio", &code::RL_VALUE_LOSS),
+    ("mismatch_level", &code::RL_MISMATCH),
+    ("mismatch_ratio", &code::RL_MISMATCH),
+    ("constant", &code::RL_CONSTANT),
+];
+
+/// Every rule of `role` that the trend is long enough for.
+pub fn measure(role: Role, metric: &str, trend: &Trend) -> Vec<TrendMeasure> {
+    let due = RULES.iter().filter(|rule| rule.roles.contains(&role) && trend.len() >= rule.from);
+    let mut measured: Vec<TrendMeasure> = due.map(|rule| rule.of(trend)).collect();
+    if role == Role::Mismatch && trend.len() >= TREND_FROM {
+        measured.extend(mismatch::level(metric, trend));
+        measured.push(TrendMeasure {
+            rule: "mismatch_ratio",
+            code: &code::RL_MISMATCH,
+            value: mismatch::ratio(metric, trend),
+            limits: Limits::new(4.0, 10.0),
+            step: None,
+            is_noisy: true,
+        });
+    }
+    measured
+}
+
+impl TrendRule {
+    fn of(&self, trend: &Trend) -> TrendMeasure {
+        #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+        let room = match self.room {
+            Room::None => 0.0,
+            Room::Errors(factor) => factor * trend.tail_error() / scale(trend),
+            Room::OverRoot(factor) => factor / (trend.len() as f64).sqrt(),
+            Room::ZeroShares(factor) => {
+                let share = (zeros(&trend.baseline) + zeros(&trend.candidate)) / (2 * trend.len()) as f64;
+                factor * (2.0 * share * (1.0 - share) / trend.len() as f64).sqrt()
+            }
+        };
+        let add = |limit: Option<f64>| limit.map(|limit| limit + room);
+        let limits = Limits { warn: add(self.limits.warn), fail: add(self.limits.fail) };
+        let is_noisy = self.name != "reward_dead";
+        TrendMeasure { rule: self.name, code: self.code, value: (self.value)(trend), limits, step: None, is_noisy }
+    }
+}
+
+/// Steps at which the baseline differs from a candidate that never changes; 0 where it changes.
+#[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+fn dead(trend: &Trend) -> f64 {
+    let Some(first) = trend.candidate.first() else { return 0.0 };
+    let differs = |value: &&f64| (*value - first).abs() > 0.0;
+    if trend.candidate.iter().any(|value| differs(&value)) {
+        return 0.0;
+    }
+    trend.baseline.iter().filter(differs).count() as f64
+}
+
+/// Size of a reward: how far it rises, or how large it is; the candidate's where the baseline is 0 throughout.
+fn scale(trend: &Trend) -> f64 {
+    let windows = trend.windows();
+    let of = |side: fn(&Window) -> f64| {
+        let values: Vec<f64> = windows.iter().map(side).collect();
+        let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        (highest - lowest).max(median(values.iter().map(|value| value.abs()).collect()).unwrap_or_default())
+    };
+    let scale = of(|window| window.baseline);
+    let scale = if scale > 0.0 { scale } else { of(|window| window.candidate) };
+    if scale > 0.0 { scale } else { 1.0 }
+}
+
+/// Shortfall of the candidate at the end, in parts of the scale.
+fn reward_tail(trend: &Trend) -> f64 {
+    let (baseline, candidate) = trend.tail_means(|value| value);
+    positive((baseline - candidate) / scale(trend))
+}
+
+/// Surplus of the candidate at the end, in parts of the scale.
+fn reward_higher(trend: &Trend) -> f64 {
+    let (baseline, candidate) = trend.tail_means(|value| value);
+    positive((candidate - baseline) / scale(trend))
+}
+
+/// The value, or 0 where it is below; what is no number stays so, and fails.
+fn positive(value: f64) -> f64 {
+    if value <= 0.0 { 0.0 } else { value }
+}
+
+/// The largest shortfall that two windows in a row share.
+fn reward_windows(trend: &Trend) -> f64 {
+    positive(in_a_row(trend.windows().iter().map(|window| window.baseline - window.candidate)) / scale(trend))
+}
+
+/// The largest value that two windows in a row both reach; that of a single window where there is one.
+fn in_a_row(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    let both = |pair: &[f64]| pair.iter().copied().fold(f64::INFINITY, f64::min);
+    values.windows(2.min(values.len().max(1))).map(both).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Shortfall of the last third, in parts of the baseline's.
+fn shortfall(trend: &Trend) -> f64 {
+    let last = |values: &[f64]| mean(values.iter().skip(values.len() - values.len().div_ceil(3)).copied());
+    let (baseline, candidate) = (last(&trend.baseline), last(&trend.candidate));
+    let worse = baseline - candidate;
+    positive(worse / baseline.abs().max(f64::MIN_POSITIVE))
+}
+
+/// Ratio of where both sides end, by magnitude and either way. Values below `least`, or below 2 % of the baseline's largest
+/// window, count as that.
+fn tail_ratio(trend: &Trend, least: f64) -> f64 {
+    let floor = floor(&trend.windows_of(f64::abs), least);
+    let (baseline, candidate) = trend.tail_means(f64::abs);
+    either_way(baseline.max(floor), candidate.max(floor))
+}
+
+fn floor(windows: &[Window], least: f64) -> f64 {
+    windows.iter().map(|window| 0.02 * window.baseline).fold(least, f64::max)
+}
+
+fn either_way(a: f64, b: f64) -> f64 {
+    (a / b).max(b / a)
+}
+
+/// Baseline over candidate, in two windows in a row.
+fn entropy_low(trend: &Trend) -> f64 {
+    entropy(trend, |baseline, candidate| baseline / candidate)
+}
+
+/// Candidate over baseline, in two windows in a row.
+fn entropy_high(trend: &Trend) -> f64 {
+    entropy(trend, |baseline, candidate| candidate / baseline)
+}
+
+fn entropy(trend: &Trend, ratio: fn(f64, f64) -> f64) -> f64 {
+    let windows = trend.windows_of(f64::abs);
+    let floor = floor(&windows, 1e-3);
+    in_a_row(windows.iter().map(|window| ratio(window.baseline.max(floor), window.candidate.max(floor))))
+}
+
+/// The largest ratio of a window; an answer has one token at least.
+fn length_ratio(trend: &Trend) -> f64 {
+    let windows = trend.windows();
+    windows.iter().map(|window| either_way(window.baseline.max(1.0), window.candidate.max(1.0))).fold(1.0, f64::max)
+}
+
+/// The largest rise of the share that two windows in a row share.
+fn truncation_rise(trend: &Trend) -> f64 {
+    positive(in_a_row(trend.windows().iter().map(|window| window.candidate - window.baseline)))
+}
+
+/// The largest change of the share, either way, that two windows in a row share.
+fn clip_change(trend: &Trend) -> f64 {
+    let windows = trend.windows();
+    let rise = in_a_row(windows.iter().map(|window| window.candidate - window.baseline));
+    positive(rise.max(in_a_row(windows.iter().map(|window| window.baseline - window.candidate))))
+}
+
+fn grad_norm_ratio(trend: &Trend) -> f64 {
+    let of = |values: &[f64]| median(values.to_vec()).unwrap_or_default().abs().max(f64::MIN_POSITIVE);
+    either_way(of(&trend.baseline), of(&trend.candidate)).min(f64::MAX)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+fn zeros(values: &[f64]) -> f64 {
+    values.iter().filter(|value| **value == 0.0).count() as f64
+}
+
+/// Share of the steps at which the norm is exactly 0, beyond the baseline's.
+#[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+fn grad_norm_zeros(trend: &Trend) -> f64 {
+    positive((zeros(&trend.candidate) - zeros(&trend.baseline)) / trend.len().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::outcome::RuleKind;
+
+    fn trend(steps: u32, baseline: impl Fn(u32) -> f64, candidate: impl Fn(u32) -> f64) -> Trend {
+        Trend::new((1..=steps).map(|step| (u64::from(step), baseline(step), candidate(step))))
+    }
+
+    fn value(name: &str, role: Role, trend: &Trend) -> f64 {
+        measure(role, "m", trend).into_iter().find(|measured| measured.rule == name).expect(name).value
+    }
+
+    #[test]
+    fn every_rule_has_a_name_a_kind_and_a_code() {
+        for rule in &RULES {
+            assert!(
+                NAMES.iter().any(|(name, code)| *name == rule.name && code.code == rule.code.code),
+                "{}",
+                rule.name
+            );
+        }
+        assert!(NAMES.iter().all(|(name, _)| RuleKind::find(name).is_some()));
+    }
+
+    #[test]
+    fn a_reward_that_is_rarely_earned_is_dead_only_where_chance_does_not_explain_it() {
+        let every = |n: u32| move |step: u32| if step.is_multiple_of(n) { 0.1 } else { 0.0 };
+        let dead = |n| value("reward_dead", Role::Reward, &trend(120, every(n), |_| 0.0));
+        assert!(dead(30) <= CHANCE && dead(4) > CHANCE);
+        let solved = trend(120, |step| if step == 7 { 0.9 } else { 1.0 }, |_| 1.0);
+        assert!(value("reward_dead", Role::Reward, &solved) <= CHANCE, "solved from the first step on");
+    }
+
+    #[test]
+    fn one_bad_window_is_not_two_in_a_row() {
+        let entropy = |last: u32| trend(80, |_| 1.0, move |step| if (40..last).contains(&step) { 0.2 } else { 1.0 });
+        assert!(value("entropy_low", Role::Entropy, &entropy(51)) < 1.82);
+        assert!(value("entropy_low", Role::Entropy, &entropy(61)) > 3.0);
+    }
+
+    #[test]
+    fn few_steps_have_no_trend_and_scores_need_none() {
+        let short = trend(6, |_| 0.8, |_| 0.4);
+        assert!(measure(Role::Reward, "reward", &short).is_empty());
+        assert!((value("eval_shortfall", Role::EvalScore, &short) - 0.5).abs() < 1e-12);
+        assert!(measure(Role::EvalScore, "m", &Trend::default()).is_empty());
+    }
+
+    #[test]
+    fn ratios_of_values_near_zero_are_held_by_a_floor() {
+        let converged = trend(80, |step| if step < 20 { 1.0 } else { 1e-5 }, |step| if step < 20 { 1.0 } else { 1e-7 });
+        for (name, role) in
+            [("kl_tail_ratio", Role::Kl), ("entropy_low", Role::Entropy), ("loss_tail_ratio", Role::ValueLoss)]
+        {
+            assert!(value(name, role, &converged) < 1.5, "{name}");
+        }
+    }
+}

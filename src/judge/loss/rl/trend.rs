@@ -1,0 +1,159 @@
+//! Window means of two curves, and how far single steps stray.
+
+use std::ops::Range;
+
+use crate::compare::median::median;
+
+/// Windows of a curve that is long enough.
+const WINDOWS: usize = 8;
+/// Steps that a window has at least.
+const WINDOW: usize = 8;
+/// Turns a median absolute deviation into the standard deviation of a normal distribution.
+const ROBUST: f64 = 1.4826;
+
+/// Turns a mean absolute deviation into the same.
+const OF_MEAN: f64 = 1.2533;
+
+/// One window of both curves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// The last step.
+    pub to_step: u64,
+    /// Mean of the baseline.
+    pub baseline: f64,
+    /// Mean of the candidate.
+    pub candidate: f64,
+}
+
+/// Two curves at the steps at which both are finite.
+#[derive(Clone, Debug, Default)]
+pub struct Trend {
+    steps: Vec<u64>,
+    pub(super) baseline: Vec<f64>,
+    pub(super) candidate: Vec<f64>,
+}
+
+impl Trend {
+    /// The finite ones of `points`: step, baseline, candidate.
+    pub fn new(points: impl Iterator<Item = (u64, f64, f64)>) -> Self {
+        let mut trend = Self::default();
+        for (step, baseline, candidate) in points.filter(|(_, b, c)| b.is_finite() && c.is_finite()) {
+            trend.steps.push(step);
+            trend.baseline.push(baseline);
+            trend.candidate.push(candidate);
+        }
+        trend
+    }
+
+    /// Number of steps.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether there is no step.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Windows of equal length.
+    pub fn windows(&self) -> Vec<Window> {
+        self.windows_of(|value| value)
+    }
+
+    /// Windows of `of` each value.
+    pub(super) fn windows_of(&self, of: impl Fn(f64) -> f64) -> Vec<Window> {
+        let mean_of = |values: &[f64], range: &Range<usize>| {
+            mean(values.get(range.clone()).unwrap_or_default().iter().map(|value| of(*value)))
+        };
+        let window = |range: Range<usize>| Window {
+            to_step: self.steps.get(range.end - 1).copied().unwrap_or_default(),
+            baseline: mean_of(&self.baseline, &range),
+            candidate: mean_of(&self.candidate, &range),
+        };
+        self.ranges().map(window).collect()
+    }
+
+    fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let n = self.len();
+        let count = (n / WINDOW).clamp(usize::from(n > 0), WINDOWS);
+        (0..count).map(move |window| window * n / count..(window + 1) * n / count)
+    }
+
+    /// The steps of the last quarter of the windows.
+    fn tail(&self) -> Range<usize> {
+        let ranges: Vec<_> = self.ranges().collect();
+        let first = ranges.len() - (ranges.len() / 4).max(1).min(ranges.len());
+        ranges.get(first).map_or(0, |range| range.start)..self.len()
+    }
+
+    /// Means of both sides over the tail, of `of` each value.
+    pub(super) fn tail_means(&self, of: impl Fn(f64) -> f64) -> (f64, f64) {
+        let of_tail = |values: &[f64]| mean(values.get(self.tail()).unwrap_or_default().iter().map(|value| of(*value)));
+        (of_tail(&self.baseline), of_tail(&self.candidate))
+    }
+
+    /// Standard error of the difference of both tails: twice that of independent steps, as neighbours are not.
+    #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+    pub(super) fn tail_error(&self) -> f64 {
+        let steps = self.tail().len().max(1) as f64;
+        2.0 * step_noise(&self.baseline).hypot(step_noise(&self.candidate)) / steps.sqrt()
+    }
+}
+
+/// Scatter of single steps around the trend, from the changes between neighbours. Most changes of a reward that is rarely
+/// earned are 0, and a median would call it certain.
+fn step_noise(values: &[f64]) -> f64 {
+    let changes: Vec<f64> = values.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).collect();
+    if changes.is_empty() {
+        return 0.0;
+    }
+    deviation(&changes).max(mean_deviation(&changes)) / std::f64::consts::SQRT_2
+}
+
+/// Standard deviation from the mean absolute deviation; NaN for nothing.
+pub(super) fn mean_deviation(values: &[f64]) -> f64 {
+    let centre = mean(values.iter().copied());
+    OF_MEAN * mean(values.iter().map(|value| (value - centre).abs()))
+}
+
+/// Robust standard deviation, from the median absolute deviation; 0 for nothing.
+pub(super) fn deviation(values: &[f64]) -> f64 {
+    let Some(centre) = median(values.to_vec()) else { return 0.0 };
+    ROBUST * median(values.iter().map(|value| (value - centre).abs()).collect()).unwrap_or_default()
+}
+
+/// The mean; NaN for nothing.
+#[allow(clippy::cast_precision_loss, reason = "a count of steps")]
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0_usize, 0.0), |(count, sum), value| (count + 1, sum + value));
+    sum / count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trend(n: u64) -> Trend {
+        Trend::new((1..=n).map(|step| (step, step as f64, 2.0 * step as f64)))
+    }
+
+    #[test]
+    fn windows_are_equal_and_hold_every_step() {
+        for (n, windows) in [(0, 0), (3, 1), (15, 1), (20, 2), (64, 8), (1000, 8)] {
+            let found = trend(n).windows();
+            assert_eq!(found.len(), windows, "{n}");
+            assert!(found.last().is_none_or(|last| last.to_step == n));
+        }
+        let halves = trend(20).windows();
+        assert_eq!(halves[0], Window { to_step: 10, baseline: 5.5, candidate: 11.0 });
+        assert_eq!(trend(80).tail(), 60..80);
+    }
+
+    #[test]
+    fn noise_of_steps_does_not_see_a_trend() {
+        let rising: Vec<f64> = (0..100).map(f64::from).collect();
+        assert!(step_noise(&rising) < 1e-12);
+        let noisy: Vec<f64> = (0..100).map(|step| if step % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        assert!(step_noise(&noisy) > 0.5);
+    }
+}

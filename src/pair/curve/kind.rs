@@ -1,0 +1,101 @@
+//! Kind of training of the runs that were paired: supervised, or reinforcement learning.
+//!
+//! The metrics of the baseline tell. Those of a candidate alone never do: nothing that it logs beside them may choose the
+//! rules that it is judged by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CurvePair, CurvePairing, Unpaired};
+use crate::read::curve::CurveFile;
+use crate::read::metric::{self, Role};
+
+/// Roles of a run of reinforcement learning, in the order of blame: what is set, what the engines disagree in, what was
+/// learned, and then the rest.
+const BLAME: [Role; 6] =
+    [Role::Constant, Role::LearningRate, Role::Mismatch, Role::Reward, Role::EvalScore, Role::GradNorm];
+
+impl CurvePairing<'_> {
+    /// Gives every metric the role that it has in its run, and sorts the pairs.
+    pub(super) fn find_kinds(&mut self, baseline: &[CurveFile], candidate: &[CurveFile]) {
+        let folders = rl_folders(baseline);
+        let whole = || {
+            let own: BTreeSet<_> = baseline.iter().flat_map(names).collect();
+            let all: BTreeSet<_> = own.iter().cloned().chain(candidate.iter().flat_map(names)).collect();
+            metric::is_rl(all.iter().map(String::as_str), own.iter().map(String::as_str))
+        };
+        let whole = folders.is_empty() && whole();
+        for pair in &mut self.pairs {
+            let is_rl = folders.contains(pair.baseline.folder()) || pair.run.is_empty() && whole;
+            pair.set_kind(is_rl);
+        }
+        let any = whole || !folders.is_empty();
+        self.unpaired.iter_mut().for_each(|unpaired| unpaired.set_kind(any));
+        self.sort();
+    }
+
+    /// Takes all runs for such of reinforcement learning, or none of them.
+    #[must_use]
+    pub fn declared(mut self, is_rl: bool) -> Self {
+        self.pairs.iter_mut().for_each(|pair| pair.set_kind(is_rl));
+        self.unpaired.iter_mut().for_each(|unpaired| unpaired.set_kind(is_rl));
+        self.sort();
+        self
+    }
+
+    /// Whether any run is of reinforcement learning.
+    pub fn has_rl(&self) -> bool {
+        let one_sided = |unpaired: &Unpaired| matches!(unpaired, Unpaired::OneSided { is_rl: true, .. });
+        self.pairs.iter().any(|pair| pair.is_rl) || self.unpaired.iter().any(one_sided)
+    }
+
+    /// Sorts so that the plain loss leads, as it is what a report shows first; in reinforcement learning what is to blame
+    /// first.
+    fn sort(&mut self) {
+        self.pairs.sort_by(|a, b| {
+            let blame = |pair: &CurvePair<'_>| {
+                let order = BLAME.iter().position(|role| *role == pair.role).unwrap_or(BLAME.len());
+                if pair.is_rl { order } else { 0 }
+            };
+            let key = |pair: &CurvePair<'_>| {
+                (blame(pair), pair.role, pair.metric != "loss", pair.metric.clone(), pair.run.clone(), pair.rank)
+            };
+            key(a).cmp(&key(b))
+        });
+    }
+}
+
+impl CurvePair<'_> {
+    fn set_kind(&mut self, is_rl: bool) {
+        self.is_rl = is_rl;
+        self.role = role_of(&self.metric, is_rl);
+    }
+}
+
+impl Unpaired {
+    fn set_kind(&mut self, of_rl: bool) {
+        if let Self::OneSided { metric, role, is_rl, .. } = self {
+            *is_rl = of_rl;
+            *role = role_of(metric, of_rl);
+        }
+    }
+}
+
+fn role_of(metric: &str, is_rl: bool) -> Role {
+    if is_rl { metric::role_in_rl(metric) } else { metric::role(metric) }
+}
+
+fn names(file: &CurveFile) -> impl Iterator<Item = String> + '_ {
+    file.series.iter().map(|series| metric::canonical(&series.name).into_owned())
+}
+
+/// The folders whose files hold a run of reinforcement learning.
+fn rl_folders(files: &[CurveFile]) -> BTreeSet<String> {
+    let mut folders: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for file in files {
+        let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folders.entry(folder).or_default().extend(names(file));
+    }
+    let is_rl =
+        |names: &BTreeSet<String>| metric::is_rl(names.iter().map(String::as_str), names.iter().map(String::as_str));
+    folders.into_iter().filter(|(_, names)| is_rl(names)).map(|(folder, _)| folder.to_owned()).collect()
+}

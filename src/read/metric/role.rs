@@ -1,0 +1,317 @@
+//! Roles of metrics, by whole words of every part of their names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::words::{Words, holds};
+
+/// Kind of a metric, which decides how it is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A training loss.
+    Loss,
+    /// A part of the loss that is noisier than the whole: load balancing, z-loss, KL terms.
+    AuxiliaryLoss,
+    /// The norm of the gradient.
+    GradNorm,
+    /// The learning rate.
+    LearningRate,
+    /// A loss measured on held-out data.
+    EvalLoss,
+    /// A score measured on held-out data; more is better.
+    EvalScore,
+    /// A reward of reinforcement learning; more is better.
+    Reward,
+    /// The loss of a value function.
+    ValueLoss,
+    /// A coefficient or setting that is logged at every step.
+    Constant,
+    /// Distance between the probabilities of the rollout engine and of the training engine.
+    Mismatch,
+    /// A value whose mean is about 0 by construction: a policy loss, normalised advantages.
+    Centred,
+    /// Entropy of the policy.
+    Entropy,
+    /// Kullback-Leibler divergence from an earlier or reference policy.
+    Kl,
+    /// Length of answers.
+    Length,
+    /// Share of answers that were cut at the longest length.
+    Truncation,
+    /// Share of tokens whose probability ratio was clipped.
+    ClipFraction,
+    /// Time per step, in any unit; less is better.
+    Time,
+    /// Throughput; more is better.
+    Throughput,
+    /// Memory; less is better.
+    Memory,
+    /// Anything else: shown, not judged.
+    Other,
+}
+
+impl Role {
+    /// Whether a trainer that logs every k steps writes the mean over the window, not the step's own value.
+    pub fn is_averaged(self) -> bool {
+        matches!(self, Self::Loss | Self::AuxiliaryLoss | Self::ValueLoss)
+    }
+
+    /// Whether the metric measures speed or size of a run rather than its results.
+    pub fn is_performance(self) -> bool {
+        matches!(self, Self::Time | Self::Throughput | Self::Memory)
+    }
+
+    /// Whether a rule judges it.
+    pub fn is_judged(self) -> bool {
+        !self.is_performance() && self != Self::Other
+    }
+
+    /// Whether more is better; `None` where neither direction is.
+    pub fn more_is_better(self) -> Option<bool> {
+        match self {
+            Self::EvalScore | Self::Reward | Self::Throughput => Some(true),
+            Self::Time | Self::Memory => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Words that stand for a loss, as the last one of what a value is.
+const LOSSES: [&str; 9] = ["loss", "losses", "nll", "ce", "xent", "ppl", "perplexity", "objective", "crossentropy"];
+/// Words of a part of a loss.
+const PARTS: [&str; 16] = [
+    "aux",
+    "auxiliary",
+    "balance",
+    "balancing",
+    "z",
+    "router",
+    "kl",
+    "pg",
+    "policy",
+    "actor",
+    "entropy",
+    "reg",
+    "regularization",
+    "regularizer",
+    "penalty",
+    "moe",
+];
+/// Words of a value function.
+const VALUE: [&str; 4] = ["vf", "value", "values", "critic"];
+/// Words of scores.
+const SCORES: [&str; 11] =
+    ["acc", "accuracy", "accuracies", "score", "scores", "f1", "em", "auc", "iou", "miou", "pass"];
+/// Words of what describes a loss or a reward and is none: its scale, how many there were.
+const ABOUT: [&str; 15] = [
+    "scale",
+    "scaler",
+    "scaling",
+    "num",
+    "count",
+    "counts",
+    "clipfrac",
+    "ratio",
+    "weight",
+    "weights",
+    "coef",
+    "coeff",
+    "coefficient",
+    "frac",
+    "fraction",
+];
+
+/// The kind of a metric of a run of supervised training, from its canonical name.
+pub fn role(canonical: &str) -> Role {
+    // Of two spellings in one file, the second keeps its own.
+    let lower = canonical.to_ascii_lowercase();
+    let words = Words::of(&lower);
+    if let Some(role) = performance(&words) {
+        return role;
+    }
+    if is_learning_rate(words.last()) {
+        return Role::LearningRate;
+    }
+    if is_grad_norm(words.last()) {
+        return Role::GradNorm;
+    }
+    if words.is_statistic() || words.last().iter().any(|word| ABOUT.contains(word)) {
+        return Role::Other;
+    }
+    loss(&words).or_else(|| reward(&words)).or_else(|| score(&words)).unwrap_or(Role::Other)
+}
+
+/// Whether the words name a learning rate.
+pub(super) fn is_learning_rate(words: &[&str]) -> bool {
+    let lr = |word: Option<&&str>| word == Some(&"lr");
+    lr(words.first()) || lr(words.last()) || holds(words, &["learning", "rate"])
+}
+
+/// Whether the words name the norm of a gradient.
+pub(super) fn is_grad_norm(words: &[&str]) -> bool {
+    let joined = |word: &&str| matches!(*word, "gnorm" | "gradnorm");
+    words.iter().any(joined) || ["grad", "gradient", "gradients"].iter().any(|grad| holds(words, &[grad, "norm"]))
+}
+
+fn is_loss(word: &str) -> bool {
+    LOSSES.contains(&word) || word.ends_with("loss")
+}
+
+fn loss(words: &Words<'_>) -> Option<Role> {
+    let subject = words.subject();
+    let ends = subject.last().is_some_and(|word| is_loss(word)) || subject.ends_with(&["cross", "entropy"]);
+    // `loss_cls`, `loss/policy`: a loss and the part of it.
+    let begins = subject.first().is_some_and(|word| is_loss(word));
+    let within = words.before().any(|part| part.last().is_some_and(|word| is_loss(word)));
+    if !ends && !begins && !within {
+        return None;
+    }
+    let part = words.has(&PARTS) && !holds(subject, &["cross", "entropy"]);
+    let named_part = !ends && subject.iter().any(|word| !is_whole(word));
+    Some(match () {
+        () if words.is_held_out() => Role::EvalLoss,
+        () if words.has(&VALUE) && !ends_in_aggregate(words, "value") => Role::ValueLoss,
+        () if part || named_part => Role::AuxiliaryLoss,
+        () => Role::Loss,
+    })
+}
+
+/// Whether the only thing that `word` does in a name is to end it, as in `loss/value`.
+fn ends_in_aggregate(words: &Words<'_>, word: &str) -> bool {
+    words.last().last() == Some(&word)
+        && words.all().filter(|other| VALUE.contains(other)).count() == 1
+        && words.subject().last().is_some_and(|subject| is_loss(subject))
+        && words.last().len() > 1
+}
+
+/// Whether a word beside `loss` leaves it the whole loss.
+fn is_whole(word: &str) -> bool {
+    is_loss(word)
+        || matches!(word, "lm" | "model" | "all" | "main" | "global" | "batch" | "iter" | "iteration" | "micro")
+}
+
+fn reward(words: &Words<'_>) -> Option<Role> {
+    let is = |word: &str| matches!(word, "reward" | "rewards");
+    words
+        .all()
+        .any(is)
+        .then(|| if words.subject().iter().any(|word| SCORES.contains(word)) { Role::EvalScore } else { Role::Reward })
+}
+
+fn score(words: &Words<'_>) -> Option<Role> {
+    let subject = words.subject();
+    let family = |word: &&str| word.starts_with("rouge") || word.starts_with("bleu");
+    let named = subject.iter().any(|word| SCORES.contains(word)) || subject.iter().any(family);
+    // `grad_acc_steps` counts.
+    let counts = words.has(&["grad", "gradient", "steps"]);
+    ((named && !counts) || holds(subject, &["exact", "match"])).then_some(Role::EvalScore)
+}
+
+/// The role of a metric of speed or size.
+pub(super) fn performance(words: &Words<'_>) -> Option<Role> {
+    let last = words.last();
+    let any = |list: &[&str]| last.iter().any(|word| list.contains(word));
+    // A loss is one, whatever stands before it; `timing_s/reward` is the time that rewards took.
+    let timed = |part: &[&str]| matches!(part.first(), Some(&"timing" | &"time" | &"timer" | &"timers"));
+    if words.before().any(timed) {
+        return Some(Role::Time);
+    }
+    if last.last().is_some_and(|word| is_loss(word)) {
+        return None;
+    }
+    if any(&["mem", "memory", "memo"]) {
+        return Some(Role::Memory);
+    }
+    let per_second = ["sec", "second", "s"].iter().any(|unit| holds(last, &["per", unit]))
+        || matches!(last, ["s" | "sec" | "second"]);
+    if per_second || any(&["throughput", "tflop", "tflops", "tps", "mfu", "tgs"]) {
+        return Some(Role::Throughput);
+    }
+    any(&["elapsed", "time", "runtime", "timing"]).then_some(Role::Time)
+}
+
+/// Whether a canonical name that no role fits reads like a training loss or a reward: what a run is about.
+pub fn looks_like_goal(canonical: &str) -> bool {
+    let lower = canonical.to_ascii_lowercase();
+    let words = Words::of(&lower);
+    let is_goal = |word: &str| is_loss(word) || word.starts_with("loss") || word.starts_with("reward");
+    let named = words.all().any(is_goal) && !lower.contains("lossscale");
+    role(canonical) == Role::Other && named && !words.is_statistic() && !words.has(&ABOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_is_about_is_told_from_its_surroundings() {
+        for name in ["lossy", "rewarded/x"] {
+            assert!(looks_like_goal(name), "{name}");
+        }
+        for name in ["loss", "loss_scale", "critic/rewards/std", "entropy", "glossary", "num_losses", "reward"] {
+            assert!(!looks_like_goal(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn roles_follow_from_whole_words_of_every_part() {
+        for (name, expected) in [
+            ("loss", Role::Loss),
+            ("loss_step", Role::Loss),
+            ("train_loss_step", Role::Loss),
+            ("cross_entropy_loss", Role::Loss),
+            ("total_loss", Role::Loss),
+            ("loss/total", Role::Loss),
+            ("loss/mean", Role::Loss),
+            ("losses/lm", Role::Loss),
+            ("celoss", Role::Loss),
+            ("nll", Role::Loss),
+            ("objective", Role::Loss),
+            ("train_xent_mean", Role::Loss),
+            ("mtp_1_loss", Role::Loss),
+            ("memory_loss", Role::Loss),
+            ("val_cross_entropy", Role::EvalLoss),
+            ("valloss", Role::EvalLoss),
+            ("validation/lm_loss_ppl", Role::EvalLoss),
+            ("eval_loss", Role::EvalLoss),
+            ("loss/val", Role::EvalLoss),
+            ("interval_loss", Role::Loss),
+            ("loss_bbox", Role::AuxiliaryLoss),
+            ("loss/policy", Role::AuxiliaryLoss),
+            ("entropy_loss", Role::AuxiliaryLoss),
+            ("load_balancing_loss", Role::AuxiliaryLoss),
+            ("z_loss", Role::AuxiliaryLoss),
+            ("critic/vf_loss", Role::ValueLoss),
+            ("value_loss", Role::ValueLoss),
+            ("loss/value", Role::ValueLoss),
+            ("loss_value", Role::Loss),
+            ("loss_scale", Role::Other),
+            ("grad_norm", Role::GradNorm),
+            ("act_grad_norm", Role::GradNorm),
+            ("learning_rate", Role::LearningRate),
+            ("lr_adamw", Role::LearningRate),
+            ("critic/lr", Role::LearningRate),
+            ("eval_accuracy", Role::EvalScore),
+            ("critic/score/mean", Role::EvalScore),
+            ("underscore", Role::Other),
+            ("critic/rewards/mean", Role::Reward),
+            ("critic/rewards/max", Role::Other),
+            ("reward", Role::Reward),
+            ("rewards/chosen", Role::Reward),
+            ("unrewarding", Role::Other),
+            ("iteration_time", Role::Time),
+            ("timing_s/reward", Role::Time),
+            ("eval_runtime", Role::Time),
+            ("eval_samples_per_second", Role::Throughput),
+            ("samples/s", Role::Throughput),
+            ("throughput", Role::Throughput),
+            ("mem_allocated_bytes", Role::Memory),
+            ("members", Role::Other),
+            ("num_zeros", Role::Other),
+            ("entropy", Role::Other),
+        ] {
+            assert_eq!(role(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A name as its parts and words.
+
+/// Words that say how a value was put together, not what it is.
+const AGGREGATES: [&str; 12] =
+    ["mean", "avg", "average", "value", "values", "step", "epoch", "train", "training", "total", "sum", "overall"];
+/// Words of a spread or an extreme: one token or one answer decides it.
+const STATISTICS: [&str; 10] = ["std", "var", "variance", "stddev", "min", "max", "median", "p50", "p95", "p99"];
+/// Words of data that a run does not train on.
+const HELD_OUT: [&str; 8] = ["eval", "evaluation", "val", "valid", "validation", "test", "heldout", "holdout"];
+
+/// The words of a name, part by part: `critic/score/mean` has three parts of one word each.
+#[derive(Clone, Debug)]
+pub(super) struct Words<'n> {
+    parts: Vec<Vec<&'n str>>,
+}
+
+impl<'n> Words<'n> {
+    /// The words of a canonical name.
+    pub(super) fn of(canonical: &'n str) -> Self {
+        let words = |part: &'n str| -> Vec<&'n str> {
+            part.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect()
+        };
+        Self { parts: canonical.split('/').map(words).filter(|part| !part.is_empty()).collect() }
+    }
+
+    /// The words of the last part.
+    pub(super) fn last(&self) -> &[&'n str] {
+        self.parts.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// The words of each part before the last.
+    pub(super) fn before(&self) -> impl Iterator<Item = &[&'n str]> {
+        self.parts.iter().take(self.parts.len().saturating_sub(1)).map(Vec::as_slice)
+    }
+
+    /// Words of what the value is: of the last part that says more than how it was put together, without those.
+    pub(super) fn subject(&self) -> &[&'n str] {
+        let trimmed = |part: &'_ Vec<&'n str>| -> usize {
+            part.iter().rposition(|word| !is_aggregate(word)).map_or(0, |last| last + 1)
+        };
+        let parts = self.parts.iter().rev();
+        parts.map(|part| part.get(..trimmed(part)).unwrap_or_default()).find(|part| !part.is_empty()).unwrap_or(&[])
+    }
+
+    /// All words.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'n str> + '_ {
+        self.parts.iter().flatten().copied()
+    }
+
+    /// Whether any word is one of `words`.
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        self.all().any(|word| words.contains(&word))
+    }
+
+    /// Whether it is a spread or an extreme.
+    pub(super) fn is_statistic(&self) -> bool {
+        let part = self.last();
+        let is = |word: Option<&&str>| word.is_some_and(|word| STATISTICS.contains(word));
+        is(part.first()) || is(part.last()) || is(self.subject().last())
+    }
+
+    /// Whether it was measured on data that the run does not train on.
+    pub(super) fn is_held_out(&self) -> bool {
+        let glued = |word: &str| word.strip_suffix("loss").is_some_and(|data| HELD_OUT.contains(&data));
+        let dev = self.parts.iter().any(|part| part.first() == Some(&"dev"));
+        dev || self.has(&HELD_OUT) || self.all().any(glued)
+    }
+}
+
+fn is_aggregate(word: &str) -> bool {
+    AGGREGATES.contains(&word) || word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether `words` holds `wanted` side by side.
+pub(super) fn holds(words: &[&str], wanted: &[&str]) -> bool {
+    words.windows(wanted.len()).any(|part| part == wanted)
+}

@@ -1,0 +1,212 @@
+//! Runs of reinforcement learning: judged by their trends, whatever single steps do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use precision_gate::fetch::Fetcher;
+use precision_gate::gate::recheck::{Against, recheck};
+use precision_gate::gate::{loss, recognisers};
+use precision_gate::policy::Policy;
+use precision_gate::report::GateResult;
+use precision_gate::verdict::Verdict;
+use serde_json::{Value, json};
+
+use super::{codes, judge, units};
+
+fn side(case: &str, side: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rl").join(case).join(side)
+}
+
+fn judged(case: &str, policy: &str) -> GateResult {
+    judge(&side(case, "gpu"), &side(case, "npu"), policy)
+}
+
+fn causes(result: &GateResult) -> Vec<&str> {
+    result.diagnoses.iter().map(|cause| cause.cause.as_str()).collect()
+}
+
+/// The run of NeMo-RL against itself, changed on either side.
+fn changed(baseline: impl Fn(&mut Value), candidate: impl Fn(&mut Value)) -> GateResult {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(side("nemo_reward_zero", "gpu").join("metrics.jsonl")).expect("text");
+    let write = |name: &str, change: &dyn Fn(&mut Value)| {
+        let lines = text.lines().map(|line| {
+            let mut record: Value = serde_json::from_str(line).expect("JSON");
+            change(&mut record);
+            // A file of its own, so that the two are no copies.
+            record["note"] = json!(if name == "gpu" { 1.0 } else { 2.0 });
+            record.to_string() + "\n"
+        });
+        let path = folder.path().join(name);
+        fs::create_dir(&path).expect("a folder");
+        fs::write(path.join("metrics.jsonl"), lines.collect::<String>()).expect("written");
+        path
+    };
+    let (baseline, candidate) = (write("gpu", &baseline), write("npu", &candidate));
+    judge(&baseline, &candidate, "")
+}
+
+fn step(record: &Value) -> f64 {
+    record["step"].as_f64().expect("a step")
+}
+
+#[test]
+fn healthy_rollouts_pass_and_carry_their_windows() {
+    let result = judged("slime_benign", "");
+    assert_eq!(result.verdict, Verdict::Pass, "{:?}", codes(&result));
+    let reward = units(&result).into_iter().find(|unit| unit.metric == "rollout/raw_reward").expect("a reward");
+    assert_eq!((reward.mode.as_str(), reward.mode_source.as_str()), ("rl", "inferred"));
+    let windows = reward.windows.as_ref().expect("windows");
+    assert_eq!((windows.to_step.len(), windows.baseline.len()), (8, 8));
+    assert!(units(&result).iter().all(|unit| unit.rules.iter().all(|rule| rule.rule != "mean_rel")));
+}
+
+#[test]
+fn a_policy_may_declare_the_kind() {
+    let supervised = judged("slime_benign", "loss: {kind: supervised}");
+    assert_eq!(supervised.verdict, Verdict::Fail, "step by step these runs differ");
+    assert!(units(&supervised).iter().all(|unit| unit.mode != "rl"));
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/verl/precision-gate.yml");
+    let declared = judged("slime_benign", &fs::read_to_string(example).expect("the example"));
+    assert_eq!(declared.verdict, Verdict::Pass);
+    assert!(units(&declared).iter().all(|unit| unit.mode_source == "declared"));
+}
+
+#[test]
+fn a_dead_reward_and_a_stale_rollout_are_named_with_their_cause() {
+    let dead = judged("nemo_reward_zero", "");
+    assert_eq!((dead.verdict, causes(&dead)[0]), (Verdict::Fail, "reward-dead"));
+    assert_eq!(codes(&dead)[0], "rl-reward-dead", "what follows from it comes after it");
+    let stale = judged("slime_mismatch", "");
+    assert_eq!((stale.verdict, causes(&stale)[0]), (Verdict::Fail, "rollout-mismatch"));
+}
+
+#[test]
+fn what_breaks_in_any_metric_fails() {
+    let keep = |_: &mut Value| {};
+    assert_eq!(changed(keep, keep).verdict, Verdict::Pass);
+    let not_finite = |record: &mut Value| {
+        record["train/reward_std"] = if step(record) > 119.0 { json!("nan") } else { json!(0.1) };
+    };
+    let shown = changed(|record| record["train/reward_std"] = json!(0.1), not_finite);
+    assert_eq!((shown.verdict, codes(&shown)), (Verdict::Fail, vec!["curve-non-finite"]));
+    let coefficient = |value: f64| move |record: &mut Value| record["train/kl_coef"] = json!(value);
+    let other = changed(coefficient(0.001), coefficient(0.01));
+    assert_eq!((other.verdict, codes(&other)), (Verdict::Fail, vec!["rl-constant"]));
+    assert_eq!(causes(&other), ["hyperparameters-differ"]);
+    let adaptive =
+        |factor: f64| move |record: &mut Value| record["train/kl_coef"] = json!(0.001 + factor * step(record));
+    assert_eq!(changed(adaptive(1e-5), adaptive(1.0003e-5)).verdict, Verdict::Pass, "moved by what was sampled");
+    let lost = |record: &mut Value| {
+        if step(record) > 90.0 {
+            record["train/reward"] = json!(record["train/reward"].as_f64().expect("a reward") * 0.85);
+        }
+    };
+    let lower = changed(keep, lost);
+    assert_eq!((lower.verdict, codes(&lower)[0]), (Verdict::Fail, "rl-reward-lower"));
+}
+
+#[test]
+fn a_metric_that_one_side_lacks_is_told_by_its_weight() {
+    let keep = |_: &mut Value| {};
+    let without = |name: &'static str| {
+        move |record: &mut Value| {
+            record.as_object_mut().expect("an object").remove(name);
+        }
+    };
+    for (name, verdict) in [
+        ("train/reward", Verdict::Incomplete),
+        ("train/grad_norm", Verdict::Incomplete),
+        ("validation/accuracy", Verdict::Incomplete),
+        ("train/approx_entropy", Verdict::Warn),
+    ] {
+        assert_eq!(changed(keep, without(name)).verdict, verdict, "{name}");
+    }
+    // Agreement of the engines has limits that need no baseline.
+    let apart = |record: &mut Value| record["train/token_mult_prob_error"] = json!(1.4);
+    let alone = changed(without("train/token_mult_prob_error"), apart);
+    assert_eq!((alone.verdict, codes(&alone)[0]), (Verdict::Fail, "rl-mismatch"));
+    assert_eq!(changed(without("train/token_mult_prob_error"), keep).verdict, Verdict::Pass);
+}
+
+#[test]
+fn metrics_of_the_candidate_alone_do_not_choose_the_rules() {
+    let supervised = |record: &mut Value| {
+        let loss = 2.0 + 1.0 / step(record);
+        *record = json!({ "step": record["step"], "loss": loss });
+    };
+    let disguised = |record: &mut Value| {
+        let loss = 2.3 + 1.0 / step(record);
+        *record = json!({ "step": record["step"], "loss": loss, "reward": 0.5, "kl": 0.1, "pg_loss": 0.0 });
+    };
+    let result = changed(supervised, disguised);
+    assert_eq!(result.verdict, Verdict::Fail);
+    assert!(units(&result).iter().all(|unit| unit.mode != "rl"));
+}
+
+#[test]
+fn a_short_run_is_no_pass() {
+    let short = |record: &mut Value| {
+        if step(record) > 12.0 {
+            *record = json!({ "text": "" });
+        }
+    };
+    let result = changed(short, short);
+    assert_eq!((result.verdict, codes(&result)), (Verdict::Warn, vec!["rl-too-short"]));
+}
+
+#[test]
+fn repeats_of_a_case_replace_its_limits() {
+    let runs = ["nemo_reward_zero/gpu", "slime_benign/gpu", "slime_benign/npu"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rl");
+    let runs = runs.map(|run| root.join(run).display().to_string());
+    let fetcher = Fetcher::default();
+    let repeats = loss::Repeats { fetcher: &fetcher, recognisers: recognisers() };
+    let band = loss::record(&runs[1..], &Policy::default().loss, repeats, false).expect("repeats");
+    let entropy = &band.metrics["entropy_loss"];
+    assert!(entropy.trends["entropy_low"] >= 1.0 && entropy.is_sound());
+    let zero = root.join("nemo_reward_zero/npu").display().to_string();
+    let refused = loss::record(&[runs[0].clone(), zero], &Policy::default().loss, repeats, false);
+    assert!(refused.is_err_and(|error| error.to_string().contains("is not a repeat")));
+}
+
+#[test]
+fn a_result_that_does_not_follow_from_its_series_is_refused() {
+    let policy = Policy::default();
+    let against = Against { name: "result.json", policy: &policy, repository: "", operations: None };
+    let result = judged("nemo_reward_zero", "");
+    let again = recheck(result.clone(), &against).expect("a result as the gate writes it").result;
+    assert_eq!(again.verdict, Verdict::Fail);
+    let value = serde_json::to_value(&result).expect("JSON");
+    let of = |value: &mut Value, metric: &str, change: &dyn Fn(&mut Value)| {
+        let units = value["checks"]
+            .as_array_mut()
+            .expect("checks")
+            .iter_mut()
+            .flat_map(|check| check.get_mut("units").and_then(Value::as_array_mut).into_iter().flatten());
+        units.filter(|unit| unit["metric"] == metric).for_each(change);
+    };
+    type Edit<'e> = (&'e str, &'e dyn Fn(&mut Value));
+    let edits: [Edit<'_>; 5] = [
+        ("approx_entropy", &|unit| {
+            unit["rules"].as_array_mut().expect("rules").retain(|rule| rule["rule"] != "entropy_high")
+        }),
+        ("approx_entropy", &|unit| unit["windows"]["candidate"][7] = json!(0.1)),
+        ("token_mult_prob_error", &|unit| unit["role"] = json!("other")),
+        ("loss", &|unit| unit["mode"] = json!("own-weights")),
+        ("reward", &|unit| {
+            for rule in unit["rules"].as_array_mut().expect("rules").iter_mut() {
+                if rule["rule"] == "reward_higher" {
+                    rule["warn"] = json!(9.0);
+                    rule["margin"] = json!(1.0);
+                }
+            }
+        }),
+    ];
+    for (metric, edit) in edits {
+        let mut forged = value.clone();
+        of(&mut forged, metric, &|unit| edit(unit));
+        let forged: GateResult = serde_json::from_value(forged).expect("a result");
+        assert!(recheck(forged, &against).is_err(), "{metric}");
+    }
+}
