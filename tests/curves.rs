@@ -6,6 +6,8 @@
 mod evidence;
 #[path = "curves/hiding.rs"]
 mod hiding;
+#[path = "curves/patterns.rs"]
+mod patterns;
 #[path = "curves/sources.rs"]
 mod sources;
 #[path = "curves/steps.rs"]
