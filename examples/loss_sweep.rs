@@ -1,12 +1,16 @@
 //! Smallest defects that the rules see, and their false-alarm rate.
 //!
 //! Healthy runs of four kinds get defects of growing size; every run is judged by the gate's defaults and by each
-//! published rule. Prints the tables of `docs/loss.md` and draws `docs/loss-sweep.png`.
+//! published rule. Prints the tables of `docs/loss-sweep.md` and draws `docs/loss-sweep.png`.
 //!
 //! ```text
 //! cargo run --release --example loss_sweep -- docs/loss-sweep.png
 //! ```
 #![allow(clippy::print_stdout, reason = "an example that prints tables")]
+#![allow(clippy::cast_precision_loss, reason = "counts of seeds and steps")]
+
+#[path = "loss_sweep/scale.rs"]
+mod scale;
 
 use plotters::prelude::{
     BitMapBackend, ChartBuilder, IntoDrawingArea, IntoLogRange, LineSeries, PathElement, RGBColor, Text, WHITE,
@@ -123,6 +127,7 @@ fn main() -> Result<()> {
             }
         }
     }
+    scale::tables();
     match std::env::args().nth(1) {
         Some(path) => draw(&path, &lines),
         None => Ok(()),
@@ -131,6 +136,7 @@ fn main() -> Result<()> {
 
 fn percent_of(kind: &str, size: f64) -> String {
     match defect(kind, size) {
+        Defect::Delay { steps: 1 } => "1 step".to_owned(),
         Defect::Delay { steps } => format!("{steps} steps"),
         _ => format!("{} %", size * 100.0),
     }

@@ -6,6 +6,8 @@
 mod evidence;
 #[path = "curves/hiding.rs"]
 mod hiding;
+#[path = "curves/patterns.rs"]
+mod patterns;
 #[path = "curves/rl.rs"]
 mod rl;
 #[path = "curves/sources.rs"]

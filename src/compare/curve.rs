@@ -4,8 +4,12 @@
 //! steps at which both are finite; only these count here. Differences up to an absolute floor count as 0, because
 //! a share of a value near zero turns noise into failures. All sums are in `f64`.
 
+pub mod factor;
 pub mod rank;
 pub mod robust;
+pub mod rollback;
+pub mod smoothing;
+pub mod standstill;
 
 use std::borrow::Cow;
 
@@ -18,6 +22,10 @@ pub const HEAD: usize = 5;
 pub const SMOOTHED_FROM: usize = 200;
 /// Fewer steps say nothing about how two runs move together.
 const CORRELATED_FROM: usize = 20;
+/// Steps in a row that the rolling median takes out: fewer than half of its window.
+pub const TAKEN_OUT: usize = robust::WINDOW / 2;
+/// Steps in a row that fill most of the rolling median's window.
+pub const WINDOW_FILLED: usize = robust::WINDOW - 1;
 
 /// Two runs that agree to the last bit are taken to differ by as much as `float32` rounds.
 const LEAST_NOISE: f64 = 1e-7;
@@ -40,6 +48,26 @@ pub struct At {
     pub value: f64,
 }
 
+/// Correlation of the two sides' step-to-step changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Together {
+    /// The lower of both halves: another data order may begin late.
+    pub lowest: f64,
+    /// That of the later half: at the start a model has learned nothing that a batch could be hard for.
+    pub later: f64,
+    /// Changes that each rests on.
+    pub changes: usize,
+}
+
+/// Steps of a curve that lie apart without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its first step.
+    pub first: u64,
+    /// Number of steps.
+    pub steps: usize,
+}
+
 /// Everything that is measured of a pair of curves.
 #[derive(Clone, Debug)]
 pub struct CurveMeasures {
@@ -49,6 +77,10 @@ pub struct CurveMeasures {
     pub rel: Vec<f64>,
     /// The absolute floor that was applied.
     pub floor: f64,
+    /// One unit of the last printed digit; 0 where values have full precision.
+    pub resolution: f64,
+    /// Values of both sides at the first [`HEAD`] steps.
+    pub start: Vec<(f64, f64)>,
     /// The median of |b_t|.
     pub median: f64,
     /// r_t of the first step.
@@ -71,9 +103,8 @@ pub struct CurveMeasures {
     pub mean_difference: (f64, f64),
     /// Share of the steps on the side (above, below) that has more of them; 0.5 to 1, and 1 where nothing differs.
     pub majority: f64,
-    /// Rank correlation of the two sides' step-to-step changes, the lower of both halves; `None` where a curve is
-    /// too short or does not move.
-    pub change_correlation: Option<f64>,
+    /// Rank correlation of the two sides' step-to-step changes; `None` where a curve is too short or does not move.
+    pub together: Option<Together>,
     /// Isolated spikes of the baseline and of the candidate.
     pub spikes: (usize, usize),
 }
@@ -84,15 +115,17 @@ pub fn measure(points: &Aligned<'_>, scale: Scale) -> Option<CurveMeasures> {
     let median = robust::median_magnitude(&baseline)?;
     let floor = (scale.floor * median.max(1.0)).max(scale.resolution);
     let rel: Vec<f64> = baseline.iter().zip(candidate.iter()).map(|(b, c)| relative(*b, *c, floor)).collect();
-    let ((spikes_b, spikes_c), change_correlation) = rayon::join(
+    let ((spikes_b, spikes_c), together) = rayon::join(
         || rayon::join(|| robust::spikes(&baseline), || robust::spikes(&candidate)),
-        || change_correlation(&baseline, &candidate),
+        || together(&baseline, &candidate),
     );
     let at = |index: usize| Some(At { step: steps.get(index)?, value: *rel.get(index)? });
     let largest =
         |len: usize| (0..len.min(rel.len())).filter_map(at).reduce(|a, b| if b.value > a.value { b } else { a });
     Some(CurveMeasures {
         floor,
+        resolution: scale.resolution,
+        start: baseline.iter().copied().zip(candidate.iter().copied()).take(HEAD).collect(),
         median,
         first: at(0),
         head: largest(HEAD),
@@ -104,17 +137,18 @@ pub fn measure(points: &Aligned<'_>, scale: Scale) -> Option<CurveMeasures> {
         tail_error: tail_error(&baseline, &candidate),
         mean_difference: (mean(&candidate) - mean(&baseline), mean(&baseline)),
         majority: majority(&baseline, &candidate, floor),
-        change_correlation,
+        together,
         spikes: (spikes_b, spikes_c),
         steps: steps.into_owned(),
         rel,
     })
 }
 
-type Columns<'a> = (Cow<'a, Steps>, Cow<'a, [f64]>, Cow<'a, [f64]>);
+/// Steps, baseline values, candidate values.
+pub type Columns<'a> = (Cow<'a, Steps>, Cow<'a, [f64]>, Cow<'a, [f64]>);
 
 /// The steps at which both sides are finite; borrowed where that is all of them, as in most curves.
-fn finite<'a>(points: &'a Aligned<'_>) -> Columns<'a> {
+pub fn finite<'a>(points: &'a Aligned<'_>) -> Columns<'a> {
     let both = |(_, b, c): &(u64, f64, f64)| b.is_finite() && c.is_finite();
     if points.iter().all(|point| both(&point)) {
         let (baseline, candidate) = (Cow::Borrowed(&*points.baseline), Cow::Borrowed(&*points.candidate));
@@ -185,8 +219,7 @@ fn majority(baseline: &[f64], candidate: &[f64], floor: f64) -> f64 {
     if above + below == 0 { 1.0 } else { above.max(below) as f64 / (above + below) as f64 }
 }
 
-/// The lower of both halves, because another data order may begin late.
-fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
+fn together(baseline: &[f64], candidate: &[f64]) -> Option<Together> {
     let n = baseline.len();
     if n < CORRELATED_FROM {
         return None;
@@ -194,8 +227,8 @@ fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
     let half = if n < 2 * CORRELATED_FROM { n } else { n / 2 };
     let of =
         |range: std::ops::Range<usize>| rank::change_correlation(baseline.get(range.clone())?, candidate.get(range)?);
-    let (first, last) = (of(0..half)?, of(n - half..n)?);
-    Some(first.min(last))
+    let (earlier, later) = (of(0..half)?, of(n - half..n)?);
+    Some(Together { lowest: earlier.min(later), later, changes: rank::count(half) })
 }
 
 impl CurveMeasures {
@@ -207,10 +240,16 @@ impl CurveMeasures {
     /// Number of steps above `band`, outliers taken out by the rolling median where a curve is long enough.
     pub fn steps_above(&self, band: f64) -> usize {
         if self.is_smoothed() {
-            robust::medians_above(&self.rel, band)
+            robust::medians_above(&self.rel, band).filter(|above| *above).count()
         } else {
             self.rel.iter().filter(|rel| **rel > band).count()
         }
+    }
+
+    /// The longest run of steps above `band` that the rolling median leaves.
+    pub fn longest_above(&self, band: f64) -> Option<Stretch> {
+        let (index, steps) = robust::longest_run(robust::medians_above(&self.rel, band))?;
+        Some(Stretch { first: self.steps.get(index)?, steps })
     }
 
     /// Number of single steps above `band` that the rolling median takes out.

@@ -1,6 +1,7 @@
 //! Evidence that rules see of training curves: the loss of a run and the gradient norm beside it.
 
 use crate::judge::finding::Finding;
+use crate::judge::loss::mode::Weights;
 use crate::judge::loss::rl;
 use crate::judge::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
@@ -32,9 +33,10 @@ impl<'a> Curves<'a> {
         self.findings.iter().copied().find(|finding| codes.contains(&finding.code.as_str()))
     }
 
-    /// Whether both runs start from the same weights and data, as the first loss shows.
+    /// Whether both runs start from the same weights and data, as the first losses show.
     pub(super) fn starts_equal(&self) -> bool {
-        differences(self.loss).next().is_some_and(|(_, difference)| difference <= EQUAL)
+        let is_same = self.loss.mode == Weights::Same.as_str();
+        is_same && differences(self.loss).next().is_some_and(|(_, difference)| difference <= EQUAL)
     }
 }
 

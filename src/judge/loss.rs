@@ -14,12 +14,15 @@ pub mod level;
 pub mod limits;
 pub mod mode;
 pub mod noise;
+pub mod patterns;
 pub mod preset;
 pub mod repeats;
 pub mod rl;
 pub mod rule_results;
 pub mod secondary_metrics;
 pub mod sources;
+pub mod standstill;
+pub mod start;
 
 use std::collections::BTreeSet;
 
@@ -41,6 +44,7 @@ use level::LevelContext;
 use mode::ResolvedMode;
 use noise::{MetricNoise, NoiseBand, Repeated};
 use rule_results::RuleResults;
+use start::Start;
 
 /// Policy, profile and noise that curves are judged by.
 #[derive(Clone, Copy, Debug)]
@@ -118,13 +122,15 @@ impl<'r, 'a> Run<'r, 'a> {
         let pairs: Vec<_> =
             pairs.iter().map(|pair| (*pair, measure(&pair.points, scale(pair, settings.policy)))).collect();
         let lead = pairs.iter().find(|(pair, _)| pair.role == Role::Loss);
-        let first = lead.and_then(|(_, measures)| measures.as_ref()?.first);
+        let lead = lead.and_then(|(_, measures)| measures.as_ref());
+        let first = lead.and_then(|measures| measures.first);
+        let start = lead.and_then(Start::of);
         let schedules_differ = pairs.iter().any(|(pair, _)| {
             pair.role == Role::LearningRate
                 && secondary_metrics::schedule_difference(&pair.points)
                     .is_some_and(|at| at.value > secondary_metrics::SCHEDULE)
         });
-        Self { mode: ResolvedMode::resolve(settings.policy.mode, first), pairs, schedules_differ, settings }
+        Self { mode: ResolvedMode::resolve(settings.policy.mode, first, start), pairs, schedules_differ, settings }
     }
 
     fn judge(&self) -> Vec<JudgedCurve> {
@@ -210,7 +216,7 @@ impl<'r, 'a> Run<'r, 'a> {
         }
         match pair.role {
             Role::Loss => self.judge_loss(pair, measures, limits, noise, results),
-            Role::EvalLoss => level::judge_eval(measures, limits, results),
+            Role::EvalLoss => level::judge_eval(measures, pair.points.len(), limits, results),
             Role::AuxiliaryLoss | Role::ValueLoss | Role::GradNorm => {
                 level::judge_noisy(pair.role, measures, limits, results);
             }
@@ -268,7 +274,10 @@ impl<'r, 'a> Run<'r, 'a> {
                 results.preset(preset, preset::apply(preset, pair));
                 results.beside(|results| level::judge(measures, &context, results));
             }
-            None => level::judge(measures, &context, results),
+            None => {
+                level::judge(measures, &context, results);
+                patterns::judge(pair, results);
+            }
         }
     }
 

@@ -110,7 +110,7 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 57] = [
+pub const KINDS: [RuleKind; 59] = [
     RuleKind::new("coverage", Share, AtLeast),
     RuleKind::new("non_finite", Steps, AtMost),
     RuleKind::new("hidden_failure", Steps, AtMost),
@@ -121,10 +121,12 @@ pub const KINDS: [RuleKind; 57] = [
     RuleKind::new("tail_signed_rel", Relative, Within),
     RuleKind::new("spread", Steps, AtMost),
     RuleKind::new("outliers", Steps, AtMost),
+    RuleKind::new("longest_run", Steps, AtMost),
     RuleKind::new("max_rel", Relative, AtMost),
     RuleKind::new("abrupt_onset", Plain, AtMost),
     RuleKind::new("spikes", Spikes, AtMost),
     RuleKind::new("change_apart", Plain, AtMost),
+    RuleKind::new("median_rel", Relative, AtMost),
     RuleKind::new("last_rel", Relative, AtMost),
     RuleKind::new("grad_norm_mean_rel", Relative, AtMost),
     RuleKind::new("learning_rate", Relative, AtMost),
@@ -281,6 +283,8 @@ impl Note {
     pub const NO_GRADIENT_NORM: &'static str = "no-gradient-norm";
     /// A rolling median of 11 stands before the count.
     pub const SMOOTHED: &'static str = "smoothed";
+    /// The step is a uniform prediction, which tells nothing of the weights.
+    pub const UNIFORM: &'static str = "uniform-start";
     /// The value is that of the tensor `tensor`.
     pub const TENSOR: &'static str = "tensor";
     /// The value is that of the parameter `parameter`.
@@ -289,7 +293,7 @@ impl Note {
     pub const TEXT: &'static str = "text";
 
     /// All codes, each with the facts that its sentence is made of.
-    pub const CODES: [(&'static str, &'static [&'static str]); 10] = [
+    pub const CODES: [(&'static str, &'static [&'static str]); 11] = [
         (Self::STEP, &["step"]),
         (Self::FIRST_STEP, &["step"]),
         (Self::FROM_STEP, &["step"]),
@@ -297,6 +301,7 @@ impl Note {
         (Self::STEPS_COVERED, &["both", "baseline"]),
         (Self::NO_GRADIENT_NORM, &[]),
         (Self::SMOOTHED, &[]),
+        (Self::UNIFORM, &[]),
         (Self::TENSOR, &["tensor"]),
         (Self::PARAMETER, &["parameter"]),
         (Self::TEXT, &["text"]),

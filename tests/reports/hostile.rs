@@ -62,7 +62,12 @@ const OWN: &[&str] = &[
 
 /// A result of a real run, every foreign text in it replaced by hostile ones.
 pub(crate) fn result() -> GateResult {
-    let mut next = (0..).map(|index: usize| format!("{}{}", NAMES[index % NAMES.len()], "x".repeat(index % 7)));
+    shifted(0)
+}
+
+/// The same with the hostile texts in other places: they begin with that of `shift`.
+fn shifted(shift: usize) -> GateResult {
+    let mut next = (shift..).map(|index: usize| format!("{}{}", NAMES[index % NAMES.len()], "x".repeat(index % 7)));
     let mut made = json!(cases::find("culprit_forward").run().result);
     let findings = made["findings"].as_array().cloned().unwrap_or_default();
     let mut many: Vec<Value> = findings.iter().cycle().take(40).cloned().collect();
@@ -115,8 +120,8 @@ fn operations() -> Vec<OperationLine> {
 
 #[test]
 fn in_the_comment() {
-    let result = result();
-    for language in Language::ALL {
+    for (shift, language) in (0..NAMES.len()).flat_map(|shift| Language::ALL.map(|language| (shift, language))) {
+        let result = shifted(shift);
         let text = comment(&result, language, COMMENT_LIMIT);
         for line in text.lines() {
             let start = line.trim_start();
@@ -151,15 +156,19 @@ fn in_the_comment() {
 
 /// The page of the hostile result.
 pub(crate) fn rendered(language: Language) -> String {
+    page_of(&result(), language)
+}
+
+fn page_of(result: &GateResult, language: Language) -> String {
     let templates = Templates::shipped();
     let options = page::Options { language, templates: &templates };
-    page::render(&result(), &operations().as_slice().into(), &options).expect("renders")
+    page::render(result, &operations().as_slice().into(), &options).expect("renders")
 }
 
 #[test]
 fn in_the_page() {
-    for language in Language::ALL {
-        let html = rendered(language);
+    for (shift, language) in (0..NAMES.len()).flat_map(|shift| Language::ALL.map(|language| (shift, language))) {
+        let html = page_of(&shifted(shift), language);
         let (document, _) = html.split_once("<script type=\"application/json\"").expect("data");
         let document = document.replacen("<img id=\"error-map\" alt=\"", "", 1);
         for tag in ["<script", "<b>", "<img", "<x ", "<!-- "] {

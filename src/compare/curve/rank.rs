@@ -20,6 +20,30 @@ pub fn change_correlation(baseline: &[f64], candidate: &[f64]) -> Option<f64> {
     pearson(&ranks(&b), &ranks(&c))
 }
 
+/// Number of changes that a correlation of curves of `len` values rests on.
+pub fn count(len: usize) -> usize {
+    let windows = len.saturating_sub(2);
+    if windows <= SAMPLE { windows } else { SAMPLE }
+}
+
+/// Whether a rank correlation of that many changes is lower than chance makes it once in a thousand times, where the
+/// runs move together by `expected`.
+///
+/// Fisher's transformation makes a correlation nearly normal, with a variance of 1 / (m - 3), 1.06 times that for ranks
+/// (Fieller, Hartley and Pearson, 1957). The changes are not independent: each shares values with its neighbours, which
+/// for independent values correlates them by -2/3 and 1/6 with the next two. By Bartlett's formula m changes count
+/// like m / (1 + 2 (4/9 + 1/36)) independent ones.
+pub fn is_below(correlation: f64, expected: f64, changes: usize) -> bool {
+    const ONCE_IN_A_THOUSAND: f64 = 3.09;
+    #[allow(clippy::cast_precision_loss, reason = "at most a few ten thousand changes")]
+    let independent = changes as f64 / (35.0 / 18.0);
+    if independent <= 3.0 {
+        return false;
+    }
+    let error = (1.06 / (independent - 3.0)).sqrt();
+    expected.atanh() - correlation.max(-1.0).atanh() > ONCE_IN_A_THOUSAND * error
+}
+
 fn changes(values: &[f64]) -> Vec<f64> {
     let windows = values.len().saturating_sub(2);
     let blocks = windows.div_ceil(BLOCK);
@@ -73,6 +97,15 @@ mod tests {
     #[test]
     fn equal_ranks_share_their_mean() {
         assert_eq!(ranks(&[3.0, 1.0, 3.0, 2.0]), [2.5, 0.0, 2.5, 1.0]);
+    }
+
+    #[test]
+    fn few_changes_need_a_lower_correlation() {
+        for (correlation, changes, below) in
+            [(0.1, 18, true), (0.5, 18, false), (0.5, 48, true), (0.8, 198, true), (0.85, 48, false), (-1.0, 5, false)]
+        {
+            assert_eq!(is_below(correlation, 0.9, changes), below, "{correlation} of {changes}");
+        }
     }
 
     #[test]

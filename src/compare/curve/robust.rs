@@ -3,7 +3,7 @@
 use crate::compare::median::median;
 
 /// Width of the rolling median.
-const WINDOW: usize = 11;
+pub(super) const WINDOW: usize = 11;
 /// Most values a median is taken of; longer series are thinned evenly, which moves a median of magnitudes by
 /// far less than a limit could notice.
 const SAMPLE: usize = 1 << 20;
@@ -14,22 +14,33 @@ pub(super) fn median_magnitude(values: &[f64]) -> Option<f64> {
     median(values.iter().step_by(stride).map(|value| value.abs()).collect())
 }
 
-/// Number of values of the centred rolling median of 11 above `band`; windows are cut at both ends.
+/// Whether the centred rolling median of 11 lies above `band`, at each place; windows are cut at both ends.
 ///
 /// A median lies above a band exactly where at least half of its window does, so counting is enough.
-pub(super) fn medians_above(values: &[f64], band: f64) -> usize {
-    let above = |index: usize| usize::from(values.get(index).is_some_and(|value| *value > band));
+pub(super) fn medians_above(values: &[f64], band: f64) -> impl Iterator<Item = bool> + '_ {
+    let above = move |index: usize| usize::from(values.get(index).is_some_and(|value| *value > band));
     let mut within: usize = (0..WINDOW / 2).map(above).sum();
-    let mut found = 0;
-    for index in 0..values.len() {
+    (0..values.len()).map(move |index| {
         within += above(index + WINDOW / 2);
         if let Some(gone) = index.checked_sub(WINDOW / 2 + 1) {
             within -= above(gone);
         }
         let len = window(values, index).len();
-        found += usize::from(within >= len - len / 2);
+        within >= len - len / 2
+    })
+}
+
+/// The longest run of places that hold: its first place and its length; the first of equal ones.
+pub(super) fn longest_run(holds: impl Iterator<Item = bool>) -> Option<(usize, usize)> {
+    let mut longest: Option<(usize, usize)> = None;
+    let mut length = 0;
+    for (index, held) in holds.enumerate() {
+        length = if held { length + 1 } else { 0 };
+        if length > longest.map_or(0, |(_, length)| length) {
+            longest = Some((index + 1 - length, length));
+        }
     }
-    found
+    longest
 }
 
 /// The values around `index`.
@@ -80,10 +91,21 @@ mod tests {
     fn a_single_outlier_leaves_the_rolling_median() {
         let mut values = vec![1.0; 50];
         values[20] = 9.0;
-        assert_eq!(medians_above(&values, 1.5), 0);
+        assert_eq!(medians_above(&values, 1.5).filter(|above| *above).count(), 0);
         assert_eq!(spikes(&values), 1);
         assert_eq!(spikes(&vec![1.0; 50]), 0);
         assert_eq!(spikes(&[]), 0);
+    }
+
+    #[test]
+    fn a_lasting_difference_is_as_long_as_it_lasts_behind_the_median() {
+        for length in [0_usize, 5, 6, 20, 300] {
+            let values: Vec<f64> =
+                (0..1000).map(|t| if (400..400 + length).contains(&t) { 1.0 } else { 0.0 }).collect();
+            let expected = (length > WINDOW / 2).then_some((400, length));
+            assert_eq!(longest_run(medians_above(&values, 0.5)), expected, "{length} steps");
+        }
+        assert_eq!(longest_run([true, false, true, true, false, true, true].into_iter()), Some((2, 2)));
     }
 
     proptest::proptest! {
@@ -102,7 +124,7 @@ mod tests {
                 proptest::prop_assert_eq!(median_at(&values, index).to_bits(), median.to_bits());
             }
             let expected = medians.iter().filter(|median| **median > band).count();
-            proptest::prop_assert_eq!(medians_above(&values, band), expected);
+            proptest::prop_assert_eq!(medians_above(&values, band).filter(|above| *above).count(), expected);
         }
     }
 }

@@ -8,7 +8,8 @@ use super::said::{Key, Said, number};
 use super::{series, trend, weight};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::limits::Limits;
-use crate::judge::loss::mode::{FORWARD_NOISE, Weights};
+use crate::judge::loss::mode::Weights;
+use crate::judge::loss::start::FORWARD_NOISE;
 use crate::judge::loss::{code, completeness, rl};
 use crate::judge::number::Number;
 use crate::judge::outcome::{Note, RuleOutcome};
@@ -21,7 +22,7 @@ use crate::verdict::{Profile, Verdict};
 /// The rule of a metric that nobody judges.
 const SHOWN_ONLY: &str = "mean_change";
 /// Rules about the level of a loss; a published rule may decide in their place.
-const LEVEL: [&str; 11] = [
+const LEVEL: [&str; 12] = [
     "bit_exact",
     "step_1_rel",
     "head_max_rel",
@@ -29,6 +30,7 @@ const LEVEL: [&str; 11] = [
     "tail_signed_rel",
     "spread",
     "outliers",
+    "longest_run",
     "max_rel",
     "abrupt_onset",
     "spikes",
@@ -272,11 +274,12 @@ impl Curve<'_> {
             return Ok(());
         }
         let same = self.value("step_1_rel").is_some_and(|value| value <= FORWARD_NOISE);
-        demand(same == (self.unit.mode == Weights::Same.as_str()), self.at, || {
-            "its mode is not the one that its first step shows".into()
-        })?;
+        let is_same = self.unit.mode == Weights::Same.as_str();
+        demand(same || !is_same, self.at, || "its mode is not the one that its first step shows".into())?;
         let counted = self.value("mean_rel").is_some() && self.unit.preset.is_empty() && !self.says(&code::NOT_JUDGED);
-        demand(same || !counted || self.says(&code::FIRST_STEP), self.at, || {
+        // An equal first step is not enough for the same weights; why it is not, is said.
+        let said = self.says(&code::FIRST_STEP) || same && self.says(&code::UNIFORM_START);
+        demand(is_same || !counted || said, self.at, || {
             format!(
                 "is judged by looser limits without being declared, but there is no finding `{}`",
                 code::FIRST_STEP.code

@@ -2,8 +2,8 @@
 
 use super::trend;
 use crate::judge::loss::curve_limits::CurveLimits;
-use crate::judge::loss::level::{ABRUPT, APART};
-use crate::judge::loss::limits::{Limits, allowed_outside};
+use crate::judge::loss::level::{ABRUPT, APART, EVALUATIONS};
+use crate::judge::loss::limits::{Limits, allowed_outside, allowed_single, in_a_row};
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::secondary_metrics::{SCHEDULE, SCORE};
 use crate::judge::unit::CurveUnit;
@@ -34,22 +34,22 @@ pub(super) fn due(rule: &str, unit: &CurveUnit, policy: &LossPolicy, has_noise: 
     let only_fail = |fail| Due::These(Limits { warn: None, fail: Some(fail) });
     let own = policy.metrics.get(&unit.metric);
     let declared = |band: Option<Band>| Due::These(Limits::NONE.overridden(band));
+    let paired = usize::try_from(unit.paired).unwrap_or(usize::MAX);
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-    let (spread, outliers) = {
-        let paired = usize::try_from(unit.paired).unwrap_or(usize::MAX);
-        (allowed_outside(paired) as f64, (paired / 20) as f64)
-    };
+    let at_most = |steps: usize| Due::AtMost(steps as f64);
     match (rule, trend::role_of(unit)) {
         ("coverage", _) => only_fail(policy.coverage.get()),
         ("bit_exact", _) => only_fail(0.0),
         ("step_1_rel", _) => Due::These(limits.step_1),
         ("head_max_rel", _) => by_noise(limits.head),
         ("mean_rel", Role::AuxiliaryLoss | Role::ValueLoss) => Due::These(limits.grad_norm),
-        ("mean_rel", _) => by_noise(limits.mean),
+        ("mean_rel", Role::EvalLoss) if paired < EVALUATIONS => by_noise(Limits { fail: None, ..limits.mean }),
+        ("mean_rel" | "median_rel", _) => by_noise(limits.mean),
         ("tail_signed_rel" | "last_rel", _) => Due::These(limits.tail),
-        ("spread", _) => Due::AtMost(spread),
-        ("outliers", _) => Due::AtMost(outliers),
-        ("max_rel", _) => Due::These(only_warn(Some(limits.spread).filter(|_| weights == Weights::Same))),
+        ("spread", _) => at_most(allowed_outside(paired, weights)),
+        ("outliers", _) => at_most(allowed_single(paired)),
+        ("longest_run", _) => Due::These(in_a_row(weights)),
+        ("max_rel", _) => by_noise(limits.peak),
         ("abrupt_onset", _) => Due::These(only_warn(Some(ABRUPT))),
         ("change_apart", _) => Due::TheseOrNone(only_warn(Some(1.0 - APART))),
         ("grad_norm_mean_rel", _) => Due::These(limits.grad_norm),

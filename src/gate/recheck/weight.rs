@@ -146,7 +146,7 @@ fn is_measured(rule: &Rule) -> bool {
 }
 
 /// The measured rules of curves, with the codes of their findings.
-const MEASURED: [(&str, &Rule); 19] = [
+const MEASURED: [(&str, &Rule); 21] = [
     ("bit_exact", &code::DIFFERENCE),
     ("step_1_rel", &code::STEP_1),
     ("head_max_rel", &code::HEAD),
@@ -154,10 +154,12 @@ const MEASURED: [(&str, &Rule); 19] = [
     ("tail_signed_rel", &code::TAIL),
     ("spread", &code::SPREAD),
     ("outliers", &code::SPREAD),
+    ("longest_run", &code::DEPARTURE),
     ("max_rel", &code::PEAK),
     ("abrupt_onset", &code::ONSET),
     ("spikes", &code::SPIKES),
     ("change_apart", &code::ORDER),
+    ("median_rel", &code::MEAN),
     ("last_rel", &code::TAIL),
     ("grad_norm_mean_rel", &code::GRAD_NORM),
     ("learning_rate", &code::LEARNING_RATE),

@@ -232,6 +232,18 @@ impl Run {
         }
     }
 
+    /// The loss, step by step.
+    pub fn loss(&self) -> &[f64] {
+        &self.loss
+    }
+
+    /// The same run with an output layer that starts at zero: the first loss is that of a uniform prediction.
+    #[must_use]
+    pub fn with_uniform_start(mut self, classes: u32) -> Self {
+        self.loss.iter_mut().take(1).for_each(|first| *first = f64::from(classes).ln());
+        self
+    }
+
     /// The run as a file of curves.
     pub fn file(&self, path: &str) -> CurveFile {
         let series = |name: &str, values: &[f64]| Series::by_step(name, (1..).zip(values.iter().copied()));

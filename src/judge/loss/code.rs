@@ -17,6 +17,10 @@ pub const NON_FINITE: Rule = rule("curve-non-finite", Severity::Fail);
 pub const NON_FINITE_BASELINE: Rule = rule("curve-non-finite-baseline", Severity::Warn);
 /// A loss of exactly 0.0, or frozen, while the gradient norm is NaN or 0.
 pub const HIDDEN_FAILURE: Rule = rule("curve-hidden-failure", Severity::Fail);
+/// A loss of exactly 0.0 where the baseline's is not small.
+pub const ZERO: Rule = rule("curve-zero", Severity::Fail);
+/// A loss that stands still while the baseline's moves.
+pub const FROZEN: Rule = rule("curve-frozen", Severity::Fail);
 /// A curve that never changes.
 pub const CONSTANT: Rule = rule("curve-constant", Severity::Warn);
 /// The learning rate schedules differ.
@@ -25,6 +29,8 @@ pub const LEARNING_RATE: Rule = rule("learning-rate-differs", Severity::Fail);
 pub const NOT_JUDGED: Rule = rule("curve-not-judged", Severity::Incomplete);
 /// The first step differs and nobody said that it may.
 pub const FIRST_STEP: Rule = rule("first-step-differs", Severity::Warn);
+/// The first step is a uniform prediction, which tells nothing of the weights.
+pub const UNIFORM_START: Rule = rule("curve-uniform-start", Severity::Warn);
 /// Declared as different weights, but the first step is equal.
 pub const MODE_TOO_LOOSE: Rule = rule("mode-too-loose", Severity::Warn);
 /// The first step differs although the weights are declared equal.
@@ -37,6 +43,8 @@ pub const MEAN: Rule = rule("curve-mean", Severity::Fail);
 pub const TAIL: Rule = rule("curve-tail", Severity::Fail);
 /// Too many single steps differ.
 pub const SPREAD: Rule = rule("curve-spread", Severity::Fail);
+/// Steps in a row differ, even if the curve recovers.
+pub const DEPARTURE: Rule = rule("curve-departure", Severity::Fail);
 /// A single step differs by much.
 pub const PEAK: Rule = rule("curve-peak", Severity::Warn);
 /// The candidate spikes more often than the baseline.
@@ -47,6 +55,12 @@ pub const ORDER: Rule = rule("curve-data-order", Severity::Warn);
 pub const ONSET: Rule = rule("curve-abrupt-onset", Severity::Warn);
 /// Differences that look like randomness left in (dropout).
 pub const RANDOMNESS: Rule = rule("curve-randomness", Severity::Warn);
+/// One factor between both curves, from the first step to the last.
+pub const SCALED: Rule = rule("curve-scaled", Severity::Fail);
+/// One side seems to log a running mean.
+pub const SMOOTHED: Rule = rule("curve-smoothed", Severity::Info);
+/// The candidate's curve falls back to an earlier stretch of itself.
+pub const ROLLBACK: Rule = rule("curve-rollback", Severity::Fail);
 /// Gradient norms differ on average.
 pub const GRAD_NORM: Rule = rule("curve-grad-norm", Severity::Fail);
 /// A metric that is judged by its mean became worse.
@@ -133,21 +147,28 @@ pub const RULES: &[&Rule] = &[
     &NON_FINITE,
     &NON_FINITE_BASELINE,
     &HIDDEN_FAILURE,
+    &ZERO,
+    &FROZEN,
     &CONSTANT,
     &LEARNING_RATE,
     &NOT_JUDGED,
     &FIRST_STEP,
+    &UNIFORM_START,
     &MODE_TOO_LOOSE,
     &STEP_1,
     &HEAD,
     &MEAN,
     &TAIL,
     &SPREAD,
+    &DEPARTURE,
     &PEAK,
     &SPIKES,
     &ORDER,
     &ONSET,
     &RANDOMNESS,
+    &SCALED,
+    &SMOOTHED,
+    &ROLLBACK,
     &GRAD_NORM,
     &WORSE,
     &DIFFERENCE,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::code;
 use super::rule_results::RuleResults;
+use super::standstill;
 use crate::judge::outcome::{Note, RuleOutcome};
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
@@ -42,6 +43,7 @@ pub fn judge(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut 
     baseline_non_finite(pair, results);
     if pair.role == Role::Loss {
         hidden_failure(pair, around.gradients, results);
+        standstill::judge(pair, results);
         constant(pair, results);
     }
 }
@@ -218,8 +220,8 @@ fn constant(pair: &CurvePair<'_>, results: &mut RuleResults) {
     let side = match (still(&pair.points.baseline), still(&pair.points.candidate)) {
         (true, true) => "both",
         (true, false) => "baseline",
-        (false, true) => "candidate",
-        (false, false) => return,
+        (false, true) if !results.says(&code::FROZEN) => "candidate",
+        (false, _) => return,
     };
     results.say(&code::CONSTANT, |finding| finding.with("side", side));
 }

@@ -3,6 +3,7 @@
 use super::limits::Limits;
 use super::mode::Weights;
 use super::noise::MetricNoise;
+use super::start::{FORWARD_NOISE, UPDATE_NOISE};
 use crate::policy::loss::LossPolicy;
 
 /// All limits of a loss curve.
@@ -18,6 +19,8 @@ pub struct CurveLimits {
     pub tail: Limits,
     /// r above which a step counts as outside.
     pub spread: f64,
+    /// The largest r, which only warns.
+    pub peak: Limits,
     /// Mean r of the gradient norm.
     pub grad_norm: Limits,
 }
@@ -27,11 +30,12 @@ impl CurveLimits {
     fn of_mode(weights: Weights) -> Self {
         match weights {
             Weights::Same => Self {
-                step_1: Limits::new(1e-4, 5e-3),
-                head: Limits::new(2e-4, 2e-3),
+                step_1: Limits::new(FORWARD_NOISE, 5e-3),
+                head: Limits::new(2e-4, UPDATE_NOISE),
                 mean: Limits::new(2e-3, 1e-2),
                 tail: Limits::new(2e-3, 5e-3),
                 spread: 0.02,
+                peak: Limits::NONE,
                 grad_norm: Limits::new(5e-2, 1e-1),
             },
             Weights::Own => Self {
@@ -40,6 +44,7 @@ impl CurveLimits {
                 mean: Limits::new(5e-3, 1e-2),
                 tail: Limits::new(5e-3, 1e-2),
                 spread: 0.05,
+                peak: Limits::NONE,
                 grad_norm: Limits::new(1e-1, 2e-1),
             },
         }
@@ -61,6 +66,11 @@ impl CurveLimits {
         limits.tail = limits.tail.overridden(own.tail);
         limits.spread = own.spread.map_or(limits.spread, |limit| limit.get());
         limits.grad_norm = limits.grad_norm.overridden(own.grad_norm);
+        // With the same weights no step strays far by itself; own weights spike in good health, and how far is known only
+        // from repeats.
+        let recorded = noise.and_then(|noise| noise.limits(noise.max).warn);
+        let peak = recorded.or(Some(limits.spread).filter(|_| weights == Weights::Same));
+        limits.peak = Limits { warn: peak, fail: None };
         limits
     }
 

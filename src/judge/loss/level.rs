@@ -2,9 +2,11 @@
 
 use super::code;
 use super::curve_limits::CurveLimits;
-use super::limits::{Limits, allowed_outside};
+use super::limits::{self, Limits, allowed_outside, allowed_single};
 use super::mode::{ResolvedMode, Weights};
 use super::rule_results::{Measured, RuleResults};
+use super::start::{FORWARD_NOISE, Start};
+use crate::compare::curve::rank::is_below;
 use crate::compare::curve::{CurveMeasures, relative};
 use crate::judge::outcome::Note;
 use crate::judge::rule::Rule;
@@ -24,8 +26,8 @@ const RANDOM_FACTOR: f64 = 2.0;
 const CONCENTRATED: f64 = 0.25;
 /// Noise grows by less from one step to the next (measured: up to 3 times; changes of what is trained: 1000 times).
 pub const ABRUPT: f64 = 20.0;
-/// Shorter curves do not show whether two runs move together.
-const ORDER_FROM: usize = 50;
+/// The mean of fewer evaluations is that of the first ones, at which the loss falls fastest.
+pub const EVALUATIONS: usize = 20;
 
 /// Mode, limits and profile that a loss is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +45,7 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
     if context.profile == Profile::BitExact {
         bit_exact(measures, results);
     }
-    mode(context, results);
+    mode(context, results, measures);
     floor(measures, results);
     let random = is_random(measures, context);
     let at_worst = if random { Verdict::Warn } else { Verdict::Fail };
@@ -58,7 +60,8 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
         at_worst,
     };
     if let Some(first) = measures.first {
-        results.measure(rule("step_1_rel", &code::STEP_1, first.value, limits.step_1, Some(first.step), Verdict::Fail));
+        let first = rule("step_1_rel", &code::STEP_1, first.value, limits.step_1, Some(first.step), Verdict::Fail);
+        results.measure(Measured { note: uniform(context.mode.start), ..first });
     }
     if let Some(head) = measures.head {
         results.measure(rule("head_max_rel", &code::HEAD, head.value, limits.head, Some(head.step), at_worst));
@@ -69,7 +72,8 @@ pub fn judge(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut
         && limits.tail.fail.is_some_and(|limit| measures.tail.abs() <= RANDOM_FACTOR * limit);
     let at_worst_tail = if random && uncertain { Verdict::Warn } else { Verdict::Fail };
     results.measure(rule("tail_signed_rel", &code::TAIL, measures.tail, limits.tail, None, at_worst_tail));
-    spread(measures, limits.spread, at_worst, results);
+    spread(measures, context, at_worst, results);
+    in_a_row(measures, context, results);
     peak(measures, context, results);
     spikes(measures, results);
     onset(measures, context, results);
@@ -89,14 +93,33 @@ pub(super) fn bit_exact(measures: &CurveMeasures, results: &mut RuleResults) {
     });
 }
 
-fn mode(context: &LevelContext<'_>, results: &mut RuleResults) {
+fn mode(context: &LevelContext<'_>, results: &mut RuleResults, measures: &CurveMeasures) {
     let mode = &context.mode;
-    let value = mode.first.map_or(f64::NAN, |first| first.value);
-    if mode.is_loose_unasked() {
-        results
-            .say(&code::FIRST_STEP, |finding| finding.with("value", value).with("limit", super::mode::FORWARD_NOISE));
-    } else if mode.is_too_loose() {
-        results.say(&code::MODE_TOO_LOOSE, |finding| finding.with("value", value));
+    let first = mode.first.map_or(f64::NAN, |first| first.value);
+    if mode.is_too_loose() {
+        results.say(&code::MODE_TOO_LOOSE, |finding| finding.with("value", first));
+    }
+    if !mode.is_loose_unasked() {
+        return;
+    }
+    match mode.start {
+        Some(Start::Uniform(classes)) => results.say(&code::UNIFORM_START, |finding| {
+            let loss = measures.start.first().map_or(f64::NAN, |(baseline, _)| *baseline);
+            finding.with("loss", loss).with("classes", classes.map(u64::from).unwrap_or_default())
+        }),
+        Some(Start::Chance) => results.say(&code::FIRST_STEP, |finding| {
+            let head = measures.head.map_or(f64::NAN, |head| head.value);
+            finding.with("value", head).with("limit", super::start::UPDATE_NOISE).with("steps", measures.start.len())
+        }),
+        _ => results.say(&code::FIRST_STEP, |finding| finding.with("value", first).with("limit", FORWARD_NOISE)),
+    }
+}
+
+/// Says of a first step that it is a uniform prediction.
+fn uniform(start: Option<Start>) -> Option<Note> {
+    match start {
+        Some(Start::Uniform(_)) => Some(Note::new(Note::UNIFORM)),
+        _ => None,
     }
 }
 
@@ -107,10 +130,10 @@ fn floor(measures: &CurveMeasures, results: &mut RuleResults) {
     }
 }
 
-fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, results: &mut RuleResults) {
-    let n = measures.rel.len();
+fn spread(measures: &CurveMeasures, context: &LevelContext<'_>, at_worst: Verdict, results: &mut RuleResults) {
+    let (n, band, weights) = (measures.rel.len(), context.limits.spread, context.mode.weights);
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-    let (outside, allowed) = (measures.steps_above(band) as f64, allowed_outside(n) as f64);
+    let (outside, allowed) = (measures.steps_above(band) as f64, allowed_outside(n, weights) as f64);
     results.measure(Measured {
         rule: "spread",
         code: &code::SPREAD,
@@ -122,7 +145,7 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, results: &mut 
     });
     if measures.is_smoothed() {
         #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
-        let (outliers, allowed) = (measures.outliers_above(band) as f64, (n / 20) as f64);
+        let (outliers, allowed) = (measures.outliers_above(band) as f64, allowed_single(n) as f64);
         results.measure(Measured {
             rule: "outliers",
             code: &code::SPREAD,
@@ -135,16 +158,35 @@ fn spread(measures: &CurveMeasures, band: f64, at_worst: Verdict, results: &mut 
     }
 }
 
-/// Judges the largest single difference. With the same weights no step strays far by itself; own weights spike in good
-/// health.
+/// Judges the longest run of steps outside the spread in a long curve: a fault that heals, however long the training is.
+fn in_a_row(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
+    // The number of steps outside is as strict in a shorter curve.
+    if !measures.is_smoothed() {
+        return;
+    }
+    let longest = measures.longest_above(context.limits.spread);
+    let steps = longest.map_or(0, |longest| longest.steps);
+    #[allow(clippy::cast_precision_loss, reason = "counts of steps")]
+    results.measure(Measured {
+        rule: "longest_run",
+        code: &code::DEPARTURE,
+        value: steps as f64,
+        limits: limits::in_a_row(context.mode.weights),
+        step: longest.map(|longest| longest.first),
+        note: Some(Note::new(Note::SMOOTHED)),
+        // Randomness is spread over the run: it does not stay on one side of a limit for so long.
+        at_worst: Verdict::Fail,
+    });
+}
+
+/// Judges the largest single difference.
 fn peak(measures: &CurveMeasures, context: &LevelContext<'_>, results: &mut RuleResults) {
     let Some(peak) = measures.max else { return };
-    let warn = Some(context.limits.spread).filter(|_| context.mode.weights == Weights::Same);
     results.measure(Measured {
         rule: "max_rel",
         code: &code::PEAK,
         value: peak.value,
-        limits: Limits { warn, fail: None },
+        limits: context.limits.peak,
         step: Some(peak.step),
         note: None,
         at_worst: Verdict::Warn,
@@ -194,16 +236,24 @@ fn is_random(measures: &CurveMeasures, context: &LevelContext<'_>) -> bool {
         Weights::Own => context.limits.mean.fail,
     };
     !declared_same
-        && measures.change_correlation.is_some_and(|together| together >= TOGETHER)
+        && correlation(measures, context.mode.weights).is_some_and(|together| together >= TOGETHER)
         && measures.majority <= ONE_SIDED
         && measures.median_rel >= CONCENTRATED * measures.mean_rel
         && mean.is_some_and(|limit| measures.mean_rel <= RANDOM_FACTOR * limit)
 }
 
+/// Correlation of the changes that counts: with the same weights that of the worse half, as another data order may begin
+/// late; with own weights that of the later half, as a model that has learned little does not show which batch is hard.
+fn correlation(measures: &CurveMeasures, weights: Weights) -> Option<f64> {
+    measures.together.map(|together| if weights == Weights::Same { together.lowest } else { together.later })
+}
+
+/// Judges whether both runs change together. They do not where the correlation is low, and lower than chance makes it for
+/// runs on the same data.
 fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, results: &mut RuleResults) {
-    let Some(together) = measures.change_correlation else { return };
+    let Some(together) = correlation(measures, context.mode.weights) else { return };
     let apart = together < APART
-        && measures.rel.len() >= ORDER_FROM
+        && measures.together.is_some_and(|measured| is_below(together, TOGETHER, measured.changes))
         && context.limits.mean.warn.is_some_and(|warn| measures.mean_rel > warn);
     results.measure(Measured {
         rule: "change_apart",
@@ -222,17 +272,24 @@ fn together(measures: &CurveMeasures, context: &LevelContext<'_>, random: bool, 
     }
 }
 
-/// Judges a loss on held-out data: few points, so level and end only.
-pub fn judge_eval(measures: &CurveMeasures, limits: &CurveLimits, results: &mut RuleResults) {
-    results.measure(Measured {
-        rule: "mean_rel",
+/// Judges a loss on held-out data: level and end only. Of few points the median is the level; their mean, which also
+/// sees a fault in the middle, warns.
+pub fn judge_eval(measures: &CurveMeasures, paired: usize, limits: &CurveLimits, results: &mut RuleResults) {
+    let rule = |rule, value, limits| Measured {
+        rule,
         code: &code::MEAN,
-        value: measures.mean_rel,
-        limits: limits.mean,
+        value,
+        limits,
         step: None,
         note: None,
         at_worst: Verdict::Fail,
-    });
+    };
+    if paired < EVALUATIONS {
+        results.measure(rule("median_rel", measures.median_rel, limits.mean));
+        results.measure(rule("mean_rel", measures.mean_rel, Limits { fail: None, ..limits.mean }));
+    } else {
+        results.measure(rule("mean_rel", measures.mean_rel, limits.mean));
+    }
     let last = measures.rel.last().copied().zip(measures.steps.get(measures.rel.len().saturating_sub(1)));
     if let Some((value, step)) = last {
         results.measure(Measured {

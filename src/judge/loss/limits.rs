@@ -1,6 +1,7 @@
 //! A pair of limits, and how the policy replaces it.
 
 use super::mode::Weights;
+use crate::compare::curve::{TAKEN_OUT, WINDOW_FILLED};
 use crate::policy::loss::Mode;
 use crate::policy::loss::limit::Band;
 
@@ -33,9 +34,32 @@ impl Limits {
     }
 }
 
-/// Number of steps that may lie outside the spread: one in a hundred, none of fewer than 50.
-pub fn allowed_outside(n: usize) -> usize {
-    if n < 50 { 0 } else { n / 100 }
+/// Number of steps that may lie outside the spread: one in a hundred, none of fewer than 50. Own weights spike in good
+/// health: one in twenty then, up to as many as one excursion may last, if that is more.
+pub fn allowed_outside(n: usize, weights: Weights) -> usize {
+    let share = if n < 50 { 0 } else { n / 100 };
+    match weights {
+        Weights::Same => share,
+        Weights::Own => share.max((n / 20).clamp(1, WINDOW_FILLED)),
+    }
+}
+
+/// Steps in a row that may lie outside the spread behind the rolling median, however long the run is.
+///
+/// Whatever the median leaves lasted longer than noise does. With own weights that only warns as long as it is less than
+/// the median's whole window: excursions of healthy runs that recover were seen to last 8 steps.
+#[allow(clippy::cast_precision_loss, reason = "a few steps")]
+pub fn in_a_row(weights: Weights) -> Limits {
+    let (taken_out, filled) = (TAKEN_OUT as f64, WINDOW_FILLED as f64);
+    match weights {
+        Weights::Same => Limits { warn: None, fail: Some(taken_out) },
+        Weights::Own => Limits::new(taken_out, filled),
+    }
+}
+
+/// Number of single steps outside the spread that a rolling median may take out: one in twenty.
+pub fn allowed_single(n: usize) -> usize {
+    n / 20
 }
 
 impl From<Mode> for Option<Weights> {

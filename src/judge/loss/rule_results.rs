@@ -63,6 +63,11 @@ impl RuleResults {
         self.findings.push(facts(Finding::new(rule, self.place.clone())));
     }
 
+    /// Whether there is a finding of `rule`.
+    pub fn says(&self, rule: &Rule) -> bool {
+        self.findings.iter().any(|finding| finding.code == rule.code)
+    }
+
     /// Adds a rule that was applied by other means than its limits alone.
     pub fn note(&mut self, outcome: RuleOutcome) {
         self.rules.push(outcome);

@@ -19,10 +19,11 @@ use crate::report::{causes, outcomes, phrases};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that say a curve differs, by how much or where.
-const DIFFERS: [&str; 9] = [
+const DIFFERS: [&str; 10] = [
     "curve-mean",
     "curve-tail",
     "curve-spread",
+    "curve-departure",
     "curve-peak",
     "curve-head",
     "curve-step-1",
@@ -31,9 +32,14 @@ const DIFFERS: [&str; 9] = [
     "curve-abrupt-onset",
 ];
 
+/// Findings that say what happened: they lead before those that say by how much.
+const HAPPENED: [&str; 4] = ["curve-zero", "curve-frozen", "curve-scaled", "curve-rollback"];
+
 impl Builder<'_> {
     /// The opening of a curve.
     pub(super) fn curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<Opening> {
+        let happened = HAPPENED.iter().find_map(|code| self.beside(finding, code));
+        let finding = happened.filter(|happened| happened.severity >= finding.severity).unwrap_or(finding);
         let mut opening = Opening { picture: "loss", ..Opening::saying(safe(self.headline_of_curve(unit, finding)?)) };
         let others = self.other_checks(Some(CheckId::Loss), Columns::Limits)?;
         let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
@@ -66,11 +72,14 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// The finding of this code about the curve that `finding` is about, where it counts.
+    fn beside(&self, finding: &Finding, code: &str) -> Option<&Finding> {
+        let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
+        all.find(|other| other.code == code && other.place == finding.place && other.severity >= Severity::Warn)
+    }
+
     fn headline_of_curve(&self, unit: &CurveUnit, finding: &Finding) -> Result<String> {
-        let own = |code: &str| {
-            let mut all = self.result.findings.iter().filter(|other| other.check == CheckId::Loss);
-            all.find(|other| other.code == code && other.place == finding.place && other.severity >= Severity::Warn)
-        };
+        let own = |code: &str| self.beside(finding, code);
         let (metric, subject) = (self.metric(unit)?, self.metric_subject(unit)?);
         let metric_first = safe(capital(&metric.to_string()));
         if let Some(broken) = own("curve-non-finite") {
@@ -102,6 +111,11 @@ impl Builder<'_> {
             && let Some(spike) = self.spike(unit, &metric_first, tail, &direction)?
         {
             return Ok(spike);
+        }
+        if unit.first_diverging_step.is_none()
+            && let Some(departure) = own("curve-departure")
+        {
+            return self.headline_of_finding(departure);
         }
         match (unit.first_diverging_step, tail, mean) {
             (Some(step), ..) => {

@@ -1,0 +1,79 @@
+//! Courses that say what happened to a loss that differs: one factor throughout, a running mean on one side, a fall
+//! back to earlier weights.
+//!
+//! Nothing is said of a curve that agrees: these findings explain others and never lead to a verdict of their own.
+
+use super::code;
+use super::rule_results::RuleResults;
+use crate::compare::curve::factor::{Known, factor};
+use crate::compare::curve::finite;
+use crate::compare::curve::rollback::rollback;
+use crate::compare::curve::smoothing::{Mean, smoothing};
+use crate::judge::finding::Finding;
+use crate::pair::curve::CurvePair;
+use crate::verdict::{Severity, Side};
+
+/// Findings that such a course explains.
+const EXPLAINED: [&str; 5] =
+    [code::MEAN.code, code::TAIL.code, code::SPREAD.code, code::DEPARTURE.code, code::HEAD.code];
+
+/// Says what happened to a loss, where the level has something to say.
+pub fn judge(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    let explained = results.findings.iter().filter(|finding| EXPLAINED.contains(&finding.code.as_str()));
+    let Some(worst) = explained.map(|finding| finding.severity).max() else { return };
+    if !scaled(pair, worst, results) && !rolled_back(pair, worst, results) {
+        smoothed(pair, results);
+    }
+}
+
+fn scaled(pair: &CurvePair<'_>, severity: Severity, results: &mut RuleResults) -> bool {
+    let (_, baseline, candidate) = finite(&pair.points);
+    let Some(found) = factor(&baseline, &candidate) else { return false };
+    let (known, size) = match found.known() {
+        Some(Known::PowerOfTwo(size)) => ("power-of-two", size),
+        Some(Known::Whole(size)) => ("whole", size),
+        Some(Known::Bits) => ("bits", 0),
+        None => ("", 0),
+    };
+    let larger = if found.value > 1.0 { Side::Candidate } else { Side::Baseline };
+    results.say(&code::SCALED, |finding| {
+        finding
+            .with_severity(severity)
+            .with("factor", found.value)
+            .with("rest", found.rest)
+            .with("known", known)
+            .with("size", u64::from(size))
+            .with("side", larger.as_str())
+    });
+    true
+}
+
+fn rolled_back(pair: &CurvePair<'_>, severity: Severity, results: &mut RuleResults) -> bool {
+    let (steps, baseline, candidate) = finite(&pair.points);
+    let Some(found) = rollback(&baseline, &candidate) else { return false };
+    let (Some(step), Some(to)) = (steps.get(found.at), steps.get(found.at.saturating_sub(found.back))) else {
+        return false;
+    };
+    results.say(&code::ROLLBACK, |finding| {
+        finding
+            .with_severity(severity)
+            .with("step", step.to_string())
+            .with("to", to.to_string())
+            .with("explained", 1.0 - found.left)
+            .with("replays", u64::from(found.replays))
+    });
+    true
+}
+
+fn smoothed(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    let (_, baseline, candidate) = finite(&pair.points);
+    let Some(found) = smoothing(&baseline, &candidate) else { return };
+    let side = if found.of_baseline { Side::Baseline } else { Side::Candidate };
+    let kind = |finding: Finding| match found.mean {
+        Mean::Cumulative => finding.with("mean", "cumulative"),
+        Mean::Window(steps) => finding.with("mean", "window").with("steps", steps),
+        Mean::Exponential(kept) => finding.with("mean", "exponential").with("kept", kept),
+    };
+    results
+        .say(&code::SMOOTHED, |finding| kind(finding.with("side", side.as_str()).with("explained", 1.0 - found.left)));
+}
