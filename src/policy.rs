@@ -103,6 +103,10 @@ impl Policy {
             let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
             return Err(file.refuse(&path, message).with_help(CODES));
         }
+        if let Some((index, name, reason)) = policy.dump.contradiction() {
+            let path = Path::new(&[key("dump"), key("limits"), Step::Index(index), key(name)]);
+            return Err(file.refuse(&path, reason).with_help(LIMITS));
+        }
         let is_idle = |waiver: &waiver::Waiver| !codes.iter().any(|code| waiver.code.matches(code));
         if let Some((index, waiver)) = policy.waivers.iter().enumerate().find(|(_, waiver)| is_idle(waiver)) {
             let code = waiver.code.as_str();
@@ -136,6 +140,9 @@ impl Policy {
 
 /// Help of an error about a finding code.
 const CODES: &str = "`precision-gate explain` lists all codes";
+
+/// Help of an error about limits of dumps.
+const LIMITS: &str = "for example `dump: {limits: [{op: 'Functional.softmax.*', atol: 1e-5, rtol: 1e-3}]}`";
 
 fn key(name: &str) -> Step {
     Step::Key(name.to_owned())

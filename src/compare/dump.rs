@@ -16,7 +16,7 @@ use super::measurements::Measurements;
 use super::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::pair::dump::IndexPair;
-use crate::read::dump::{Dump, DumpFolder, Leaf, Operation, TensorKind};
+use crate::read::dump::{Dump, DumpFolder, Leaf, Operation, TensorKind, TensorRecord};
 use data::Found;
 use measurement::Examined;
 use recorded::recorded;
@@ -135,11 +135,22 @@ pub struct Folders<'a> {
     pub candidate: &'a DumpFolder,
     /// Selection of the pairs whose data is measured, with the results that are known already.
     pub measurements: &'a Measurements,
-    /// The tolerance that elements of two types are counted by, where they are to be counted.
-    pub tolerance: Option<&'a (dyn Fn(Dtype, Dtype) -> Option<ElementTolerance> + Sync)>,
+    /// The tolerance that the elements of two tensors are counted by, where they are to be counted.
+    pub tolerance: Option<&'a (dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync)>,
     /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
     /// order.
     pub exact_sums: bool,
+}
+
+/// Two tensors whose elements may be counted.
+#[derive(Clone, Copy)]
+pub struct Counted<'a> {
+    /// The candidate's operation.
+    pub op: &'a str,
+    /// Their records, the baseline's first.
+    pub records: [Option<TensorRecord<'a>>; 2],
+    /// The types of their data, the baseline's first.
+    pub dtypes: [Dtype; 2],
 }
 
 /// Compares every paired operation of a unit, in parallel over operations.

@@ -25,8 +25,30 @@ pub fn first_values(tensor: &TensorData, most: u64) -> Result<Vec<f64>> {
 
 /// Reads as many elements as `values` has room for, from `start` on; `bytes` is what is read into.
 pub(super) fn read(arch: Arch, tensor: &TensorData, start: u64, bytes: &mut Vec<u8>, values: &mut [f64]) -> Result<()> {
+    read_part(arch, tensor, start, bytes, false, values)
+}
+
+/// As [`read`], the imaginary parts of complex numbers.
+pub(super) fn read_imaginary(
+    arch: Arch,
+    tensor: &TensorData,
+    start: u64,
+    bytes: &mut Vec<u8>,
+    values: &mut [f64],
+) -> Result<()> {
+    read_part(arch, tensor, start, bytes, true, values)
+}
+
+fn read_part(
+    arch: Arch,
+    tensor: &TensorData,
+    start: u64,
+    bytes: &mut Vec<u8>,
+    imaginary: bool,
+    values: &mut [f64],
+) -> Result<()> {
     bytes.resize(values.len() * tensor.dtype.size(), 0);
     tensor.read_block(start, bytes)?;
-    convert::into_f64(arch, tensor.dtype, bytes, false, values);
+    convert::into_f64(arch, tensor.dtype, bytes, imaginary, values);
     Ok(())
 }

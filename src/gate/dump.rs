@@ -10,7 +10,7 @@ use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sampl
 use super::{CheckOutcome, Shared};
 use crate::diagnose::next_dump::Sizes;
 use crate::diagnose::{Before, Diagnosis, Gradients};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::unit::{JudgedUnit, judge};
@@ -18,7 +18,7 @@ use crate::judge::dump::update::Parameters;
 use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{Check, Culprit, DumpUnit, ErrorLocation, Place, Unit};
+use crate::judge::unit::{Check, Culprit, DumpUnit, ErrorLocation, Place, Unit, unit_place};
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
 use crate::read::dump;
@@ -156,6 +156,7 @@ fn step(
         );
         table?;
         let judgement = judgement?;
+        refuse_uncounted(&judgement, policy)?;
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));
         }
@@ -225,6 +226,22 @@ fn diagnose_first<'a>(
     diagnoses.insert(*place, compared.diagnose(unit, &peers, before));
     let location = compared.location(unit).map(|location| (*place, location));
     (Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate()), location)
+}
+
+/// Refuses limits that need the elements of tensors where a dump holds none at all: judged by other limits, its numbers would
+/// pass or fail for reasons that the policy does not give.
+fn refuse_uncounted(judged: &JudgedUnit, policy: &Policy) -> Result<()> {
+    let Some(uncounted) = judged.uncounted.as_ref().filter(|_| judged.unit.data != "tensor") else { return Ok(()) };
+    let limit = policy.dump.limits.get(uncounted.rule);
+    let key = limit.and_then(|limit| limit.of_elements().next()).unwrap_or_default();
+    let message = format!(
+        "`{key}` needs the elements of `{}`, and the dump of {} holds {} only",
+        uncounted.first,
+        unit_place(judged.unit.step, judged.unit.rank),
+        if judged.unit.data == "statistics" { "statistics" } else { "checksums" }
+    );
+    Err(Error::new(ErrorKind::Policy, format!("dump.limits[{}]", uncounted.rule), message)
+        .with_help("dump both runs with `task: tensor`, or limit these operations by `noise` and `wrong`, which statistics have too"))
 }
 
 /// A limit rule of the policy that fits nothing protects nothing.

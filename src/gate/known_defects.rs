@@ -28,6 +28,8 @@ pub(super) struct KnownDefect {
     pub(super) what: &'static str,
     /// Its error relative to scale, which is its largest difference on a tensor of unit scale too.
     pub(super) size: f64,
+    /// Cosine similarity that it leaves.
+    cosine: f64,
 }
 
 /// The known defects, the smallest first.
@@ -37,24 +39,28 @@ pub(super) const DEFECTS: [KnownDefect; 4] = [
         cases: ["dump-scale", "checkpoint-scale"],
         what: "every value 11 % too large (dropout of 0.1 scaled twice)",
         size: 1.0 / 0.9 - 1.0,
+        cosine: 1.0,
     },
     KnownDefect {
         code: "half",
         cases: ["dump-half", "checkpoint-half"],
         what: "every value half as large (a mean over twice the elements)",
         size: 0.5,
+        cosine: 1.0,
     },
     KnownDefect {
         code: "zeros",
         cases: ["dump-zeros", "checkpoint-zeros"],
         what: "only zeros (a kernel that did not run)",
         size: 1.0,
+        cosine: 0.0,
     },
     KnownDefect {
         code: "sign",
         cases: ["dump-sign", "checkpoint-sign"],
         what: "every value with the wrong sign",
         size: 2.0,
+        cosine: -1.0,
     },
 ];
 
@@ -132,7 +138,11 @@ struct Limit {
     name: String,
     is_named: bool,
     dtypes: Vec<Dtype>,
+    /// Limits of errors relative to scale, `noise`, `wrong` and `absolute`; those not judged at all where others decide.
     given: [Option<Tolerance>; 3],
+    by_scale: bool,
+    /// Limits that count elements.
+    elements: LimitRule,
 }
 
 fn limits(policy: &Policy) -> Vec<Limit> {
@@ -142,6 +152,8 @@ fn limits(policy: &Policy) -> Vec<Limit> {
         is_named: names_operations(rule),
         dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
         given: [rule.noise, rule.wrong, rule.absolute],
+        by_scale: rule.judges_scale(),
+        elements: rule.clone(),
     });
     let of_checkpoints = policy.checkpoint.limits.iter().map(|rule| Limit {
         key: CHECKPOINT,
@@ -149,6 +161,8 @@ fn limits(policy: &Policy) -> Vec<Limit> {
         is_named: names_parameters(rule),
         dtypes: dtypes(rule.dtype.map(|dtype| dtype.0)),
         given: [rule.noise, rule.wrong, rule.absolute],
+        by_scale: true,
+        elements: LimitRule::default(),
     });
     of_dumps.chain(of_checkpoints).collect()
 }
@@ -178,22 +192,39 @@ fn names_parameters(rule: &ParameterRule) -> bool {
 }
 
 impl Limit {
-    /// Verdict on a defect of `size` in the type that judges it mildest.
-    fn verdict(&self, size: f64) -> Verdict {
-        self.dtypes.iter().map(|dtype| verdict(size, band(Some(*dtype)), self.given)).min().unwrap_or(Verdict::Fail)
+    /// Verdict on a defect in the type that judges it mildest.
+    fn verdict(&self, defect: &KnownDefect) -> Verdict {
+        self.dtypes.iter().map(|dtype| self.verdict_in(defect, *dtype)).min().unwrap_or(Verdict::Fail)
+    }
+
+    fn verdict_in(&self, defect: &KnownDefect, dtype: Dtype) -> Verdict {
+        let [noise, wrong, absolute] = self.given;
+        if absolute.is_some_and(|absolute| defect.size <= absolute.get()) {
+            return Verdict::Pass;
+        }
+        let by_scale = || verdict(defect.size, band(Some(dtype)), [noise, wrong]);
+        let of_scale = if self.by_scale { by_scale() } else { Verdict::Pass };
+        if misses(&self.elements, defect) { Verdict::Fail } else { of_scale }
     }
 
     /// The largest defect that passes.
     fn passes(&self) -> Option<&'static KnownDefect> {
-        DEFECTS.iter().rev().find(|defect| self.verdict(defect.size) == Verdict::Pass)
+        DEFECTS.iter().rev().find(|defect| self.verdict(defect) == Verdict::Pass)
     }
 }
 
-fn verdict(size: f64, band: Band, [noise, wrong, absolute]: [Option<Tolerance>; 3]) -> Verdict {
+/// Whether a defect of every element lies beyond a limit that counts elements.
+fn misses(limit: &LimitRule, defect: &KnownDefect) -> bool {
+    limit.tolerance().is_some_and(|[relative, absolute]| defect.size > relative + absolute)
+        || limit.cosine.is_some_and(|least| defect.cosine < least.get())
+        || limit.max_relative.is_some_and(|most| defect.size > most.get())
+}
+
+fn verdict(size: f64, band: Band, [noise, wrong]: [Option<Tolerance>; 2]) -> Verdict {
     let noise = noise.map_or(band.noise, Tolerance::get);
     let wrong = wrong.map_or(band.wrong, Tolerance::get).max(noise);
     match () {
-        () if size <= noise || absolute.is_some_and(|absolute| size <= absolute.get()) => Verdict::Pass,
+        () if size <= noise => Verdict::Pass,
         () if size > wrong => Verdict::Fail,
         () => Verdict::Warn,
     }
@@ -232,11 +263,11 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
     .collect()
 }
 
-/// Verdict of the limits for all operations, or all parameters, on a defect of `size`; of the built-in ones where there are none.
-pub(super) fn by_global_limits(key: &str, size: f64, policy: &Policy) -> Verdict {
+/// Verdict of the limits for all operations, or all parameters, on a defect; of the built-in ones where there are none.
+pub(super) fn by_global_limits(key: &str, defect: &KnownDefect, policy: &Policy) -> Verdict {
     let limits = limits(policy).into_iter().filter(|limit| limit.key == key && !limit.is_named);
-    let built_in = DTYPES.into_iter().map(|dtype| verdict(size, band(Some(dtype)), [None; 3]));
-    limits.map(|limit| limit.verdict(size)).chain(built_in).min().unwrap_or(Verdict::Fail)
+    let built_in = DTYPES.into_iter().map(|dtype| verdict(defect.size, band(Some(dtype)), [None; 2]));
+    limits.map(|limit| limit.verdict(defect)).chain(built_in).min().unwrap_or(Verdict::Fail)
 }
 
 #[cfg(test)]
@@ -260,6 +291,11 @@ mod tests {
             "dump: {limits: [{op: 'Module.*', noise: 2}]}",
             "dump: {limits: [{op: '[A-Z]*', noise: 2}]}",
             "dump: {limits: [{dtype: float32, noise: 2}]}",
+            "dump: {limits: [{rtol: 0.1, atol: 0.1}]}",
+            "dump: {limits: [{rtol: 0.1, atol: 0.1, misses: 0.5}]}",
+            "dump: {limits: [{op: '*', cosine: 0.99}]}",
+            "dump: {limits: [{max-relative: 0.5}]}",
+            "dump: {limits: [{rtol: 1e-3, atol: 1e-5, absolute: 1}]}",
             "dump: {limits: [{op: 'Functional.softmax.*', noise: 1}, {noise: 1}]}",
             "checkpoint: {limits: [{parameter: '*', noise: 10, wrong: 100}]}",
             "checkpoint: {limits: [{parameter: '*.weight', noise: 10}]}",
@@ -277,6 +313,10 @@ mod tests {
             "dump: {limits: [{op: '*softmax*', direction: backward, noise: 100}]}",
             "dump: {limits: [{op: '*', noise: 1.0e-3, wrong: 0.1, absolute: 1.0e-6}]}",
             "dump: {limits: [{noise: 0.1}]}",
+            "dump: {limits: [{rtol: 1e-3, atol: 1e-5}]}",
+            "dump: {limits: [{rtol: 1e-3, atol: 1e-5, misses: 0.001, cosine: 0.9}]}",
+            "dump: {limits: [{cosine: 0.99, wrong: 0.1}]}",
+            "dump: {limits: [{max-relative: 0.1}]}",
             "dump: {limits: [{dtype: float8_e5m2, noise: 0.5, wrong: 1.5}]}",
             "checkpoint: {limits: [{parameter: '*.bias', noise: 10}]}",
             "checkpoint: {limits: [{noise: 0.01, wrong: 0.1}]}",

@@ -36,6 +36,8 @@ struct Header {
     checks: Vec<CheckId>,
     matching: Matching,
     preset: Option<String>,
+    /// Limits that count elements, where there are any.
+    limits: Vec<String>,
     /// Ratio and seed.
     sample: Option<(f64, u64)>,
     checksum: bool,
@@ -90,6 +92,7 @@ pub fn measure(
         checks: request.checks.clone(),
         matching: request.matching.clone(),
         preset: preset(&request.policy),
+        limits: limits(&request.policy),
         sample: selection.sample.map(|sample| (sample.ratio(), sample.seed())),
         checksum: selection.checksum,
         ops: selection.ops.as_ref().map(|ops| ops.glob().glob().to_owned()),
@@ -105,6 +108,12 @@ pub fn measure(
 
 fn preset(policy: &Policy) -> Option<String> {
     policy.dump.preset.map(|preset| preset.as_str().to_owned())
+}
+
+/// Everything of the limits that decides how elements are counted: which limit fits a tensor depends on all of them.
+fn limits(policy: &Policy) -> Vec<String> {
+    let rules = policy.dump.limits.iter().filter(|_| policy.dump.counts_elements());
+    rules.map(|rule| format!("{} {:?} {}", rule.name(), rule.tolerance(), rule.max_relative.is_some())).collect()
 }
 
 fn write_line(out: &mut dyn Write, line: &impl Serialize) -> Result<()> {
@@ -168,6 +177,10 @@ impl Parts {
     pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Judged> {
         if self.header.preset != preset(&request.policy) {
             let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for a different preset");
+            return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
+        }
+        if self.header.limits != limits(&request.policy) {
+            let error = Error::new(ErrorKind::Usage, "dump.limits", "the parts were measured for different limits");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
         }
         let sample = self.header.sample.and_then(|(ratio, seed)| Sample::new(ratio, seed));

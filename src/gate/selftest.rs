@@ -133,7 +133,7 @@ pub fn run(policy: &Policy) -> Result<Selftest> {
 fn tensors(policy: &Policy) -> Vec<Case> {
     let of = |(place, key): (usize, &'static str)| {
         known_defects::DEFECTS.iter().filter_map(move |defect| {
-            let verdict = known_defects::by_global_limits(key, defect.size, policy);
+            let verdict = known_defects::by_global_limits(key, defect, policy);
             let (name, what) = (defect.cases.get(place).copied()?, defect.what);
             Some(Case { name, what, is_defect: true, verdict, by: Vec::new(), ok: verdict.blocks() })
         })

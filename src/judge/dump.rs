@@ -7,6 +7,7 @@
 
 mod coverage;
 mod decomposition;
+pub mod element_limits;
 pub mod flow;
 mod input;
 mod item;
@@ -19,6 +20,7 @@ pub mod preset;
 pub mod rules;
 mod shown;
 pub mod suspicion;
+mod tensor_outcome;
 mod terms;
 pub mod unit;
 pub mod update;

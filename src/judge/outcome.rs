@@ -110,7 +110,7 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 59] = [
+pub const KINDS: [RuleKind; 62] = [
     RuleKind::new("coverage", Share, AtLeast),
     RuleKind::new("non_finite", Steps, AtMost),
     RuleKind::new("hidden_failure", Steps, AtMost),
@@ -169,6 +169,9 @@ pub const KINDS: [RuleKind; 59] = [
     RuleKind::new("cann-mixed", Share, AtLeast),
     RuleKind::new("cann-double-1e-3", Share, AtMost),
     RuleKind::new("msprobe", Plain, AtLeast),
+    RuleKind::new("allclose", Share, AtMost),
+    RuleKind::new("cosine", Plain, AtLeast),
+    RuleKind::new("max-relative", Relative, AtMost),
     RuleKind::new("relative-l2", Relative, AtMost),
 ];
 
@@ -289,11 +292,15 @@ impl Note {
     pub const TENSOR: &'static str = "tensor";
     /// The value is that of the parameter `parameter`.
     pub const PARAMETER: &'static str = "parameter";
+    /// The limit is that of the selector `limit`.
+    pub const LIMIT: &'static str = "limit";
+    /// The limit is that of the selector `limit`, and its elements are counted by `rtol` and `atol`.
+    pub const TOLERANCE: &'static str = "tolerance";
     /// A remark of an earlier version: `text`, as it stood there.
     pub const TEXT: &'static str = "text";
 
     /// All codes, each with the facts that its sentence is made of.
-    pub const CODES: [(&'static str, &'static [&'static str]); 11] = [
+    pub const CODES: [(&'static str, &'static [&'static str]); 13] = [
         (Self::STEP, &["step"]),
         (Self::FIRST_STEP, &["step"]),
         (Self::FROM_STEP, &["step"]),
@@ -304,6 +311,8 @@ impl Note {
         (Self::UNIFORM, &[]),
         (Self::TENSOR, &["tensor"]),
         (Self::PARAMETER, &["parameter"]),
+        (Self::LIMIT, &["limit"]),
+        (Self::TOLERANCE, &["limit", "rtol", "atol"]),
         (Self::TEXT, &["text"]),
     ];
 

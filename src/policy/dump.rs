@@ -22,6 +22,27 @@ pub struct DumpPolicy {
 }
 
 impl DumpPolicy {
+    /// Whether a limit needs the elements of tensors.
+    pub fn counts_elements(&self) -> bool {
+        self.limits.iter().any(LimitRule::needs_elements)
+    }
+
+    /// A limit that says nothing, or that another setting contradicts: its index, its key and the reason.
+    pub(super) fn contradiction(&self) -> Option<(usize, &'static str, &'static str)> {
+        let of = |(index, limit): (usize, &LimitRule)| {
+            if limit.misses.is_some() && limit.tolerance().is_none() {
+                return Some((
+                    index,
+                    "misses",
+                    "counts the elements outside `rtol` and `atol`; give one of them as well",
+                ));
+            }
+            let key = limit.of_elements().next().filter(|_| self.preset.is_some())?;
+            Some((index, key, "and `dump.preset` would both decide about numbers; remove one of them"))
+        };
+        self.limits.iter().enumerate().find_map(of)
+    }
+
     /// Whether dumps are judged with this refinement.
     pub fn has(&self, refinement: Refinement) -> bool {
         !self.without.contains(&refinement)
@@ -129,6 +150,64 @@ pub struct LimitRule {
     pub wrong: Option<Tolerance>,
     /// A difference of no element, or statistic, above this counts as none; for values near zero.
     pub absolute: Option<Tolerance>,
+    /// Relative part of the tolerance of an element, `|c - b| <= atol + rtol * |b|`, as in `numpy.allclose`; needs tensor data.
+    pub rtol: Option<Tolerance>,
+    /// Absolute part of the tolerance of an element; needs tensor data.
+    pub atol: Option<Tolerance>,
+    /// Share of the elements that may lie outside `rtol` and `atol`; 0 where it is not given.
+    pub misses: Option<MissedShare>,
+    /// Least cosine similarity; needs tensor data.
+    pub cosine: Option<LeastCosine>,
+    /// Largest relative error of an element; needs tensor data.
+    pub max_relative: Option<Tolerance>,
+}
+
+/// A share of elements that may miss a tolerance: below 1, so that the tolerance can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(try_from = "f64")]
+#[schemars(extend("minimum" = 0, "exclusiveMaximum" = 1))]
+pub struct MissedShare(f64);
+
+impl MissedShare {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for MissedShare {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        if (0.0..1.0).contains(&value) {
+            return Ok(Self(value));
+        }
+        Err(format!("expects a number from 0 to below 1, not {value}"))
+    }
+}
+
+/// A cosine similarity that is demanded: above 0, where two tensors have nothing in common.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(try_from = "f64")]
+#[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
+pub struct LeastCosine(f64);
+
+impl LeastCosine {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for LeastCosine {
+    type Error = String;
+
+    fn try_from(value: f64) -> Result<Self, String> {
+        if value > 0.0 && value <= 1.0 {
+            return Ok(Self(value));
+        }
+        Err(format!("expects a number above 0 and at most 1, not {value}"))
+    }
 }
 
 /// The way an operation ran.
@@ -166,6 +245,33 @@ impl JsonSchema for DtypeName {
 }
 
 impl LimitRule {
+    /// The keys that need the elements of a tensor, of those that are given.
+    pub fn of_elements(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("rtol", self.rtol.is_some()),
+            ("atol", self.atol.is_some()),
+            ("cosine", self.cosine.is_some()),
+            ("max-relative", self.max_relative.is_some()),
+        ];
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(key, _)| key)
+    }
+
+    /// Whether it holds a limit that needs the elements of a tensor.
+    pub fn needs_elements(&self) -> bool {
+        self.of_elements().next().is_some()
+    }
+
+    /// Relative and absolute tolerance of an element; the one that is not given is 0.
+    pub fn tolerance(&self) -> Option<[f64; 2]> {
+        let given = self.rtol.or(self.atol).is_some();
+        given.then(|| [self.rtol, self.atol].map(|part| part.map_or(0.0, Tolerance::get)))
+    }
+
+    /// Whether errors relative to scale are judged: by limits of its own, or because it gives none of another kind.
+    pub fn judges_scale(&self) -> bool {
+        self.noise.or(self.wrong).is_some() || !self.needs_elements()
+    }
+
     /// Whether it fits a tensor of `dtype` of operation `op`.
     pub fn fits(&self, op: &str, direction: DirectionName, dtype: Option<Dtype>) -> bool {
         self.op.as_ref().is_none_or(|pattern| pattern.matches(op))

@@ -37,6 +37,12 @@ impl Tensor {
         Self::new("float32", shape, values.iter().flat_map(|value| value.to_le_bytes()).collect(), &wide)
     }
 
+    /// A tensor of any type from its bytes, without statistics.
+    pub(crate) fn raw(dtype: &'static str, shape: &[u64], bytes: Vec<u8>) -> Self {
+        let statistics = std::array::from_fn(|_| "null".into());
+        Self { statistics, ..Self::new(dtype, shape, bytes, &[]) }
+    }
+
     pub(crate) fn f64(shape: &[u64], values: &[f64]) -> Self {
         let tensor = Self::new("float64", shape, values.iter().flat_map(|value| value.to_le_bytes()).collect(), values);
         let [max, min, ..] = tensor.statistics;
@@ -57,8 +63,7 @@ impl Tensor {
 
     /// `float8_e4m3fn` from its bits; such tensors have no statistics.
     pub(crate) fn f8(shape: &[u64], bits: &[u8]) -> Self {
-        let statistics = std::array::from_fn(|_| "null".into());
-        Self { statistics, ..Self::new("float8_e4m3fn", shape, bits.to_vec(), &[]) }
+        Self::raw("float8_e4m3fn", shape, bits.to_vec())
     }
 
     pub(crate) fn i64(shape: &[u64], values: &[i64]) -> Self {

@@ -15,6 +15,7 @@ mod changes;
 mod culprit;
 mod damage;
 mod hiding;
+mod limits;
 mod location;
 mod parity;
 mod parts;

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Folders;
 use super::measurement::{Basis, Coverage, ExactDifference, Examined};
 use super::recorded::relative;
+use super::{Counted, Folders};
 use crate::compare::checksum::checksum;
 use crate::compare::closeness::{Closeness, closeness};
 use crate::compare::measurements::PairName;
 use crate::compare::tensor::{self, PairStats};
 use crate::error::Result;
-use crate::read::dump::{Leaf, Value};
+use crate::read::dump::{Leaf, TensorRecord, Value};
 use crate::verdict::Side;
 
 /// Outcome of reading the data of two tensors.
@@ -27,6 +27,7 @@ pub(super) struct Saved<'a> {
     baseline: String,
     candidate: String,
     shape: &'a [u64],
+    records: [Option<TensorRecord<'a>>; 2],
 }
 
 pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved<'a>> {
@@ -35,7 +36,8 @@ pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved
         (Value::Plain { .. }, Value::Plain { .. }) => &[],
         _ => return None,
     };
-    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape })
+    let records = [baseline.record(), candidate.record()];
+    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape, records })
 }
 
 /// Compares the saved data of two tensors, or says for people why it cannot; `None` where a quick look leaves it out, so
@@ -44,7 +46,7 @@ pub(super) fn data(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Option
     let paths = (folders.baseline.data_path(&saved.baseline), folders.candidate.data_path(&saved.candidate));
     let pair =
         PairName { question: "data", op: Some(op), baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let answer = folders.measurements.ask(&pair, || measure(saved, folders).map_err(|error| error.to_string()));
+    let answer = folders.measurements.ask(&pair, || measure(op, saved, folders).map_err(|error| error.to_string()));
     let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
     match &answer {
         Some(Ok(Found::Numbers(stats, _))) => folders.measurements.count(stats.elements, elements),
@@ -59,7 +61,7 @@ pub(super) fn data(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Option
     answer
 }
 
-fn measure(saved: &Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
+fn measure(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
     let sources = [folders.baseline.open_tensor(&saved.baseline), folders.candidate.open_tensor(&saved.candidate)];
     if folders.measurements.sample().is_none() {
         // Header and elements come with one answer, and both sides' before either is waited for.
@@ -70,7 +72,8 @@ fn measure(saved: &Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
     if folders.measurements.by_checksum() {
         return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });
     }
-    let tolerance = folders.tolerance.and_then(|tolerance| tolerance(left.dtype, right.dtype));
+    let asked = Counted { op, records: saved.records, dtypes: [left.dtype, right.dtype] };
+    let tolerance = folders.tolerance.and_then(|tolerance| tolerance(&asked));
     let counted = tolerance.map(|tolerance| closeness(&left, &right, tolerance)).transpose()?;
     Ok(Found::Numbers(Box::new(tensor::compare_some(&left, &right, folders.measurements.sample())?), counted))
 }

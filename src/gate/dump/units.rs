@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::compare::dump::{self as compare, UnitComparison};
+use crate::compare::dump::{self as compare, Counted, UnitComparison};
 use crate::compare::measurements::Measurements;
 use crate::diagnose::{self, Before, Context, Diagnosis, Peer, PeerOperation, TensorCache};
 use crate::error::{self, Error};
 use crate::gate::Progress;
 use crate::gate::dump_tables::{self, Dumps};
-use crate::judge::dump::preset;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput};
 use crate::judge::dump::update::Copies;
 use crate::judge::unit::ErrorLocation;
+use crate::judge::dump::{element_limits, preset};
 use crate::msprobe::dump::Matching;
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
@@ -195,8 +195,12 @@ pub(in crate::gate) fn read_and_compare<'a>(
     let (baseline, candidate) = read(pair)?;
     let pairs = crate::pair::dump::operations(&baseline, &candidate);
     let preset = policy.dump.preset;
-    let tolerance = |left, right| preset.and_then(|preset| preset::tolerance(preset, left, right));
-    let tolerance: Option<&(dyn Fn(_, _) -> _ + Sync)> = if preset.is_some() { Some(&tolerance) } else { None };
+    let tolerance = |counted: &Counted<'_>| match preset {
+        Some(preset) => preset::tolerance(preset, counted.dtypes[0], counted.dtypes[1]),
+        None => element_limits::tolerance(&policy.dump, counted),
+    };
+    let is_counted = preset.is_some() || policy.dump.counts_elements();
+    let tolerance: Option<&(dyn Fn(&Counted<'_>) -> _ + Sync)> = if is_counted { Some(&tolerance) } else { None };
     let exact_sums = !policy.dump.has(Refinement::SummationBound);
     let folders =
         compare::Folders { baseline: pair.baseline, candidate: pair.candidate, measurements, tolerance, exact_sums };

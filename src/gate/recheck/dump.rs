@@ -3,8 +3,10 @@
 use super::outcome::held;
 use super::refusal::{Checked, demand, shown};
 use super::said::{Key, Said, number, text};
+use crate::judge::dump::element_limits::KINDS;
 use crate::judge::dump::rules;
 use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::Rule;
 use crate::judge::unit::{Culprit, DumpUnit, Evidence};
@@ -31,7 +33,7 @@ pub(super) fn check(unit: &DumpUnit, key: &Key, said: &Said<'_>, at: &str) -> Ch
     suspects(&findings, at)?;
     culprits(unit, &findings, at)?;
     profile(unit, &findings, counting, at)?;
-    presets(unit, &findings, at)
+    rules_of(unit, &findings, at)
 }
 
 fn says(findings: &[&Finding], rules: &[&Rule]) -> bool {
@@ -145,28 +147,58 @@ fn profile(unit: &DumpUnit, findings: &[&Finding], counting: &[&Finding], at: &s
     demand(untold.is_none(), at, || "an operation of its profile is suspected, and no finding names it".into())
 }
 
-/// A published rule follows from its value and limit.
-fn presets(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
-    demand(unit.rules.len() <= 1, at, || "has more than one preset".into())?;
-    let Some(outcome) = unit.rules.first() else {
+/// Published rules, and limits that count elements, follow from their values and limits.
+fn rules_of(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    let (limits, presets): (Vec<&RuleOutcome>, Vec<&RuleOutcome>) =
+        unit.rules.iter().partition(|outcome| KINDS.contains(&outcome.rule.as_str()));
+    unit.rules.iter().try_for_each(|outcome| held(outcome, at))?;
+    preset_of(&presets, findings, at)?;
+    demand(presets.is_empty() || limits.is_empty(), at, || "has a preset, and limits that count elements".into())?;
+    limits_of(&limits, findings, at)
+}
+
+fn preset_of(presets: &[&RuleOutcome], findings: &[&Finding], at: &str) -> Checked {
+    demand(presets.len() <= 1, at, || "has more than one preset".into())?;
+    let Some(outcome) = presets.first() else {
         return demand(!says(findings, &[&rules::PRESET_NOT_MET]), at, || "lacks the preset that is not met".into());
     };
     let preset = preset(&outcome.rule);
     demand(preset.is_some(), at, || format!("preset {} does not exist", shown(&outcome.rule)))?;
-    held(outcome, at)?;
-    let (value, limit) =
-        outcome.value.zip(outcome.fail).map_or((f64::NAN, f64::NAN), |(value, limit)| (value.0, limit.0));
-    let within = match preset {
-        // Its cosine may lie below the limit where the largest difference is small.
-        Some(TensorPreset::Msprobe) => value >= 0.9,
-        _ => outcome.direction.keeps(value, limit),
-    };
-    let follows = outcome.verdict == Verdict::Fail || outcome.verdict == Verdict::Pass && within;
-    demand(follows && outcome.warn.is_none(), at, || {
-        "its preset's verdict does not follow from its value and limit".into()
-    })?;
+    // The cosine of msprobe's rule may lie below its limit where the largest difference is small.
+    let least = (preset == Some(TensorPreset::Msprobe)).then_some(0.9);
+    demand(follows(outcome, least), at, || "its preset's verdict does not follow from its value and limit".into())?;
     let unmet = says(findings, &[&rules::PRESET_NOT_MET]);
     demand(unmet == (outcome.verdict == Verdict::Fail), at, || "its preset and its findings disagree".into())
+}
+
+/// Whether a rule that only fails passed within its limit, or at least `least` where that is given.
+fn follows(outcome: &RuleOutcome, least: Option<f64>) -> bool {
+    let (value, limit) =
+        outcome.value.zip(outcome.fail).map_or((f64::NAN, f64::NAN), |(value, limit)| (value.0, limit.0));
+    let within = least.map_or_else(|| outcome.direction.keeps(value, limit), |least| value >= least);
+    outcome.warn.is_none() && (outcome.verdict == Verdict::Fail || outcome.verdict == Verdict::Pass && within)
+}
+
+/// Each kind of limit stands once, with the value that lies farthest on the wrong side, and findings name what lies beyond.
+fn limits_of(limits: &[&RuleOutcome], findings: &[&Finding], at: &str) -> Checked {
+    let once = |kind: &&str| limits.iter().filter(|outcome| outcome.rule == **kind).count() <= 1;
+    demand(KINDS.iter().all(once), at, || "holds a limit that counts elements twice".into())?;
+    demand(limits.iter().all(|outcome| follows(outcome, None)), at, || {
+        "has a limit whose verdict does not follow from its value".into()
+    })?;
+    let is_missed = limits.iter().any(|outcome| outcome.verdict == Verdict::Fail);
+    let is_told = says(findings, &[&rules::LIMIT_NOT_MET]);
+    // Of many suspects the worst are listed.
+    let many = findings.iter().any(|finding| number(finding, "suspects").is_some_and(|total| total > MOST_FINDINGS));
+    demand(is_missed || !is_told, at, || "lacks the limit that is not met".into())?;
+    demand(!is_missed || is_told || many || is_exact(findings), at, || {
+        "has a value beyond a limit, and no finding says so".into()
+    })
+}
+
+/// Whether a value differs exactly, which is said in place of the limit that it misses too.
+fn is_exact(findings: &[&Finding]) -> bool {
+    says(findings, &[&rules::NON_FINITE_DIFFERS, &rules::DTYPE_DIFFERS, &rules::REQUIRES_GRAD_DIFFERS])
 }
 
 /// The preset with this name.

@@ -6,15 +6,19 @@ use super::refusal::{Checked, demand, shown};
 use super::trend;
 use crate::dtype::Dtype;
 use crate::gate::baseline_name::SCHEME;
+use crate::judge::dump::element_limits::{ALLCLOSE, COSINE, KINDS};
 use crate::judge::dump::limits::band;
 use crate::judge::dump::rules;
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::Weights;
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
+use crate::judge::partial_coverage;
 use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, Unit};
 use crate::policy::Policy;
+use crate::policy::dump::{LeastCosine, LimitRule, MissedShare};
 use crate::policy::loss::{Kind, Mode};
+use crate::policy::value::Tolerance;
 use crate::read::metric::{self, Role};
 use crate::report::GateResult;
 use crate::verdict::{Profile, Verdict};
@@ -110,12 +114,54 @@ fn limits(outcome: &RuleOutcome, unit: &CurveUnit, policy: &Policy, has_noise: b
     demand(fits, at, || format!("the rule {} has other limits than the target's policy", shown(&outcome.rule)))
 }
 
-/// A published rule that the policy chose has to have decided.
+/// A published rule that the policy chose has to have decided, and limits that count elements have to be its own.
 fn dump(result: &GateResult, unit: &DumpUnit, policy: &Policy, at: &str) -> Checked {
+    let foreign = unit.rules.iter().find(|outcome| !is_own_limit(outcome, policy));
+    demand(foreign.is_none(), at, || "was judged by a limit that the target's policy does not hold".into())?;
+    limit_is_applied(result, unit, policy, at)?;
     let Some(preset) = policy.dump.preset.filter(|_| !unit.data.is_empty()) else { return Ok(()) };
     let needs_data = super::said::everything(result).any(|finding| finding.code == rules::PRESET_NEEDS_DATA.code);
     let by_it = unit.rules.iter().any(|outcome| outcome.rule == preset.as_str());
     demand(by_it || needs_data, at, || "was not judged by the policy's preset".into())
+}
+
+/// Whether an outcome is not that of a limit which counts elements, or is that of one in the policy.
+fn is_own_limit(outcome: &RuleOutcome, policy: &Policy) -> bool {
+    if !KINDS.contains(&outcome.rule.as_str()) {
+        return true;
+    }
+    policy.dump.limits.iter().any(|rule| limit_of(rule, &outcome.rule) == outcome.fail)
+}
+
+/// The policy's limit of a kind that counts elements.
+fn limit_of(rule: &LimitRule, kind: &str) -> Option<Number> {
+    let limit = match kind {
+        ALLCLOSE => rule.tolerance().map(|_| rule.misses.map_or(0.0, MissedShare::get)),
+        COSINE => rule.cosine.map(LeastCosine::get),
+        _ => rule.max_relative.map(Tolerance::get),
+    };
+    limit.map(Number)
+}
+
+/// A first limit for every operation was applied to the tensors of a unit, unless a finding says why their elements were not
+/// counted.
+fn limit_is_applied(result: &GateResult, unit: &DumpUnit, policy: &Policy, at: &str) -> Checked {
+    let fits_all = |rule: &&LimitRule| rule.needs_elements() && rule.name().is_empty();
+    let Some(rule) = policy.dump.limits.first().filter(fits_all).filter(|_| unit.compared > 0) else { return Ok(()) };
+    let applied = |kind: &str| unit.rules.iter().any(|outcome| outcome.rule == kind);
+    let is_applied = KINDS.into_iter().all(|kind| limit_of(rule, kind).is_none() || applied(kind));
+    let uncounted = [
+        &rules::LIMIT_NEEDS_DATA,
+        &rules::TENSOR_UNREADABLE,
+        &rules::DATA_MISSING,
+        &rules::SHAPE_DIFFERS,
+        &partial_coverage::CHECKSUMMED,
+        &partial_coverage::NARROWED,
+        &partial_coverage::STOPPED,
+    ];
+    let is_told =
+        || super::said::everything(result).any(|finding| uncounted.iter().any(|rule| rule.code == finding.code));
+    demand(is_applied || is_told(), at, || "was not judged by the policy's limit for all operations".into())
 }
 
 /// Without limits of the policy's own, those of a parameter are the ones of an element type.

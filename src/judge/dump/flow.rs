@@ -53,6 +53,17 @@ pub struct Context {
     pub parted: HashSet<u64>,
 }
 
+/// Tensors without data that a limit needs the elements of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncounted {
+    /// Index of the first such limit in the policy.
+    pub rule: usize,
+    /// Row of the first such tensor.
+    pub first: String,
+    /// Number of such tensors.
+    pub count: usize,
+}
+
 /// A unit's errors, followed through its operations.
 #[derive(Debug)]
 pub struct Followed {
@@ -60,6 +71,8 @@ pub struct Followed {
     pub flows: Vec<OperationFlow>,
     /// Use of every limit rule of the policy, in its order: true where the rule fitted something.
     pub limits_used: Vec<bool>,
+    /// Tensors that a limit of the policy needs the elements of, and that have none in either dump.
+    pub uncounted: Option<Uncounted>,
     /// The largest error with a size that an operation made, for later steps.
     pub largest_error: f64,
     /// The error of a gradient as it commonly is: that of half of them.

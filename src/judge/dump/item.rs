@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::limits::looser;
+use crate::compare::closeness::Closeness;
 use crate::compare::dump::{Details, LeafComparison, Measurement};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
@@ -52,11 +53,23 @@ impl<'a> Item<'a> {
     }
 
     pub(super) fn dtype(&self) -> Option<Dtype> {
-        let float = |record: Option<TensorRecord<'_>>| {
-            record.and_then(|record| Dtype::parse(record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
-        };
-        let [baseline, candidate] = self.records();
-        looser(float(baseline), float(candidate))
+        dtype_of(self.records())
+    }
+
+    /// Elements counted by a tolerance, where a limit asked for that.
+    pub(super) fn closeness(&self) -> Option<&Closeness> {
+        self.comparison.closeness()
+    }
+
+    /// Whether neither side saved the data of a tensor that has elements.
+    pub(super) fn is_without_data(&self) -> bool {
+        let is_there = |record: &TensorRecord<'_>| record.extension.is_none() && record.elements() > 0;
+        matches!(self.records(), [Some(baseline), Some(candidate)] if is_there(&baseline) && is_there(&candidate))
+    }
+
+    /// Reason why its data could not be read.
+    pub(super) fn unreadable(&self) -> Option<&str> {
+        self.comparison.unreadable()
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = ValueKey> {
@@ -65,6 +78,15 @@ impl<'a> Item<'a> {
             .into_iter()
             .flatten()
     }
+}
+
+/// The looser of the floating-point types of both records; `None` where neither has one.
+pub(super) fn dtype_of(records: [Option<TensorRecord<'_>>; 2]) -> Option<Dtype> {
+    let float = |record: Option<TensorRecord<'_>>| {
+        record.and_then(|record| Dtype::parse(record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
+    };
+    let [baseline, candidate] = records;
+    looser(float(baseline), float(candidate))
 }
 
 fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {

@@ -1,20 +1,10 @@
 //! Published rules for tensors (`docs/dump.md`, Presets), for teams that keep their number.
 
+use super::tensor_outcome::TensorOutcome;
 use crate::compare::closeness::{Closeness, ElementTolerance};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::policy::dump::TensorPreset;
-
-/// Outcome of a preset's rule for one tensor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PresetOutcome {
-    /// The value measured.
-    pub value: f64,
-    /// Its limit.
-    pub limit: f64,
-    /// Whether the rule is met.
-    pub is_met: bool,
-}
 
 /// The tolerance a preset counts elements by; `None` for those that count none.
 pub fn tolerance(preset: TensorPreset, baseline: Dtype, candidate: Dtype) -> Option<ElementTolerance> {
@@ -59,9 +49,8 @@ fn cann(dtype: Dtype) -> ElementTolerance {
 
 /// Applies a preset to what was measured; `None` where it says nothing (a correlation of constants).
 #[allow(clippy::cast_precision_loss, reason = "element counts are far below 2^53")]
-pub fn apply(preset: TensorPreset, stats: &PairStats, closeness: Option<&Closeness>) -> Option<PresetOutcome> {
-    let at_least = |value: f64, limit: f64| PresetOutcome { value, limit, is_met: value >= limit };
-    let at_most = |value: f64, limit: f64| PresetOutcome { value, limit, is_met: value <= limit };
+pub fn apply(preset: TensorPreset, stats: &PairStats, closeness: Option<&Closeness>) -> Option<TensorOutcome> {
+    let (at_least, at_most) = (TensorOutcome::at_least, TensorOutcome::at_most);
     match preset {
         TensorPreset::TorchAssertClose | TensorPreset::Numpy => Some(at_least(closeness?.share(), 1.0)),
         TensorPreset::CannMixed => Some(at_least(closeness?.share(), 0.99)),
@@ -72,20 +61,20 @@ pub fn apply(preset: TensorPreset, stats: &PairStats, closeness: Option<&Closene
             let beyond = stats.elements.saturating_sub(stats.msprobe.below_thousandth);
             let non_finite = stats.nonfinite_mismatches > 0;
             let share = if stats.elements == 0 { 0.0 } else { beyond as f64 / stats.elements as f64 };
-            Some(PresetOutcome { is_met: share <= 1e-3 && !non_finite, ..at_most(share, 1e-3) })
+            Some(at_most(share, 1e-3).only_if(!non_finite))
         }
         TensorPreset::Msprobe => Some(msprobe(stats)),
     }
 }
 
 /// msprobe's old column "Accuracy Reached or Not".
-fn msprobe(stats: &PairStats) -> PresetOutcome {
+fn msprobe(stats: &PairStats) -> TensorOutcome {
     let norms = (stats.sum_sq_baseline * stats.sum_sq_candidate).sqrt();
     let cosine = if norms > 0.0 { stats.dot / norms } else { 1.0 };
     let largest = stats.max_abs_diff;
     let is_met =
         stats.nonfinite_mismatches == 0 && !(cosine < 0.99 && largest > 0.001 || cosine < 0.9 || largest > 1.0);
-    PresetOutcome { value: cosine, limit: 0.99, is_met }
+    TensorOutcome { value: cosine, limit: 0.99, is_met }
 }
 
 #[cfg(test)]

@@ -39,6 +39,10 @@ pub const NOT_BIT_EXACT: Rule = rule("not-bit-exact", Severity::Fail);
 pub const PRESET_NOT_MET: Rule = rule("preset-not-met", Severity::Fail);
 /// The chosen rule needs tensor data, and the dump holds none.
 pub const PRESET_NEEDS_DATA: Rule = rule("preset-needs-data", Severity::Incomplete);
+/// A tensor lies beyond a limit of the policy that counts its elements.
+pub const LIMIT_NOT_MET: Rule = rule("limit-not-met", Severity::Fail);
+/// A limit of the policy needs the elements of tensors, and neither dump saved those.
+pub const LIMIT_NEEDS_DATA: Rule = rule("limit-needs-data", Severity::Incomplete);
 /// Operations of one side have no partner.
 pub const OPERATIONS_MISSING: Rule = rule("operations-missing", Severity::Incomplete);
 /// A value of a paired operation is there on one side only.
@@ -96,6 +100,8 @@ pub const RULES: &[&Rule] = &[
     &NOT_BIT_EXACT,
     &PRESET_NOT_MET,
     &PRESET_NEEDS_DATA,
+    &LIMIT_NOT_MET,
+    &LIMIT_NEEDS_DATA,
     &OPERATIONS_MISSING,
     &VALUE_MISSING,
     &TENSOR_UNREADABLE,

@@ -1,11 +1,12 @@
 //! A unit's verdict: findings, culprit, divergence profile and operation lines, from the flow of errors.
 
+mod element_limits;
 mod missing;
 mod preset;
 mod profile;
 
 use super::coverage::{self, Census};
-use super::flow::{Context, Followed, LeafFlow, OperationFlow};
+use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
 pub use super::input::UnitInput;
 use super::limits::AMPLIFICATION;
 use super::rules;
@@ -47,16 +48,19 @@ pub struct JudgedUnit {
     pub differs: bool,
     /// Use of every limit rule of the policy, in its order: true where the rule fitted something here.
     pub limits_used: Vec<bool>,
+    /// Tensors that a limit of the policy needs the elements of, and that have none in either dump.
+    pub uncounted: Option<Uncounted>,
 }
 
 /// Judges one step and rank.
 pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
-    let Followed { flows, limits_used, largest_error, gradients, accumulated, parameters } =
+    let Followed { flows, limits_used, uncounted, largest_error, gradients, accumulated, parameters } =
         walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
     let view = View { input, flows: &flows };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
     let [culprit, runner_up] = culprits(&suspects, policy);
-    let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up]);
+    let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up], policy);
+    findings.extend(uncounted.as_ref().map(|uncounted| view.uncounted_finding(uncounted, policy)));
     if let Some(preset) = policy.dump.preset {
         findings.extend(view.preset_findings(preset, policy));
     }
@@ -85,6 +89,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     unit.verdict = verdict_of(&applied.findings);
     unit.profile = view.profile();
     unit.rules = policy.dump.preset.and_then(|preset| view.preset_outcome(preset)).into_iter().collect();
+    unit.rules.extend(view.limit_outcomes(policy));
     JudgedUnit {
         unit,
         findings: applied.findings,
@@ -93,6 +98,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         gradients,
         parameters,
         limits_used,
+        uncounted,
         differs: flows.iter().flat_map(|flow| &flow.leaves).any(|leaf| leaf.differs),
         flows,
     }
@@ -201,7 +207,7 @@ impl<'a> View<'a> {
     }
 
     /// The findings of the worst suspects, whatever their place, and of `named` ones.
-    fn suspect_findings(&self, suspects: &[Suspect<'_>], named: &[Option<usize>]) -> Vec<Finding> {
+    fn suspect_findings(&self, suspects: &[Suspect<'_>], named: &[Option<usize>], policy: &Policy) -> Vec<Finding> {
         let total = suspects.len();
         let finding = |suspect: &Suspect<'_>| {
             let mut finding = Finding::new(suspect.suspicion.rule, &suspect.row)
@@ -216,6 +222,9 @@ impl<'a> View<'a> {
             }
             if let Some((baseline, candidate)) = self.summaries(suspect.comparison, suspect.order) {
                 finding = finding.with("baseline", baseline).with("candidate", candidate);
+            }
+            if suspect.suspicion.rule == &rules::LIMIT_NOT_MET {
+                finding = self.with_missed_limit(finding, suspect, policy);
             }
             finding
         };

@@ -4,16 +4,17 @@ mod inputs;
 mod memory;
 mod outputs;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
 use super::decomposition::is_other_node;
-use super::flow::{Context, Followed, LeafFlow, OperationFlow};
+use super::element_limits::{outcomes, rule_of};
+use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
 use super::item::{Item, ValueKey, hash_of, is_input, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::one_sided;
 use super::rules;
-use super::suspicion::culprit;
+use super::suspicion::{Suspicion, culprit};
 use super::terms::Arriving;
 use super::update::Parameters;
 use super::upstream::Upstream;
@@ -21,7 +22,7 @@ use super::writes::is_destination;
 use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::compare::median::median;
 use crate::dtype::Dtype;
-use crate::policy::dump::{DirectionName, DumpPolicy, LimitRule, Refinement};
+use crate::policy::dump::{DumpPolicy, LimitRule, Refinement};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
@@ -38,6 +39,7 @@ pub(super) fn follow(
     let mut walk = Walk {
         policy,
         used: vec![Cell::new(false); policy.limits.len()],
+        uncounted: RefCell::default(),
         baseline,
         candidate,
         context,
@@ -82,6 +84,7 @@ pub(super) fn follow(
     Followed {
         flows,
         limits_used: walk.used.iter().map(Cell::get).collect(),
+        uncounted: walk.uncounted.into_inner(),
         largest_error: walk.largest_error,
         gradients: median(walk.gradients).unwrap_or(0.0),
         accumulated: walk.accumulated,
@@ -103,6 +106,7 @@ fn raise_first_input(flows: &mut [OperationFlow]) {
 struct Walk<'a> {
     policy: &'a DumpPolicy,
     used: Vec<Cell<bool>>,
+    uncounted: RefCell<Option<Uncounted>>,
     baseline: &'a Dump,
     candidate: &'a Dump,
     context: &'a Context,
@@ -170,7 +174,7 @@ impl<'a> Walk<'a> {
             }
             if origin.is_none() {
                 self.parameters.remember(item);
-                self.follow_update(item, place, &items);
+                self.follow_update(item, place, &items, candidate.name);
             }
             *flow = Some(self.judge_input(item, origin, &items, candidate.name));
             let mut arrived = self.arrived(item, origin);
@@ -248,25 +252,76 @@ impl<'a> Walk<'a> {
         inputs
     }
 
-    /// The band of a value: the policy's first limit rule that fits, over the built-in one; and whether the policy
-    /// calls its difference negligible.
-    fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> (Band, bool) {
-        let mut limits = band(looser(item.dtype(), loosest));
-        let direction = match direction {
-            Some(Direction::Backward | Direction::ParametersGradient) => DirectionName::Backward,
-            _ => DirectionName::Forward,
-        };
-        let fits = |(_, rule): &(usize, &LimitRule)| rule.fits(op, direction, item.dtype());
-        let Some((index, rule)) = self.policy.limits.iter().enumerate().find(fits) else { return (limits, false) };
+    /// The limits of a value: those of the policy's first rule that fits, over the built-in ones.
+    fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> Limits {
+        let mut limits = Limits::built_in(band(looser(item.dtype(), loosest)));
+        let Some((index, rule)) = rule_of(self.policy, op, direction, item.dtype()) else { return limits };
         if let Some(used) = self.used.get(index) {
             used.set(true);
         }
-        limits.noise = rule.noise.map_or(limits.noise, Tolerance::get);
-        limits.wrong = rule.wrong.map_or(limits.wrong, Tolerance::get).max(limits.noise);
+        limits.band.noise = rule.noise.map_or(limits.band.noise, Tolerance::get);
+        limits.band.wrong = rule.wrong.map_or(limits.band.wrong, Tolerance::get).max(limits.band.noise);
         let has_size = item.measured().is_some_and(|measured| measured.exact.is_none());
         let absolute = rule.absolute.filter(|_| has_size).zip(item.details());
-        let negligible = absolute.is_some_and(|(limit, details)| details.absolute <= limit.get());
-        (limits, negligible)
+        limits.negligible = absolute.is_some_and(|(limit, details)| details.absolute <= limit.get());
+        if rule.needs_elements() {
+            self.count_elements(index, rule, item, &mut limits);
+        }
+        limits
+    }
+
+    /// Applies the limits of `rule` that need elements. Data that a quick look leaves out is judged as ever.
+    fn count_elements(&self, index: usize, rule: &LimitRule, item: &Item<'_>, limits: &mut Limits) {
+        let Some(dtype) = item.dtype() else { return };
+        let by_elements = item.stats().and_then(|stats| outcomes(rule, stats, item.closeness(), dtype));
+        if let Some(outcomes) = by_elements {
+            limits.is_missed = !limits.negligible && outcomes.iter().any(|(_, outcome)| !outcome.is_met);
+            limits.by_scale = rule.judges_scale();
+        } else if item.is_without_data() && item.measured().is_some_and(|measured| measured.exact.is_none()) {
+            limits.by_scale = rule.judges_scale();
+            let mut uncounted = self.uncounted.borrow_mut();
+            uncounted.get_or_insert_with(|| Uncounted { rule: index, first: item.row(), count: 0 }).count += 1;
+        } else if item.unreadable().is_some() {
+            limits.by_scale = rule.judges_scale();
+        }
+    }
+
+    /// Whether limits that count elements decide about the numbers of a value in place of its error.
+    fn is_by_elements(&self, op: &str, direction: Option<Direction>, item: &Item<'_>) -> bool {
+        self.policy.counts_elements()
+            && item.dtype().is_some()
+            && item.stats().is_some()
+            && rule_of(self.policy, op, direction, item.dtype()).is_some_and(|(_, rule)| !rule.judges_scale())
+    }
+}
+
+/// Limits of one value.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Limits of its error relative to scale.
+    band: Band,
+    /// Whether the policy calls its difference negligible.
+    negligible: bool,
+    /// Whether it lies beyond a limit that counts elements.
+    is_missed: bool,
+    /// Whether its error relative to scale is judged at all.
+    by_scale: bool,
+}
+
+impl Limits {
+    fn built_in(band: Band) -> Self {
+        Self { band, negligible: false, is_missed: false, by_scale: true }
+    }
+
+    /// Whether a value of this error differs.
+    fn differs(self, measured: &Measurement, error: f64) -> bool {
+        let beyond = self.by_scale && error > self.band.noise || self.is_missed;
+        !self.negligible && (beyond || measured.exact.is_some())
+    }
+
+    /// Suspicion of a value beyond a limit that counts elements.
+    fn missed(self) -> Option<Suspicion> {
+        culprit(&rules::LIMIT_NOT_MET, Severity::Fail).filter(|_| self.is_missed)
     }
 }
 
@@ -309,10 +364,6 @@ fn size(measured: &Measurement, error: f64) -> f64 {
         Some(_) => f64::INFINITY,
         None => error,
     }
-}
-
-fn differs(measured: &Measurement, limits: Band) -> bool {
-    measured.error > limits.noise || measured.exact.is_some()
 }
 
 /// Whether what was seen before is as bad as what is seen now, so that nothing was added in between.

@@ -95,6 +95,14 @@ fn so_does_every_result_of_another_policy() {
     {
         found.extend(wrong(&format!("dump: {{ preset: {preset} }}"), &Command::Compare.checks(), &["dumps"]));
     }
+    for limits in ["rtol: 1e-3, atol: 1e-5", "rtol: 1e-3, misses: 0.01, cosine: 0.99", "max-relative: 0.1"] {
+        let policy = format!("dump: {{ limits: [{{ {limits} }}] }}");
+        found.extend(wrong(
+            &policy,
+            &Command::Compare.checks(),
+            &["dumps/benign_llama", "dumps/cnn", "dumps/tp2", "dumps/zoo_tensor"],
+        ));
+    }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 

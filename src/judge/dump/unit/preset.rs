@@ -2,8 +2,9 @@
 
 use super::{View, most_telling};
 use crate::compare::dump::{LeafComparison, OperationComparison};
-use crate::judge::dump::preset::{self, PresetOutcome};
+use crate::judge::dump::preset;
 use crate::judge::dump::rules;
+use crate::judge::dump::tensor_outcome::TensorOutcome;
 use crate::judge::finding::Finding;
 use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::policy::Policy;
@@ -15,7 +16,7 @@ impl<'a> View<'a> {
     pub(super) fn preset_outcomes(
         &self,
         preset: TensorPreset,
-    ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, PresetOutcome)> {
+    ) -> impl Iterator<Item = (&'a OperationComparison, &'a LeafComparison, TensorOutcome)> {
         self.leaf_comparisons().filter_map(move |(operation, leaf)| {
             let outcome = preset::apply(preset, leaf.stats()?, leaf.closeness())?;
             Some((operation, leaf, outcome))
@@ -28,7 +29,7 @@ impl<'a> View<'a> {
             return vec![Finding::new(&rules::PRESET_NEEDS_DATA, self.place()).with("preset", preset.as_str())];
         }
         let unmet = outcomes.filter(|(_, _, outcome)| !outcome.is_met);
-        let finding = |(operation, leaf, outcome): (&OperationComparison, &LeafComparison, PresetOutcome)| {
+        let finding = |(operation, leaf, outcome): (&OperationComparison, &LeafComparison, TensorOutcome)| {
             let op = self.candidate_operation(operation).map_or("", |operation| operation.name);
             Finding::new(&rules::PRESET_NOT_MET, self.row(operation, leaf).unwrap_or_default())
                 .with("unit", self.place())
@@ -45,7 +46,7 @@ impl<'a> View<'a> {
     pub(super) fn preset_outcome(&self, preset: TensorPreset) -> Option<RuleOutcome> {
         let (_, direction) = RuleKind::held(preset.as_str());
         let badness =
-            |a: &PresetOutcome, b: &PresetOutcome| b.is_met.cmp(&a.is_met).then(direction.badness(a.value, b.value));
+            |a: &TensorOutcome, b: &TensorOutcome| b.is_met.cmp(&a.is_met).then(direction.badness(a.value, b.value));
         let (operation, leaf, outcome) = self
             .preset_outcomes(preset)
             .reduce(|worst, next| if badness(&next.2, &worst.2).is_gt() { next } else { worst })?;

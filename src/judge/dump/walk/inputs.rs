@@ -7,7 +7,7 @@ use super::super::rules;
 use super::super::suspicion::{self, culprit};
 use super::super::update;
 use super::super::upstream::Upstream;
-use super::{Walk, differs, explains, is_of_statistics, size};
+use super::{Walk, explains, is_of_statistics, size};
 use crate::compare::dump::{Basis, ExactDifference, Measurement, UnitComparison};
 use crate::compare::median::median;
 use crate::policy::dump::Refinement;
@@ -45,38 +45,45 @@ impl Walk<'_> {
         let direction = name.direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
-        let (limits, negligible) = self.limits(op, direction, item, before.loosest);
+        let limits = self.limits(op, direction, item, before.loosest);
+        let band = limits.band;
         let movement = (self.has(Refinement::LinkedSteps) && origin.is_none())
             .then(|| self.context.parameters.movement(item))
             .flatten();
         // A gradient of the other sign moves an element the other way: twice an update.
         let moved = movement.as_ref().filter(|_| !before.identical).map_or(0.0, |movement| 2.0 * movement.size(item));
-        let limit = AMPLIFICATION.mul_add(before.error, limits.noise).max(moved);
-        let mut flow = LeafFlow { limit, differs: !negligible && differs(measured, limits), suspicion: None };
+        let limit = AMPLIFICATION.mul_add(before.error, band.noise).max(moved);
+        let differs = limits.differs(measured, measured.error);
+        let mut flow = LeafFlow { limit, differs, suspicion: None };
         let is_parted = self.has(Refinement::LinkedSteps)
             && origin.is_none()
             && self.context.parted.contains(&hash_of(&item.row()));
-        if (is_parted || movement.is_some_and(|movement| movement.is_lost(item))) && !negligible {
+        let is_lost = limits.by_scale && (is_parted || movement.is_some_and(|movement| movement.is_lost(item)));
+        if is_lost && !limits.negligible {
             flow.suspicion = culprit(&rules::INPUT_DIFFERS, Severity::Fail).map(Box::new);
             return flow;
         }
-        if measured.is_equal || negligible {
+        if limits.negligible || measured.is_equal && !limits.is_missed {
             return flow;
         }
-        let suspicion = if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
+        let suspicion = if limits.is_missed && measured.exact.is_none() {
+            limits.missed()
+        } else if origin.is_some_and(|origin| !origin.identical && explains(&origin, measured)) {
             None
         } else if measured.exact == Some(ExactDifference::NonFinite) && self.nan_begins.is_some() {
             self.nan_arrives.set(true);
             None
         } else if let Some(exact) = measured.exact {
-            suspicion::of_input(exact, item, before, limits, items, op, origin.is_none())
+            suspicion::of_input(exact, item, before, band, items, op, origin.is_none())
+        } else if !limits.by_scale {
+            None
         } else if (before.identical && self.is_leaf(item, measured, &name)) || measured.error > limit {
-            let severity = if measured.error > limits.wrong { Severity::Fail } else { Severity::Warn };
+            let severity = if measured.error > band.wrong { Severity::Fail } else { Severity::Warn };
             culprit(&rules::INPUT_DIFFERS, severity)
         } else {
             None
         };
-        flow.suspicion = suspicion.map(Box::new);
+        flow.suspicion = suspicion.or(limits.missed()).map(Box::new);
         flow
     }
 
@@ -109,8 +116,9 @@ impl Walk<'_> {
     }
 
     /// Notes how a leaf input moved since the step before.
-    pub(super) fn follow_update(&mut self, item: &Item<'_>, place: usize, items: &[Item<'_>]) {
-        if !self.has(Refinement::LinkedSteps) || item.measured().is_none() {
+    pub(super) fn follow_update(&mut self, item: &Item<'_>, place: usize, items: &[Item<'_>], op: &str) {
+        let is_by_elements = || self.is_by_elements(op, OpName::parse(op).direction, item);
+        if !self.has(Refinement::LinkedSteps) || item.measured().is_none() || is_by_elements() {
             return;
         }
         let (noise, gradients) = (band(item.dtype()).noise, self.context.earlier_steps);

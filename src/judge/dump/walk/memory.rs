@@ -1,7 +1,7 @@
 //! Values and calls that are remembered for what comes after them.
 
 use super::super::item::{Item, hash_of, is_input};
-use super::super::limits::{band, looser};
+use super::super::limits::{Band, band, looser};
 use super::super::suspicion;
 use super::super::terms;
 use super::super::upstream::Upstream;
@@ -40,7 +40,8 @@ impl Walk<'_> {
             let mut error = size(measured, measured.error);
             if !is_given && error.is_finite() {
                 error *= self.cancelling(item, items, name);
-                self.note_error(item, error, name, loosest);
+                let by_scale = !self.is_by_elements(full_name, name.direction, item);
+                self.note_error(item, error, name, by_scale.then(|| band(loosest)));
                 let flips = self.flips(item, received, name);
                 error = flips.map_or(error, |flips| error.max(flips.carried));
             }
@@ -72,8 +73,8 @@ impl Walk<'_> {
         self.remember_inside(name, full_name, inside);
     }
 
-    /// Notes the error of an output for the unit's sums.
-    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, loosest: Option<Dtype>) {
+    /// Notes the error of an output for the unit's sums; without a band it is judged by other limits.
+    pub(super) fn note_error(&mut self, item: &Item<'_>, error: f64, name: &OpName, band: Option<Band>) {
         self.largest_error = self.largest_error.max(error);
         let is_forward = name.direction == Some(Direction::Forward);
         if error > 0.0 && !is_forward {
@@ -81,8 +82,9 @@ impl Walk<'_> {
         }
         // A single extreme that moved far is not build-up.
         let of_all = if is_of_statistics(item) { error.min(of_all_elements(item)) } else { error };
-        self.is_wrong |= is_forward && of_all > band(loosest).wrong;
-        if is_forward && self.accumulated.is_none() && of_all > ACCUMULATED * band(loosest).wrong {
+        let wrong = band.map_or(f64::INFINITY, |band| band.wrong);
+        self.is_wrong |= is_forward && of_all > wrong;
+        if is_forward && self.accumulated.is_none() && of_all > ACCUMULATED * wrong {
             self.accumulated = Some((self.order - 1, error));
         }
     }

@@ -28,7 +28,8 @@ impl Walk<'_> {
     ) -> LeafFlow {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let name = OpName::parse(op);
-        let (limits, negligible) = self.limits(op, name.direction, item, loosest);
+        let limits = self.limits(op, name.direction, item, loosest);
+        let band = limits.band;
         let mut inputs = *inputs;
         if item.kind == TensorKind::Value {
             inputs.add(self.before);
@@ -43,17 +44,18 @@ impl Walk<'_> {
             Some(Flips { beyond, .. }) => beyond,
             None => factor * self.error_of_many(item, measured),
         };
-        let limit = limits.noise + inherited;
-        let differs = !negligible && (error > limits.noise || measured.exact.is_some());
-        let mut flow = LeafFlow { limit: limit / factor, differs, suspicion: None };
-        if measured.is_equal || negligible {
+        let limit = band.noise + inherited;
+        let mut flow = LeafFlow { limit: limit / factor, differs: limits.differs(measured, error), suspicion: None };
+        if limits.negligible || measured.is_equal && !limits.is_missed {
             return flow;
         }
         let suspicion = match measured.exact {
-            Some(exact) => suspicion::of_output(exact, item, &inputs, limits, items),
-            None if error > limits.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
+            Some(exact) => suspicion::of_output(exact, item, &inputs, band, items).or(limits.missed()),
+            None if limits.is_missed => limits.missed(),
+            None if !limits.by_scale => None,
+            None if error > band.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
             None if error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
-            None if self.is_outlier(item, items, &name, &inputs, limits) => culprit(&rules::OUTLIERS, Severity::Fail),
+            None if self.is_outlier(item, items, &name, &inputs, band) => culprit(&rules::OUTLIERS, Severity::Fail),
             None => None,
         };
         flow.suspicion = suspicion.map(Box::new);
