@@ -19,7 +19,7 @@ use precision_gate::compare::measurements::Measurements;
 use precision_gate::fetch;
 use precision_gate::judge::dump::flow::Context;
 use precision_gate::judge::dump::unit::{UnitInput, judge};
-use precision_gate::pair::dump::operations;
+use precision_gate::pair::dump::{Names, Renaming, operations};
 use precision_gate::policy::Policy;
 use precision_gate::read::dump::{DumpFolder, DumpFormat};
 
@@ -40,7 +40,8 @@ fn main() {
     let right = candidate.read().expect("a dump");
     let values = right.operations.leaves().count();
     stages.done("records of both sides", values);
-    let pairs = operations(&left, &right);
+    let renaming = Renaming::default();
+    let pairs = operations(&left, &right, &Names::of(&left, &right, &renaming));
     stages.done("pairs of operations", values);
     let measurements = Measurements::default();
     let folders = Folders {
@@ -48,6 +49,7 @@ fn main() {
         candidate: &candidate,
         measurements: &measurements,
         tolerance: None,
+        renaming: &renaming,
         exact_sums: false,
     };
     let comparison = unit(&left, &right, &pairs, &folders);

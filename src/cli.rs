@@ -230,12 +230,18 @@ pub(crate) struct CompareArgs {
     /// Pair calls by their order and ignore their numbers
     #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"], help_heading = "Compare tables of msprobe")]
     pub(crate) fuzzy: bool,
-    /// YAML file that maps row names of the candidate to those of the baseline
-    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping", help_heading = "Compare tables of msprobe")]
+    /// YAML file that maps row names of the candidate to those of the baseline (msprobe's -dm)
+    #[arg(long, value_name = "FILE", conflicts_with = "cell_mapping", help_heading = "Renamed operations")]
     pub(crate) data_mapping: Option<PathBuf>,
-    /// YAML file that maps modules of the candidate to those of the baseline
-    #[arg(long, value_name = "FILE", help_heading = "Compare tables of msprobe")]
+    /// YAML file that maps modules of the candidate to those of the baseline (msprobe's -cm)
+    #[arg(long, value_name = "FILE", help_heading = "Renamed operations")]
     pub(crate) cell_mapping: Option<PathBuf>,
+    /// YAML file that maps interfaces of MindSpore to those of PyTorch (msprobe's -am)
+    #[arg(long, value_name = "FILE", help_heading = "Renamed operations")]
+    pub(crate) api_mapping: Option<PathBuf>,
+    /// YAML file that maps children of modules by the class of their parent (msprobe's -lm)
+    #[arg(long, value_name = "FILE", help_heading = "Renamed operations")]
+    pub(crate) layer_mapping: Option<PathBuf>,
 }
 
 /// `loss`

@@ -54,10 +54,14 @@ pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
     let task = task(&args.pair.common, &args.quick)?;
     let mapping = |path: &PathBuf| mapping::parse(&path.display().to_string(), &read(path)?);
+    let layers = |path: &PathBuf| mapping::parse_layers(&path.display().to_string(), &read(path)?);
+    let interfaces = |path: &PathBuf| mapping::parse_interfaces(&path.display().to_string(), &read(path)?);
     let matching = Matching {
         fuzzy: args.fuzzy,
         rows: args.data_mapping.as_ref().map(mapping).transpose()?.unwrap_or_default(),
         modules: args.cell_mapping.as_ref().map(mapping).transpose()?,
+        layers: args.layer_mapping.as_ref().map(layers).transpose()?.unwrap_or_default(),
+        interfaces: args.api_mapping.as_ref().map(interfaces).transpose()?.unwrap_or_default(),
     };
     some_checks(&args.pair, task, Command::Compare, matching, &args.quick)
 }

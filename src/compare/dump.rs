@@ -15,7 +15,7 @@ use super::closeness::{Closeness, ElementTolerance};
 use super::measurements::Measurements;
 use super::tensor::PairStats;
 use crate::dtype::Dtype;
-use crate::pair::dump::IndexPair;
+use crate::pair::dump::{IndexPair, Prefix, Renaming};
 use crate::read::dump::{Dump, DumpFolder, Leaf, Operation, TensorKind, TensorRecord};
 use data::Found;
 use measurement::Examined;
@@ -30,6 +30,10 @@ pub use measurement::{Basis, Coverage, Details, ExactDifference, Measurement};
 pub struct UnitComparison {
     /// Operations in the candidate's execution order, the baseline's own where they would have run.
     pub operations: Vec<OperationComparison>,
+    /// A prefix by which the module names of both sides differ, as far as one was looked for.
+    pub prefix: Prefix,
+    /// Operations of a wrapper itself that were left out.
+    pub wrappers: usize,
 }
 
 impl UnitComparison {
@@ -137,6 +141,8 @@ pub struct Folders<'a> {
     pub measurements: &'a Measurements,
     /// The tolerance that the elements of two tensors are counted by, where they are to be counted.
     pub tolerance: Option<&'a (dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync)>,
+    /// Rules by which the candidate's names are translated.
+    pub renaming: &'a Renaming,
     /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
     /// order.
     pub exact_sums: bool,
@@ -164,7 +170,11 @@ pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[IndexPair], folders: &Fo
         }
     };
     // One by one: what a worker has begun, no other can help with, and many tensors in a row are a long wait at the end.
-    UnitComparison { operations: pairs.par_iter().with_max_len(1).map(compare).collect() }
+    UnitComparison {
+        prefix: Prefix::None,
+        wrappers: 0,
+        operations: pairs.par_iter().with_max_len(1).map(compare).collect(),
+    }
 }
 
 fn operation(
@@ -190,7 +200,8 @@ fn operation(
         comparison.measured = Some(measured);
         comparison
     };
-    let leaves = crate::pair::dump::leaves(baseline, candidate).into_iter().map(compare).collect();
+    let rule = folders.renaming.forward_call(candidate.name);
+    let leaves = crate::pair::dump::leaves(baseline, candidate, rule).into_iter().map(compare).collect();
     OperationComparison { pair, leaves, has_data }
 }
 

@@ -1,8 +1,9 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
+pub(super) mod renaming;
 mod units;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::checks::{GateCheck, Measuring};
@@ -19,6 +20,7 @@ use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::unit::{Check, Culprit, DumpUnit, ErrorLocation, Place, Unit, unit_place};
+use crate::pair::dump::Renaming;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
 use crate::read::dump;
@@ -49,9 +51,10 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 fn measure(measuring: &Measuring<'_>) -> Result<()> {
     let Measuring { baseline, candidate, request, measurements, progress } = *measuring;
     let (pairs, _) = crate::pair::unit::units(baseline.all(), candidate.all());
+    let renaming = renaming::of(request);
     progress.begin("measuring dumps", pairs.len() as u64);
     for pair in &pairs {
-        if let Ok(unit) = read_and_compare(pair, &request.policy, measurements) {
+        if let Ok(unit) = read_and_compare(pair, &request.policy, &renaming, measurements) {
             unit.table(&request.matching, measurements, &Dropped)?;
         }
         progress.advance(1);
@@ -75,8 +78,9 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     let mut earlier: HashMap<Option<u64>, Earlier> = HashMap::new();
     let mut limits_used = vec![false; policy.dump.limits.len()];
     shared.progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
+    let renaming = renaming::of(shared.request);
     for pairs in steps.into_values() {
-        for used in step(&pairs, &mut earlier, shared, &mut outcome)? {
+        for used in step(&pairs, &renaming, &mut earlier, shared, &mut outcome)? {
             limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
         }
     }
@@ -84,6 +88,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     if !outcome.check.units.is_empty() {
         findings.extend(unused_limits(policy, &limits_used));
     }
+    tell_prefixes_once(&mut outcome.findings);
     let applied = apply_policy(findings, policy);
     outcome.findings.extend(applied.findings);
     outcome.waived.extend(applied.waived);
@@ -122,13 +127,14 @@ struct Judged<'a> {
 /// Judges the units of a step, one after the other.
 fn step(
     pairs: &[UnitPair<'_>],
+    renaming: &Renaming,
     earlier: &mut HashMap<Option<u64>, Earlier>,
     shared: &Shared<'_>,
     outcome: &mut CheckOutcome,
 ) -> Result<Vec<Vec<bool>>> {
     let Shared { request, measurements, sink, .. } = *shared;
     let policy = &request.policy;
-    let mut units = Units::new(policy, measurements);
+    let mut units = Units::new(policy, renaming, measurements);
     let (collectives, parted) =
         units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
     let mut context = Context { collectives, parted, ..Context::default() };
@@ -226,6 +232,14 @@ fn diagnose_first<'a>(
     diagnoses.insert(*place, compared.diagnose(unit, &peers, before));
     let location = compared.location(unit).map(|location| (*place, location));
     (Sizes::of(culprit, diagnoses.values().flatten(), compared.candidate()), location)
+}
+
+/// Keeps the first of several findings about one prefix: steps and ranks have the same names.
+fn tell_prefixes_once(findings: &mut Vec<Finding>) {
+    let mut told = HashSet::new();
+    findings.retain(|finding| {
+        finding.code != rules::MODULE_PREFIX.code || told.insert(format!("{:?}", finding.facts.get("prefix")))
+    });
 }
 
 /// Refuses limits that need the elements of tensors where a dump holds none at all: judged by other limits, its numbers would

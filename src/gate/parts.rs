@@ -20,7 +20,9 @@ use crate::compare::measurements::{Measurements, Plan, Selection};
 use crate::compare::sample::Sample;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Fetcher, Trust};
+use crate::gate::dump::renaming;
 use crate::msprobe::dump::Matching;
+use crate::pair::dump::Renaming;
 use crate::policy::Policy;
 use crate::report::{Judged, Tool};
 use crate::verdict::CheckId;
@@ -36,6 +38,8 @@ struct Header {
     checks: Vec<CheckId>,
     matching: Matching,
     preset: Option<String>,
+    /// Names of operations that are translated.
+    renaming: Renaming,
     /// Limits that count elements, where there are any.
     limits: Vec<String>,
     /// Ratio and seed.
@@ -92,6 +96,7 @@ pub fn measure(
         checks: request.checks.clone(),
         matching: request.matching.clone(),
         preset: preset(&request.policy),
+        renaming: renaming::of(request),
         limits: limits(&request.policy),
         sample: selection.sample.map(|sample| (sample.ratio(), sample.seed())),
         checksum: selection.checksum,
@@ -177,6 +182,11 @@ impl Parts {
     pub fn judge(self, request: &Request, from: &Surroundings<'_>, progress: &dyn Progress) -> Result<Judged> {
         if self.header.preset != preset(&request.policy) {
             let error = Error::new(ErrorKind::Usage, "dump.preset", "the parts were measured for a different preset");
+            return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
+        }
+        if self.header.renaming != renaming::of(request) {
+            let error =
+                Error::new(ErrorKind::Usage, "dump", "the parts were measured for different names of operations");
             return Err(error.with_help("give `merge` the policy file that the parts were measured with"));
         }
         if self.header.limits != limits(&request.policy) {

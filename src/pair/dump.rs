@@ -8,7 +8,14 @@
 //! alike in all of that. A backward operation follows its forward operation.
 
 mod alike;
+mod names;
+mod prefix;
+mod renaming;
 mod sequence;
+
+pub use names::Names;
+pub use prefix::{Prefix, Reading};
+pub use renaming::{Pairs, RenamedOperation, Renaming, rename_module};
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,6 +24,7 @@ use std::num::NonZeroU32;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, Value};
 use crate::read::frame::is_of_framework;
+use names::Translated;
 
 /// Indices of an operation among those of its dump, or of a value among those of its operation, on either side or both.
 ///
@@ -42,26 +50,37 @@ impl IndexPair {
     }
 }
 
-/// Pairs the operations of two dumps.
+/// Pairs the operations of two dumps, read by `names`.
 ///
-/// Every operation of both sides stands in the result exactly once, in the candidate's execution order; what
-/// only the baseline has stands where it would have run.
-pub fn operations(baseline: &Dump, candidate: &Dump) -> Vec<IndexPair> {
-    let (left, right) = (Side::new(baseline), Side::new(candidate));
+/// Every operation of both sides stands in the result exactly once, but for a wrapper's own, in the candidate's execution
+/// order; what only the baseline has stands where it would have run.
+pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<IndexPair> {
+    let (left, right) = (Side::new(baseline, &names.baseline), Side::new(candidate, &names.candidate));
     let mut partner = if left.same_calls(&right) { left.by_name(&right) } else { aligned(&left, &right) };
     follow_forward(&left, &right, &mut partner);
-    in_execution_order(&left, &right, &partner)
+    let is_wrapper = |pair: &IndexPair| match (pair.baseline(), pair.candidate()) {
+        (Some(index), None) => names.is_wrapper(false, index),
+        (None, Some(index)) => names.is_wrapper(true, index),
+        _ => false,
+    };
+    let mut pairs = in_execution_order(&left, &right, &partner);
+    pairs.retain(|pair| !is_wrapper(pair));
+    pairs
 }
 
-/// Pairs the values of two operations by their place in the call.
-pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>) -> Vec<IndexPair> {
+/// Pairs the values of two operations by their place in the call, which a rule for the operation may translate.
+pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&RenamedOperation>) -> Vec<IndexPair> {
+    let partner = |leaf: Leaf<'_>| match rule {
+        Some(rule) => rule.place(&place(leaf)),
+        None => Some(place(leaf)),
+    };
     let mut of_baseline: HashMap<String, usize> =
         baseline.leaves.iter().enumerate().map(|(index, leaf)| (place(leaf), index)).collect();
     let mut pairs: Vec<IndexPair> = candidate
         .leaves
         .iter()
         .enumerate()
-        .map(|(index, leaf)| IndexPair::new(of_baseline.remove(&place(leaf)), Some(index)))
+        .map(|(index, leaf)| IndexPair::new(partner(leaf).and_then(|place| of_baseline.remove(&place)), Some(index)))
         .collect();
     let mut left: Vec<usize> = of_baseline.into_values().collect();
     left.sort_unstable();
@@ -113,6 +132,8 @@ fn is_saved_gradient(name: &str) -> bool {
 
 struct Side<'a> {
     dump: &'a Dump,
+    /// Names as they are paired; the dump's own where there are none.
+    translated: Option<&'a Translated>,
     names: Vec<OpName>,
     order: Vec<usize>,
 }
@@ -124,10 +145,34 @@ type Parts<'a> = (&'a str, Option<u64>, Option<Direction>);
 type Partners = HashMap<usize, usize>;
 
 impl<'a> Side<'a> {
-    fn new(dump: &'a Dump) -> Self {
-        let names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(operation.name)).collect();
+    fn new(dump: &'a Dump, translated: &'a Option<Translated>) -> Self {
+        let mut names: Vec<OpName> = dump.operations.iter().map(|operation| OpName::parse(operation.name)).collect();
         let order = execution_order(dump, &names);
-        Self { dump, names, order }
+        let translated = translated.as_ref();
+        if let Some(translated) = translated {
+            names = translated.names.iter().map(|name| OpName::parse(name)).collect();
+        }
+        Self { dump, translated, names, order }
+    }
+
+    /// Name of an operation as it is paired.
+    fn name(&self, index: usize) -> Option<&'a str> {
+        match self.translated {
+            Some(translated) => translated.names.get(index).map(String::as_str),
+            None => self.operation(index).map(|operation| operation.name),
+        }
+    }
+
+    fn all_names(&self) -> impl Iterator<Item = (usize, &'a str)> {
+        (0..self.dump.operations.len()).filter_map(|index| Some((index, self.name(index)?)))
+    }
+
+    /// Name of what an operation ran in, as it is paired.
+    fn parent(&self, index: usize) -> Option<&'a str> {
+        match self.translated {
+            Some(translated) => translated.parents.get(index)?.as_deref(),
+            None => self.dump.parents.get(self.operation(index)?.name).map(AsRef::as_ref),
+        }
     }
 
     fn operation(&self, index: usize) -> Option<Operation<'a>> {
@@ -135,7 +180,7 @@ impl<'a> Side<'a> {
     }
 
     fn index_by_name(&self) -> HashMap<&'a str, usize> {
-        self.dump.operations.iter().enumerate().map(|(index, operation)| (operation.name, index)).collect()
+        self.all_names().map(|(index, name)| (name, index)).collect()
     }
 
     fn index_by_parts(&self) -> HashMap<Parts<'_>, usize> {
@@ -155,17 +200,13 @@ impl<'a> Side<'a> {
         };
         names.len() == candidate.dump.operations.len()
             && candidate
-                .dump
-                .operations
-                .iter()
-                .enumerate()
-                .all(|(index, operation)| names.get(operation.name).is_some_and(|partner| same_origin(index, *partner)))
+                .all_names()
+                .all(|(index, name)| names.get(name).is_some_and(|partner| same_origin(index, *partner)))
     }
 
     fn by_name(&self, candidate: &Side<'_>) -> Partners {
         let names = self.index_by_name();
-        let partner = |(index, operation): (usize, Operation<'_>)| Some((index, *names.get(operation.name)?));
-        candidate.dump.operations.iter().enumerate().filter_map(partner).collect()
+        candidate.all_names().filter_map(|(index, name)| Some((index, *names.get(name)?))).collect()
     }
 
     /// Operations that are aligned as a sequence: all but those that follow a forward operation.
@@ -188,7 +229,7 @@ impl<'a> Side<'a> {
             operation.leaves.iter().for_each(|leaf| hash_leaf(leaf, detail, &mut hash));
         }
         if detail.origin {
-            self.dump.parents.get(operation.name).hash(&mut hash);
+            self.parent(index).hash(&mut hash);
             let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(operation.name));
             let frames = stack.into_iter().flat_map(|stack| stack.iter());
             frames.filter(|frame| !is_of_framework(frame)).for_each(|frame| code_of(frame).hash(&mut hash));
@@ -322,8 +363,8 @@ fn pair_leftover_names(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut
     let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
     let names = baseline.index_by_name();
     for index in candidate.sequence() {
-        let Some(operation) = candidate.operation(index).filter(|_| !partners.contains_key(&index)) else { continue };
-        let Some(other) = names.get(operation.name).filter(|other| !taken.contains(other)) else { continue };
+        let Some(name) = candidate.name(index).filter(|_| !partners.contains_key(&index)) else { continue };
+        let Some(other) = names.get(name).filter(|other| !taken.contains(other)) else { continue };
         if baseline.key(*other, Detail::SHAPES.with_origin()) == candidate.key(index, Detail::SHAPES.with_origin()) {
             partners.insert(index, *other);
         }
@@ -359,7 +400,7 @@ fn pair_within_gaps(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Pa
 /// Pairs calls of modules by their whole name, which is their place in the model: whatever calls them now.
 fn pair_modules(baseline: &Side<'_>, candidate: &Side<'_>, left: &[usize], right: &[usize], partners: &mut Partners) {
     let taken: std::collections::HashSet<usize> = partners.values().copied().collect();
-    let name = |side: &Side<'_>, index: usize| side.operation(index).map(|operation| operation.name.to_owned());
+    let name = |side: &Side<'_>, index: usize| side.name(index).map(str::to_owned);
     let is_module = |name: &String| name.starts_with("Module.") || name.starts_with("Cell.");
     let free = left.iter().copied().filter(|index| !taken.contains(index));
     let names: HashMap<String, usize> = free.filter_map(|index| Some((name(baseline, index)?, index))).collect();

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use globset::{Glob, GlobMatcher};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::check::CheckId;
@@ -120,6 +121,48 @@ impl JsonSchema for Pattern {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "description": "shell-style pattern: * ? [...] {a,b}", "examples": ["*"]})
+    }
+}
+
+/// Names and what they stand for, in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameMap(pub Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for NameMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries).map(Self)
+    }
+}
+
+/// Reads the entries of a map in order.
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(String, String)>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("names and what they stand for")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((from, to)) = map.next_entry::<String, String>()? {
+            if from.is_empty() {
+                return Err(serde::de::Error::custom("expects names, not an empty text"));
+            }
+            entries.push((from, to));
+        }
+        Ok(entries)
+    }
+}
+
+impl JsonSchema for NameMap {
+    fn schema_name() -> Cow<'static, str> {
+        "NameMap".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "additionalProperties": {"type": "string"}})
     }
 }
 

@@ -17,6 +17,7 @@ mod damage;
 mod hiding;
 mod limits;
 mod location;
+mod names;
 mod parity;
 mod parts;
 mod quick;

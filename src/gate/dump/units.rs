@@ -15,6 +15,7 @@ use crate::judge::dump::update::Copies;
 use crate::judge::unit::ErrorLocation;
 use crate::judge::dump::{element_limits, preset};
 use crate::msprobe::dump::Matching;
+use crate::pair::dump::{Names, Renaming};
 use crate::pair::unit::UnitPair;
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
@@ -36,6 +37,7 @@ pub(in crate::gate) struct Compared<'a> {
 /// The units of a step.
 pub(super) struct Units<'a> {
     policy: &'a Policy,
+    renaming: &'a Renaming,
     measurements: &'a Measurements,
     /// Those whose records could be read, in order.
     readable: Vec<(usize, &'a UnitPair<'a>)>,
@@ -46,8 +48,8 @@ pub(super) struct Units<'a> {
 }
 
 impl<'a> Units<'a> {
-    pub(super) fn new(policy: &'a Policy, measurements: &'a Measurements) -> Self {
-        Self { policy, measurements, readable: Vec::new(), measured: HashMap::new(), last: None }
+    pub(super) fn new(policy: &'a Policy, renaming: &'a Renaming, measurements: &'a Measurements) -> Self {
+        Self { policy, renaming, measurements, readable: Vec::new(), measured: HashMap::new(), last: None }
     }
 
     /// Compares every unit, and gives what is known of the ranks of the step together: the largest error that enters each
@@ -96,7 +98,7 @@ impl<'a> Units<'a> {
             let (baseline, candidate) = read(pair)?;
             return Ok(Compared { pair, baseline, candidate, comparison: known.clone() });
         }
-        let unit = read_and_compare(pair, self.policy, self.measurements)?;
+        let unit = read_and_compare(pair, self.policy, self.renaming, self.measurements)?;
         if unit.comparison.has_data() {
             self.measured.insert(place, unit.comparison.clone());
         }
@@ -190,10 +192,12 @@ impl Compared<'_> {
 pub(in crate::gate) fn read_and_compare<'a>(
     pair: &'a UnitPair<'a>,
     policy: &Policy,
+    renaming: &Renaming,
     measurements: &Measurements,
 ) -> Result<Compared<'a>, Errors> {
     let (baseline, candidate) = read(pair)?;
-    let pairs = crate::pair::dump::operations(&baseline, &candidate);
+    let names = Names::of(&baseline, &candidate, renaming);
+    let pairs = crate::pair::dump::operations(&baseline, &candidate, &names);
     let preset = policy.dump.preset;
     let tolerance = |counted: &Counted<'_>| match preset {
         Some(preset) => preset::tolerance(preset, counted.dtypes[0], counted.dtypes[1]),
@@ -202,10 +206,17 @@ pub(in crate::gate) fn read_and_compare<'a>(
     let is_counted = preset.is_some() || policy.dump.counts_elements();
     let tolerance: Option<&(dyn Fn(&Counted<'_>) -> _ + Sync)> = if is_counted { Some(&tolerance) } else { None };
     let exact_sums = !policy.dump.has(Refinement::SummationBound);
-    let folders =
-        compare::Folders { baseline: pair.baseline, candidate: pair.candidate, measurements, tolerance, exact_sums };
-    let comparison = Arc::new(compare::unit(&baseline, &candidate, &pairs, &folders));
-    Ok(Compared { pair, baseline, candidate, comparison })
+    let folders = compare::Folders {
+        baseline: pair.baseline,
+        candidate: pair.candidate,
+        measurements,
+        tolerance,
+        renaming,
+        exact_sums,
+    };
+    let mut comparison = compare::unit(&baseline, &candidate, &pairs, &folders);
+    (comparison.wrappers, comparison.prefix) = (names.wrappers(), names.prefix);
+    Ok(Compared { pair, baseline, candidate, comparison: Arc::new(comparison) })
 }
 
 fn read(pair: &UnitPair<'_>) -> Result<(Dump, Dump), Errors> {

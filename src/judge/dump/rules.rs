@@ -43,6 +43,10 @@ pub const PRESET_NEEDS_DATA: Rule = rule("preset-needs-data", Severity::Incomple
 pub const LIMIT_NOT_MET: Rule = rule("limit-not-met", Severity::Fail);
 /// A limit of the policy needs the elements of tensors, and neither dump saved those.
 pub const LIMIT_NEEDS_DATA: Rule = rule("limit-needs-data", Severity::Incomplete);
+/// All module names of one side begin with a prefix, which was left out.
+pub const MODULE_PREFIX: Rule = rule("module-prefix", Severity::Info);
+/// Module names of both sides differ by a prefix, and there is more than one way to leave one out.
+pub const MODULE_PREFIX_AMBIGUOUS: Rule = rule("module-prefix-ambiguous", Severity::Incomplete);
 /// Operations of one side have no partner.
 pub const OPERATIONS_MISSING: Rule = rule("operations-missing", Severity::Incomplete);
 /// A value of a paired operation is there on one side only.
@@ -102,6 +106,8 @@ pub const RULES: &[&Rule] = &[
     &PRESET_NEEDS_DATA,
     &LIMIT_NOT_MET,
     &LIMIT_NEEDS_DATA,
+    &MODULE_PREFIX,
+    &MODULE_PREFIX_AMBIGUOUS,
     &OPERATIONS_MISSING,
     &VALUE_MISSING,
     &TENSOR_UNREADABLE,

@@ -2,6 +2,7 @@
 
 mod element_limits;
 mod missing;
+mod names;
 mod preset;
 mod profile;
 
@@ -64,6 +65,7 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
     if let Some(preset) = policy.dump.preset {
         findings.extend(view.preset_findings(preset, policy));
     }
+    findings.extend(view.prefix_finding());
     findings.extend(view.missing_findings(suspects.is_empty()));
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells;
 use super::{Pair, Place, RowPair};
+use crate::pair::dump::{Pairs, RenamedOperation, rename_module};
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, DumpFormat, Operation};
 
@@ -20,6 +21,10 @@ pub struct Matching {
     pub rows: Vec<(String, String)>,
     /// Candidate module to baseline module: `path.Class`, or any part of it.
     pub modules: Option<Vec<(String, String)>>,
+    /// Children of the candidate's modules by class; for the verdict, not for tables.
+    pub layers: Vec<(String, Pairs)>,
+    /// Candidate interface to baseline interface; for the verdict, not for tables.
+    pub interfaces: Vec<RenamedOperation>,
 }
 
 /// Pairs rows: one per candidate value, in dump order.
@@ -196,13 +201,7 @@ fn rename<'a>(name: &'a str, modules: &[(String, String)]) -> Cow<'a, str> {
     let Some((prefix, rest)) = name.split_once('.') else { return name };
     let end = [".forward", ".backward", ".parameters_grad"].iter().filter_map(|word| rest.find(word)).min();
     let (module, call) = rest.split_at(end.unwrap_or(rest.len()));
-    let exact = modules.iter().find(|(from, _)| from == module).map(|(_, to)| to.clone());
-    let renamed = exact.unwrap_or_else(|| {
-        modules
-            .iter()
-            .filter(|(from, _)| !from.is_empty())
-            .fold(module.to_owned(), |text, (from, to)| text.replacen(from.as_str(), to, 1))
-    });
+    let renamed = rename_module(module, modules);
     if renamed == module { name } else { Cow::Owned(format!("{prefix}.{renamed}{call}")) }
 }
 

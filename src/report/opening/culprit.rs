@@ -61,6 +61,9 @@ impl Builder<'_> {
         let comma = self.writer.word("comma")?;
         let mut place =
             vec![self.writer.name(&culprit.op), self.writer.phrase("unit_step", &context! { step => culprit.step })?];
+        if let Some(name) = name_in_baseline(culprit) {
+            place.insert(1, self.writer.phrase("place_baseline", &context! { op => safe(self.writer.name(&name)) })?);
+        }
         if let Some(rank) = culprit.rank {
             place.push(self.writer.phrase("unit_rank", &context! { rank })?);
         }
@@ -219,6 +222,13 @@ impl Builder<'_> {
         facts.insert("dtype", safe(self.writer.prose(short_dtype(&theirs.dtype))));
         Ok(())
     }
+}
+
+/// The operation's name in the baseline's dump; `None` where it is the same, or the baseline has none.
+fn name_in_baseline(culprit: &Culprit) -> Option<String> {
+    let below = culprit.tensor.strip_prefix(&culprit.op)?;
+    let name = culprit.baseline.as_ref()?.tensor.strip_suffix(below)?;
+    (name != culprit.op && !name.is_empty()).then(|| name.to_owned())
 }
 
 /// The operation that a finding is about; its place where it names none.

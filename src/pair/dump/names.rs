@@ -1,0 +1,141 @@
+//! Names of two dumps in one language: the candidate's translated into the baseline's, before anything is paired.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::prefix::{self, Prefix, Reading};
+use super::renaming::{Explicit, ModuleName, Renaming};
+use crate::read::dump::Dump;
+use crate::read::dump::name::OpName;
+
+/// How the names of two dumps are read.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// A prefix that was found by itself.
+    pub prefix: Prefix,
+    pub(super) baseline: Option<Translated>,
+    pub(super) candidate: Option<Translated>,
+}
+
+/// Names of one side's operations as they are paired, and those of what they ran in.
+#[derive(Clone, Debug)]
+pub(super) struct Translated {
+    pub(super) names: Vec<String>,
+    pub(super) parents: Vec<Option<String>>,
+    /// Records of the wrapper itself, which the other side has not: it adds nothing to what it wraps.
+    pub(super) wrappers: HashSet<usize>,
+}
+
+impl Names {
+    /// Reads the names of two dumps by rules, and by a prefix that alone explains what then still differs.
+    pub fn of(baseline: &Dump, candidate: &Dump, renaming: &Renaming) -> Self {
+        let is_mindspore = |dump: &Dump| dump.framework == "mindspore";
+        let across = is_mindspore(baseline) != is_mindspore(candidate);
+        let is_translated = across || !renaming.is_empty();
+        let (mut left, mut right) =
+            (Side::new(baseline, renaming, false, across), Side::new(candidate, renaming, true, across));
+        let prefix = prefix::find(&left.paths(), &right.paths());
+        if let Prefix::Found(reading) = &prefix {
+            if reading.is_of_candidate { right.cut(reading) } else { left.cut(reading) }
+        } else if !is_translated {
+            return Self { prefix, ..Self::default() };
+        }
+        if is_translated {
+            right.adopt_classes(&left);
+        }
+        Self { prefix, baseline: Some(left.translated(baseline)), candidate: Some(right.translated(candidate)) }
+    }
+
+    /// Whether an operation of either side is a wrapper's own, which is not paired.
+    pub(super) fn is_wrapper(&self, is_candidate: bool, index: usize) -> bool {
+        let side = if is_candidate { &self.candidate } else { &self.baseline };
+        side.as_ref().is_some_and(|side| side.wrappers.contains(&index))
+    }
+
+    /// Number of operations of wrappers that are left out.
+    pub fn wrappers(&self) -> usize {
+        [&self.baseline, &self.candidate].into_iter().flatten().map(|side| side.wrappers.len()).sum()
+    }
+}
+
+/// The bases of one side's names (`Module.fc.Linear`), translated.
+struct Side {
+    bases: HashMap<String, String>,
+    wrapper: Option<String>,
+    /// Names of single calls by rule.
+    calls: HashMap<String, String>,
+}
+
+impl Side {
+    fn new(dump: &Dump, renaming: &Renaming, is_candidate: bool, is_across_frameworks: bool) -> Self {
+        let bases: HashSet<String> =
+            dump.operations.iter().map(|operation| OpName::parse(operation.name).base).collect();
+        let classes = bases.iter().filter_map(|base| ModuleName::parse(base));
+        let classes = classes.map(|name| (name.path.to_owned(), name.class.to_owned())).collect();
+        let explicit = Explicit { renaming, is_candidate, is_across_frameworks, classes };
+        let calls = renaming.operations.iter().filter(|_| is_candidate);
+        let calls = calls.map(|rule| (rule.from.clone(), rule.to.clone())).collect();
+        let bases = bases.into_iter().map(|base| (explicit.base(&base).into_owned(), base));
+        Self { bases: bases.map(|(to, from)| (from, to)).collect(), wrapper: None, calls }
+    }
+
+    fn paths(&self) -> BTreeSet<String> {
+        let modules = self.bases.values().filter_map(|base| ModuleName::parse(base));
+        modules.map(|name| name.path).filter(|path| !path.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Leaves a prefix out; a path that is there without it keeps its own.
+    fn cut(&mut self, reading: &Reading) {
+        let known = self.paths();
+        let own = reading.from.trim_end_matches('.');
+        let wrapped = reading.to.trim_end_matches('.').to_owned();
+        for base in self.bases.values_mut() {
+            let Some(name) = ModuleName::parse(base) else { continue };
+            let Some(path) = reading.cut(name.path) else { continue };
+            if name.path == own && path.is_empty() {
+                self.wrapper = Some(base.clone());
+            } else if name.path == own || !known.contains(&path) {
+                *base = format!("{}.{path}.{}", name.kind, name.class);
+            }
+        }
+        if !wrapped.is_empty() {
+            // What wraps an inner module stands at the path that the wrapped one has now.
+            let of_wrapper = |(from, to): &(&String, &String)| {
+                from == to && ModuleName::parse(to).is_some_and(|name| name.path == wrapped)
+            };
+            self.wrapper = self.bases.iter().find(of_wrapper).map(|(_, base)| base.clone());
+        }
+    }
+
+    /// Gives modules the class that the baseline has at their path: renamed modules are of renamed classes.
+    fn adopt_classes(&mut self, baseline: &Self) {
+        let mut classes: HashMap<String, Option<String>> = HashMap::new();
+        for name in baseline.bases.values().filter_map(|base| ModuleName::parse(base)) {
+            let class = Some(name.class.to_owned());
+            classes.entry(name.path.to_owned()).and_modify(|known| *known = None).or_insert(class);
+        }
+        for base in self.bases.values_mut() {
+            let Some(name) = ModuleName::parse(base) else { continue };
+            if let Some(Some(class)) = classes.get(name.path).filter(|_| !name.path.is_empty()) {
+                *base = format!("{}.{}.{class}", name.kind, name.path);
+            }
+        }
+    }
+
+    fn name(&self, name: &str) -> String {
+        if let Some(call) = self.calls.get(name) {
+            return call.clone();
+        }
+        let base = OpName::parse(name).base;
+        let rest = name.strip_prefix(base.as_str()).unwrap_or_default();
+        self.bases.get(&base).map_or_else(|| name.to_owned(), |base| format!("{base}{rest}"))
+    }
+
+    fn translated(&self, dump: &Dump) -> Translated {
+        let names: Vec<String> = dump.operations.iter().map(|operation| self.name(operation.name)).collect();
+        let parents =
+            dump.operations.iter().map(|operation| dump.parents.get(operation.name).map(|one| self.name(one)));
+        let is_wrapper = |name: &String| self.wrapper.as_deref() == Some(OpName::parse(name).base.as_str());
+        let wrappers = names.iter().enumerate().filter(|(_, name)| is_wrapper(name)).map(|(index, _)| index).collect();
+        Translated { parents: parents.collect(), wrappers, names }
+    }
+}

@@ -1,0 +1,218 @@
+//! A prefix that all module names of one side carry: the trace of a wrapper such as `DistributedDataParallel`.
+//!
+//! A reading of the names leaves one run of parts out, at one place of the path: `module.` at the top, or `model.module.` for
+//! `model.`. It is taken where it alone explains the names that differ; of several readings none is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Parts of a path that are looked at; deeper models have no wrapper that is found by itself.
+const MOST_PARTS: usize = 24;
+/// Names from which readings are made; a wrapper's own record explains none.
+const SAMPLES: usize = 3;
+/// Readings that are held against all names.
+const MOST_READINGS: usize = 64;
+
+/// A prefix of one side's module paths, and what stands for it on the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Whether the candidate's names carry it, not the baseline's.
+    pub is_of_candidate: bool,
+    /// The prefix with its last dot: `model.module.`.
+    pub from: String,
+    /// What is left of it: `model.`, or nothing.
+    pub to: String,
+    /// Module paths that it explains.
+    pub count: usize,
+    /// One of them, and the path of the other side.
+    pub example: (String, String),
+}
+
+/// Prefixes that explain why the module names of two dumps differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Prefix {
+    /// None, or nothing to explain.
+    #[default]
+    None,
+    /// One.
+    Found(Reading),
+    /// Several that lead to different pairs.
+    Ambiguous(Vec<Reading>),
+}
+
+impl Reading {
+    /// A path of the side that carries the prefix, without it; `None` where it does not begin with it. The wrapper's own path is
+    /// that of what it wraps, and empty at the top.
+    pub(super) fn cut(&self, path: &str) -> Option<String> {
+        if path == self.from.trim_end_matches('.') {
+            return Some(self.to.trim_end_matches('.').to_owned());
+        }
+        path.strip_prefix(&self.from).map(|rest| format!("{}{rest}", self.to))
+    }
+}
+
+/// Finds the prefix by which the module paths of two sides differ.
+pub(super) fn find(baseline: &BTreeSet<String>, candidate: &BTreeSet<String>) -> Prefix {
+    let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| -> BTreeSet<String> {
+        one.difference(other).cloned().collect()
+    };
+    let (left, right) = (only(baseline, candidate), only(candidate, baseline));
+    if left.is_empty() || right.is_empty() {
+        return Prefix::None;
+    }
+    let mut found: Vec<(Reading, BTreeMap<String, String>)> = Vec::new();
+    for (long, short, is_of_candidate) in [(&right, &left, true), (&left, &right, false)] {
+        for (from, to) in candidates(long, short) {
+            let mut reading = Reading { is_of_candidate, from, to, count: 0, example: (String::new(), String::new()) };
+            let pairs = explained(&reading, long, short);
+            if !explains(&reading, &pairs, long, short) || found.iter().any(|(_, known)| *known == pairs) {
+                continue;
+            }
+            reading.count = pairs.len();
+            reading.example =
+                pairs.iter().next().map(|(long, short)| (long.clone(), short.clone())).unwrap_or_default();
+            found.push((reading, pairs));
+        }
+    }
+    let mut readings: Vec<Reading> = found.into_iter().map(|(reading, _)| reading).collect();
+    match readings.len() {
+        0 => Prefix::None,
+        1 => readings.pop().map_or(Prefix::None, Prefix::Found),
+        _ => Prefix::Ambiguous(readings),
+    }
+}
+
+/// Readings by which one of a few names of one side becomes a name of the other.
+fn candidates(long: &BTreeSet<String>, short: &BTreeSet<String>) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for path in long.iter().take(SAMPLES) {
+        found.extend(cuts(path).filter(|(_, _, rest)| short.contains(rest)).map(|(from, to, _)| (from, to)));
+    }
+    for wanted in short.iter().take(SAMPLES) {
+        let last = wanted.rsplit('.').next().unwrap_or_default();
+        let alike = long.iter().filter(|path| path.len() > wanted.len() && path.ends_with(last));
+        for path in alike {
+            found.extend(cuts(path).filter(|(_, _, rest)| rest == wanted).map(|(from, to, _)| (from, to)));
+            if found.len() > MOST_READINGS {
+                return found;
+            }
+        }
+    }
+    found
+}
+
+/// Every way to leave a run of parts out of a path, but for the last part: prefix, what is left of it, and the path without.
+fn cuts(path: &str) -> impl Iterator<Item = (String, String, String)> {
+    let parts: Vec<&str> = path.split('.').collect();
+    let most = if parts.len() <= MOST_PARTS { parts.len() } else { 0 };
+    let join = |parts: &[&str]| parts.iter().map(|part| format!("{part}.")).collect::<String>();
+    let mut found = Vec::new();
+    for start in 0..most {
+        for end in start + 1..most {
+            let (Some(head), Some(prefix), Some(rest)) = (parts.get(..start), parts.get(..end), parts.get(end..))
+            else {
+                continue;
+            };
+            found.push((join(prefix), join(head), format!("{}{}", join(head), rest.join("."))));
+        }
+    }
+    found.into_iter()
+}
+
+/// The names that a reading explains, with the names of the other side.
+fn explained(reading: &Reading, long: &BTreeSet<String>, short: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let pair = |path: &String| Some((path.clone(), reading.cut(path).filter(|rest| short.contains(rest))?));
+    long.iter().filter_map(pair).collect()
+}
+
+/// Whether a reading explains the names of one side: all but the wrapper's own, or all of the other. One name alone is enough
+/// only where each side has no other and the prefix stands at the top.
+fn explains(
+    reading: &Reading,
+    pairs: &BTreeMap<String, String>,
+    long: &BTreeSet<String>,
+    short: &BTreeSet<String>,
+) -> bool {
+    let own = reading.from.trim_end_matches('.');
+    let carries = long.iter().filter(|path| *path != own).all(|path| pairs.contains_key(path));
+    let covers = pairs.values().collect::<BTreeSet<_>>().len() == short.len();
+    let is_single = reading.to.is_empty() && carries && covers;
+    !pairs.is_empty() && (carries || covers) && (pairs.len() > 1 || is_single)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn prefix(baseline: &[&str], candidate: &[&str]) -> Option<(bool, String, String)> {
+        match find(&paths(baseline), &paths(candidate)) {
+            Prefix::Found(reading) => Some((reading.is_of_candidate, reading.from, reading.to)),
+            Prefix::None => None,
+            Prefix::Ambiguous(readings) => panic!("{readings:?}"),
+        }
+    }
+
+    fn readings(baseline: &[&str], candidate: &[&str]) -> Vec<String> {
+        match find(&paths(baseline), &paths(candidate)) {
+            Prefix::Ambiguous(readings) => readings.into_iter().map(|reading| reading.from).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_wrapper_is_found_at_the_top_and_inside_on_either_side() {
+        let plain = ["fc1", "layers.0", "layers.0.fc"];
+        let wrapped = ["module", "module.fc1", "module.layers.0", "module.layers.0.fc"];
+        assert_eq!(prefix(&plain, &wrapped), Some((true, "module.".into(), String::new())));
+        assert_eq!(prefix(&wrapped, &plain), Some((false, "module.".into(), String::new())));
+        let inner = ["model", "model.module", "model.module.a", "model.module.b", "head"];
+        assert_eq!(
+            prefix(&["model", "model.a", "model.b", "head"], &inner),
+            Some((true, "model.module.".into(), "model.".into()))
+        );
+        assert_eq!(prefix(&["fc"], &["module.fc"]), Some((true, "module.".into(), String::new())));
+        assert_eq!(prefix(&["a", "b"], &["x.y.a", "x.y.b"]), Some((true, "x.y.".into(), String::new())));
+    }
+
+    #[test]
+    fn a_module_that_is_missing_does_not_hide_the_wrapper() {
+        let found = Some((true, "module.".into(), String::new()));
+        assert_eq!(prefix(&["a", "b", "c"], &["module.a", "module.b"]), found);
+        assert_eq!(prefix(&["a", "b"], &["module.a", "module.b", "module.c"]), found);
+    }
+
+    #[test]
+    fn names_that_agree_or_have_nothing_in_common_have_no_prefix() {
+        for (baseline, candidate) in [
+            (&["a", "b"][..], &["a", "b"][..]),
+            (&["a", "b"], &["a"]),
+            (&["a", "b"], &["c", "d"]),
+            (&["encoder.fc", "decoder.fc"], &["encoder.fc", "decoder.attn.fc"]),
+            (&[], &["module.a"]),
+        ] {
+            assert_eq!(prefix(baseline, candidate), None, "{baseline:?} {candidate:?}");
+        }
+    }
+
+    #[test]
+    fn several_readings_are_named_and_none_is_taken() {
+        let twice = readings(&["fc1", "fc2", "module.fc1", "module.fc2"], &["module.module.fc1", "module.module.fc2"]);
+        assert_eq!(twice, ["module.", "module.module."]);
+        let copies = ["student.a", "student.b", "teacher.a", "teacher.b"];
+        assert_eq!(readings(&["a", "b"], &copies), ["student.", "teacher."]);
+        assert_eq!(readings(&copies, &["a", "b"]), ["student.", "teacher."]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_names_give_an_answer(
+            baseline in proptest::collection::btree_set("[ab.]{0,9}", 0..9),
+            candidate in proptest::collection::btree_set("[ab.]{0,9}", 0..9),
+        ) {
+            let _found = find(&baseline, &candidate);
+        }
+    }
+}
