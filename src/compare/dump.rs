@@ -140,13 +140,16 @@ pub struct Folders<'a> {
     /// Selection of the pairs whose data is measured, with the results that are known already.
     pub measurements: &'a Measurements,
     /// The tolerance that the elements of two tensors are counted by, where they are to be counted.
-    pub tolerance: Option<&'a (dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync)>,
+    pub tolerance: Option<&'a Tolerances<'a>>,
     /// Rules by which the candidate's names are translated.
     pub renaming: &'a Renaming,
     /// Whether recorded means and norms of equal data have to be equal bit by bit, as they are where both sides add up in one
     /// order.
     pub exact_sums: bool,
 }
+
+/// The tolerance of each pair of tensors; `None` where their elements are not counted.
+pub type Tolerances<'a> = dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync + 'a;
 
 /// Two tensors whose elements may be counted.
 #[derive(Clone, Copy)]

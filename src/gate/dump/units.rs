@@ -204,7 +204,7 @@ pub(in crate::gate) fn read_and_compare<'a>(
         None => element_limits::tolerance(&policy.dump, counted),
     };
     let is_counted = preset.is_some() || policy.dump.counts_elements();
-    let tolerance: Option<&(dyn Fn(&Counted<'_>) -> _ + Sync)> = if is_counted { Some(&tolerance) } else { None };
+    let tolerance: Option<&compare::Tolerances<'_>> = if is_counted { Some(&tolerance) } else { None };
     let exact_sums = !policy.dump.has(Refinement::SummationBound);
     let folders = compare::Folders {
         baseline: pair.baseline,

@@ -7,7 +7,7 @@ use super::renaming::{Explicit, ModuleName, Renaming};
 use crate::read::dump::Dump;
 use crate::read::dump::name::OpName;
 
-/// How the names of two dumps are read.
+/// Names of two dumps as they are paired.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     /// A prefix that was found by itself.
@@ -67,8 +67,10 @@ struct Side {
 
 impl Side {
     fn new(dump: &Dump, renaming: &Renaming, is_candidate: bool, is_across_frameworks: bool) -> Self {
-        let bases: HashSet<String> =
-            dump.operations.iter().map(|operation| OpName::parse(operation.name).base).collect();
+        let has_rules = is_candidate && !renaming.operations.is_empty();
+        let is_translated = |name: &str| has_rules || name.starts_with("Module.") || name.starts_with("Cell.");
+        let names = dump.operations.iter().map(|operation| operation.name).filter(|name| is_translated(name));
+        let bases: HashSet<String> = names.map(|name| OpName::parse(name).base).collect();
         let classes = bases.iter().filter_map(|base| ModuleName::parse(base));
         let classes = classes.map(|name| (name.path.to_owned(), name.class.to_owned())).collect();
         let explicit = Explicit { renaming, is_candidate, is_across_frameworks, classes };

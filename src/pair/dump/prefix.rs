@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Parts of a path that are looked at; deeper models have no wrapper that is found by itself.
+/// Module paths of a side that are looked at; a model of more has no wrapper that is found by itself.
+const MOST_NAMES: usize = 1 << 17;
+/// Parts of a path at which a wrapper is looked for.
 const MOST_PARTS: usize = 24;
 /// Names from which readings are made; a wrapper's own record explains none.
 const SAMPLES: usize = 3;
@@ -19,7 +21,7 @@ pub struct Reading {
     pub is_of_candidate: bool,
     /// The prefix with its last dot: `model.module.`.
     pub from: String,
-    /// What is left of it: `model.`, or nothing.
+    /// Rest of it that stays: `model.`, or nothing.
     pub to: String,
     /// Module paths that it explains.
     pub count: usize,
@@ -56,7 +58,7 @@ pub(super) fn find(baseline: &BTreeSet<String>, candidate: &BTreeSet<String>) ->
         one.difference(other).cloned().collect()
     };
     let (left, right) = (only(baseline, candidate), only(candidate, baseline));
-    if left.is_empty() || right.is_empty() {
+    if left.is_empty() || right.is_empty() || left.len().max(right.len()) > MOST_NAMES {
         return Prefix::None;
     }
     let mut found: Vec<(Reading, BTreeMap<String, String>)> = Vec::new();
@@ -85,37 +87,43 @@ pub(super) fn find(baseline: &BTreeSet<String>, candidate: &BTreeSet<String>) ->
 fn candidates(long: &BTreeSet<String>, short: &BTreeSet<String>) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for path in long.iter().take(SAMPLES) {
-        found.extend(cuts(path).filter(|(_, _, rest)| short.contains(rest)).map(|(from, to, _)| (from, to)));
-    }
-    for wanted in short.iter().take(SAMPLES) {
-        let last = wanted.rsplit('.').next().unwrap_or_default();
-        let alike = long.iter().filter(|path| path.len() > wanted.len() && path.ends_with(last));
-        for path in alike {
-            found.extend(cuts(path).filter(|(_, _, rest)| rest == wanted).map(|(from, to, _)| (from, to)));
-            if found.len() > MOST_READINGS {
-                return found;
+        let parts: Vec<&str> = path.split('.').take(MOST_PARTS).collect();
+        for (start, end) in (0..parts.len()).flat_map(|start| (start + 1..parts.len()).map(move |end| (start, end))) {
+            let reading = reading_of(&parts, start, end);
+            let rest = path.strip_prefix(&reading.0).map(|rest| format!("{}{rest}", reading.1));
+            if rest.is_some_and(|rest| short.contains(&rest)) {
+                found.insert(reading);
             }
+        }
+    }
+    for (wanted, path) in short.iter().take(SAMPLES).flat_map(|wanted| long.iter().map(move |path| (wanted, path))) {
+        found.extend(between(path, wanted));
+        if found.len() > MOST_READINGS {
+            break;
         }
     }
     found
 }
 
-/// Every way to leave a run of parts out of a path, but for the last part: prefix, what is left of it, and the path without.
-fn cuts(path: &str) -> impl Iterator<Item = (String, String, String)> {
-    let parts: Vec<&str> = path.split('.').collect();
-    let most = if parts.len() <= MOST_PARTS { parts.len() } else { 0 };
-    let join = |parts: &[&str]| parts.iter().map(|part| format!("{part}.")).collect::<String>();
-    let mut found = Vec::new();
-    for start in 0..most {
-        for end in start + 1..most {
-            let (Some(head), Some(prefix), Some(rest)) = (parts.get(..start), parts.get(..end), parts.get(end..))
-            else {
-                continue;
-            };
-            found.push((join(prefix), join(head), format!("{}{}", join(head), rest.join("."))));
-        }
+/// The readings by which `path` becomes `wanted`.
+fn between(path: &str, wanted: &str) -> Vec<(String, String)> {
+    if path.len() <= wanted.len() {
+        return Vec::new();
     }
-    found.into_iter()
+    let [path, wanted] = [path, wanted].map(|path| path.split('.').collect::<Vec<_>>());
+    let left_out = path.len().saturating_sub(wanted.len());
+    let equal = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(one, other)| one == other).count();
+    let at_start = equal(&mut path.iter().zip(&wanted));
+    let at_end = equal(&mut path.iter().rev().zip(wanted.iter().rev()));
+    // What is left out ends before the last part.
+    let starts = wanted.len().saturating_sub(at_end)..=at_start.min(wanted.len().saturating_sub(1));
+    if left_out == 0 { Vec::new() } else { starts.map(|start| reading_of(&path, start, start + left_out)).collect() }
+}
+
+/// The prefix that ends before part `end`, and what is left of it without the parts from `start` on.
+fn reading_of(parts: &[&str], start: usize, end: usize) -> (String, String) {
+    let join = |end: usize| parts.iter().take(end).map(|part| format!("{part}.")).collect::<String>();
+    (join(end), join(start))
 }
 
 /// The names that a reading explains, with the names of the other side.

@@ -131,6 +131,40 @@ fn a_unit_of_a_dump_that_contradicts_itself() {
 }
 
 #[test]
+fn a_limit_that_counts_elements_and_contradicts_itself() {
+    let policy = policy_of("dump: {limits: [{rtol: 1e-3, atol: 1e-5}]}");
+    let base = of_head(&judged(&fixture("dumps/cnn_tensor_l1_fp16_linear"), &policy, Request::ALL_CHECKS));
+    let said = |change: &dyn Fn(&mut Value)| {
+        let mut value = base.clone();
+        change(&mut value);
+        checked(serde_json::from_value(value).expect("still a result"), &policy)
+            .map_or_else(|error| error, |rechecked| format!("accepted as {}", rechecked.result.verdict.as_str()))
+    };
+    let rule = |value: &mut Value| -> Value { unit(value, DUMP)["rules"][0].clone() };
+    assert_eq!(said(&|_| {}), "accepted as fail");
+    for (expected, change) in [
+        (
+            "whose verdict does not follow from its value",
+            (|v, _| unit(v, DUMP)["rules"][0]["verdict"] = "pass".into()) as fn(&mut Value, Value),
+        ),
+        ("holds a limit that counts elements twice", |v, rule| unit(v, DUMP)["rules"] = json!([rule, rule])),
+        ("lacks the limit that is not met", |v, _| unit(v, DUMP)["rules"] = json!([])),
+        ("a limit that the target's policy does not hold", |v, _| {
+            for unit in v["checks"][DUMP]["units"].as_array_mut().unwrap() {
+                unit["rules"][0]["fail"] = 0.5.into();
+                unit["rules"][0]["margin"] = (1.0 - unit["rules"][0]["value"].as_f64().unwrap() / 0.5).into();
+            }
+        }),
+    ] {
+        let found = said(&|value| {
+            let rule = rule(value);
+            change(value, rule);
+        });
+        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
+    }
+}
+
+#[test]
 fn a_curve_that_contradicts_itself() {
     fn rule<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
         let rules = unit(value, LOSS)["rules"].as_array_mut().unwrap();
