@@ -17,13 +17,13 @@ pub struct DumpPolicy {
     /// Limits of some operations in place of the built-in ones; the first that fits decides.
     pub limits: Vec<LimitRule>,
     /// Prefixes of module paths and what replaces them, on both sides, before operations are paired.
-    #[schemars(example = &r#"{"module.": ""}"#)]
+    #[schemars(example = serde_json::json!({"module.": ""}))]
     pub prefixes: NameMap,
     /// Modules of the candidate and those of the baseline that they are: `path.Class`, or any part of it.
-    #[schemars(example = &r#"{"decoder.layers": "model.layers"}"#)]
+    #[schemars(example = serde_json::json!({"decoder.layers": "model.layers"}))]
     pub modules: NameMap,
     /// Operations of the candidate and those of the baseline that they are, without or with call number.
-    #[schemars(example = &r#"{"NPU.npu_gelu": "Functional.gelu"}"#)]
+    #[schemars(example = serde_json::json!({"NPU.npu_gelu": "Functional.gelu"}))]
     pub operations: NameMap,
     /// Refinements that are switched off; no policy file can. `examples/ablation.rs` shows what each is worth.
     #[serde(skip)]
