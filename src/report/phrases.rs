@@ -97,6 +97,8 @@ mod tests {
             include_str!("opening/curves.rs"),
             include_str!("opening/numbers.rs"),
             include_str!("compared.rs"),
+            include_str!("error_place.rs"),
+            include_str!("plot/error_map.rs"),
             include_str!("sentence.rs"),
             include_str!("opening/settings.rs"),
             include_str!("writer.rs"),

@@ -66,10 +66,13 @@ fn a_policy_may_declare_the_kind() {
     let supervised = judged("slime_benign", "loss: {kind: supervised}");
     assert_eq!(supervised.verdict, Verdict::Fail, "step by step these runs differ");
     assert!(units(&supervised).iter().all(|unit| unit.mode != "rl"));
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/verl/precision-gate.yml");
-    let declared = judged("slime_benign", &fs::read_to_string(example).expect("the example"));
-    assert_eq!(declared.verdict, Verdict::Pass);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/policies/verl.yml");
+    let example = fs::read_to_string(example).expect("the example");
+    let declared = judged("verl_benign", &example);
+    assert_eq!(declared.verdict, Verdict::Pass, "{:?}", codes(&declared));
     assert!(units(&declared).iter().all(|unit| unit.mode_source == "declared"));
+    let defect = judged("verl_only_reward_zero", &example);
+    assert_eq!((defect.verdict, codes(&defect)[0]), (Verdict::Fail, "rl-reward-dead"));
 }
 
 #[test]

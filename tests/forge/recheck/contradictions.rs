@@ -210,7 +210,7 @@ fn a_curve_that_contradicts_itself() {
             ("lists steps outside", |v| unit(v, LOSS)["non_finite_steps"] = json!([99_999])),
             ("paired steps", |v| unit(v, LOSS)["paired"] = 0.into()),
             ("is skipped, and has rules", |v| unit(v, LOSS)["verdict"] = "skipped".into()),
-            ("its mode is not the one", |v| {
+            ("is judged by looser limits without being declared", |v| {
                 let mode = if unit(v, LOSS)["mode"] == "same-weights" { "own-weights" } else { "same-weights" };
                 unit(v, LOSS)["mode"] = mode.into();
             }),
