@@ -116,7 +116,8 @@ mod tests {
             ("Resources", "threads max-memory max-disk cache cache-size"),
             ("Quick looks", "sample sample-seed checksum ops max-time"),
             ("Parts", "shard"),
-            ("Compare tables of msprobe", "fuzzy data-mapping cell-mapping"),
+            ("Compare tables of msprobe", "fuzzy"),
+            ("Renamed operations", "data-mapping cell-mapping api-mapping layer-mapping"),
             ("History", "history suite no-history with at"),
             (
                 "Publishing",

@@ -24,7 +24,7 @@ pub mod sources;
 pub mod standstill;
 pub mod start;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::curve::{CurveMeasures, Scale, measure};
 use crate::judge::finding::Finding;
@@ -34,7 +34,7 @@ use crate::pair::curve::{CurvePair, CurvePairing};
 use crate::policy::loss::preset::Preset;
 use crate::policy::loss::{Kind, LossPolicy, MetricPolicy};
 use crate::read::curve::series::Order;
-use crate::read::metric::Role;
+use crate::read::metric::{self, Role};
 use crate::verdict::{Profile, Verdict};
 pub use code::RULES;
 use completeness::Surroundings;
@@ -104,7 +104,7 @@ fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Vec<JudgedCur
     if !pairing.has_rl() {
         return Vec::new();
     }
-    let ignored = |metric: &str| settings.policy.metrics.get(metric).is_some_and(|own| own.ignore);
+    let ignored = |metric: &str| own_policy(&settings.policy.metrics, metric).is_some_and(|own| own.ignore);
     let due = pairing.candidate_only.iter().filter(|((metric, _), _)| !ignored(metric));
     due.filter_map(|(id, source)| rl::judge_alone(id, source, settings)).collect()
 }
@@ -141,7 +141,7 @@ impl<'r, 'a> Run<'r, 'a> {
         let noise = self.settings.noise.and_then(|band| band.metrics.get(&pair.metric));
         let limits = CurveLimits::resolve(self.mode.weights, self.settings.policy, noise);
         let mut results = RuleResults::new(place(pair), self.settings.profile);
-        let own = self.settings.policy.metrics.get(&pair.metric);
+        let own = own_policy(&self.settings.policy.metrics, &pair.metric);
         let counts = self.counts(pair, own);
         if counts {
             if pair.role == Role::Loss || self.is_first(pair) {
@@ -175,8 +175,9 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// Whether a metric is the first of the run that is judged: what concerns all of them is said with it.
     fn is_first(&self, pair: &CurvePair<'_>) -> bool {
-        let counted =
-            |(pair, _): &&(&CurvePair<'_>, _)| self.counts(pair, self.settings.policy.metrics.get(&pair.metric));
+        let counted = |(pair, _): &&(&CurvePair<'_>, _)| {
+            self.counts(pair, own_policy(&self.settings.policy.metrics, &pair.metric))
+        };
         self.pairs.iter().find(counted).is_some_and(|(first, _)| std::ptr::eq(*first, pair))
     }
 
@@ -250,7 +251,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     /// The published rule that decides about a loss.
     fn preset_of(&self, pair: &CurvePair<'_>) -> Option<Preset> {
-        self.settings.policy.preset.filter(|_| crate::read::metric::role(&pair.metric) == Role::Loss)
+        self.settings.policy.preset.filter(|_| metric::role(&pair.metric) == Role::Loss)
     }
 
     fn judge_loss(
@@ -339,11 +340,17 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 }
 
+/// The policy's rules for a metric, by any spelling of its name.
+pub fn own_policy<'p>(metrics: &'p BTreeMap<String, MetricPolicy>, metric: &str) -> Option<&'p MetricPolicy> {
+    let is_spelling = |name: &str| metric::canonical(name) == metric;
+    metrics.get(metric).or_else(|| metrics.iter().find(|(name, _)| is_spelling(name)).map(|(_, own)| own))
+}
+
 /// Findings about a metric that no rule judges: that it is broken on the candidate alone, or that its name is
 /// that of a loss or reward, which a pass would have to rest on.
 fn unjudged(pair: &CurvePair<'_>, results: &mut RuleResults) {
     completeness::broken(pair, results);
-    if crate::read::metric::looks_like_goal(&pair.metric) {
+    if metric::looks_like_goal(&pair.metric) {
         results.say(&code::SHOWN_ONLY, |finding| finding.with("metric", pair.metric.as_str()));
     }
 }

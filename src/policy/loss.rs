@@ -34,7 +34,7 @@ pub struct LossPolicy {
     pub coverage: Share,
     /// Limits in place of ours.
     pub limits: Limits,
-    /// Rules for single metrics, by name.
+    /// Rules for single metrics, by any spelling of their name.
     pub metrics: BTreeMap<String, MetricPolicy>,
     /// Hardware of both sides; speed and memory are judged only where the labels are equal.
     pub hardware: Hardware,

@@ -73,8 +73,8 @@ pub fn is_bookkeeping(key: &str) -> bool {
 
 /// One name for all spellings of a metric.
 ///
-/// Lower case, `_` between words, without a leading `train/`; the spellings of loss, learning rate and gradient
-/// norm that trainers use become `loss`, `learning_rate` and `grad_norm`.
+/// Lower case, `_` between words, without a leading `train/`; the spellings of loss, held-out loss, learning rate and
+/// gradient norm that trainers use become `loss`, `eval_loss`, `learning_rate` and `grad_norm`.
 pub fn canonical(name: &str) -> Cow<'_, str> {
     // An export of W&B puts the run's name in front: `run-1 - train/loss`.
     let name = name.rsplit_once(" - ").map_or(name, |(_, metric)| metric).trim();
@@ -90,12 +90,22 @@ pub fn canonical(name: &str) -> Cow<'_, str> {
         | "loss/train"
         | "global_avg_loss"
         | "loss_metrics/global_avg_loss" => "loss",
+        "eval_loss" | "eval/loss" | "val_loss" | "val/loss" | "valid_loss" | "valid/loss" | "validation_loss"
+        | "validation/loss" | "validation/lm_loss" => "eval_loss",
+        // A rate per optimizer, or per group of its parameters: `lr-AdamW`, `lr-pg_0`.
+        _ if is_rate_of_optimizer(name) => "learning_rate",
         "lr" | "learning_rate" | "learning_rate/default" => "learning_rate",
         "grad_norm" | "gradient_norm" | "gnorm" | "global_norm" | "global_grad_norm" | "total_grad_norm"
         | "gradnorm" => "grad_norm",
         other => return if other == name { Cow::Borrowed(name) } else { Cow::Owned(other.to_owned()) },
     };
     Cow::Borrowed(known)
+}
+
+fn is_rate_of_optimizer(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let bare = lower.strip_prefix("train/").unwrap_or(&lower);
+    bare.strip_prefix("lr-").is_some_and(|optimizer| !optimizer.is_empty())
 }
 
 #[cfg(test)]
@@ -115,6 +125,12 @@ mod tests {
             ("train/learning_rate", "learning_rate"),
             ("mtp_1 loss", "mtp_1_loss"),
             ("eval_loss", "eval_loss"),
+            ("val loss", "eval_loss"),
+            ("eval/loss", "eval_loss"),
+            ("validation/lm_loss", "eval_loss"),
+            ("lr-AdamW", "learning_rate"),
+            ("train/lr-pg_0", "learning_rate"),
+            ("lr_ratio", "lr_ratio"),
         ] {
             assert_eq!(canonical(spelled), name, "{spelled}");
         }

@@ -2,7 +2,7 @@
 
 use precision_gate::verdict::Verdict;
 
-use super::{Pair, codes, falling, loss, records, units};
+use super::{Pair, codes, falling, judge, loss, records, units};
 
 fn table(steps: std::ops::RangeInclusive<u64>, value: impl Fn(u64) -> String) -> String {
     "step,loss,extra\n".to_owned() + &records(steps, |step| format!("{step},{},1.5", value(step)))
@@ -107,4 +107,27 @@ fn metrics_that_only_the_baseline_has_are_told_once() {
     assert_eq!((result.verdict, codes(&result)), (Verdict::Warn, vec!["curve-metrics-missing"]));
     let result = Pair::new(&[("a", &less)], &[("a", &more)]).judge("");
     assert_eq!(result.verdict, Verdict::Pass, "{:?}", codes(&result));
+}
+
+/// A policy may name a metric as its trainer spells it.
+#[test]
+fn a_policy_names_a_metric_by_any_of_its_spellings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, factor: f64| {
+        let value = |step: u32| 2.0 + 1.0 / f64::from(step);
+        let lines: String = (1..60)
+            .map(|step| {
+                format!("{{\"step\": {step}, \"loss\": {}, \"val_loss\": {}}}\n", value(step), factor * value(step))
+            })
+            .collect();
+        let path = folder.path().join(name);
+        std::fs::write(&path, lines).expect("written");
+        path
+    };
+    let (baseline, candidate) = (write("gpu.jsonl", 1.0), write("npu.jsonl", 1.03));
+    assert_eq!(judge(&baseline, &candidate, "").verdict.as_str(), "fail");
+    for name in ["val_loss", "eval/loss", "eval_loss"] {
+        let policy = format!("loss: {{metrics: {{{name}: {{ignore: true}}}}}}");
+        assert_eq!(judge(&baseline, &candidate, &policy).verdict.as_str(), "pass", "{name}");
+    }
 }

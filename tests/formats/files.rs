@@ -108,7 +108,7 @@ pub(crate) const FILES: &[File] = &[
         "CSV table",
         "metrics.csv",
         "epoch,step,train_loss,val_loss\n0,9,2.5,\n0,19,2.25,\n0,19,,2.3\n",
-        &[("loss", &[(9, 2.5), (19, 2.25)]), ("val_loss", &[(19, 2.3)])],
+        &[("loss", &[(9, 2.5), (19, 2.25)]), ("eval_loss", &[(19, 2.3)])],
         &["epoch"],
     ),
     file(

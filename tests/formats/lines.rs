@@ -29,7 +29,7 @@ pub(crate) const LINES: &[Case] = &[
             ("loss", &[(10, 1.2), (20, 1.1)]),
             ("grad_norm", &[(10, 1.1), (20, 1.0)]),
             ("learning_rate", &[(10, 1e-5), (20, 9e-6)]),
-            ("validation/lm_loss", &[(10, 2.3)]),
+            ("eval_loss", &[(10, 2.3)]),
         ],
         &["consumed_samples", "number_of_skipped_iterations"],
     ),
@@ -196,7 +196,7 @@ pub(crate) const LINES: &[Case] = &[
     case(
         "nanoGPT",
         "step 0: train loss 4.3012, val loss 4.2912\niter 0: loss 4.1021, time 1200.52ms, mfu -100.00%\niter 10: loss 3.9021, time 12.52ms, mfu 30.21%\nstep 10: train loss 3.9512, val loss 4.0012\n",
-        &[("loss", &[(0, 4.1021), (10, 3.9021)]), ("val_loss", &[(0, 4.2912), (10, 4.0012)])],
+        &[("loss", &[(0, 4.1021), (10, 3.9021)]), ("eval_loss", &[(0, 4.2912), (10, 4.0012)])],
         &["time"],
     ),
     case(

@@ -11,6 +11,7 @@ use crate::judge::dump::limits::band;
 use crate::judge::dump::rules;
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::Weights;
+use crate::judge::loss::own_policy;
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::partial_coverage;
@@ -71,7 +72,7 @@ fn word(profile: Profile) -> &'static str {
 }
 
 fn curve(unit: &CurveUnit, policy: &Policy, has_noise: bool, at: &str) -> Checked {
-    let own = policy.loss.metrics.get(&unit.metric);
+    let own = own_policy(&policy.loss.metrics, &unit.metric);
     let role = trend::role_of(unit);
     let ignored = own.is_some_and(|own| own.ignore);
     let counts = !ignored && role.is_judged();

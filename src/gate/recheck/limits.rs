@@ -5,6 +5,7 @@ use crate::judge::loss::curve_limits::CurveLimits;
 use crate::judge::loss::level::{ABRUPT, APART, EVALUATIONS};
 use crate::judge::loss::limits::{Limits, allowed_outside, allowed_single, in_a_row};
 use crate::judge::loss::mode::Weights;
+use crate::judge::loss::own_policy;
 use crate::judge::loss::secondary_metrics::{SCHEDULE, SCORE};
 use crate::judge::unit::CurveUnit;
 use crate::policy::loss::LossPolicy;
@@ -32,7 +33,7 @@ pub(super) fn due(rule: &str, unit: &CurveUnit, policy: &LossPolicy, has_noise: 
     let by_noise = |limits| if has_noise { Due::Unknown } else { Due::These(limits) };
     let only_warn = |warn| Limits { warn, fail: None };
     let only_fail = |fail| Due::These(Limits { warn: None, fail: Some(fail) });
-    let own = policy.metrics.get(&unit.metric);
+    let own = own_policy(&policy.metrics, &unit.metric);
     let declared = |band: Option<Band>| Due::These(Limits::NONE.overridden(band));
     let paired = usize::try_from(unit.paired).unwrap_or(usize::MAX);
     #[allow(clippy::cast_precision_loss, reason = "counts of steps")]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::code;
 use super::rule_results::RuleResults;
+use super::{code, own_policy};
 use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
@@ -127,7 +127,7 @@ fn shown_alone(unpaired: &[Unpaired], policies: &BTreeMap<String, MetricPolicy>)
         }
         _ => None,
     });
-    let ignored = |metric: &String| policies.get(metric).is_some_and(|own| own.ignore);
+    let ignored = |metric: &String| own_policy(policies, metric).is_some_and(|own| own.ignore);
     let metrics: Vec<String> = names.filter(|metric| !ignored(metric)).cloned().collect();
     let first = metrics.first()?.clone();
     Some(Finding::new(&code::METRICS_MISSING, first).with("count", metrics.len()).with("metrics", metrics))
@@ -148,7 +148,7 @@ fn is_listed(role: Role, is_rl: bool) -> bool {
 }
 
 fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPolicy>) -> Option<Finding> {
-    let ignored = |metric: &String| metrics.get(metric).is_some_and(|own| own.ignore);
+    let ignored = |metric: &String| own_policy(metrics, metric).is_some_and(|own| own.ignore);
     let is_shown = |metric: &str| {
         let role = if in_rl { role_in_rl(metric) } else { role(metric) };
         !role.is_judged()
