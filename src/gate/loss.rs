@@ -143,7 +143,10 @@ impl UnreadLog {
             .with("line", line.as_str())
             .with("has_pattern", usize::from(*has_pattern));
         Some(match pattern {
-            Some(pattern) => finding.with("pattern", pattern.as_str()),
+            // As YAML, in which a quotation mark stands twice within quotation marks.
+            Some(pattern) => {
+                finding.with("setting", format!("loss: {{log-pattern: '{}'}}", pattern.replace('\'', "''")))
+            }
             None => finding,
         })
     }

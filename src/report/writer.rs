@@ -150,6 +150,10 @@ impl Writer {
                 phrases::find(&format!("value_{text}"), self.language)
             }
             "unit" => is_unit_place(text).then_some(text),
+            // A number, which findings about a place keep as text.
+            "step" | "last" if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                return Some(safe(text.to_owned()));
+            }
             _ => None,
         };
         known.map(|word| sides::spaced(word, self.language))

@@ -250,7 +250,10 @@ impl Builder<'_> {
     /// A metric as a noun: `loss`, `gradient norm`, or its name.
     pub(super) fn metric(&self, unit: &CurveUnit) -> Result<Value> {
         let known = phrases::find(&format!("metric_{}", unit.metric), self.writer.language());
-        let metric = known.map_or_else(|| self.writer.name(&unit.metric), str::to_owned);
+        let mut metric = known.map_or_else(|| self.writer.name(&unit.metric), str::to_owned);
+        if let Some(rank) = unit.rank {
+            metric = self.writer.phrase("metric_of_rank", &context! { metric => safe(metric), rank })?;
+        }
         if unit.run.is_empty() {
             return Ok(safe(metric));
         }
