@@ -3,6 +3,7 @@
 use minijinja::context;
 use plotters::prelude::Rectangle;
 use plotters::style::{Color, RGBColor};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Area, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text, words};
 use crate::error::Result;
@@ -17,13 +18,13 @@ const WIDTH: u32 = 1200;
 /// Height of the title.
 const TITLE: i32 = 150;
 /// Room left of the map and below it for names.
-const LEFT: i32 = 190;
-const BELOW: i32 = 130;
+const LEFT: i32 = 230;
+const BELOW: i32 = 140;
 /// Height of the map: of one row, and of many.
 const ONE_ROW: i32 = 120;
 const MANY_ROWS: i32 = 520;
-/// Characters of a line of the title.
-const LINE: usize = 104;
+/// Width of a line of the title, in Latin letters.
+const LINE: usize = 88;
 /// Decades below the largest error that are told apart.
 const DECADES: f64 = 3.0;
 /// The darkest colour.
@@ -59,24 +60,32 @@ fn is_sound(location: &ErrorLocation) -> bool {
 
 fn title(area: &Area<'_>, culprit: &Culprit, location: &ErrorLocation, words: &Writer) -> Result<()> {
     let head = words.phrase("plot_error_map", &context! { tensor => drawable(&culprit.tensor, 60) })?;
-    text(area, &head, (40, 24), 34, INK)?;
+    text(area, &head, (40, 20), 38, INK)?;
     let sentence = error_place::sentence(location, words)?;
-    for (line, at) in wrapped(&sentence).into_iter().zip([72, 104]) {
-        text(area, &line, (40, at), 24, FAINT)?;
+    for (line, at) in wrapped(&sentence).into_iter().zip([74, 110]) {
+        text(area, &line, (40, at), 28, FAINT)?;
     }
     Ok(())
 }
 
-/// A sentence in two lines at most.
+/// A sentence in two lines at most, each up to a width in Latin letters.
 fn wrapped(sentence: &str) -> Vec<String> {
-    let characters: Vec<char> = sentence.chars().collect();
-    if characters.len() <= LINE {
+    let fits = |text: &str| text.width() <= LINE;
+    if fits(sentence) {
         return vec![sentence.to_owned()];
     }
-    let head = characters.get(..LINE).unwrap_or_default();
-    let cut = head.iter().rposition(|character| *character == ' ').unwrap_or(LINE);
-    let rest: String = characters.iter().skip(cut).take(LINE).collect();
-    vec![characters.iter().take(cut).collect(), rest.trim().to_owned()]
+    let mut ends = sentence.char_indices().map(|(at, _)| at).filter(|at| sentence.get(..*at).is_some_and(fits));
+    let longest = ends.next_back().unwrap_or_default();
+    let head = sentence.get(..longest).unwrap_or_default();
+    // Chinese is broken anywhere.
+    let cut = head.rfind(' ').filter(|at| at * 2 > longest).unwrap_or(longest);
+    let rest = sentence.get(cut..).unwrap_or_default().trim_start();
+    let within = |width: &mut usize, letter: char| {
+        *width += letter.width().unwrap_or(0);
+        (*width <= LINE).then_some(letter)
+    };
+    let shown = rest.chars().scan(0, within).collect();
+    vec![head.get(..cut).unwrap_or_default().to_owned(), shown]
 }
 
 fn largest(location: &ErrorLocation) -> f64 {
@@ -135,16 +144,16 @@ fn names(area: &Area<'_>, location: &ErrorLocation, tall: i32, words: &Writer) -
     };
     let horizontal = location.map.horizontal;
     let end = last(horizontal).to_string();
-    let (width, _) = area.estimate_text_size(&end, &style(24, INK)).map_err(internal)?;
-    text(area, "0", (LEFT, TITLE + tall + 8), 24, INK)?;
-    text(area, &end, (LEFT + wide - pixel(width), TITLE + tall + 8), 24, INK)?;
-    text(area, &name(horizontal)?, (LEFT + wide / 2 - 60, TITLE + tall + 8), 24, INK)?;
+    let (width, _) = area.estimate_text_size(&end, &style(28, INK)).map_err(internal)?;
+    text(area, "0", (LEFT, TITLE + tall + 8), 28, INK)?;
+    text(area, &end, (LEFT + wide - pixel(width), TITLE + tall + 8), 28, INK)?;
+    text(area, &name(horizontal)?, (LEFT + wide / 2 - 60, TITLE + tall + 8), 28, INK)?;
     if let Some(vertical) = location.map.vertical {
-        text(area, "0", (LEFT - 30, TITLE), 24, INK)?;
+        text(area, "0", (LEFT - 30, TITLE), 28, INK)?;
         let end = last(vertical).to_string();
-        let (width, _) = area.estimate_text_size(&end, &style(24, INK)).map_err(internal)?;
-        text(area, &end, (LEFT - 14 - pixel(width), TITLE + tall - 28), 24, INK)?;
-        text(area, &name(vertical)?, (24, TITLE + tall / 2 - 14), 24, INK)?;
+        let (width, _) = area.estimate_text_size(&end, &style(28, INK)).map_err(internal)?;
+        text(area, &end, (LEFT - 14 - pixel(width), TITLE + tall - 28), 28, INK)?;
+        text(area, &name(vertical)?, (24, TITLE + tall / 2 - 14), 28, INK)?;
     }
     Ok(())
 }
@@ -155,18 +164,35 @@ fn scale(area: &Area<'_>, location: &ErrorLocation, top: i32, words: &Writer) ->
     const STEPS: i32 = 60;
     let largest = largest(location);
     let (left, top) = (LEFT, top + 66);
-    text(area, &words.word("plot_error_scale")?, (24, top), 24, INK)?;
+    text(area, &words.word("plot_error_scale")?, (24, top), 28, INK)?;
     let label = words.word("plot_error_scale")?;
-    let (width, _) = area.estimate_text_size(&label, &style(24, INK)).map_err(internal)?;
+    let (width, _) = area.estimate_text_size(&label, &style(28, INK)).map_err(internal)?;
     let left = left.max(24 + pixel(width) + 24);
     let low = short(largest / 10_f64.powf(DECADES));
-    text(area, &low, (left, top), 24, INK)?;
-    let (width, _) = area.estimate_text_size(&low, &style(24, INK)).map_err(internal)?;
+    text(area, &low, (left, top), 28, INK)?;
+    let (width, _) = area.estimate_text_size(&low, &style(28, INK)).map_err(internal)?;
     let left = left + pixel(width) + 16;
     for step in 0..STEPS {
         let error = largest * 10_f64.powf(DECADES * (f64::from(step + 1) / f64::from(STEPS) - 1.0));
         let corners = [(left + step * 6, top), (left + step * 6 + 6, top + 26)];
         area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
     }
-    text(area, &short(Number(largest).0), (left + STEPS * 6 + 16, top), 24, INK)
+    text(area, &short(Number(largest).0), (left + STEPS * 6 + 16, top), 28, INK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_sentences_are_broken_in_two_lines_that_fit() {
+        let english = "word ".repeat(30);
+        let chinese = "误差分布在所有维度上".repeat(8);
+        for sentence in [english.as_str(), chinese.as_str()] {
+            let lines = wrapped(sentence);
+            assert_eq!(lines.len(), 2, "{sentence}");
+            assert!(lines.iter().all(|line| line.width() <= LINE), "{lines:?}");
+        }
+        assert_eq!(wrapped("short"), ["short"]);
+    }
 }
