@@ -54,7 +54,8 @@ fn main() {
     };
     let comparison = unit(&left, &right, &pairs, &folders);
     stages.done("comparisons", values);
-    let input = UnitInput { step: 0, rank: Some(0), baseline: &left, candidate: &right, comparison: &comparison };
+    let (step, rank) = (0, Some(0));
+    let input = UnitInput { step, rank, baseline: &left, candidate: &right, comparison: &comparison, reference: None };
     let judged = judge(&input, &Context::default(), &Policy::default());
     stages.done("states", values);
     println!("{values} values a side; {} operations judged", judged.flows.len());

@@ -18,8 +18,9 @@ use plotters::prelude::{
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::fetch::Fetcher;
-use precision_gate::gate::loss::{self, Repeats};
+use precision_gate::gate::loss;
 use precision_gate::gate::recognisers;
+use precision_gate::gate::repeats::Repeats;
 use precision_gate::gate::selftest::synthetic::{Defect, Noise, Run};
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::Mode;

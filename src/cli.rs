@@ -64,7 +64,9 @@ pub(crate) enum Command {
     )]
     ConfigPack(ConfigPackArgs),
     /// Compare two dumps or two checkpoints
-    #[command(after_help = "Example:\n  precision-gate compare dump_gpu/step0 dump_npu/step0")]
+    #[command(
+        after_help = "Examples:\n  precision-gate compare dump_gpu/step0 dump_npu/step0\n  precision-gate compare dump_gpu dump_npu --noise noise.json\n  precision-gate compare dump_gpu dump_npu --reference dump_cpu_fp64"
+    )]
     Compare(CompareArgs),
     /// Compare two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
@@ -227,6 +229,12 @@ pub(crate) struct CompareArgs {
     pub(crate) pair: PairArgs,
     #[command(flatten)]
     pub(crate) quick: QuickArgs,
+    /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) noise: Vec<String>,
+    /// A third run of the same model, such as fp64 on a CPU: shows which of the two sides is off (dumps)
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) reference: Option<String>,
     /// Pair calls by their order and ignore their numbers
     #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"], help_heading = "Compare tables of msprobe")]
     pub(crate) fuzzy: bool,

@@ -17,9 +17,11 @@ pub mod init;
 mod known_defects;
 mod label;
 pub mod loss;
+pub mod noise;
 mod operations;
 pub mod parts;
 pub mod recheck;
+pub mod repeats;
 pub mod selftest;
 mod side;
 pub mod training;
@@ -207,6 +209,8 @@ pub fn run_by(
 struct Sides {
     baseline: Inventory,
     candidate: Inventory,
+    /// A third run, where the policy names one.
+    reference: Option<Inventory>,
     /// Proof of the baseline, where it is named by a manifest.
     verified: Option<Verified>,
 }
@@ -223,7 +227,9 @@ impl Sides {
             || side::open(&request.baseline, Side::Baseline, opening),
             || side::open_candidate(&request.candidate, opening, training),
         );
-        let mut sides = Self { baseline: baseline?, candidate: candidate?, verified: None };
+        let reference = &policy.reference.location;
+        let reference = (!reference.is_empty()).then(|| side::open_reference(reference, opening)).transpose()?;
+        let mut sides = Self { baseline: baseline?, candidate: candidate?, reference, verified: None };
         if !sides.baseline.is_unknown() {
             let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;
             sides.verified =
@@ -310,7 +316,7 @@ fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
 
 fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let policy = &request.policy;
-    let Sides { baseline, candidate, verified } = sides;
+    let Sides { baseline, candidate, reference, verified } = sides;
     let run = |inventory: &Inventory, label: String, digest: String| Run {
         label,
         location: inventory.location().to_owned(),
@@ -330,6 +336,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         source: None,
         baseline: Run { verified: verified.clone(), ..run(baseline, of_baseline, baseline_digest) },
         candidate: run(candidate, of_candidate, candidate_digest),
+        reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned(), inventory.digest())),
         culprit: None,
         checks: Vec::new(),
         findings: Vec::new(),

@@ -38,6 +38,8 @@ pub struct Policy {
     pub baseline: SidePolicy,
     /// The run judged.
     pub candidate: SidePolicy,
+    /// A third run of the same model, which both sides of a dump are measured against.
+    pub reference: ReferencePolicy,
     /// Demands on the baseline.
     pub baselines: baseline::BaselinePolicy,
     /// Checks without which the gate may not pass.
@@ -88,6 +90,15 @@ pub struct SidePolicy {
     /// A short name for people: `A100`.
     #[schemars(example = &"A100")]
     pub label: String,
+}
+
+/// A third run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ReferencePolicy {
+    /// Location, where the command line gives none.
+    #[schemars(example = &"runs/cpu-fp64")]
+    pub location: String,
 }
 
 impl Policy {

@@ -29,6 +29,7 @@ pub mod outcomes;
 pub mod page;
 pub mod phrases;
 pub mod plot;
+pub mod reference;
 pub mod rows;
 pub mod sarif;
 mod sentence;
@@ -110,6 +111,9 @@ pub struct GateResult {
     pub baseline: Run,
     /// The run judged.
     pub candidate: Run,
+    /// The third run that both were measured against, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Run>,
     /// The culprit the comment names: earliest step, after following collectives.
     pub culprit: Option<Culprit>,
     /// The checks, in fixed order.

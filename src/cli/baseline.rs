@@ -11,7 +11,7 @@ use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
 use precision_gate::gate::baseline::promote::{Promotion, old_against_new, promote};
 use precision_gate::gate::baseline::verify;
 use precision_gate::gate::baseline_name;
-use precision_gate::gate::loss::band_file;
+use precision_gate::gate::repeats::band_file;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 

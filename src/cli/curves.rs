@@ -3,8 +3,9 @@
 use precision_gate::check::Command;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::gate::loss::Repeats;
+use precision_gate::gate::repeats::{LARGEST_BAND, Repeats};
 use precision_gate::gate::{self, Request};
+use precision_gate::judge::unit::unit_place;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output;
 use precision_gate::report::messages::short;
@@ -38,12 +39,30 @@ pub(crate) fn noise(args: &NoiseArgs) -> Result<u8> {
     let policy = policy_file::policy(args.config.as_deref(), None)?;
     let fetcher = args.fetching.fetcher();
     let repeats = Repeats { fetcher: &fetcher, recognisers: gate::recognisers() };
-    let band = gate::loss::record(&args.runs, &policy.loss, repeats, args.allow_different_runs)?;
+    let band = gate::noise::record(&args.runs, &policy.loss, repeats, args.allow_different_runs)?;
     let name = args.out.display().to_string();
-    output::write_file(&args.out, json(&band)?.as_bytes())?;
+    let text = json(&band)?;
+    if text.len() as u64 > LARGEST_BAND {
+        let message =
+            format!("the recorded noise takes {} bytes, more than the {LARGEST_BAND} that are read", text.len());
+        return Err(Error::new(ErrorKind::LimitExceeded, name, message).with_help("record fewer steps or ranks"));
+    }
+    output::write_file(&args.out, text.as_bytes())?;
     for (metric, noise) in &band.metrics {
         let (head, mean) = (short(noise.head), short(noise.mean));
         show::say(&format!("{metric}: head {head}, mean {mean} ({} comparisons)\n", noise.comparisons))?;
+    }
+    for unit in &band.dumps {
+        let added =
+            unit.values.iter().map(|(row, noise)| (noise.added, row)).max_by(|one, other| one.0.total_cmp(&other.0));
+        let largest = added.filter(|(added, _)| *added > 0.0);
+        let place = unit_place(unit.step, unit.rank);
+        let most = largest.map_or_else(String::new, |(added, row)| format!(", largest {} ({row})", short(added)));
+        let moved = unit.values.values().filter(|noise| noise.added > 0.0).count();
+        show::say(&format!(
+            "{place}: values that move by themselves: {moved}{most} ({} comparisons)\n",
+            unit.comparisons
+        ))?;
     }
     show::say(&format!("written to {name}\n"))?;
     Ok(exit::PASS)

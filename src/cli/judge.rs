@@ -47,7 +47,8 @@ pub(crate) fn begin(common: &CommonArgs) -> Result<Output> {
 /// `precision-gate config-check`
 pub(crate) fn config_check(args: &PairArgs) -> Result<u8> {
     let task = Task::Whole(begin(&args.common)?);
-    some_checks(args, task, Command::ConfigCheck, Matching::default(), &QuickArgs::default())
+    let (selection, policy) = (QuickArgs::default(), |policy| policy);
+    some_checks(args, task, Command::ConfigCheck, policy, Matching::default(), &selection)
 }
 
 /// `precision-gate compare`
@@ -63,15 +64,31 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8> {
         layers: args.layer_mapping.as_ref().map(layers).transpose()?.unwrap_or_default(),
         interfaces: args.api_mapping.as_ref().map(interfaces).transpose()?.unwrap_or_default(),
     };
-    some_checks(&args.pair, task, Command::Compare, matching, &args.quick)
+    let with_flags = |mut policy: Policy| {
+        if !args.noise.is_empty() {
+            policy.dump.noise.0.clone_from(&args.noise);
+        }
+        if let Some(reference) = &args.reference {
+            policy.reference.location.clone_from(reference);
+        }
+        policy
+    };
+    some_checks(&args.pair, task, Command::Compare, with_flags, matching, &args.quick)
 }
 
-fn some_checks(args: &PairArgs, task: Task, command: Command, matching: Matching, quick: &QuickArgs) -> Result<u8> {
+fn some_checks(
+    args: &PairArgs,
+    task: Task,
+    command: Command,
+    with_flags: impl FnOnce(Policy) -> Policy,
+    matching: Matching,
+    quick: &QuickArgs,
+) -> Result<u8> {
     let case = case(&args.common, |policy| Request {
         baseline: args.baseline.clone(),
         candidate: args.candidate.clone(),
         checks: command.checks(),
-        policy,
+        policy: with_flags(policy),
         matching,
     })?;
     let (common, selection) = (&args.common, quick.selection()?);

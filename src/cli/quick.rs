@@ -73,7 +73,7 @@ impl QuickArgs {
         let start = Instant::now();
         let stop = self
             .max_time
-            .map(|limit| -> Box<dyn Fn() -> bool + Send + Sync> { Box::new(move || start.elapsed() >= limit) });
+            .map(|limit| -> Arc<dyn Fn() -> bool + Send + Sync> { Arc::new(move || start.elapsed() >= limit) });
         Ok(Selection {
             sample: self.sample.and_then(|ratio| Sample::new(ratio, self.sample_seed)),
             checksum: self.checksum,

@@ -45,6 +45,9 @@ pub(crate) struct RunArgs {
     /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
     #[arg(long, value_name = "LOCATION")]
     pub(crate) noise: Vec<String>,
+    /// A third run of the same model, such as fp64 on a CPU: shows which of the two sides is off (dumps)
+    #[arg(long, value_name = "LOCATION")]
+    pub(crate) reference: Option<String>,
     /// Outcome of the training job; unless it succeeded, the verdict is at best incomplete
     #[arg(long, value_enum, value_name = "RESULT")]
     pub(crate) training: Option<Training>,
@@ -169,6 +172,10 @@ fn request(args: &RunArgs, mut policy: Policy) -> Request {
     policy.profile = args.profile.unwrap_or(policy.profile);
     if !args.noise.is_empty() {
         policy.loss.noise.0.clone_from(&args.noise);
+        policy.dump.noise.0.clone_from(&args.noise);
+    }
+    if let Some(reference) = &args.reference {
+        policy.reference.location.clone_from(reference);
     }
     Request {
         baseline: args.baseline.clone().unwrap_or_else(|| policy.baseline.location.clone()),

@@ -3,6 +3,7 @@
 //! For a change of the repository's own, files of the checkout decide, and the comment says which of them the change touches.
 //! For a stranger's change everything is read at the tip of the target branch, through the forge's interface.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -225,7 +226,8 @@ impl Trusted {
         let mut files = vec![policy_file::policy_path(common.config.as_deref()), PathBuf::from(LOCK)];
         let folder = common.documents.templates.as_ref().or(self.policy.templates.as_ref());
         files.extend(folder.iter().flat_map(|folder| Templates::FILES.map(|name| folder.join(name))));
-        files.extend(self.policy.loss.noise.0.iter().map(PathBuf::from).filter(|path| path.is_file()));
+        let noise = self.policy.loss.noise.0.iter().chain(&self.policy.dump.noise.0).collect::<BTreeSet<_>>();
+        files.extend(noise.into_iter().map(PathBuf::from).filter(|path| path.is_file()));
         let differs = |path: &PathBuf| match self.checkout.find(path) {
             Lies::Inside(inside) => {
                 target.text(&inside.name).is_ok_and(|text| policy_file::text_of(path).is_ok_and(|own| own != text))
@@ -255,10 +257,15 @@ impl Trusted {
     /// Where a file cannot be read; `Policy` where a manifest is not the pinned one.
     pub(crate) fn case(mut self, mut request: Request) -> Result<Case> {
         let mut files = Vec::new();
-        let noise = std::mem::take(&mut request.policy.loss.noise.0);
-        for location in noise {
-            let location = self.noise(location, &mut files)?;
-            request.policy.loss.noise.0.push(location);
+        let mut resolved: BTreeMap<String, String> = BTreeMap::new();
+        for location in
+            [&mut request.policy.loss.noise, &mut request.policy.dump.noise].into_iter().flat_map(|noise| &mut noise.0)
+        {
+            let kept = match resolved.get(location) {
+                Some(kept) => kept.clone(),
+                None => self.noise(location.clone(), &mut files)?,
+            };
+            resolved.insert(std::mem::replace(location, kept.clone()), kept);
         }
         let manifest = match request.baseline.strip_prefix(SCHEME) {
             Some(name) => self.named(name)?,
@@ -268,6 +275,7 @@ impl Trusted {
             request.baseline.clone_from(&manifest.location);
         }
         self.hold(&request.baseline.clone(), Input::BaselineFiles)?;
+        self.hold(&request.policy.reference.location.clone(), Input::BaselineFiles)?;
         let target = self.target();
         let standing = if matches!(self.ground, Ground::Checkout) { Standing::Own } else { Standing::Stranger };
         let Self { templates, notes, findings, head, .. } = self;

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::GlobMatcher;
 use serde::Serialize;
@@ -35,7 +35,7 @@ pub struct PairName<'a> {
 }
 
 /// A quick look instead of a whole one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Selection {
     /// Look at some elements only.
     pub sample: Option<Sample>,
@@ -44,7 +44,7 @@ pub struct Selection {
     /// Read data of these operations only.
     pub ops: Option<GlobMatcher>,
     /// Read no more data once this says so.
-    pub stop: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    pub stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// Counts of a selection, for the result: measured and left out.
@@ -100,6 +100,12 @@ impl Measurements {
     /// Measures the pairs that `selection` wants.
     pub fn new(selection: Selection) -> Self {
         Self { selection, ..Self::default() }
+    }
+
+    /// Measures other pairs by the same selection; they are not counted among these.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self::new(self.selection.clone())
     }
 
     /// Measures the pairs of one part, and keeps the results.
@@ -305,7 +311,7 @@ mod tests {
         let ops = globset::Glob::new("Torch.mul.*").expect("a pattern").compile_matcher();
         let measurements = Measurements::new(Selection { ops: Some(ops), ..Selection::default() });
         assert_eq!(measurements.ask(&pair("a.pt", 0), || 1), None);
-        let measurements = Measurements::new(Selection { stop: Some(Box::new(|| true)), ..Selection::default() });
+        let measurements = Measurements::new(Selection { stop: Some(Arc::new(|| true)), ..Selection::default() });
         assert_eq!(measurements.ask(&pair("a.pt", 0), || 1), None);
         assert_eq!(measurements.partial_coverage(), PartialCoverage { by_time: 1, ..PartialCoverage::default() });
     }

@@ -1,39 +1,47 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
+pub mod noise;
+mod reference;
 pub(super) mod renaming;
 mod units;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::checks::{GateCheck, Measuring};
-use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
-use super::{CheckOutcome, Shared};
+use super::discover::{Evidence, Extent, Recognised, Recogniser, Sample};
+use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
+use super::{CheckOutcome, Quiet, Request, Shared, Sides, Surroundings};
+use crate::compare::measurements::Measurements;
 use crate::diagnose::next_dump::Sizes;
 use crate::diagnose::{Before, Diagnosis, Gradients};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::dump::flow::Context;
-use crate::judge::dump::unit::{JudgedUnit, judge};
+use crate::judge::dump::noise::UnitNoise;
+use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
 use crate::judge::dump::update::Parameters;
 use crate::judge::dump::{lines, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::unit::{Check, Culprit, DumpUnit, ErrorLocation, Place, Unit, unit_place};
+use crate::msprobe::dump::Matching;
 use crate::pair::dump::Renaming;
 use crate::pair::unit::{Missing, UnitPair};
 use crate::policy::Policy;
-use crate::read::dump;
-use crate::report::sink::{Dropped, Sink};
+use crate::read::dump::{self, DumpFolder};
+use crate::report::sink::Dropped;
 use crate::verdict::{CheckId, Side, Verdict};
-use units::{Compared, Units};
+use noise::{Known, Noise, Recording};
+use reference::Reference;
+use units::Units;
 
 use units::read_and_compare;
 
 /// The check of dumps.
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
-    judge: |sides, _, shared| check(&sides.baseline, &sides.candidate, shared),
+    judge: of_sides,
     measure: Some(measure),
 };
 
@@ -62,25 +70,96 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
     Ok(())
 }
 
+fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, shared: &Shared<'_>) -> Result<CheckOutcome> {
+    let (baseline, candidate): (&[DumpFolder], &[DumpFolder]) = (sides.baseline.all(), sides.candidate.all());
+    let is_one_sided = baseline.is_empty() || candidate.is_empty();
+    let known = if is_one_sided { None } else { known_noise(surroundings, &shared.request.policy)? };
+    let reference = sides.reference.as_ref().filter(|_| !is_one_sided).map(|inventory| inventory.all::<DumpFolder>());
+    let noise = Noise { known: known.as_ref(), recording: None };
+    check(baseline, candidate, shared, Others { noise, reference })
+}
+
+/// The noise that the policy names: of a recorded file, or of repeats; without one, that of the baseline's manifest.
+fn known_noise(surroundings: &Surroundings<'_>, policy: &Policy) -> Result<Option<Known>> {
+    let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: super::recognisers() };
+    let recorded = match policy.dump.noise.0.as_slice() {
+        [] => {
+            let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
+            return Ok(recorded.filter(|band| !band.dumps.is_empty()).map(|band| Known::new(&band.dumps)));
+        }
+        [path] => band_file(path, repeats.fetcher)?.map(|band| band.dumps),
+        _ => None,
+    };
+    let units = match recorded {
+        Some(units) => units,
+        None => {
+            let (mut found, locations) = repeats.open(&policy.dump.noise.0, None)?;
+            found.retain(|repeat| !repeat.dumps.is_empty());
+            if found.len() == 1 {
+                return Err(too_few(&locations, "1 with dumps"));
+            }
+            record_of(&found)?
+        }
+    };
+    Ok(Some(Known::new(&units)))
+}
+
+/// Noise of the dumps of `runs`, from every pair of them.
+///
+/// # Errors
+/// `Usage` where two are not repeats of one case.
+pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
+    const HELP: &str = "recorded noise of runs that differ hides every difference as large: give runs of the same model, \
+                        weights, data, seed and settings";
+    let recording = Recording::new(runs.len().try_into().unwrap_or(u32::MAX));
+    let (baseline, candidate) = Default::default();
+    let (policy, matching) = (Policy::default(), Matching::default());
+    let request = Request { baseline, candidate, checks: vec![ID], policy, matching };
+    let measurements = Measurements::default();
+    let shared = Shared { request: &request, measurements: &measurements, sink: &Dropped, progress: &Quiet };
+    for (index, first) in runs.iter().enumerate() {
+        for second in runs.iter().skip(index + 1) {
+            let other = |why: &str| other_run([&first.name, &second.name], why, HELP);
+            let places = |run: &Repeat| run.dumps.iter().map(|dump| (dump.step, dump.rank)).collect::<BTreeSet<_>>();
+            if places(first) != places(second) {
+                return Err(other("it holds other steps or ranks"));
+            }
+            let noise = Noise { known: None, recording: Some(&recording) };
+            let outcome = check(&first.dumps, &second.dumps, &shared, Others { noise, reference: None })?;
+            if let Some(why) = noise::difference(&outcome.findings).or_else(|| recording.too_far()) {
+                return Err(other(&why));
+            }
+        }
+    }
+    Ok(recording.units())
+}
+
 /// Judges the dumps of both sides, step by step: a later step inherits from an earlier one, and within a step a
 /// collective carries errors from rank to rank.
 ///
 /// # Errors
 /// Errors of the sink, where a line or table cannot be written.
-pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -> Result<CheckOutcome> {
+pub fn check(
+    baseline: &[DumpFolder],
+    candidate: &[DumpFolder],
+    shared: &Shared<'_>,
+    Others { noise, reference }: Others<'_>,
+) -> Result<CheckOutcome> {
     let policy = &shared.request.policy;
     let mut outcome = CheckOutcome::new(ID);
-    let (pairs, missing) = crate::pair::unit::units(baseline.all(), candidate.all());
+    let (pairs, missing) = crate::pair::unit::units(baseline, candidate);
     let mut steps: BTreeMap<u64, Vec<UnitPair<'_>>> = BTreeMap::new();
     for pair in pairs {
         steps.entry(pair.candidate.step).or_default().push(pair);
     }
     let mut earlier: HashMap<Option<u64>, Earlier> = HashMap::new();
     let mut limits_used = vec![false; policy.dump.limits.len()];
-    shared.progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
     let renaming = renaming::of(shared.request);
+    let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
+    let mut aids = Aids { noise, reference, without_noise: Vec::new() };
+    shared.progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
     for pairs in steps.into_values() {
-        for used in step(&pairs, &renaming, &mut earlier, shared, &mut outcome)? {
+        for used in step(&pairs, &renaming, &mut earlier, shared, &mut aids, &mut outcome)? {
             limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
         }
     }
@@ -89,6 +168,8 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
         findings.extend(unused_limits(policy, &limits_used));
     }
     tell_prefixes_once(&mut outcome.findings);
+    findings.extend(noise::missing(&aids.without_noise));
+    findings.extend(aids.reference.and_then(|reference| reference.finding()));
     let applied = apply_policy(findings, policy);
     outcome.findings.extend(applied.findings);
     outcome.waived.extend(applied.waived);
@@ -96,6 +177,23 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, shared: &Shared<'_>) -
     let findings = (!outcome.findings.is_empty()).then(|| verdict_of(&outcome.findings));
     outcome.check.verdict = Verdict::of_all(units.chain(findings));
     Ok(outcome)
+}
+
+/// Other runs than the two that are compared.
+#[derive(Clone, Copy, Default)]
+pub struct Others<'a> {
+    /// Repeats of the baseline.
+    pub noise: Noise<'a>,
+    /// Dumps of a third run of the same model, which both sides are measured against.
+    pub reference: Option<&'a [DumpFolder]>,
+}
+
+/// Other runs while units are judged, and what they lack.
+struct Aids<'a> {
+    noise: Noise<'a>,
+    reference: Option<Reference<'a>>,
+    /// Records of the baseline's dumps without recorded noise.
+    without_noise: Vec<String>,
 }
 
 /// State of a rank after a step, which its later steps inherit.
@@ -130,6 +228,7 @@ fn step(
     renaming: &Renaming,
     earlier: &mut HashMap<Option<u64>, Earlier>,
     shared: &Shared<'_>,
+    aids: &mut Aids<'_>,
     outcome: &mut CheckOutcome,
 ) -> Result<Vec<Vec<bool>>> {
     let Shared { request, measurements, sink, .. } = *shared;
@@ -156,9 +255,15 @@ fn step(
             (context.earlier_steps, context.earlier_gradients) = (0.0, 0.0);
             context.parameters = Arc::default();
         }
+        if let Some(known) = aids.noise.known {
+            context.noise = known.of((pair.baseline.step, pair.baseline.rank), &unit.input());
+            aids.without_noise.extend(context.noise.is_none().then(|| pair.baseline.records.clone()));
+        }
+        let reference = aids.reference.as_mut().and_then(|reference| reference.errors(pair));
+        let input = UnitInput { reference: reference.as_ref(), ..unit.input() };
         let (table, judgement) = rayon::join(
             || unit.table(&request.matching, measurements, sink),
-            || judge_unit(unit, &context, policy, sink),
+            || judge_unit(&input, &context, shared, aids.noise),
         );
         table?;
         let judgement = judgement?;
@@ -203,11 +308,13 @@ fn step(
 }
 
 /// Judges a unit and writes its lines; what grows with the unit goes with it.
-fn judge_unit(unit: &Compared<'_>, context: &Context, policy: &Policy, sink: &dyn Sink) -> Result<JudgedUnit> {
-    let input = unit.input();
-    let mut judged = judge(&input, context, policy);
+fn judge_unit(input: &UnitInput<'_>, context: &Context, shared: &Shared<'_>, noise: Noise<'_>) -> Result<JudgedUnit> {
+    let mut judged = judge(input, context, &shared.request.policy);
     let flows = std::mem::take(&mut judged.flows);
-    lines::of_unit(&input, &flows).try_for_each(|line| sink.line(line))?;
+    if let Some(recording) = noise.recording {
+        recording.take(input, &flows);
+    }
+    lines::of_unit(input, &flows).try_for_each(|line| shared.sink.line(line))?;
     Ok(judged)
 }
 

@@ -1,11 +1,11 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
 use super::checks::GateCheck;
-use super::discover::{self, Evidence, Extent, Recognised, Recogniser, Sample, Search};
+use super::discover::{self, Evidence, Extent, Recognised, Recogniser, Sample};
+use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
 use super::{CheckOutcome, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{self, Fetcher, Source, Trust};
-use crate::gate::{Quiet, side};
+use crate::fetch::Source;
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::noise::NoiseBand;
@@ -158,15 +158,6 @@ fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> 
     check(sides.baseline.all(), sides.candidate.all(), policy, repeats, recorded)
 }
 
-/// Opens repeats of a run and reads their curves.
-#[derive(Clone, Copy)]
-pub struct Repeats<'a> {
-    /// Opens them.
-    pub fetcher: &'a Fetcher,
-    /// Recognisers of all checks.
-    pub recognisers: &'a [Recogniser],
-}
-
 /// Judges the curves of both sides, by the `recorded` band of the baseline's manifest where the policy names none.
 ///
 /// # Errors
@@ -239,43 +230,17 @@ pub fn log_pattern(policy: &LossPolicy) -> Result<Option<LogPattern>> {
     policy.log_pattern.as_ref().map(parse).transpose()
 }
 
-/// The noise band the policy names: a recorded file, or repeats to record one from.
+/// The noise band the policy names: a recorded file, or repeats to record one from. A file of dumps alone says nothing here.
 fn noise_of(policy: &LossPolicy, repeats: Repeats<'_>) -> Result<Option<NoiseBand>> {
-    match policy.noise.0.as_slice() {
-        [] => Ok(None),
+    let band = match policy.noise.0.as_slice() {
+        [] => return Ok(None),
         [path] => match band_file(path, repeats.fetcher)? {
-            Some(band) => Ok(Some(band)),
-            None => record(&policy.noise.0, policy, repeats, false).map(Some),
+            Some(band) => band,
+            None => record(&policy.noise.0, policy, repeats, false)?,
         },
-        runs => record(runs, policy, repeats, false).map(Some),
-    }
-}
-
-/// A recorded band, where one lies at `location`.
-pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
-    /// A band holds a few hundred numbers per metric.
-    const LARGEST: u64 = 64 << 20;
-    let files = fetcher.open(location, Trust::Baseline, &Quiet)?.files;
-    let [entry] = files.list() else { return Ok(None) };
-    let source = files.open(&entry.path)?;
-    let mut head = vec![0; usize::try_from(source.len().min(256)).unwrap_or_default()];
-    source.read_at(0, &mut head)?;
-    if !String::from_utf8_lossy(&head).contains("\"precision_gate_noise\"") {
-        return Ok(None);
-    }
-    let bytes = fetch::read_all(source.as_ref(), LARGEST)?;
-    let damaged = |message: String| {
-        Error::new(ErrorKind::Policy, files.location(), message)
-            .with_help("record it again with `precision-gate noise`")
+        runs => record(runs, policy, repeats, false)?,
     };
-    let band: NoiseBand = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-    if band.precision_gate_noise != NoiseBand::LAYOUT {
-        return Err(damaged(format!("has layout {}, expected {}", band.precision_gate_noise, NoiseBand::LAYOUT)));
-    }
-    if !band.metrics.values().all(|metric| metric.is_sound()) {
-        return Err(damaged("holds a number that no limit can be made of".into()));
-    }
-    Ok(Some(band))
+    Ok(Some(band).filter(|band| !band.metrics.is_empty() || band.dumps.is_empty()))
 }
 
 /// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Runs that
@@ -284,84 +249,33 @@ pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>>
 /// # Errors
 /// Errors of opening them; `Usage` where fewer than two hold curves, or two are not repeats of one case.
 pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
-    let mut found: Vec<(String, Vec<CurveFile>)> = Vec::new();
-    let mut locations = Vec::new();
-    for run in runs {
-        let Repeats { fetcher, recognisers } = repeats;
-        let files = fetcher.open(run, Trust::Baseline, &Quiet)?.files;
-        let pattern = log_pattern(policy)?;
-        let search = Search { recognisers, pattern: pattern.as_ref() };
-        let inventory = side::look(files, fetcher.disk(), search, &Quiet)?;
-        let curves = inventory.all::<CurveFile>().to_vec();
-        // Not as it was given, which may hold a secret.
-        let location = inventory.location().to_owned();
-        locations.push(location.clone());
-        if let [_] = runs {
-            found.extend(repeats_in(&location, curves));
-        } else {
-            found.push((location, curves));
-        }
-    }
-    found.retain(|(_, curves)| !curves.is_empty());
+    let (found, locations) = repeats.open(runs, log_pattern(policy)?.as_ref())?;
+    let found: Vec<Repeat> = found.into_iter().filter(|repeat| !repeat.curves.is_empty()).collect();
     if found.len() < 2 {
-        let message = format!("noise needs two repeats at least, better three; {} with curves were found", found.len());
-        return Err(Error::new(ErrorKind::Usage, locations.join(", "), message)
-            .with_help("give several runs of the same case, or a folder with one run per entry"));
+        return Err(too_few(&locations, &format!("{} with curves", found.len())));
     }
-    let (band, other) = compare_all(&found, policy);
-    match other.filter(|_| !any_runs) {
-        Some(other) => Err(other.into_error()),
-        None => Ok(band),
-    }
+    record_of(&found, policy, any_runs)
 }
 
-/// The repeats in one folder: each entry of it is one, a file or a folder.
-fn repeats_in(root: &str, curves: Vec<CurveFile>) -> Vec<(String, Vec<CurveFile>)> {
-    let mut repeats: std::collections::BTreeMap<String, Vec<CurveFile>> = std::collections::BTreeMap::new();
-    for mut curve in curves {
-        let (entry, rest) = match curve.path.split_once('/') {
-            Some((entry, rest)) => (entry.to_owned(), rest.to_owned()),
-            None => (curve.path.clone(), String::new()),
-        };
-        if !rest.is_empty() {
-            curve.path = rest;
-        }
-        repeats.entry(entry).or_default().push(curve);
-    }
-    repeats.into_iter().map(|(entry, curves)| (format!("{root}/{entry}"), curves)).collect()
-}
-
-/// Two runs that are not repeats of one case.
-struct OtherRun {
-    runs: [String; 2],
-    why: String,
-}
-
-impl OtherRun {
-    fn into_error(self) -> Error {
-        let [first, second] = &self.runs;
-        let message = format!("is not a repeat of {first}: {}", self.why);
-        Error::new(ErrorKind::Usage, second, message).with_help(
-            "a band of runs that differ hides every difference as large: give runs of the same model, data, seed and \
-             settings; or record it with `precision-gate noise --allow-different-runs`",
-        )
-    }
-}
-
-/// The band of all pairs of runs, and the first two that are not repeats of each other.
-fn compare_all(runs: &[(String, Vec<CurveFile>)], policy: &LossPolicy) -> (NoiseBand, Option<OtherRun>) {
-    let mut band = NoiseBand::new(runs.iter().map(|(name, _)| name.clone()).collect());
-    let mut other = None;
-    for (index, (first, ours)) in runs.iter().enumerate() {
-        for (second, theirs) in runs.iter().skip(index + 1) {
-            let pairing = paired(ours, theirs, policy);
+/// The band of the curves of `runs`.
+///
+/// # Errors
+/// `Usage` where two are not repeats of one case, unless `any_runs` are taken.
+pub fn record_of(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result<NoiseBand> {
+    const HELP: &str = "a band of runs that differ hides every difference as large: give runs of the same model, data, seed \
+                        and settings; or record it with `precision-gate noise --allow-different-runs`";
+    let mut band = NoiseBand::new(runs.iter().map(|run| run.name.clone()).collect());
+    for (index, first) in runs.iter().enumerate() {
+        for second in runs.iter().skip(index + 1) {
+            let pairing = paired(&first.curves, &second.curves, policy);
             let measured = loss::measures_of(&pairing);
-            let why = loss::repeats::difference(&pairing, &measured);
-            other = other.or(why.map(|why| OtherRun { runs: [first.clone(), second.clone()], why }));
+            if let Some(why) = loss::repeats::difference(&pairing, &measured).filter(|_| !any_runs) {
+                return Err(other_run([&first.name, &second.name], &why, HELP));
+            }
             for (metric, measures) in measured {
                 band.record(&metric, &measures);
             }
         }
     }
-    (band, other)
+    Ok(band)
 }

@@ -57,6 +57,15 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
     }
 }
 
+/// Opens the third run, which both sides are measured against.
+///
+/// # Errors
+/// Whatever keeps it from being opened: without it, the question that was asked has no answer.
+pub(super) fn open_reference(location: &str, opening: Opening<'_>) -> Result<Inventory> {
+    let files = opening.fetcher.open(location, Trust::Baseline, opening.progress)?.files;
+    look(files, opening.fetcher.disk(), opening.search, opening.progress)
+}
+
 /// A baseline that no lock file pins: whoever resolves names has not found it.
 fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Result<Inventory> {
     let help = format!("record it: `{}`", baseline_name::record_command(name));

@@ -24,6 +24,43 @@ pub enum State {
     MissingOnBaseline,
 }
 
+/// Errors of both sides against the reference run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FromReference {
+    /// The baseline's.
+    pub baseline: Number,
+    /// The candidate's.
+    pub candidate: Number,
+    /// The side that is off.
+    pub off_side: OffSide,
+}
+
+/// The side that is off, as a reference run tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OffSide {
+    /// The baseline.
+    Baseline,
+    /// The candidate.
+    Candidate,
+    /// Both, by about as much.
+    Both,
+    /// Neither: the error of each is explained by that of the other, or by rounding.
+    Neither,
+}
+
+impl OffSide {
+    /// The word that results use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Candidate => "candidate",
+            Self::Both => "both",
+            Self::Neither => "neither",
+        }
+    }
+}
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationLine {
@@ -53,6 +90,9 @@ pub struct OperationLine {
     /// The noise limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Number>,
+    /// Errors of both sides against the reference run, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<FromReference>,
     /// Further numbers by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, Number>,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::{Finding, finding_id};
 use super::number::Number;
-use super::operation::Shown;
+use super::operation::{FromReference, Shown};
 use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
 use crate::read::metric::Role;
@@ -218,6 +218,9 @@ pub struct Culprit {
     /// The numbers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, Number>,
+    /// Errors of both sides against the reference run, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<FromReference>,
     /// The call stack, innermost frame first; of the forward operation where a backward one has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use super::loss::Paths;
 use super::value::{NameMap, Pattern, Tolerance};
 use crate::dtype::Dtype;
 
@@ -14,6 +15,9 @@ use crate::dtype::Dtype;
 pub struct DumpPolicy {
     /// A published rule that decides about numbers in place of the gate's own, which is shown beside it.
     pub preset: Option<TensorPreset>,
+    /// Repeats of the baseline, or the noise recorded from them: how far each value moves by itself.
+    #[schemars(example = &"noise.json")]
+    pub noise: Paths,
     /// Limits of some operations in place of the built-in ones; the first that fits decides.
     pub limits: Vec<LimitRule>,
     /// Prefixes of module paths and what replaces them, on both sides, before operations are paired.

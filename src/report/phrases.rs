@@ -98,6 +98,7 @@ mod tests {
             include_str!("opening/numbers.rs"),
             include_str!("compared.rs"),
             include_str!("error_place.rs"),
+            include_str!("reference.rs"),
             include_str!("plot/error_map.rs"),
             include_str!("sentence.rs"),
             include_str!("opening/settings.rs"),

@@ -11,6 +11,7 @@ use super::checks::{self, Details};
 use super::escape::Target;
 use super::messages::{Language, ratio, short};
 use super::outcomes::RuleRow;
+use super::reference;
 use super::rows::FindingRow;
 use super::view::{CulpritView, View};
 use super::writer::{Writer, safe};
@@ -328,6 +329,7 @@ impl Page<'_> {
             }
         }
         lines.push(shown.join(" · "));
+        lines.extend(reference::shown(culprit, self.writer)?);
         for frame in view.model_frame.iter().chain(&view.frame) {
             let place = self.writer.name(&format!("{}:{}", frame.file, frame.line));
             let code = self.writer.name(&frame.code);

@@ -17,7 +17,7 @@ use super::rows::{FindingRow, WaivedRow};
 use super::sentence::sentence;
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
-use super::{ArtifactRow, GateResult, checks, compared, error_place};
+use super::{ArtifactRow, GateResult, checks, compared, error_place, reference};
 use crate::diagnose::Diagnosis;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -96,6 +96,8 @@ pub struct CulpritView {
     pub model_frame: Option<Frame>,
     /// The place of the error within the tensor, in words; empty where it is not known.
     pub error_place: Value,
+    /// Errors of both sides against the reference, in words; empty where there was none.
+    pub from_reference: Value,
     /// The innermost frame of the user's code.
     pub frame: Option<Frame>,
     /// Message of its finding.
@@ -186,6 +188,7 @@ impl Builder<'_> {
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
             model_frame: frame::innermost_of_model(&culprit.stack),
             error_place: error_place::shown(culprit.location.as_ref(), self.writer)?,
+            from_reference: reference::shown(culprit, self.writer)?.map_or_else(|| Value::from(""), safe),
             frame: frame::innermost_own(&culprit.stack),
             message: safe(message),
             help: safe(help),

@@ -164,7 +164,7 @@ fn repeats_of_a_case_replace_its_limits() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rl");
     let runs = runs.map(|run| root.join(run).display().to_string());
     let fetcher = Fetcher::default();
-    let repeats = loss::Repeats { fetcher: &fetcher, recognisers: recognisers() };
+    let repeats = precision_gate::gate::repeats::Repeats { fetcher: &fetcher, recognisers: recognisers() };
     let band = loss::record(&runs[1..], &Policy::default().loss, repeats, false).expect("repeats");
     let entropy = &band.metrics["entropy_loss"];
     assert!(entropy.trends["entropy_low"] >= 1.0 && entropy.is_sound());

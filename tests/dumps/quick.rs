@@ -1,6 +1,7 @@
 //! Quick looks say what they left out, and are at best a warning.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::Glob;
 use precision_gate::compare::measurements::{Measurements, Selection};
@@ -57,7 +58,7 @@ fn an_operation_filter_warns_and_can_be_accepted() {
 #[test]
 fn what_time_cuts_off_is_judged_by_records_and_warned_about() {
     let root = fixtures().join("identical_glm_tensor_mix");
-    let stop = || Selection { stop: Some(Box::new(|| true)), ..Selection::default() };
+    let stop = || Selection { stop: Some(Arc::new(|| true)), ..Selection::default() };
     let outcome = judged(&root, stop(), "");
     assert_eq!((outcome.result.verdict, codes(&outcome)), (Verdict::Warn, vec!["data-stopped"]));
     let wrong = judged(&fixtures().join("zoo_tensor_shape_mismatch"), stop(), "");

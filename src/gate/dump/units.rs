@@ -144,7 +144,13 @@ impl Compared<'_> {
             baseline: &self.baseline,
             candidate: &self.candidate,
             comparison: &self.comparison,
+            reference: None,
         }
+    }
+
+    /// The comparison of both sides alone.
+    pub(super) fn into_comparison(self) -> Arc<UnitComparison> {
+        self.comparison
     }
 
     /// The unit with its judgement, the other ranks beside it and the step before, for those who look for causes.

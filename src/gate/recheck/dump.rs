@@ -4,8 +4,10 @@ use super::outcome::held;
 use super::refusal::{Checked, demand, shown};
 use super::said::{Key, Said, number, text};
 use crate::judge::dump::element_limits::KINDS;
+use crate::judge::dump::reference::off_side;
 use crate::judge::dump::rules;
 use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::operation::OffSide;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::Rule;
@@ -32,6 +34,7 @@ pub(super) fn check(unit: &DumpUnit, key: &Key, said: &Said<'_>, at: &str) -> Ch
     counts(unit, &findings, at)?;
     suspects(&findings, at)?;
     culprits(unit, &findings, at)?;
+    references(unit, &findings, at)?;
     profile(unit, &findings, counting, at)?;
     rules_of(unit, &findings, at)
 }
@@ -123,6 +126,23 @@ fn culprit_of(unit: &DumpUnit, culprit: &Culprit, findings: &[&Finding], at: &st
         own.to_bits() == error.to_bits() || own.is_nan() && error.is_nan()
     });
     demand(same, at, || "its culprit and the finding of it have different errors".into())
+}
+
+/// The side that is off follows from the errors against the reference, and a baseline that is off has a finding.
+fn references(unit: &DumpUnit, findings: &[&Finding], at: &str) -> Checked {
+    let culprits = || unit.culprit.iter().chain(&unit.runner_up);
+    for (culprit, errors) in culprits().filter_map(|culprit| Some((culprit, culprit.reference?))) {
+        let limit = culprit.metrics.get("limit").map_or(f64::NAN, |limit| limit.0);
+        let follows = errors.off_side == off_side(errors.baseline.0, errors.candidate.0, limit);
+        demand(follows, at, || "the side that is off does not follow from the errors against the reference".into())?;
+    }
+    let mut named: Vec<&str> =
+        findings.iter().filter(|one| one.code == rules::BASELINE_OFF.code).map(|one| one.place.as_str()).collect();
+    let is_off = |culprit: &&Culprit| culprit.reference.is_some_and(|errors| errors.off_side == OffSide::Baseline);
+    let mut off: Vec<&str> = culprits().filter(is_off).map(|culprit| culprit.tensor.as_str()).collect();
+    named.sort_unstable();
+    off.sort_unstable();
+    demand(named == off, at, || "its findings name other places at which the baseline is off than its culprits".into())
 }
 
 /// The culprit is a suspected operation of the profile, none before it has a finding that counts, and every suspected one is

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::limits::Band;
+use super::noise::UnitNoise;
 use super::suspicion::Suspicion;
 use super::update::Parameters;
 
@@ -25,6 +26,8 @@ pub struct OperationFlow {
 pub struct LeafFlow {
     /// The error up to which it is explained.
     pub limit: f64,
+    /// The part of its error that what it received does not explain; 0 where that explains all of it.
+    pub added: f64,
     /// Whether it lies beyond noise, or differs in an exact property.
     pub differs: bool,
     /// Suspicion that an error starts here; `None` without evidence for that.
@@ -34,7 +37,7 @@ pub struct LeafFlow {
 impl LeafFlow {
     /// A value that nothing is said of.
     pub(super) fn undecided() -> Self {
-        Self { limit: 0.0, differs: false, suspicion: None }
+        Self { limit: 0.0, added: 0.0, differs: false, suspicion: None }
     }
 }
 
@@ -51,6 +54,8 @@ pub struct Context {
     pub parameters: Arc<Parameters>,
     /// Hashes of the rows of leaf inputs whose copies on the ranks are one in the baseline and part in the candidate.
     pub parted: HashSet<u64>,
+    /// Recorded noise of the unit, where there is some.
+    pub noise: Option<Arc<UnitNoise>>,
 }
 
 /// Tensors without data that a limit needs the elements of.

@@ -1,5 +1,6 @@
 //! The input of judging one step and rank.
 
+use super::reference::ReferenceErrors;
 use crate::compare::dump::UnitComparison;
 use crate::read::dump::Dump;
 
@@ -16,4 +17,6 @@ pub struct UnitInput<'a> {
     pub candidate: &'a Dump,
     /// Comparison of the two dumps, operation by operation.
     pub comparison: &'a UnitComparison,
+    /// Errors of both against a reference run, where there is one.
+    pub reference: Option<&'a ReferenceErrors>,
 }

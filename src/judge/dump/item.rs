@@ -43,6 +43,11 @@ impl<'a> Item<'a> {
         self.candidate.or(self.baseline).map_or_else(String::new, |leaf| leaf.row.to_string())
     }
 
+    /// Name of its row on the baseline; `None` where that has no such value.
+    pub(super) fn baseline_row(&self) -> Option<String> {
+        self.baseline.map(|leaf| leaf.row.to_string())
+    }
+
     /// Numbers that one pass over its data gave; `None` where no data was read.
     pub(super) fn stats(&self) -> Option<&PairStats> {
         self.comparison.stats()

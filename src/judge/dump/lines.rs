@@ -38,6 +38,7 @@ fn of_operation(
         reason: String::new(),
         error: None,
         limit: None,
+        reference: None,
         metrics: std::collections::BTreeMap::new(),
         baseline: None,
         candidate: None,
@@ -45,7 +46,11 @@ fn of_operation(
     match (baseline, candidate) {
         (Some(baseline), Some(candidate)) => {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
-            leaves.map(|(leaf, leaf_flow)| paired(&blank, leaf, leaf_flow, baseline, candidate)).collect()
+            let line = |(leaf, leaf_flow): (&LeafComparison, &LeafFlow)| OperationLine {
+                reference: input.reference.and_then(|errors| errors.of(comparison, leaf, leaf_flow.limit)),
+                ..paired(&blank, leaf, leaf_flow, baseline, candidate)
+            };
+            leaves.map(line).collect()
         }
         (Some(only), None) => one_sided(&blank, only, State::MissingOnCandidate),
         (None, Some(only)) => one_sided(&blank, only, State::MissingOnBaseline),

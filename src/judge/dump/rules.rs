@@ -83,6 +83,12 @@ pub const STEP_MISSING: Rule = rule("step-missing", Severity::Incomplete);
 pub const RANK_MISSING: Rule = rule("rank-missing", Severity::Incomplete);
 /// The two sides recorded different things; what both have was compared.
 pub const TASK_DIFFERS: Rule = rule("task-differs", Severity::Incomplete);
+/// The reference run shows that the baseline is off at a culprit, and not the candidate.
+pub const BASELINE_OFF: Rule = rule("baseline-off", Severity::Warn);
+/// The reference run has no such step and rank, or it cannot be read.
+pub const REFERENCE_MISSING: Rule = rule("reference-missing", Severity::Warn);
+/// No noise was recorded for a step and rank, although a recorded band is given.
+pub const NOISE_MISSING: Rule = rule("dump-noise-missing", Severity::Info);
 /// Nothing at all could be compared.
 pub const NOTHING_COMPARED: Rule = rule("nothing-compared", Severity::Incomplete);
 
@@ -127,4 +133,7 @@ pub const RULES: &[&Rule] = &[
     &RANK_MISSING,
     &TASK_DIFFERS,
     &NOTHING_COMPARED,
+    &NOISE_MISSING,
+    &BASELINE_OFF,
+    &REFERENCE_MISSING,
 ];

@@ -10,6 +10,7 @@ use super::coverage::{self, Census};
 use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
 pub use super::input::UnitInput;
 use super::limits::AMPLIFICATION;
+use super::noise::UnitNoise;
 use super::rules;
 use super::shown::{show, summary};
 use super::suspicion::Suspicion;
@@ -19,6 +20,7 @@ use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
 use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
+use crate::judge::operation::{FromReference, OffSide};
 use crate::judge::unit::{Culprit, DumpUnit, unit_place};
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
@@ -57,7 +59,7 @@ pub struct JudgedUnit {
 pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> JudgedUnit {
     let Followed { flows, limits_used, uncounted, largest_error, gradients, accumulated, parameters } =
         walk::follow(input.baseline, input.candidate, input.comparison, context, &policy.dump);
-    let view = View { input, flows: &flows };
+    let view = View { input, flows: &flows, noise: context.noise.as_deref() };
     let suspects: Vec<Suspect<'_>> = view.suspects(policy).collect();
     let [culprit, runner_up] = culprits(&suspects, policy);
     let mut findings = view.suspect_findings(&suspects, &[culprit, runner_up], policy);
@@ -66,6 +68,8 @@ pub fn judge(input: &UnitInput<'_>, context: &Context, policy: &Policy) -> Judge
         findings.extend(view.preset_findings(preset, policy));
     }
     findings.extend(view.prefix_finding());
+    let named_suspects = [culprit, runner_up].into_iter().flatten().filter_map(|place| suspects.get(place));
+    findings.extend(named_suspects.filter_map(|suspect| view.baseline_off(suspect)));
     findings.extend(view.missing_findings(suspects.is_empty()));
     findings.extend(view.unreadable_findings(policy));
     let task = view.task_finding();
@@ -165,6 +169,8 @@ struct Suspect<'a> {
 struct View<'a> {
     input: &'a UnitInput<'a>,
     flows: &'a [OperationFlow],
+    /// Recorded noise, where there is some.
+    noise: Option<&'a UnitNoise>,
 }
 
 impl<'a> View<'a> {
@@ -221,6 +227,9 @@ impl<'a> View<'a> {
                 .with("suspects", total);
             if let Some(measured) = &suspect.comparison.measured {
                 finding = finding.with("error", measured.error);
+            }
+            if let Some(recorded) = self.recorded(suspect) {
+                finding = finding.with("recorded", recorded);
             }
             if let Some((baseline, candidate)) = self.summaries(suspect.comparison, suspect.order) {
                 finding = finding.with("baseline", baseline).with("candidate", candidate);
@@ -332,6 +341,7 @@ impl<'a> View<'a> {
             side: suspect.comparison.pair.baseline().is_none().then_some(Side::Candidate),
             code: suspect.suspicion.rule.code.to_owned(),
             metrics,
+            reference: self.reference_errors(suspect),
             stack: stack_of(self.input.candidate, suspect.operation.name),
             spread: self.spread(suspect.order),
             baseline: baseline.map(show),
@@ -339,6 +349,30 @@ impl<'a> View<'a> {
         };
         culprit.finding = culprit.own_finding();
         culprit
+    }
+
+    /// The part of its error that a suspected value added in repeats of the baseline; `None` where it added nothing.
+    fn recorded(&self, suspect: &Suspect<'_>) -> Option<f64> {
+        let (baseline, _) = self.leaves(suspect.comparison, suspect.order)?;
+        let noise = self.noise?.values.get(&baseline.row.to_string())?;
+        Some(noise.added).filter(|added| *added > 0.0)
+    }
+
+    /// Errors of both sides against the reference, at a suspected value.
+    fn reference_errors(&self, suspect: &Suspect<'_>) -> Option<FromReference> {
+        let operation = self.input.comparison.operations.get(suspect.order)?;
+        self.input.reference?.of(operation, suspect.comparison, suspect.flow.limit)
+    }
+
+    /// The finding about a culprit at which the baseline is off, not the candidate.
+    fn baseline_off(&self, suspect: &Suspect<'_>) -> Option<Finding> {
+        let errors = self.reference_errors(suspect).filter(|errors| errors.off_side == OffSide::Baseline)?;
+        let finding = Finding::new(&rules::BASELINE_OFF, &suspect.row)
+            .with("unit", self.place())
+            .with("op", suspect.operation.name)
+            .with("baseline_error", errors.baseline.0)
+            .with("candidate_error", errors.candidate.0);
+        Some(finding)
     }
 
     /// Metrics of the suspected value by name.

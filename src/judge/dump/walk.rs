@@ -12,6 +12,7 @@ use super::element_limits::{outcomes, rule_of};
 use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
 use super::item::{Item, ValueKey, hash_of, is_input, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
+use super::noise::RecordedLimits;
 use super::one_sided;
 use super::rules;
 use super::suspicion::{Suspicion, culprit};
@@ -252,12 +253,16 @@ impl<'a> Walk<'a> {
         inputs
     }
 
-    /// The limits of a value: those of the policy's first rule that fits, over the built-in ones.
+    /// The limits of a value: those of the policy's first rule that fits, over the built-in ones. Where that sets none for its
+    /// error, they are no narrower than what repeats recorded.
     fn limits(&self, op: &str, direction: Option<Direction>, item: &Item<'_>, loosest: Option<Dtype>) -> Limits {
-        let mut limits = Limits::built_in(band(looser(item.dtype(), loosest)));
+        let mut limits = Limits::built_in(band(looser(item.dtype(), loosest)), self.recorded(item));
         let Some((index, rule)) = rule_of(self.policy, op, direction, item.dtype()) else { return limits };
         if let Some(used) = self.used.get(index) {
             used.set(true);
+        }
+        if rule.noise.is_some() || rule.wrong.is_some() {
+            limits.recorded = RecordedLimits::default();
         }
         limits.band.noise = rule.noise.map_or(limits.band.noise, Tolerance::get);
         limits.band.wrong = rule.wrong.map_or(limits.band.wrong, Tolerance::get).max(limits.band.noise);
@@ -268,6 +273,12 @@ impl<'a> Walk<'a> {
             self.count_elements(index, rule, item, &mut limits);
         }
         limits
+    }
+
+    /// Limits of a value that follow from the repeats of the baseline; zero where none were recorded.
+    fn recorded(&self, item: &Item<'_>) -> RecordedLimits {
+        let noise = self.context.noise.as_ref();
+        noise.zip(item.baseline_row()).map_or_else(RecordedLimits::default, |(noise, row)| noise.of(&row))
     }
 
     /// Applies the limits of `rule` that need elements. Data that a quick look leaves out is judged as ever.
@@ -298,8 +309,11 @@ impl<'a> Walk<'a> {
 /// Limits of one value.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// Limits of its error relative to scale.
+    /// Limits of its error relative to scale, by its type or by the policy. What is exact, and what single elements show, is
+    /// judged by these alone.
     band: Band,
+    /// Limits by repeats of the baseline.
+    recorded: RecordedLimits,
     /// Whether the policy calls its difference negligible.
     negligible: bool,
     /// Whether it lies beyond a limit that counts elements.
@@ -309,13 +323,18 @@ struct Limits {
 }
 
 impl Limits {
-    fn built_in(band: Band) -> Self {
-        Self { band, negligible: false, is_missed: false, by_scale: true }
+    fn built_in(band: Band, recorded: RecordedLimits) -> Self {
+        Self { band, recorded, negligible: false, is_missed: false, by_scale: true }
+    }
+
+    /// The limits of its error as a whole.
+    fn whole(self) -> Band {
+        self.recorded.widen(self.band)
     }
 
     /// Whether a value of this error differs.
     fn differs(self, measured: &Measurement, error: f64) -> bool {
-        let beyond = self.by_scale && error > self.band.noise || self.is_missed;
+        let beyond = self.by_scale && error > self.whole().noise || self.is_missed;
         !self.negligible && (beyond || measured.exact.is_some())
     }
 

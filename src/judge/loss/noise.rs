@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
 use crate::compare::curve::CurveMeasures;
+use crate::judge::dump::noise::UnitNoise;
+use crate::judge::noise_factor::factors;
 use crate::judge::number::Number;
 
 /// Never judge by less than this: two sound platforms differ by it in one forward and backward pass.
 const LEAST: f64 = 2e-5;
-/// Comparisons of three repeats, from which on the smaller factors hold.
-const ENOUGH: u32 = 3;
 /// Points of a recorded envelope.
 const ENVELOPE: usize = 200;
 
@@ -24,21 +24,48 @@ const ENVELOPE: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoiseBand {
-    /// Marks the file and its layout: 1.
+    /// Marks the file and its layout: 2 where it holds dumps, else 1.
     pub precision_gate_noise: u32,
     /// The repeats it was recorded from.
     pub runs: Vec<String>,
     /// Largest differences of each metric between repeats, by canonical name.
     pub metrics: BTreeMap<String, MetricNoise>,
+    /// Largest differences of each value of a dump between repeats, by step and rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dumps: Vec<UnitNoise>,
 }
 
 impl NoiseBand {
-    /// The layout this version reads and writes.
+    /// The layout of curves alone.
     pub const LAYOUT: u32 = 1;
+    /// The layout with dumps.
+    pub const LAYOUT_WITH_DUMPS: u32 = 2;
 
     /// A band without any comparison yet.
     pub fn new(runs: Vec<String>) -> Self {
-        Self { precision_gate_noise: Self::LAYOUT, runs, metrics: BTreeMap::new() }
+        Self { precision_gate_noise: Self::LAYOUT, runs, metrics: BTreeMap::new(), dumps: Vec::new() }
+    }
+
+    /// The same with the noise of dumps.
+    pub fn with_dumps(self, dumps: Vec<UnitNoise>) -> Self {
+        let layout = if dumps.is_empty() { Self::LAYOUT } else { Self::LAYOUT_WITH_DUMPS };
+        Self { precision_gate_noise: layout, dumps, ..self }
+    }
+
+    /// Whether this version reads the layout, and the file holds what its layout may hold.
+    pub fn is_known_layout(&self) -> bool {
+        match self.precision_gate_noise {
+            Self::LAYOUT => self.dumps.is_empty(),
+            Self::LAYOUT_WITH_DUMPS => true,
+            _ => false,
+        }
+    }
+
+    /// Whether every number is one a limit can be made of, and every step and rank is there once.
+    pub fn is_sound(&self) -> bool {
+        let mut units = std::collections::BTreeSet::new();
+        self.metrics.values().all(MetricNoise::is_sound)
+            && self.dumps.iter().all(|unit| unit.is_sound() && units.insert((unit.step, unit.rank)))
     }
 
     /// Takes in the comparison of two repeats.
@@ -111,7 +138,7 @@ impl MetricNoise {
 
     /// Times the largest recorded value that warn, and that fail.
     pub fn factors(&self) -> (f64, f64) {
-        if self.comparisons >= ENOUGH { (1.5, 3.0) } else { (2.5, 5.0) }
+        factors(self.comparisons)
     }
 
     /// Limits of a measure whose largest recorded value is `largest`.

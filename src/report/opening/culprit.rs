@@ -16,6 +16,7 @@ use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
 use crate::report::phrases;
+use crate::report::reference;
 use crate::report::sentence::sentence;
 use crate::report::sides::spaced;
 use crate::report::writer::safe;
@@ -33,7 +34,8 @@ impl Builder<'_> {
         let frame = frame_of(culprit);
         let source = frame.as_ref().map(|frame| self.writer.name(&format!("{}:{}", file_of(frame), frame.line)));
         opening.source = safe(source.unwrap_or_default());
-        let place = [Some(self.place(culprit)?), self.error_place(culprit, likely)?];
+        let place =
+            [Some(self.place(culprit)?), self.error_place(culprit, likely)?, reference::shown(culprit, self.writer)?];
         opening.place = safe(place.into_iter().flatten().collect::<Vec<_>>().join(" · "));
         opening.columns = self.columns_of_sides()?;
         opening.rows = self.row_of(culprit)?.into_iter().collect();

@@ -303,3 +303,23 @@ fn a_finding_weighs_by_its_code_and_its_numbers() {
         "the target's policy decides"
     );
 }
+
+#[test]
+fn the_side_that_is_off_follows_from_the_errors_against_the_reference() {
+    let [baseline, candidate] = fixture("dumps/gpt_bf16_stats_attention_scale");
+    // A reference that is the candidate itself: the baseline is off.
+    let policy = policy_of(&format!("reference: {{ location: '{}' }}", candidate.display()));
+    let base = of_head(&judged(&[baseline, candidate], &policy, Request::ALL_CHECKS));
+    let off = |value: &Value| value["culprit"]["reference"]["off_side"].clone();
+    assert_eq!(off(&base), "baseline");
+    assert!(said(&base, |_| {}).starts_with("accepted as fail"), "{}", said(&base, |_| {}));
+    let blamed = said(&base, |value| {
+        value["culprit"]["reference"]["off_side"] = "candidate".into();
+        unit(value, DUMP)["culprit"]["reference"]["off_side"] = "candidate".into();
+    });
+    assert!(blamed.contains("does not follow from the errors against the reference"), "{blamed}");
+    let untold = said(&base, |value| {
+        value["findings"].as_array_mut().expect("a list").retain(|finding| finding["code"] != "baseline-off");
+    });
+    assert!(untold.contains("name other places at which the baseline is off"), "{untold}");
+}

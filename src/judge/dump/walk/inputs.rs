@@ -46,15 +46,17 @@ impl Walk<'_> {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
         let limits = self.limits(op, direction, item, before.loosest);
-        let band = limits.band;
+        let (band, whole) = (limits.band, limits.whole());
         let movement = (self.has(Refinement::LinkedSteps) && origin.is_none())
             .then(|| self.context.parameters.movement(item))
             .flatten();
         // A gradient of the other sign moves an element the other way: twice an update.
         let moved = movement.as_ref().filter(|_| !before.identical).map_or(0.0, |movement| 2.0 * movement.size(item));
-        let limit = AMPLIFICATION.mul_add(before.error, band.noise).max(moved);
+        let inherited = AMPLIFICATION * before.error;
+        let limit = AMPLIFICATION.mul_add(before.error, whole.noise).max(moved);
+        let added = (measured.error - inherited.max(moved)).max(0.0);
         let differs = limits.differs(measured, measured.error);
-        let mut flow = LeafFlow { limit, differs, suspicion: None };
+        let mut flow = LeafFlow { limit, added, differs, suspicion: None };
         let is_parted = self.has(Refinement::LinkedSteps)
             && origin.is_none()
             && self.context.parted.contains(&hash_of(&item.row()));
@@ -77,8 +79,10 @@ impl Walk<'_> {
             suspicion::of_input(exact, item, before, band, items, op, origin.is_none())
         } else if !limits.by_scale {
             None
-        } else if (before.identical && self.is_leaf(item, measured, &name)) || measured.error > limit {
-            let severity = if measured.error > band.wrong { Severity::Fail } else { Severity::Warn };
+        } else if (before.identical && self.is_leaf(item, measured, &name) && !limits.recorded.holds(added))
+            || measured.error > limit
+        {
+            let severity = if measured.error > whole.wrong { Severity::Fail } else { Severity::Warn };
             culprit(&rules::INPUT_DIFFERS, severity)
         } else {
             None

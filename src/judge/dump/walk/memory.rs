@@ -82,9 +82,9 @@ impl Walk<'_> {
         }
         // A single extreme that moved far is not build-up.
         let of_all = if is_of_statistics(item) { error.min(of_all_elements(item)) } else { error };
-        let wrong = band.map_or(f64::INFINITY, |band| band.wrong);
-        self.is_wrong |= is_forward && of_all > wrong;
-        if is_forward && self.accumulated.is_none() && of_all > ACCUMULATED * wrong {
+        let (wrong, recorded) = (band.map_or(f64::INFINITY, |band| band.wrong), self.recorded(item).total);
+        self.is_wrong |= is_forward && of_all > wrong.max(recorded);
+        if is_forward && self.accumulated.is_none() && of_all > (ACCUMULATED * wrong).max(recorded) {
             self.accumulated = Some((self.order - 1, error));
         }
     }

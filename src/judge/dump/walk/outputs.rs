@@ -29,7 +29,7 @@ impl Walk<'_> {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let name = OpName::parse(op);
         let limits = self.limits(op, name.direction, item, loosest);
-        let band = limits.band;
+        let (band, whole) = (limits.band, limits.whole());
         let mut inputs = *inputs;
         if item.kind == TensorKind::Value {
             inputs.add(self.before);
@@ -44,8 +44,9 @@ impl Walk<'_> {
             Some(Flips { beyond, .. }) => beyond,
             None => factor * self.error_of_many(item, measured),
         };
-        let limit = band.noise + inherited;
-        let mut flow = LeafFlow { limit: limit / factor, differs: limits.differs(measured, error), suspicion: None };
+        let limit = whole.noise + inherited;
+        let (added, differs) = ((error - inherited).max(0.0), limits.differs(measured, error));
+        let mut flow = LeafFlow { limit: limit / factor, added, differs, suspicion: None };
         if limits.negligible || measured.is_equal && !limits.is_missed {
             return flow;
         }
@@ -53,7 +54,7 @@ impl Walk<'_> {
             Some(exact) => suspicion::of_output(exact, item, &inputs, band, items).or(limits.missed()),
             None if limits.is_missed => limits.missed(),
             None if !limits.by_scale => None,
-            None if error > band.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
+            None if error > whole.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
             None if error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
             None if self.is_outlier(item, items, &name, &inputs, band) => culprit(&rules::OUTLIERS, Severity::Fail),
             None => None,

@@ -1,0 +1,27 @@
+//! Recording the noise of a case: from the curves and the dumps of its repeats.
+
+use super::repeats::{Repeat, Repeats, too_few};
+use super::{dump, loss};
+use crate::error::Result;
+use crate::judge::loss::noise::NoiseBand;
+use crate::policy::loss::LossPolicy;
+
+/// Records a noise band from repeats: the locations of several runs, or of one folder with a run in each entry. Curves of
+/// runs that are not repeats of each other are refused, unless `any_runs` are taken; dumps of such runs always are.
+///
+/// # Errors
+/// Errors of opening them; `Usage` where fewer than two hold curves or dumps, or two are not repeats of one case.
+pub fn record(runs: &[String], policy: &LossPolicy, repeats: Repeats<'_>, any_runs: bool) -> Result<NoiseBand> {
+    let (found, locations) = repeats.open(runs, loss::log_pattern(policy)?.as_ref())?;
+    let with = |there: fn(&Repeat) -> bool| -> Vec<Repeat> { found.iter().filter(|run| there(run)).cloned().collect() };
+    let (curves, dumps) = (with(|run| !run.curves.is_empty()), with(|run| !run.dumps.is_empty()));
+    let band = match (curves.len(), dumps.len()) {
+        (0 | 1, 0 | 1) => {
+            return Err(too_few(&locations, &format!("{} with curves and {} with dumps", curves.len(), dumps.len())));
+        }
+        (0 | 1, _) => NoiseBand::new(dumps.iter().map(|run| run.name.clone()).collect()),
+        _ => loss::record_of(&curves, policy, any_runs)?,
+    };
+    let of_dumps = if dumps.len() > 1 { dump::record_of(&dumps)? } else { Vec::new() };
+    Ok(band.with_dumps(of_dumps))
+}

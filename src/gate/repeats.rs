@@ -1,0 +1,119 @@
+//! Repeats of a baseline: runs that are opened to record its noise, and bands that were recorded already.
+
+use std::collections::BTreeMap;
+
+use super::discover::{Recogniser, Search};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{self, Fetcher, Trust};
+use crate::gate::{Quiet, side};
+use crate::judge::loss::noise::NoiseBand;
+use crate::read::curve::CurveFile;
+use crate::read::curve::log::LogPattern;
+use crate::read::dump::DumpFolder;
+
+/// Size of a recorded band, in bytes, up to which it is read.
+pub const LARGEST_BAND: u64 = 64 << 20;
+
+/// Opens repeats of a run and reads what lies there.
+#[derive(Clone, Copy)]
+pub struct Repeats<'a> {
+    /// Opens them.
+    pub fetcher: &'a Fetcher,
+    /// Recognisers of all checks.
+    pub recognisers: &'a [Recogniser],
+}
+
+/// One repeat.
+#[derive(Clone, Default)]
+pub struct Repeat {
+    /// Its location, as documents may show it.
+    pub name: String,
+    /// Its training curves.
+    pub curves: Vec<CurveFile>,
+    /// Its dumps.
+    pub dumps: Vec<DumpFolder>,
+}
+
+impl Repeats<'_> {
+    /// Opens the locations of several runs, or of one folder with a run in each entry; and gives the locations as documents
+    /// may show them.
+    ///
+    /// # Errors
+    /// Errors of opening them.
+    pub fn open(&self, runs: &[String], pattern: Option<&LogPattern>) -> Result<(Vec<Repeat>, Vec<String>)> {
+        let (mut found, mut locations) = (Vec::new(), Vec::new());
+        for run in runs {
+            let files = self.fetcher.open(run, Trust::Baseline, &Quiet)?.files;
+            let search = Search { recognisers: self.recognisers, pattern };
+            let inventory = side::look(files, self.fetcher.disk(), search, &Quiet)?;
+            let (curves, dumps) = (inventory.all::<CurveFile>().to_vec(), inventory.all::<DumpFolder>().to_vec());
+            locations.push(inventory.location().to_owned());
+            // Not as it was given, which may hold a secret.
+            let repeat = Repeat { name: inventory.location().to_owned(), curves, dumps };
+            if let [_] = runs { found.extend(entries(repeat)) } else { found.push(repeat) }
+        }
+        Ok((found, locations))
+    }
+}
+
+/// The repeats in one folder: each entry of it is one, a file or a folder.
+fn entries(folder: Repeat) -> Vec<Repeat> {
+    let mut repeats: BTreeMap<String, Repeat> = BTreeMap::new();
+    for mut curve in folder.curves {
+        let (entry, rest) = match curve.path.split_once('/') {
+            Some((entry, rest)) => (entry.to_owned(), rest.to_owned()),
+            None => (curve.path.clone(), String::new()),
+        };
+        if !rest.is_empty() {
+            curve.path = rest;
+        }
+        repeats.entry(entry).or_default().curves.push(curve);
+    }
+    for dump in folder.dumps {
+        let entry = dump.records.split('/').next().unwrap_or_default().to_owned();
+        repeats.entry(entry).or_default().dumps.push(dump);
+    }
+    let named = |(entry, repeat): (String, Repeat)| Repeat { name: format!("{}/{entry}", folder.name), ..repeat };
+    repeats.into_iter().map(named).collect()
+}
+
+/// Too few repeats, of which `found` says what was there.
+pub fn too_few(locations: &[String], found: &str) -> Error {
+    let message = format!("noise needs two repeats at least, better three; {found} were found");
+    Error::new(ErrorKind::Usage, locations.join(", "), message)
+        .with_help("give several runs of the same case, or a folder with one run per entry")
+}
+
+/// Two runs that are not repeats of one case, and why.
+pub fn other_run([first, second]: [&str; 2], why: &str, help: &str) -> Error {
+    Error::new(ErrorKind::Usage, second, format!("is not a repeat of {first}: {why}")).with_help(help)
+}
+
+/// A recorded band, where one lies at `location`.
+///
+/// # Errors
+/// Errors of opening it; `Policy` where it is damaged, or holds a number that no limit can be made of.
+pub fn band_file(location: &str, fetcher: &Fetcher) -> Result<Option<NoiseBand>> {
+    let files = fetcher.open(location, Trust::Baseline, &Quiet)?.files;
+    let [entry] = files.list() else { return Ok(None) };
+    let source = files.open(&entry.path)?;
+    let mut head = vec![0; usize::try_from(source.len().min(256)).unwrap_or_default()];
+    source.read_at(0, &mut head)?;
+    if !String::from_utf8_lossy(&head).contains("\"precision_gate_noise\"") {
+        return Ok(None);
+    }
+    let bytes = fetch::read_all(source.as_ref(), LARGEST_BAND)?;
+    let damaged = |message: String| {
+        Error::new(ErrorKind::Policy, files.location(), message)
+            .with_help("record it again with `precision-gate noise`")
+    };
+    let band: NoiseBand = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    if !band.is_known_layout() {
+        let newest = NoiseBand::LAYOUT_WITH_DUMPS;
+        return Err(damaged(format!("has layout {}, expected {newest} at most", band.precision_gate_noise)));
+    }
+    if !band.is_sound() {
+        return Err(damaged("holds a number that no limit can be made of".into()));
+    }
+    Ok(Some(band))
+}

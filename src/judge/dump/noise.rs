@@ -1,0 +1,85 @@
+//! Recorded noise of dumps: how far each value of the baseline moves by itself.
+//!
+//! Two repeats of the baseline are judged as a pair is. Of every value two numbers are kept: its error, and the part of it
+//! that the operation added to what it received, beyond what its inputs explain. The largest of all pairs of repeats counts.
+//! `docs/dump.md` derives the factors and says what a record never hides.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::Band;
+use crate::judge::noise_factor::factors;
+
+/// The most that a value of a repeat may add by itself. With the largest factor that warns, 2.5, a limit stays below the
+/// smallest defect that limits have to see (11 %, dropout scaled twice).
+pub(super) const MOST_ADDED: f64 = 0.04;
+
+/// Recorded noise of one step and rank.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnitNoise {
+    /// The step.
+    pub step: u64,
+    /// The rank; null where there is only one process.
+    pub rank: Option<u64>,
+    /// Kind of data that was compared: `tensor`, `statistics`, `md5`. Errors of one kind are no measure for another.
+    pub data: String,
+    /// Number of repeats it was recorded from.
+    pub repeats: u32,
+    /// Number of comparisons between them.
+    pub comparisons: u32,
+    /// Noise of every value that differed between two repeats, by row name.
+    pub values: BTreeMap<String, ValueNoise>,
+}
+
+/// Recorded noise of one value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ValueNoise {
+    /// Largest error between two repeats.
+    pub error: f64,
+    /// Largest part of it that the errors of its inputs do not explain.
+    pub added: f64,
+}
+
+impl UnitNoise {
+    /// Whether every number is one a limit can be made of.
+    pub fn is_sound(&self) -> bool {
+        let is_sound = |noise: &ValueNoise| {
+            noise.error.is_finite() && noise.error >= 0.0 && (0.0..=MOST_ADDED).contains(&noise.added)
+        };
+        self.comparisons > 0 && self.values.values().all(is_sound)
+    }
+
+    /// Limits of the value at `row`; those of a value that never moved are zero.
+    pub(super) fn of(&self, row: &str) -> RecordedLimits {
+        let ValueNoise { error, added } = self.values.get(row).copied().unwrap_or_default();
+        let (warn, fail) = factors(self.comparisons);
+        RecordedLimits { noise: warn * added, wrong: fail * added, total: fail * error }
+    }
+}
+
+/// Limits of one value that follow from what repeats recorded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RecordedLimits {
+    /// Up to here a repeat of the baseline may add by itself.
+    pub(super) noise: f64,
+    /// Above this no repeat adds.
+    pub(super) wrong: f64,
+    /// The error that a repeat has, whatever it received.
+    pub(super) total: f64,
+}
+
+impl RecordedLimits {
+    /// Whether repeats of the baseline add as much as `added` by themselves.
+    pub(super) fn holds(self, added: f64) -> bool {
+        self.noise > 0.0 && added <= self.noise
+    }
+
+    /// A band that is no narrower than the record.
+    pub(super) fn widen(self, band: Band) -> Band {
+        Band { noise: band.noise.max(self.noise), wrong: band.wrong.max(self.wrong) }
+    }
+}
