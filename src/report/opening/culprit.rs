@@ -24,10 +24,14 @@ use crate::report::writer::safe;
 impl Builder<'_> {
     /// The opening of a culprit.
     pub(super) fn culprit(&self, culprit: &Culprit, finding: &Finding, cause: Option<&Diagnosis>) -> Result<Opening> {
+        // Causes are looked for in the candidate; where the baseline is off, they would blame the wrong side.
+        let off = self.baseline_off(culprit);
+        let (finding, cause) = off.map_or((finding, cause), |off| (off, None));
         let likely = cause.filter(|cause| cause.sureness >= Sureness::Likely);
         let of_cause = likely.map(|cause| self.headline_of_cause(cause, finding, Some(culprit))).transpose()?.flatten();
         let headline = match of_cause {
             Some(headline) => headline,
+            None if off.is_some() => self.message(finding)?,
             None => self.headline_of_operation(finding, Some(culprit))?,
         };
         let mut opening = Opening { picture: "divergence", ..Opening::saying(safe(headline)) };
@@ -45,6 +49,12 @@ impl Builder<'_> {
             opening.advice = safe(fix);
         }
         Ok(opening)
+    }
+
+    /// The finding that the baseline is off at a culprit.
+    fn baseline_off(&self, culprit: &Culprit) -> Option<&Finding> {
+        let is_of = |finding: &&Finding| finding.code == "baseline-off" && finding.place == culprit.tensor;
+        self.result.findings.iter().find(is_of).filter(|_| culprit.reference.is_some())
     }
 
     /// The line to write in place of an index whose backward fails: `h.index_select(0, order)` for `h[order]`.
