@@ -123,7 +123,7 @@ fn a_log_without_known_lines_shows_some_of_them_and_the_pattern_to_set() {
         assert!(ran.text.contains(lines), "{arguments:?}: {}", ran.text);
         assert!(
             ran.text.contains("`loss.log-pattern`") && ran.text.contains("'iter {step} loss {loss}'")
-                || ran.text.contains("`loss: {log-pattern: 'it {step} Loss=>{loss}'}`"),
+                || ran.text.contains("loss: {log-pattern: 'it {step} Loss=>{loss}'}"),
             "{}",
             ran.text
         );
