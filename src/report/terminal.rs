@@ -321,7 +321,7 @@ impl Page<'_> {
         let place = unit_place(culprit.step, culprit.rank);
         let kind = self.word(&format!("kind_{kind}"))?;
         let mut lines = vec![format!("{place}{comma}{kind} {}", self.writer.name(&culprit.tensor))];
-        let numbers = [("error", view.error), ("limit", view.limit), ("received", view.received)];
+        let numbers = [("error", view.error), ("limit", view.limit), (if view.is_monitor { "before" } else { "received" }, view.received)];
         let mut shown = Vec::new();
         for (key, number) in numbers {
             if let Some(number) = number {

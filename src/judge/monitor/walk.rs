@@ -109,6 +109,8 @@ pub struct Walk<'a> {
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
     key: Option<Keys>,
+    /// Rows after the culprit that are off as well.
+    spread: u64,
     /// The first step with parameters.
     start: Option<i64>,
     compared: u64,
@@ -142,6 +144,7 @@ impl<'a> Walk<'a> {
             findings: Vec::new(),
             culprit: None,
             key: None,
+            spread: 0,
             start: None,
             compared: 0,
             worst: None,
@@ -217,7 +220,8 @@ impl<'a> Walk<'a> {
         }
         let noise = self.precision.noise();
         let measured = self.error(view, pair, noise + 2.0 * self.gradient)?;
-        let without_gradient = self.error(view, pair, noise)?.error;
+        // What lies below its floor is noise, and shows no growth.
+        let growth = if self.is_noise(view, pair) { measured.error } else { self.error(view, pair, noise)?.error };
         let share = if kind.is_parameter() { self.parameter(pair) * self.precision.share_of_movement() } else { 0.0 };
         let own = self.parameters.get(&parameter_key(pair)).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
         let is_given = is_integer(&pair.baseline) && cause::is_input(pair, view.pairs);
@@ -233,15 +237,14 @@ impl<'a> Walk<'a> {
                 return defect;
             }
         }
-        self.grow(pair, without_gradient - share, measured.error);
+        self.grow(pair, growth - share, measured.error);
         None
     }
 
     /// The error of a row; a gradient or moment may be off by `noise` of the largest of its kind.
     fn error(&self, view: &StepView<'_>, pair: &RowPair, noise: f64) -> Option<Measured> {
         let kind = pair.key.kind;
-        let is_summed = kind.is_gradient() || kind.is_moment() || kind == Kind::Comm;
-        let largest = view.largest.get(&kind).copied().filter(|_| is_summed).unwrap_or_default();
+        let largest = view.largest.get(&kind).copied().filter(|_| is_summed(kind)).unwrap_or_default();
         measure::error(pair, |statistic: Statistic| {
             self.setting.written.unit + noise * largest.get(statistic as usize).copied().unwrap_or(0.0)
         })
@@ -294,17 +297,23 @@ impl<'a> Walk<'a> {
             return;
         }
         let largest = view.largest.get(&kind).copied().unwrap_or_default();
-        if kind != Kind::ActvGrad {
-            let (size, most) = sizes_of(&pair.baseline.statistics, largest);
-            let both_zero = self.setting.written.unit <= 0.0 && size <= 0.0;
-            if size < (self.precision.noise() + 2.0 * self.gradient) * most && !both_zero {
-                self.noise_driven.insert(parameter_key(pair));
-            }
+        // A gradient that is written in full and zero moves nothing.
+        let is_zero = self.setting.written.unit <= 0.0 && sizes_of(&pair.baseline.statistics, largest).0 <= 0.0;
+        if kind != Kind::ActvGrad && self.is_noise(view, pair) && !is_zero {
+            self.noise_driven.insert(parameter_key(pair));
         }
         let share = measure::of_largest(pair, largest, self.setting.written.unit);
         if share.is_finite() {
             self.gradient = self.gradient.max(share);
         }
+    }
+
+    /// Whether a gradient or moment of the baseline lies below its floor, so that it is zero in mathematics.
+    fn is_noise(&self, view: &StepView<'_>, pair: &RowPair) -> bool {
+        let kind = pair.key.kind;
+        let Some(largest) = view.largest.get(&kind).filter(|_| is_summed(kind)) else { return false };
+        let (size, most) = sizes_of(&pair.baseline.statistics, *largest);
+        size < (self.precision.noise() + 2.0 * self.gradient) * most
     }
 
     /// Whether a row follows a gradient that is nothing but noise: the parameter, the output of its module, and what has the
@@ -330,6 +339,7 @@ impl<'a> Walk<'a> {
 
     fn show(&mut self, pair: &RowPair, error: f64, threshold: f64) {
         let ratio = error / threshold;
+        self.spread += u64::from(self.key.is_some() && ratio > 1.0);
         self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, ratio);
         if self.reach == Reach::All && !ratio.is_nan() {
             self.worst = Some(self.worst.map_or(ratio, |worst| worst.max(ratio)));
@@ -341,7 +351,10 @@ impl<'a> Walk<'a> {
         let is_non_finite = defect.rule == &rules::NON_FINITE;
         let cause = if is_non_finite { MonitorCause::NonFinite.into() } else { cause::of(pair, view.pairs, view.is_start) };
         let culprit = self.culprit_of(&defect, cause, view, pair, place);
-        let finding = finding_of(&defect, cause, &culprit, pair);
+        let has = |kind: Kind| u64::from(kind < pair.key.kind && view.largest.contains_key(&kind));
+        let finding = finding_of(&defect, cause, &culprit, pair)
+            .with("forward", has(Kind::Actv))
+            .with("gradients", has(Kind::GradReduced).max(has(Kind::GradUnreduced)));
         let decision = decide(&finding.code, &finding.place, finding.severity, self.setting.policy);
         let counts = decision.counts();
         let severity = decision.severity;
@@ -404,6 +417,9 @@ impl<'a> Walk<'a> {
     /// The result.
     pub fn finish(mut self) -> Walked {
         let (series, heatmap) = self.picture.finish();
+        if let Some(culprit) = &mut self.culprit {
+            culprit.spread = self.spread;
+        }
         if let Some(step) = self.horizon {
             let place = format!("rank {}", self.setting.rank);
             let finding = Finding::new(&rules::NOISE_HORIZON, place).with("step", step).with("rank", self.setting.rank);
@@ -448,10 +464,16 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
             finding = finding.with(side, text);
         }
     }
-    culprit.metrics.iter().fold(finding, |finding, (name, number)| match finding.facts.contains_key(name) {
+    let told = culprit.metrics.iter().filter(|(_, number)| number.0.is_finite());
+    told.fold(finding, |finding, (name, number)| match finding.facts.contains_key(name) {
         true => finding,
         false => finding.with(name, number.0),
     })
+}
+
+/// Whether a tensor is summed from others, so that its noise has their size.
+fn is_summed(kind: Kind) -> bool {
+    kind.is_gradient() || kind.is_moment() || kind == Kind::Comm
 }
 
 fn parameter_key(pair: &RowPair) -> (i64, String) {
