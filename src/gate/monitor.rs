@@ -23,9 +23,7 @@ use crate::verdict::{CheckId, Side, Verdict};
 pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty; its folder and name still say whose it is.
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
-    judge: |sides, _, shared| {
-        Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress))
-    },
+    judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     measure: None,
 };
 
@@ -119,7 +117,8 @@ fn missing(has: &BTreeMap<u64, Vec<Place>>, lacks: &BTreeMap<u64, Vec<Place>>, s
 
 /// Anomalies that the candidate's monitor reported and the baseline's did not. They decide nothing.
 fn anomalies(baseline: &Inventory, candidate: &Inventory) -> Option<Finding> {
-    let all = |side: &Inventory| side.all::<Alerts>().iter().flat_map(|alerts| alerts.0.clone()).collect::<BTreeSet<_>>();
+    let all =
+        |side: &Inventory| side.all::<Alerts>().iter().flat_map(|alerts| alerts.0.clone()).collect::<BTreeSet<_>>();
     let (ours, theirs) = (all(baseline), all(candidate));
     let mut only: Vec<&(String, u64, String)> = theirs.difference(&ours).collect();
     only.sort_by_key(|(tag, step, rule)| (*step, tag, rule));

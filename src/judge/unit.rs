@@ -280,7 +280,6 @@ impl PartialEq<TensorKind> for CulpritKind {
     }
 }
 
-
 impl Culprit {
     /// The check of culprits in results that do not say.
     fn first_check() -> CheckId {

@@ -38,11 +38,8 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     findings.extend(about_files(sides));
     let (ours, theirs) = (baseline.steps(), candidate.steps());
     let steps = OneSided::of(&ours, &theirs);
-    let counts = MonitorSteps {
-        paired: steps.both.len() as u64,
-        baseline: ours.len() as u64,
-        candidate: theirs.len() as u64,
-    };
+    let counts =
+        MonitorSteps { paired: steps.both.len() as u64, baseline: ours.len() as u64, candidate: theirs.len() as u64 };
     let mut unit = MonitorUnit { steps: counts, ..MonitorUnit::empty(rank) };
     let damaged: BTreeSet<Kind> = baseline.damaged_kinds().union(&candidate.damaged_kinds()).copied().collect();
     let kinds = kinds(sides);
@@ -131,7 +128,8 @@ fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
     let of_side = |(side, tables): (Side, &RankTables)| -> Vec<Finding> {
         let finding = |(path, damage): (&str, &Damage)| {
-            let finding = Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
+            let finding =
+                Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
             match damage {
                 Damage::Empty => finding.with("what", "empty"),
                 Damage::Header => finding.with("what", "header"),

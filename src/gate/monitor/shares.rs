@@ -108,9 +108,8 @@ pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<Ki
     let (baseline, candidate) = sides;
     let (ours, theirs) = (baseline.names(), candidate.names());
     let judged = ours.iter().filter(|(kind, _)| kinds.contains(kind));
-    let (total, common) = judged.fold((0_usize, 0_usize), |(total, common), name| {
-        (total + 1, common + usize::from(theirs.contains(*name)))
-    });
+    let (total, common) = judged
+        .fold((0_usize, 0_usize), |(total, common), name| (total + 1, common + usize::from(theirs.contains(*name))));
     if total == 0 || 2 * common >= total {
         return None;
     }

@@ -49,7 +49,8 @@ pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool) -> Cause {
 /// Whether an activation is the model's input: the first one of its micro step, or another name of it.
 pub(super) fn is_input(pair: &RowPair, pairs: &[RowPair]) -> bool {
     let is_first = |other: &&RowPair| other.key.kind == Kind::Actv && other.key.micro_step == pair.key.micro_step;
-    pair.key.kind == Kind::Actv && pairs.iter().find(is_first).is_some_and(|first| alike(&first.baseline, &pair.baseline))
+    pair.key.kind == Kind::Actv
+        && pairs.iter().find(is_first).is_some_and(|first| alike(&first.baseline, &pair.baseline))
 }
 
 /// Whether two rows of a file have the same statistics.
@@ -67,8 +68,7 @@ fn common_factor(kind: Kind, pairs: &[RowPair]) -> Option<f64> {
         .filter(|(b, c)| b.is_finite() && c.is_finite())
         .collect();
     let largest = sizes.iter().map(|(b, _)| *b).fold(0.0, f64::max);
-    let ratios: Vec<f64> =
-        sizes.into_iter().filter(|(b, _)| *b > LEAST_SHARE * largest).map(|(b, c)| c / b).collect();
+    let ratios: Vec<f64> = sizes.into_iter().filter(|(b, _)| *b > LEAST_SHARE * largest).map(|(b, c)| c / b).collect();
     if ratios.len() < LEAST_TENSORS {
         return None;
     }

@@ -83,7 +83,8 @@ pub fn error(pair: &RowPair, floor: impl Fn(Statistic) -> f64) -> Option<Measure
 /// The error of a parameter before the first update, which has to be equal: max and min to the last digit, sums within what
 /// another order of summation gives. `None` where it is.
 pub fn unequal(pair: &RowPair, written: Written) -> Option<Measured> {
-    let elements = pair.baseline.shape.as_deref().and_then(elements).map_or(BLOCK, |elements| elements.clamp(1.0, BLOCK));
+    let elements =
+        pair.baseline.shape.as_deref().and_then(elements).map_or(BLOCK, |elements| elements.clamp(1.0, BLOCK));
     let sum = f64::from(f32::EPSILON) * (elements.sqrt() + 1.0);
     let floor = |statistic: Statistic| {
         let scale = scale(&pair.baseline.statistics, statistic).unwrap_or(0.0);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::judge::number::Number;
 use crate::judge::unit::{MonitorMap, MonitorPoint};
-use crate::read::monitor::{Kind, Keys};
+use crate::read::monitor::{Keys, Kind};
 
 /// Points of the series.
 const MOST_POINTS: usize = 2000;
@@ -30,11 +30,7 @@ impl Room {
     /// The room of one of `ranks`.
     pub fn of(ranks: usize) -> Self {
         let share = |full: usize, least: usize| (full * FULL_RANKS / ranks.max(FULL_RANKS)).max(least);
-        Self {
-            points: share(MOST_POINTS, 200),
-            layers: share(FULL.0, LEAST.0),
-            columns: share(FULL.1, LEAST.1),
-        }
+        Self { points: share(MOST_POINTS, 200), layers: share(FULL.0, LEAST.0), columns: share(FULL.1, LEAST.1) }
     }
 }
 
@@ -76,11 +72,14 @@ impl Picture {
 
     /// Adds a row: its error, and that over its limit.
     pub(super) fn add(&mut self, key: &Keys, name: &str, step: u64, error: f64, ratio: f64) {
-        let last = self.points.iter_mut().rev().take_while(|point| point.step == step).find(|point| point.kind == key.kind);
+        let last =
+            self.points.iter_mut().rev().take_while(|point| point.step == step).find(|point| point.kind == key.kind);
         match last {
             Some(point) if point.error.0 >= error => {}
             Some(point) => (point.error, point.name) = (Number(error), name.to_owned()),
-            None => self.points.push(MonitorPoint { step, kind: key.kind, error: Number(error), name: name.to_owned() }),
+            None => {
+                self.points.push(MonitorPoint { step, kind: key.kind, error: Number(error), name: name.to_owned() })
+            }
         }
         if self.points.len() > 2 * self.room.points {
             self.thin_points();
@@ -175,7 +174,8 @@ pub fn layer_of(name: &str) -> &str {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let Some((rest, last)) = name.rsplit_once('.') else { return name };
     let is_port = |name: &str| name.ends_with(".input") || name.ends_with(".output");
-    let layer = if is_number(last) && is_port(rest) { rest.rsplit_once('.').map_or(rest, |(layer, _)| layer) } else { rest };
+    let layer =
+        if is_number(last) && is_port(rest) { rest.rsplit_once('.').map_or(rest, |(layer, _)| layer) } else { rest };
     if layer.is_empty() { "." } else { layer }
 }
 

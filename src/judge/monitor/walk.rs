@@ -12,9 +12,7 @@ use crate::judge::apply_policy::decide;
 use crate::judge::finding::Finding;
 use crate::judge::number::Number;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{
-    Culprit, CulpritKind, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place,
-};
+use crate::judge::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place};
 use crate::pair::monitor::RowPair;
 use crate::policy::Policy;
 use crate::read::monitor::{Keys, Kind, Row, Statistic, Statistics};
@@ -194,7 +192,11 @@ impl<'a> Walk<'a> {
     fn exact(&mut self, pair: &RowPair) -> Option<Defect> {
         let (statistic, rule) = if let Some(statistic) = non_finite(pair) {
             (statistic, &rules::NON_FINITE)
-        } else if differ(pair, |row| row.dtype.as_deref(), |one, other| Dtype::parse(one).is_some_and(|dtype| Dtype::parse(other) == Some(dtype))) {
+        } else if differ(
+            pair,
+            |row| row.dtype.as_deref(),
+            |one, other| Dtype::parse(one).is_some_and(|dtype| Dtype::parse(other) == Some(dtype)),
+        ) {
             ("dtype", &rules::DTYPE_DIFFERS)
         } else if differ(pair, |row| row.shape.as_deref(), |one, other| sizes(one).eq(sizes(other))) {
             ("shape", &rules::SHAPE_DIFFERS)
@@ -223,7 +225,8 @@ impl<'a> Walk<'a> {
         // What lies below its floor is noise, and shows no growth.
         let growth = if self.is_noise(view, pair) { measured.error } else { self.error(view, pair, noise)?.error };
         let share = if kind.is_parameter() { self.parameter(pair) * self.precision.share_of_movement() } else { 0.0 };
-        let own = self.parameters.get(&parameter_key(pair)).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
+        let own =
+            self.parameters.get(&parameter_key(pair)).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
         let is_given = is_integer(&pair.baseline) && cause::is_input(pair, view.pairs);
         let limit = if is_given { Precision::Fp32.limit() } else { self.limit(pair).max(share) };
         let before = if is_given { 0.0 } else { JUMP * self.growth.max(own) };
@@ -268,10 +271,8 @@ impl<'a> Walk<'a> {
     /// Movement of a parameter since the first step.
     fn parameter(&mut self, pair: &RowPair) -> f64 {
         let first = pair.baseline.statistics;
-        let parameter = self
-            .parameters
-            .entry(parameter_key(pair))
-            .or_insert(Parameter { first, moved: 0.0, error: 0.0 });
+        let parameter =
+            self.parameters.entry(parameter_key(pair)).or_insert(Parameter { first, moved: 0.0, error: 0.0 });
         parameter.moved = parameter.moved.max(measure::moved(&parameter.first, &pair.baseline.statistics));
         parameter.moved
     }
@@ -281,7 +282,8 @@ impl<'a> Walk<'a> {
         if growth.is_finite() {
             self.growth = self.growth.max(growth);
         }
-        if let Some(parameter) = self.parameters.get_mut(&parameter_key(pair)).filter(|_| pair.key.kind.is_parameter()) {
+        if let Some(parameter) = self.parameters.get_mut(&parameter_key(pair)).filter(|_| pair.key.kind.is_parameter())
+        {
             parameter.error = parameter.error.max(error);
         }
         if self.growth > self.precision.horizon() && self.horizon.is_none() {
@@ -349,7 +351,8 @@ impl<'a> Walk<'a> {
     /// Takes a defect: its finding, and the culprit where it is the first of its severity.
     fn take(&mut self, defect: Defect, view: &StepView<'_>, pair: &RowPair, place: usize) {
         let is_non_finite = defect.rule == &rules::NON_FINITE;
-        let cause = if is_non_finite { MonitorCause::NonFinite.into() } else { cause::of(pair, view.pairs, view.is_start) };
+        let cause =
+            if is_non_finite { MonitorCause::NonFinite.into() } else { cause::of(pair, view.pairs, view.is_start) };
         let culprit = self.culprit_of(&defect, cause, view, pair, place);
         let has = |kind: Kind| u64::from(kind < pair.key.kind && view.largest.contains_key(&kind));
         let finding = finding_of(&defect, cause, &culprit, pair)
@@ -504,11 +507,7 @@ fn non_finite(pair: &RowPair) -> Option<&'static str> {
 }
 
 /// Whether a text of both sides differs; one that a side does not have tells nothing.
-fn differ<'p>(
-    pair: &'p RowPair,
-    text: impl Fn(&'p Row) -> Option<&'p str>,
-    same: impl Fn(&str, &str) -> bool,
-) -> bool {
+fn differ<'p>(pair: &'p RowPair, text: impl Fn(&'p Row) -> Option<&'p str>, same: impl Fn(&str, &str) -> bool) -> bool {
     let told = |row: &'p Row| text(row).filter(|text| *text != "nan");
     matches!((told(&pair.baseline), told(&pair.candidate)), (Some(ours), Some(theirs)) if ours != theirs && !same(ours, theirs))
 }

@@ -219,8 +219,12 @@ impl AnyUnit for MonitorUnit {
     fn measured(&self) -> Vec<Measured> {
         let cells = self.heatmap.iter().flat_map(|map| map.cells.iter().flatten().flatten());
         let worst = cells.map(|cell| cell.0).filter(|ratio| !ratio.is_nan()).reduce(f64::max);
-        let measured =
-            |value| Measured { name: "error_of_limit".into(), value: Number(value), warn: Some(Number(1.0)), fail: None };
+        let measured = |value| Measured {
+            name: "error_of_limit".into(),
+            value: Number(value),
+            warn: Some(Number(1.0)),
+            fail: None,
+        };
         worst.map(measured).into_iter().collect()
     }
 

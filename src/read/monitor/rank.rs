@@ -60,7 +60,12 @@ impl RankTables {
 
     /// Kinds that damaged tables hold.
     pub fn damaged_kinds(&self) -> BTreeSet<Kind> {
-        self.tables.iter().filter(|table| table.damage.is_some()).flat_map(|table| table.place.kinds()).copied().collect()
+        self.tables
+            .iter()
+            .filter(|table| table.damage.is_some())
+            .flat_map(|table| table.place.kinds())
+            .copied()
+            .collect()
     }
 
     /// The version that wrote it; the later one where both did.
