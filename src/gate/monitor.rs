@@ -14,6 +14,7 @@ use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::unit::{Check, Culprit, MonitorUnit, Unit, monitors};
 use crate::policy::Policy;
 use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Table, Version};
@@ -83,7 +84,9 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
             judged
         })
         .collect();
-    for rank::Judged { unit, findings } in judged {
+    let mut used = BTreeSet::new();
+    for rank::Judged { unit, findings, used: of_rank } in judged {
+        used.extend(of_rank);
         let applied = apply_policy(findings, policy);
         let verdict = verdict_of(&applied.findings);
         outcome.check.units.push(Unit::Monitor(Box::new(MonitorUnit { verdict, ..unit })));
@@ -95,6 +98,10 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
     if !ours.is_empty() && !theirs.is_empty() {
         findings.extend(missing(&ours, &theirs, Side::Candidate));
         findings.extend(missing(&theirs, &ours, Side::Baseline));
+    }
+    if !both.is_empty() {
+        let rules = policy.monitor.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
+        findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
     }
     findings.extend(anomalies(baseline, candidate));
     let applied = apply_policy(findings, policy);

@@ -12,7 +12,7 @@ use crate::judge::monitor::walk::{Setting, Walk, Walked};
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::unit::{CurveSeries, Evidence, MonitorSteps, MonitorUnit};
-use crate::pair::monitor as pair;
+use crate::pair::monitor::{self as pair, Paired};
 use crate::policy::Policy;
 use crate::read::monitor::{Damage, Keys, Kind, RankTables, Row, Statistic};
 use crate::verdict::Side;
@@ -28,6 +28,8 @@ const USUAL_DECIMALS: u32 = 6;
 pub(super) struct Judged {
     pub(super) unit: MonitorUnit,
     pub(super) findings: Vec<Finding>,
+    /// Places of the policy's limits that fitted a row.
+    pub(super) used: BTreeSet<usize>,
 }
 
 /// Judges a rank.
@@ -45,7 +47,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let kinds = kinds(sides);
     if let Some(finding) = other_model(sides, &kinds.difference(&damaged).copied().collect()) {
         findings.push(finding);
-        return Judged { unit, findings };
+        return Judged { unit, findings, used: BTreeSet::new() };
     }
     let versions_differ = baseline.version() != candidate.version();
     let setting = Setting {
@@ -61,7 +63,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let lacking = steps.baseline.iter().filter_map(|step| ours.get(step)).sum();
     let mut unpaired = Unpaired { steps: lacking, ..Unpaired::default() };
     let mut walk = Walk::new(setting);
-    let (mut replaced, mut only) = (0, (lacking, 0));
+    let (mut replaced, mut left_out, mut only) = (0, 0, (lacking, 0));
     let mut seen = BTreeSet::new();
     for step in &steps.both {
         let read = baseline.step(*step, None).and_then(|ours| Ok((ours, candidate.step(*step, None)?)));
@@ -74,7 +76,8 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
             }
         };
         replaced += ours.replaced + theirs.replaced;
-        let paired = pair::rows(ours, theirs, &kinds);
+        let mut paired = pair::rows(ours, theirs, &kinds);
+        left_out += leave_out(&mut paired, policy);
         seen.extend(paired.matched.iter().map(|pair| pair.key.kind));
         only = (only.0 + paired.only_baseline.len() as u64, only.1 + paired.only_candidate.len() as u64);
         unpaired.add(&paired.only_baseline, &paired.only_candidate, &damaged);
@@ -90,15 +93,27 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     }
     unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_rows)];
     unit.culprit_series = series(sides, &walked, &steps.both);
+    let used = walked.used.clone();
     fill(&mut unit, walked, seen);
     (unit.unmatched_baseline, unit.unmatched_candidate) = only;
     unit.evidence = Evidence {
         compared: unit.compared,
         one_sided: only.0 + only.1,
+        left_out,
         shown_only: baseline.left_out().max(candidate.left_out()),
         ..Evidence::default()
     };
-    Judged { unit, findings }
+    Judged { unit, findings, used }
+}
+
+/// Takes out the rows that the policy leaves out, and counts them.
+fn leave_out(paired: &mut Paired, policy: &Policy) -> u64 {
+    let ignored = |name: &str| policy.monitor.ignore.iter().any(|pattern| pattern.matches(name));
+    let before = paired.matched.len() + paired.only_baseline.len() + paired.only_candidate.len();
+    paired.matched.retain(|pair| !ignored(&pair.candidate.name) && !ignored(&pair.key.name));
+    paired.only_baseline.retain(|key| !ignored(&key.name));
+    paired.only_candidate.retain(|key| !ignored(&key.name));
+    (before - paired.matched.len() - paired.only_baseline.len() - paired.only_candidate.len()) as u64
 }
 
 fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<Kind>) {

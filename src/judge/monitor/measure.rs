@@ -77,7 +77,11 @@ pub fn error(pair: &RowPair, floor: impl Fn(Statistic) -> f64) -> Option<Measure
         error: over(((c - b).abs() - floor(statistic)).max(0.0), scale),
         statistic,
     });
-    errors.reduce(|worst, other| if other.error > worst.error { other } else { worst })
+    let errors: Vec<Measured> = errors.collect();
+    let worst = errors.iter().map(|measured| measured.error).reduce(f64::max)?;
+    // Of nearly equal ones the first tells most: a factor shows in the norm.
+    let first = errors.iter().find(|measured| measured.error >= worst * 0.99 || measured.error.is_infinite())?;
+    Some(Measured { error: worst, statistic: first.statistic })
 }
 
 /// The error of a parameter before the first update, which has to be equal: max and min to the last digit, sums within what
@@ -129,4 +133,85 @@ fn over(difference: f64, scale: f64) -> f64 {
 fn elements(shape: &str) -> Option<f64> {
     let sizes = shape.trim_matches(['[', ']', '(', ')']).split(',').map(str::trim).filter(|size| !size.is_empty());
     sizes.map(|size| size.parse::<u64>().ok().map(|size| size as f64)).product()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Strategy, prop, proptest};
+
+    use super::*;
+    use crate::read::monitor::{Header, Keys, Place, Row};
+
+    fn row(values: [f64; 4]) -> Row {
+        let header = Header::parse(b"vpp_stage,step,module_name,scope,norm,min,max,mean").expect("a header");
+        let [norm, min, max, mean] = values;
+        let line = format!("-1,0,fc.weight,reduced,{norm:e},{min:e},{max:e},{mean:e}");
+        header.read(line.as_bytes(), &Place::of("rank_0/weight_grad_step0-4.csv")).expect("a row")
+    }
+
+    fn pair(baseline: [f64; 4], candidate: [f64; 4]) -> RowPair {
+        let key = Keys { kind: Kind::GradReduced, stage: 0, name: "fc.weight".into(), micro_step: 0 };
+        RowPair { key, order: 0, baseline: row(baseline), candidate: row(candidate) }
+    }
+
+    fn of(baseline: [f64; 4], candidate: [f64; 4], floor: f64) -> f64 {
+        error(&pair(baseline, candidate), |_| floor).expect("statistics").error
+    }
+
+    fn statistics() -> impl Strategy<Value = [f64; 4]> {
+        prop::array::uniform4(-1e6_f64..1e6).prop_map(|[norm, min, max, mean]| {
+            let largest = min.abs().max(max.abs());
+            [norm.abs(), min, max, mean.clamp(-largest, largest)]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn equal_rows_have_no_error(values in statistics()) {
+            assert!(of(values, values, 0.0) <= 0.0);
+            assert_eq!(unequal(&pair(values, values), Written::default()), None);
+        }
+
+        #[test]
+        fn errors_have_no_unit(baseline in statistics(), candidate in statistics(), power in -20_i32..20) {
+            let times = |values: [f64; 4]| values.map(|value| value * 2_f64.powi(power));
+            let (one, other) = (of(baseline, candidate, 0.0), of(times(baseline), times(candidate), 0.0));
+            assert!((one - other).abs() <= 1e-12 * one.abs() || one.is_infinite() && other.is_infinite(), "{one} {other}");
+        }
+
+        #[test]
+        fn a_higher_floor_gives_no_larger_error(baseline in statistics(), candidate in statistics(), floor in 0.0_f64..1e6) {
+            let (without, with) = (of(baseline, candidate, 0.0), of(baseline, candidate, floor));
+            assert!(with <= without && with >= 0.0);
+        }
+
+        #[test]
+        fn a_factor_is_the_error_of_its_distance_to_one(baseline in statistics(), factor in 0.5_f64..2.0) {
+            let candidate = baseline.map(|value| value * factor);
+            let found = of(baseline, candidate, 0.0);
+            assert!((found - (factor - 1.0).abs()).abs() <= 1e-9, "{found} {factor}");
+        }
+    }
+
+    #[test]
+    fn what_was_zero_and_is_not_is_infinitely_off_and_nan_is_left_to_exact_rules() {
+        assert!(of([0.0; 4], [1.0, -1.0, 1.0, 0.0], 0.0).is_infinite());
+        assert!(of([1.0, -1.0, 1.0, 0.0], [f64::NAN, -1.0, 1.0, 0.0], 0.0) <= 0.0);
+        assert!(error(&pair([f64::NAN; 4], [1.0; 4]), |_| 0.0).is_none());
+    }
+
+    #[test]
+    fn equal_parameters_may_be_summed_in_another_order() {
+        let first = [27.615_122, -2.9, 2.99, 0.002];
+        let summed = [27.615_122 * (1.0 + 3e-6), -2.9, 2.99, 0.002];
+        let scaled = [27.615_122, -2.9, 2.99 * (1.0 + 3e-6), 0.002];
+        assert_eq!(unequal(&pair(first, summed), Written::default()), None);
+        assert_eq!(
+            unequal(&pair(first, scaled), Written::default()).map(|found| found.statistic),
+            Some(Statistic::Max)
+        );
+        assert!(
+            (moved(&row(first).statistics, &row([27.0, -2.9, 2.99, 0.002]).statistics) - 0.615_122 / 27.0).abs() < 1e-9
+        );
+    }
 }

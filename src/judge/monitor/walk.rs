@@ -90,6 +90,8 @@ pub struct Walked {
     pub heatmap: Option<MonitorMap>,
     /// Key of the culprit.
     pub key: Option<Keys>,
+    /// Places of the policy's limits that fitted a row.
+    pub used: BTreeSet<usize>,
 }
 
 /// The walk over the rows of a rank.
@@ -107,6 +109,8 @@ pub struct Walk<'a> {
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
     key: Option<Keys>,
+    /// Places of the policy's limits that fitted a row.
+    used: BTreeSet<usize>,
     /// Rows after the culprit that are off as well.
     spread: u64,
     /// The first step with parameters.
@@ -143,6 +147,7 @@ impl<'a> Walk<'a> {
             culprit: None,
             key: None,
             spread: 0,
+            used: BTreeSet::new(),
             start: None,
             compared: 0,
             worst: None,
@@ -218,7 +223,8 @@ impl<'a> Walk<'a> {
             self.parameter(pair);
             let unequal = measure::unequal(pair, self.setting.written);
             self.show(pair, unequal.map_or(0.0, |measured| measured.error), self.precision.limit());
-            return self.judge(unequal?, 0.0);
+            let [_, wrong] = self.limits(pair);
+            return self.judge(unequal?, 0.0, wrong);
         }
         let noise = self.precision.noise();
         let measured = self.error(view, pair, noise + 2.0 * self.gradient)?;
@@ -228,14 +234,15 @@ impl<'a> Walk<'a> {
         let own =
             self.parameters.get(&parameter_key(pair)).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
         let is_given = is_integer(&pair.baseline) && cause::is_input(pair, view.pairs);
-        let limit = if is_given { Precision::Fp32.limit() } else { self.limit(pair).max(share) };
+        let [noise_limit, wrong] = self.limits(pair);
+        let limit = if is_given { Precision::Fp32.limit() } else { noise_limit.max(share) };
         let before = if is_given { 0.0 } else { JUMP * self.growth.max(own) };
         self.show(pair, measured.error, limit.max(before));
         if self.reach > Reach::All {
             return None;
         }
         if measured.error > limit && measured.error > before {
-            let defect = self.judge(measured, share.max(limit));
+            let defect = self.judge(measured, limit, wrong);
             if defect.is_some() {
                 return defect;
             }
@@ -253,16 +260,25 @@ impl<'a> Walk<'a> {
         })
     }
 
-    fn limit(&self, _pair: &RowPair) -> f64 {
-        self.precision.limit()
+    /// Limits of a row, above which it is suspicious and wrong: those of its type, unless the policy sets others.
+    fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
+        let (name, kind) = (pair.candidate.name.as_str(), pair.key.kind);
+        let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
+        let rule = rules.find(|(_, rule)| rule.fits(name, kind)).map(|(place, rule)| {
+            self.used.insert(place);
+            rule
+        });
+        let noise = rule.and_then(|rule| rule.noise).map_or(self.precision.limit(), |noise| noise.get());
+        let wrong = rule.and_then(|rule| rule.wrong).map_or(self.precision.wrong().max(noise), |wrong| wrong.get());
+        [noise.min(wrong), wrong]
     }
 
-    /// The defect of an error above its limit; `None` where the policy lets it count for nothing.
-    fn judge(&self, measured: Measured, limit: f64) -> Option<Defect> {
+    /// The defect of an error above its limit; `None` once the first wrong row is known.
+    fn judge(&self, measured: Measured, limit: f64, wrong: f64) -> Option<Defect> {
         if self.reach > Reach::All {
             return None;
         }
-        let is_wrong = measured.error > self.precision.wrong().max(limit);
+        let is_wrong = measured.error > wrong.max(limit);
         let severity = if is_wrong { Severity::Fail } else { Severity::Warn };
         let statistic = measured.statistic.as_str();
         Some(Defect { rule: &rules::JUMP, severity, statistic, error: measured.error, limit })
@@ -432,6 +448,7 @@ impl<'a> Walk<'a> {
             findings: self.findings,
             culprit: self.culprit,
             key: self.key,
+            used: self.used,
             compared: self.compared,
             noise_driven: self.noise_driven.len() as u64,
             horizon: self.horizon,

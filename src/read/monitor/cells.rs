@@ -67,6 +67,11 @@ impl Header {
         matches!(self.columns.last(), Some(Column::Dtype))
     }
 
+    /// Reads a line; `None` where it is no row under this header.
+    pub fn read(&self, line: &[u8], place: &Place) -> Option<Row> {
+        self.row(line, place).ok().flatten()
+    }
+
     /// Reads a line; `Ok(None)` for a line of communication that is left out.
     pub(super) fn row(&self, line: &[u8], place: &Place) -> Result<Option<Row>, Broken> {
         let line = std::str::from_utf8(line).map_err(|_| Broken)?;

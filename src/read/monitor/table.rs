@@ -213,5 +213,5 @@ fn order_of(row: &Row, version: Version) -> i64 {
 /// Whether a last line without an end is a whole row all the same: its last cell is a known element type.
 fn is_whole(header: &Header, line: &[u8], place: &Place) -> bool {
     let dtype = |row: Row| row.dtype.is_some_and(|name| crate::dtype::Dtype::parse(&name).is_some());
-    header.ends_in_text() && header.row(line, place).ok().flatten().is_some_and(dtype)
+    header.ends_in_text() && header.read(line, place).is_some_and(dtype)
 }
