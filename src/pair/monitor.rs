@@ -7,7 +7,7 @@ use crate::read::monitor::{Keys, Kind, Row, Step};
 /// A row of both sides.
 #[derive(Debug)]
 pub struct RowPair {
-    /// What both are called.
+    /// Key of both.
     pub key: Keys,
     /// Place among the baseline's rows of its kind.
     pub order: u64,

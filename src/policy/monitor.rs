@@ -4,7 +4,39 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::value::{Pattern, Tolerance};
-use crate::read::monitor::Kind;
+
+/// A kind of tensor, as results and tables name it.
+#[allow(missing_docs, reason = "the variants are the tool's own names")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KindName {
+    ParamOrigin,
+    Actv,
+    ActvGrad,
+    GradUnreduced,
+    GradReduced,
+    Comm,
+    ExpAvg,
+    ExpAvgSq,
+    ParamUpdated,
+}
+
+impl KindName {
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ParamOrigin => "param_origin",
+            Self::Actv => "actv",
+            Self::ActvGrad => "actv_grad",
+            Self::GradUnreduced => "grad_unreduced",
+            Self::GradReduced => "grad_reduced",
+            Self::Comm => "comm",
+            Self::ExpAvg => "exp_avg",
+            Self::ExpAvgSq => "exp_avg_sq",
+            Self::ParamUpdated => "param_updated",
+        }
+    }
+}
 
 /// Training monitors.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -24,7 +56,7 @@ pub struct RowRule {
     #[schemars(example = &"*.router.output")]
     pub name: Option<Pattern>,
     /// Kind of tensor.
-    pub kind: Option<Kind>,
+    pub kind: Option<KindName>,
     /// Error up to which a jump is noise.
     pub noise: Option<Tolerance>,
     /// Error above which a jump is wrong.
@@ -32,9 +64,10 @@ pub struct RowRule {
 }
 
 impl RowRule {
-    /// Whether it fits a tensor.
-    pub fn fits(&self, name: &str, kind: Kind) -> bool {
-        self.name.as_ref().is_none_or(|pattern| pattern.matches(name)) && self.kind.is_none_or(|wanted| wanted == kind)
+    /// Whether it fits a tensor of a kind.
+    pub fn fits(&self, name: &str, kind: &str) -> bool {
+        self.name.as_ref().is_none_or(|pattern| pattern.matches(name))
+            && self.kind.is_none_or(|wanted| wanted.as_str() == kind)
     }
 
     /// The selector, as people recognise it.

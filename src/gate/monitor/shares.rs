@@ -1,4 +1,4 @@
-//! What is there on one side only: steps, kinds and names, and how much of the baseline that is.
+//! Rows of one side only: steps, kinds and names, and their share of the baseline.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ impl Unpaired {
         }
     }
 
-    /// What is to be said of it, of `total` rows of the baseline.
+    /// Findings about them, of `total` rows of the baseline.
     pub(super) fn findings(&self, rank: u64, total: u64, steps: &OneSided) -> Vec<Finding> {
         let finding = |rule: &Rule, rows: u64| {
             let severity = if exceeds(rows, total) { rule.severity } else { Severity::Warn };

@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::read::monitor::{Keys, Kind, Row, Statistic, Statistics};
 use crate::verdict::Severity;
 
-/// How much larger than every error before it an error is that jumps.
+/// Ratio to the largest error before it above which an error jumps.
 const JUMP: f64 = 8.0;
 
 /// A rank to walk over.
@@ -40,7 +40,7 @@ pub struct Setting<'a> {
     pub room: Room,
 }
 
-/// What is still judged.
+/// Rules that still hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     /// Everything.
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
 
     /// Limits of a row, above which it is suspicious and wrong: those of its type, unless the policy sets others.
     fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
-        let (name, kind) = (pair.candidate.name.as_str(), pair.key.kind);
+        let (name, kind) = (pair.candidate.name.as_str(), pair.key.kind.as_str());
         let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
         let rule = rules.find(|(_, rule)| rule.fits(name, kind)).map(|(place, rule)| {
             self.used.insert(place);

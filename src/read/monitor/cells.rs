@@ -2,7 +2,7 @@
 
 use super::{Kind, Place, Row, Statistic, Statistics, Version, name};
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Stage,

@@ -18,7 +18,7 @@ const MOST_NAMES: usize = 1 << 20;
 /// Longest name of a tensor.
 const MOST_NAME: usize = 4096;
 
-/// What is wrong with a table; the rows before and after it are read.
+/// Damage of a table; the rows before and after it are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// No bytes.
@@ -32,7 +32,7 @@ pub enum Damage {
     },
     /// Lines that are no rows under the header.
     Lines {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The first of them.
         first: u64,
@@ -53,7 +53,7 @@ struct Run {
 pub struct Table {
     /// Its place.
     pub place: Place,
-    /// What is wrong with it.
+    /// Its damage.
     pub damage: Option<Damage>,
     /// Its header; `None` where it has none.
     pub header: Option<Header>,
