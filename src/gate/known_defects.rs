@@ -171,6 +171,8 @@ fn limits(policy: &Policy) -> Vec<Limit> {
         is_named: names_tensors(rule.name.as_ref()),
         dtypes: dtypes(None),
         given: [rule.noise, rule.wrong, None],
+        by_scale: true,
+        elements: LimitRule::default(),
     });
     of_dumps.chain(of_checkpoints).chain(of_monitors).collect()
 }

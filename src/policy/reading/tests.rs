@@ -177,7 +177,7 @@ fn broken_policies_are_answered_in_the_words_of_their_writer() {
         ),
         (
             "limits: {mean: 1}\n",
-            "1:1: unknown key `limits`; did you mean `loss.limits`, `dump.limits` or `checkpoint.limits`?",
+            "1:1: unknown key `limits`; did you mean `loss.limits`, `dump.limits`, `checkpoint.limits` or `monitor.limits`?",
             "",
         ),
         ("history: {last: 0}\n", "1:11: `history.last:` ", "`history: {last: 30}`"),
