@@ -86,7 +86,7 @@ fn every_case_gets_its_verdict_and_its_culprit() {
 }
 
 /// Copies a folder with every table changed by `edit`: path, line and cells in, the cells to write out.
-fn copied(from: &Path, to: &Path, edit: &dyn Fn(&Path, &[String], &mut Vec<String>)) {
+fn copied<F: Fn(&Path, &[String], &mut Vec<String>)>(from: &Path, to: &Path, edit: &F) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").flatten() {
         let target = to.join(entry.file_name());
@@ -170,6 +170,20 @@ fn a_nan_that_follows_a_warning_fails_and_leads() {
     assert_eq!(result.verdict, Verdict::Fail);
     assert_eq!((&culprit(&result)["cause"], &culprit(&result)["step"]), (&"non-finite".into(), &2.into()));
     assert!(has(&result, "monitor-jump") && has(&result, "monitor-non-finite"));
+}
+
+#[test]
+fn a_baseline_that_is_nan_is_no_agreement() {
+    let folder = TempDir::new().expect("a folder");
+    let npu = cases().join("stale-rank2-v2/gpu");
+    copied(&npu, &folder.path().join("gpu"), &|_, header, cells| {
+        if cells[column(header, "scope")] == "reduced" {
+            cells[column(header, "norm")] = "nan".to_owned();
+        }
+    });
+    let result = judge(&folder.path().join("gpu"), &npu, "");
+    assert_eq!((result.verdict, has(&result, "monitor-baseline-non-finite")), (Verdict::Warn, true));
+    assert!(unit(&result).evidence.not_compared > 0 && result.culprit.is_none());
 }
 
 fn unit(result: &GateResult) -> &MonitorUnit {

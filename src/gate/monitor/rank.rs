@@ -50,6 +50,9 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         return Judged { unit, findings, used: BTreeSet::new() };
     }
     let versions_differ = baseline.version() != candidate.version();
+    // V1 lacks the moments after the last update, V2 those before the first.
+    let moments = [Kind::ExpAvg, Kind::ExpAvgSq].into_iter().filter(|_| versions_differ);
+    let excused: BTreeSet<Kind> = damaged.iter().copied().chain(moments).collect();
     let setting = Setting {
         rank,
         policy,
@@ -80,7 +83,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         left_out += leave_out(&mut paired, policy);
         seen.extend(paired.matched.iter().map(|pair| pair.key.kind));
         only = (only.0 + paired.only_baseline.len() as u64, only.1 + paired.only_candidate.len() as u64);
-        unpaired.add(&paired.only_baseline, &paired.only_candidate, &damaged);
+        unpaired.add(&paired.only_baseline, &paired.only_candidate, &excused);
         walk.step(*step, &paired.matched);
     }
     let walked = walk.finish();
@@ -94,12 +97,14 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_rows)];
     unit.culprit_series = series(sides, &walked, &steps.both);
     let used = walked.used.clone();
+    let not_compared = walked.not_compared;
     fill(&mut unit, walked, seen);
     (unit.unmatched_baseline, unit.unmatched_candidate) = only;
     unit.evidence = Evidence {
         compared: unit.compared,
         one_sided: only.0 + only.1,
         left_out,
+        not_compared,
         shown_only: baseline.left_out().max(candidate.left_out()),
         ..Evidence::default()
     };

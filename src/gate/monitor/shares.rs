@@ -27,9 +27,9 @@ pub(super) struct Unpaired {
 }
 
 impl Unpaired {
-    /// Notes rows of one step.
-    pub(super) fn add(&mut self, baseline: &[Keys], candidate: &[Keys], damaged: &BTreeSet<Kind>) {
-        let counts = |key: &&Keys| !damaged.contains(&key.kind);
+    /// Notes rows of one step; those of `excused` kinds are explained already.
+    pub(super) fn add(&mut self, baseline: &[Keys], candidate: &[Keys], excused: &BTreeSet<Kind>) {
+        let counts = |key: &&Keys| !excused.contains(&key.kind);
         self.names += baseline.iter().filter(counts).count() as u64;
         self.candidate += candidate.iter().filter(counts).count() as u64;
         for key in baseline.iter().chain(candidate).filter(counts) {

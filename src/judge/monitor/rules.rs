@@ -11,6 +11,8 @@ const fn rule(code: &'static str, severity: Severity) -> Rule {
 pub const JUMP: Rule = rule("monitor-jump", Severity::Fail);
 /// NaN or infinity on the candidate side only.
 pub const NON_FINITE: Rule = rule("monitor-non-finite", Severity::Fail);
+/// NaN or infinity on the baseline side only, so that nothing can be compared there.
+pub const BASELINE_NON_FINITE: Rule = rule("monitor-baseline-non-finite", Severity::Warn);
 /// Element types differ.
 pub const DTYPE_DIFFERS: Rule = rule("monitor-dtype-differs", Severity::Fail);
 /// Shapes differ.
@@ -40,6 +42,7 @@ pub const ROUNDING_DIFFERS: Rule = rule("monitor-rounding-differs", Severity::Wa
 pub const RULES: &[&Rule] = &[
     &JUMP,
     &NON_FINITE,
+    &BASELINE_NON_FINITE,
     &DTYPE_DIFFERS,
     &SHAPE_DIFFERS,
     &RANKS_MISSING,

@@ -76,6 +76,8 @@ pub struct Walked {
     pub culprit: Option<Culprit>,
     /// Rows compared.
     pub compared: u64,
+    /// Rows that are NaN or infinite on the baseline side only.
+    pub not_compared: u64,
     /// Parameters whose gradient is noise.
     pub noise_driven: u64,
     /// Step from which only exact rules hold.
@@ -111,6 +113,9 @@ pub struct Walk<'a> {
     key: Option<Keys>,
     /// Places of the policy's limits that fitted a row.
     used: BTreeSet<usize>,
+    /// Rows that are finite on the candidate side only, and the first of them with its step.
+    blind: u64,
+    first_blind: Option<(String, u64)>,
     /// Rows after the culprit that are off as well.
     spread: u64,
     /// The first step with parameters.
@@ -146,6 +151,8 @@ impl<'a> Walk<'a> {
             findings: Vec::new(),
             culprit: None,
             key: None,
+            blind: 0,
+            first_blind: None,
             spread: 0,
             used: BTreeSet::new(),
             start: None,
@@ -179,6 +186,10 @@ impl<'a> Walk<'a> {
 
     fn row<'p>(&mut self, view: &mut StepView<'p>, pair: &'p RowPair, place: usize) {
         self.compared += 1;
+        if is_blind(pair) {
+            self.blind += 1;
+            self.first_blind.get_or_insert_with(|| (pair.candidate.name.clone(), pair.candidate.step));
+        }
         if let Some(precision) = Precision::of(&pair.baseline, self.setting.decimals) {
             self.precision = self.precision.max(precision);
         }
@@ -439,6 +450,10 @@ impl<'a> Walk<'a> {
         if let Some(culprit) = &mut self.culprit {
             culprit.spread = self.spread;
         }
+        if let Some((name, step)) = self.first_blind {
+            let finding = Finding::new(&rules::BASELINE_NON_FINITE, name).with("rank", self.setting.rank);
+            self.findings.push(finding.with("step", step).with("count", self.blind));
+        }
         if let Some(step) = self.horizon {
             let place = format!("rank {}", self.setting.rank);
             let finding = Finding::new(&rules::NOISE_HORIZON, place).with("step", step).with("rank", self.setting.rank);
@@ -449,7 +464,8 @@ impl<'a> Walk<'a> {
             culprit: self.culprit,
             key: self.key,
             used: self.used,
-            compared: self.compared,
+            compared: self.compared - self.blind,
+            not_compared: self.blind,
             noise_driven: self.noise_driven.len() as u64,
             horizon: self.horizon,
             precision: self.precision,
@@ -521,6 +537,11 @@ fn non_finite(pair: &RowPair) -> Option<&'static str> {
     }
     let more = theirs.nans.unwrap_or(0.0) > ours.nans.filter(|nans| nans.is_finite()).unwrap_or(0.0);
     (more && ours.statistics.are_finite()).then_some("nans")
+}
+
+/// Whether a row is finite on the candidate side only, so that nothing can be held against the baseline.
+fn is_blind(pair: &RowPair) -> bool {
+    pair.candidate.statistics.are_finite() && !pair.baseline.statistics.are_finite()
 }
 
 /// Whether a text of both sides differs; one that a side does not have tells nothing.
