@@ -428,6 +428,7 @@ impl<'a> Walk<'a> {
             stack: Vec::new(),
             spread: 0,
             location: None,
+            reference: None,
             baseline: None,
             candidate: None,
             monitor: Some(MonitorCulprit {
