@@ -25,6 +25,8 @@ macro_rules! each_check {
             dump = Dump by [Compare];
             /// Checkpoints.
             checkpoint = Checkpoint by [Compare];
+            /// Training monitors.
+            monitor = Monitor by [];
         }
     };
 }
@@ -144,7 +146,7 @@ mod tests {
         }
         for other in ["artifacts", "policy", "history", ""] {
             let error = CheckId::of_run(other).expect_err("no check");
-            assert_eq!(error, format!("`{other}` is not a check (checks are config, loss, dump, checkpoint)"));
+            assert_eq!(error, format!("`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor)"));
         }
     }
 

@@ -17,6 +17,7 @@ pub mod init;
 mod known_defects;
 mod label;
 pub mod loss;
+pub mod monitor;
 pub mod noise;
 mod operations;
 pub mod parts;
@@ -39,7 +40,7 @@ use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
-use crate::judge::unit::Check;
+use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
 use crate::policy::Policy;
@@ -199,10 +200,16 @@ pub fn run_by(
     };
     result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     result.identify();
-    result.culprit = dump::first_culprit(&result.checks);
+    result.culprit = first_culprit(&result.checks);
     diagnose(&mut result, &sizes);
     let required_unread = is_unread(&result, &request.policy, &sides);
     Ok(Judged { result, required_unread, facts: history::facts(&sides.candidate, &request.policy) })
+}
+
+/// The culprit that documents name: the earliest step, and of one step the finer check.
+pub(crate) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
+    let finest_first = [dump::first_culprit(checks), monitor::first_culprit(checks)];
+    finest_first.into_iter().flatten().min_by_key(|culprit| culprit.step)
 }
 
 /// Inventories of both locations.

@@ -11,6 +11,7 @@ pub mod dump;
 pub mod finding;
 pub mod location;
 pub mod loss;
+pub mod monitor;
 mod noise_factor;
 pub mod number;
 pub mod operation;

@@ -10,6 +10,7 @@ pub mod config;
 pub mod dump;
 pub mod history;
 pub mod loss;
+pub mod monitor;
 mod nesting;
 pub mod publish;
 mod reading;
@@ -60,6 +61,8 @@ pub struct Policy {
     pub dump: dump::DumpPolicy,
     /// Checkpoints.
     pub checkpoint: checkpoint::CheckpointPolicy,
+    /// Training monitors.
+    pub monitor: monitor::MonitorPolicy,
     /// Publishing.
     pub publish: publish::PublishPolicy,
     /// History of runs.
@@ -184,11 +187,11 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump` or `checkpoint`, not `history`",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint` or `monitor`, not `history`",
             ),
             (
                 "required: [dumps]\n",
-                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump` or `checkpoint`, not `dumps`; did you mean `dump`?",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint` or `monitor`, not `dumps`; did you mean `dump`?",
             ),
             (
                 "severity:\n  no-such-code: warn\n",

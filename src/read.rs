@@ -10,6 +10,7 @@ pub mod dump;
 pub mod frame;
 pub mod json;
 pub mod metric;
+pub mod monitor;
 pub mod msprobe_settings;
 mod npy;
 pub mod pack;

@@ -119,7 +119,7 @@ impl<'a> Suspect<'a> {
 
     /// Whether what differs first is something the operation made.
     pub(super) fn is_made(&self) -> bool {
-        !matches!(self.culprit.kind, TensorKind::Input | TensorKind::Parameter)
+        self.culprit.kind != TensorKind::Input && self.culprit.kind != TensorKind::Parameter
     }
 
     /// Whether it is a module, whose result other recorded calls may have made.

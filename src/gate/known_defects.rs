@@ -14,7 +14,7 @@ use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::Policy;
 use crate::policy::checkpoint::ParameterRule;
 use crate::policy::dump::{DirectionName, LimitRule};
-use crate::policy::value::Tolerance;
+use crate::policy::value::{Pattern, Tolerance};
 use crate::verdict::Verdict;
 
 /// A defect that limits for all tensors have to see.
@@ -130,6 +130,7 @@ const MANY: usize = 6;
 pub(super) const KEYS: [&str; 2] = [DUMP, CHECKPOINT];
 const DUMP: &str = "dump.limits";
 const CHECKPOINT: &str = "checkpoint.limits";
+const MONITOR: &str = "monitor.limits";
 
 /// A limit of the policy, whatever it is for.
 struct Limit {
@@ -164,7 +165,16 @@ fn limits(policy: &Policy) -> Vec<Limit> {
         by_scale: true,
         elements: LimitRule::default(),
     });
-    of_dumps.chain(of_checkpoints).collect()
+    let of_monitors = policy.monitor.limits.iter().map(|rule| Limit {
+        key: MONITOR,
+        name: rule.selector(),
+        is_named: names_tensors(rule.name.as_ref()),
+        dtypes: dtypes(None),
+        given: [rule.noise, rule.wrong, None],
+        by_scale: true,
+        elements: LimitRule::default(),
+    });
+    of_dumps.chain(of_checkpoints).chain(of_monitors).collect()
 }
 
 /// The types that a limit is for, of those that are compared with the defects.
@@ -187,8 +197,18 @@ fn names_operations(rule: &LimitRule) -> bool {
 }
 
 fn names_parameters(rule: &ParameterRule) -> bool {
-    let fits = |pattern: &crate::policy::value::Pattern| PARAMETERS.iter().filter(|name| pattern.matches(name)).count();
-    rule.parameter.as_ref().is_some_and(|pattern| fits(pattern) < MANY)
+    names_tensors(rule.parameter.as_ref())
+}
+
+/// Whether a pattern names some parameters, or tensors of their modules.
+fn names_tensors(pattern: Option<&Pattern>) -> bool {
+    let of_module = |name: &str| name.rsplit_once('.').map_or(String::new(), |(module, _)| format!("{module}.output"));
+    let count = |pattern: &Pattern| {
+        let fitted = |names: Vec<String>| names.iter().filter(|name| pattern.matches(name)).count();
+        let outputs = PARAMETERS.iter().map(|name| of_module(name)).collect();
+        fitted(PARAMETERS.iter().map(|name| (*name).to_owned()).collect()).max(fitted(outputs))
+    };
+    pattern.is_some_and(|pattern| count(pattern) < MANY)
 }
 
 impl Limit {
@@ -300,6 +320,8 @@ mod tests {
             "checkpoint: {limits: [{parameter: '*', noise: 10, wrong: 100}]}",
             "checkpoint: {limits: [{parameter: '*.weight', noise: 10}]}",
             "checkpoint: {limits: [{absolute: 9}]}",
+            "monitor: {limits: [{noise: 0.2}]}",
+            "monitor: {limits: [{name: '*.output', kind: actv, noise: 1}]}",
         ] {
             let error = refused(limits).unwrap_or_else(|| panic!("{limits} is accepted"));
             assert!(error.contains("so wide that a known defect passes"), "{error}");
@@ -320,6 +342,7 @@ mod tests {
             "dump: {limits: [{dtype: float8_e5m2, noise: 0.5, wrong: 1.5}]}",
             "checkpoint: {limits: [{parameter: '*.bias', noise: 10}]}",
             "checkpoint: {limits: [{noise: 0.01, wrong: 0.1}]}",
+            "monitor: {limits: [{name: '*.router.output', noise: 1}, {noise: 0.01}]}",
             "loss: {mode: auto}",
         ] {
             assert_eq!(refused(limits), None, "{limits}");

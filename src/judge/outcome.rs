@@ -110,7 +110,8 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 62] = [
+pub const KINDS: [RuleKind; 63] = [
+    RuleKind::new("monitor_jump", Plain, AtMost),
     RuleKind::new("coverage", Share, AtLeast),
     RuleKind::new("non_finite", Steps, AtMost),
     RuleKind::new("hidden_failure", Steps, AtMost),

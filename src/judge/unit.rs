@@ -6,6 +6,7 @@ mod curve;
 mod dump;
 mod evidence;
 mod location;
+mod monitor;
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -19,11 +20,13 @@ use super::operation::{FromReference, Shown};
 use super::outcome::RuleOutcome;
 use crate::read::dump::TensorKind;
 use crate::read::metric::Role;
+use crate::read::monitor::Kind as MonitorKind;
 use crate::verdict::{CheckId, Side, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
 pub use evidence::Evidence;
 pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
+pub use monitor::{MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, MonitorSteps, MonitorUnit};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +82,8 @@ units! {
     Curve(CurveUnit),
     /// A checkpoint.
     Checkpoint(CheckpointUnit),
+    /// The training monitor of a rank.
+    Monitor(MonitorUnit),
 }
 
 /// The dumps among the units of `checks`, in the order of reports.
@@ -93,6 +98,14 @@ pub fn dumps(checks: &[Check]) -> impl Iterator<Item = &DumpUnit> + Clone {
 pub fn curves(checks: &[Check]) -> impl Iterator<Item = &CurveUnit> + Clone {
     checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Curve(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The monitors among the units of `checks`, in the order of reports.
+pub fn monitors(checks: &[Check]) -> impl Iterator<Item = &MonitorUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Monitor(unit) => Some(unit.as_ref()),
         _ => None,
     })
 }
@@ -208,8 +221,8 @@ pub struct Culprit {
     pub op: String,
     /// The row name of the tensor or value that differs first.
     pub tensor: String,
-    /// Role in the operation.
-    pub kind: TensorKind,
+    /// Role in the operation; of a monitor, the kind of tensor.
+    pub kind: CulpritKind,
     /// The side that alone runs the operation; null where both do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
@@ -236,6 +249,35 @@ pub struct Culprit {
     /// The value on the candidate side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Shown>,
+    /// Facts that only a monitor knows; absent for other checks.
+    #[serde(flatten)]
+    pub monitor: Option<MonitorCulprit>,
+}
+
+/// Role of the value that differs first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CulpritKind {
+    /// Role in an operation of a dump.
+    Tensor(TensorKind),
+    /// Kind of a tensor in a monitor.
+    Monitor(MonitorKind),
+}
+
+impl CulpritKind {
+    /// Place of a monitor's kind in the order in which a step computes it; `None` for a role in a dump.
+    pub fn order(self) -> Option<MonitorKind> {
+        match self {
+            Self::Tensor(_) => None,
+            Self::Monitor(kind) => Some(kind),
+        }
+    }
+}
+
+impl PartialEq<TensorKind> for CulpritKind {
+    fn eq(&self, other: &TensorKind) -> bool {
+        matches!(self, Self::Tensor(kind) if kind == other)
+    }
 }
 
 impl Culprit {

@@ -151,6 +151,7 @@ fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
         ("loss", plot::loss::loss_png(story.result, language)?),
         ("divergence", plot::divergence::divergence_png(story.result, language)?),
         ("error-map", plot::error_map::error_map_png(story.result, language)?),
+        ("monitor", plot::monitor::monitor_png(story.result, language)?),
     ];
     let png =
         |(name, bytes): (&'static str, Option<Vec<u8>>)| bytes.map(|bytes| Png { name, digest: digest(&bytes), bytes });

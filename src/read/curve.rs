@@ -10,7 +10,7 @@ pub mod series;
 mod collector;
 mod database;
 mod frames;
-mod lines;
+pub(super) mod lines;
 mod megatron;
 mod mindspeed;
 pub mod mlflow;

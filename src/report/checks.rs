@@ -7,6 +7,7 @@ mod config;
 mod dump;
 mod history;
 mod loss;
+mod monitor;
 
 use serde_json::Value as Json;
 
@@ -76,7 +77,7 @@ impl Presentation {
 }
 
 /// The checks of which more is shown, in the order of reports.
-pub(super) const ALL: &[Presentation] = &[config::SHOWN, loss::SHOWN, dump::SHOWN, history::SHOWN];
+pub(super) const ALL: &[Presentation] = &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, history::SHOWN];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {

@@ -22,6 +22,7 @@ use super::lines::{Lines, Wanted};
 use super::messages::Language;
 use super::phrases;
 use super::plot::error_map::error_map_png;
+use super::plot::monitor::monitor_png;
 use super::templates::Templates;
 use super::view::{self, View};
 use super::writer::safe;
@@ -76,6 +77,7 @@ pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out:
         language => options.language.tag(),
         data => safe(PLACE_OF_DATA.into()),
         error_map => error_map_png(result, options.language)?.map(data_address),
+        monitor_map => monitor_png(result, options.language)?.map(data_address),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
             script => safe(SCRIPT.into()),

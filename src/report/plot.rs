@@ -6,8 +6,10 @@
 mod difference;
 pub mod divergence;
 pub mod error_map;
+mod heat;
 mod lines;
 pub mod loss;
+pub mod monitor;
 pub mod trend;
 
 use std::sync::Once;

@@ -289,20 +289,20 @@ impl Page<'_> {
 
     fn units(&self, check: &Check) -> Result<Vec<String>> {
         let mut rows = vec![self.heads(&["unit", "verdict", "compared", "culprit"])?];
-        let dumps = check.units.iter().filter_map(|unit| match unit {
-            Unit::Dump(unit) => Some(unit),
-            _ => None,
-        });
-        for unit in dumps.take(MOST_ROWS) {
-            let culprit = match (&unit.culprit, &unit.inherited_from) {
+        for unit in check.units.iter().take(MOST_ROWS) {
+            let from = match unit {
+                Unit::Dump(unit) => unit.inherited_from.as_ref(),
+                _ => None,
+            };
+            let culprit = match (unit.culprit(), from) {
                 (Some(culprit), _) => self.writer.name(&culprit.op),
                 (None, Some(place)) => self.inherited(place)?,
                 (None, None) => String::new(),
             };
             rows.push(vec![
-                plain(unit_place(unit.step, unit.rank)),
-                self.badge(unit.verdict)?,
-                plain(unit.compared.to_string()),
+                plain(unit.name()),
+                self.badge(unit.verdict())?,
+                plain(unit.size().values.to_string()),
                 plain(culprit),
             ]);
         }
@@ -321,7 +321,11 @@ impl Page<'_> {
         let place = unit_place(culprit.step, culprit.rank);
         let kind = self.word(&format!("kind_{kind}"))?;
         let mut lines = vec![format!("{place}{comma}{kind} {}", self.writer.name(&culprit.tensor))];
-        let numbers = [("error", view.error), ("limit", view.limit), ("received", view.received)];
+        let numbers = [
+            ("error", view.error),
+            ("limit", view.limit),
+            (if view.is_monitor { "before" } else { "received" }, view.received),
+        ];
         let mut shown = Vec::new();
         for (key, number) in numbers {
             if let Some(number) = number {

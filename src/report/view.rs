@@ -26,7 +26,7 @@ use crate::judge::unit::{Check, Culprit, Unit, dumps};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The numbers of a culprit that have a place of their own.
-const NAMED_METRICS: [&str; 3] = ["error", "limit", "received"];
+const NAMED_METRICS: [&str; 4] = ["error", "limit", "received", "before"];
 
 /// A result for reading.
 #[derive(Debug, Serialize)]
@@ -90,6 +90,8 @@ pub struct CulpritView {
     pub limit: Option<Number>,
     /// The error of its inputs.
     pub received: Option<Number>,
+    /// Whether it is a row of a monitor, so that `received` is the largest error before it.
+    pub is_monitor: bool,
     /// Further numbers.
     pub others: Vec<(String, Number)>,
     /// The line of a model library that calls the operation, where that is not the user's own.
@@ -184,7 +186,8 @@ impl Builder<'_> {
         Ok(CulpritView {
             error: metric("error"),
             limit: metric("limit"),
-            received: metric("received"),
+            received: metric("received").or_else(|| metric("before")),
+            is_monitor: culprit.monitor.is_some(),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
             model_frame: frame::innermost_of_model(&culprit.stack),
             error_place: error_place::shown(culprit.location.as_ref(), self.writer)?,

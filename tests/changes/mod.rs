@@ -51,6 +51,7 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Dump(unit) => unit.evidence,
             Unit::Curve(unit) => unit.evidence,
             Unit::Checkpoint(unit) => unit.evidence,
+            Unit::Monitor(unit) => unit.evidence,
         };
         sum.compared += of_unit.compared;
         sum.shown_only += of_unit.shown_only;

@@ -21,7 +21,7 @@ use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::number::Number;
 use crate::judge::operation::{FromReference, OffSide};
-use crate::judge::unit::{Culprit, DumpUnit, unit_place};
+use crate::judge::unit::{Culprit, CulpritKind, DumpUnit, unit_place};
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
@@ -337,7 +337,8 @@ impl<'a> View<'a> {
             rank: self.input.rank,
             op: suspect.operation.name.to_owned(),
             tensor: suspect.row.clone(),
-            kind: suspect.leaf.kind,
+            kind: CulpritKind::Tensor(suspect.leaf.kind),
+            monitor: None,
             side: suspect.comparison.pair.baseline().is_none().then_some(Side::Candidate),
             code: suspect.suspicion.rule.code.to_owned(),
             metrics,

@@ -9,7 +9,7 @@ const BLOCK: usize = 256 * 1024;
 const MAX_LINE: usize = 4 << 20;
 
 /// Splits a source at `\n` and `\r` (progress bars overwrite their line with `\r`).
-pub(super) struct Lines<'a> {
+pub(in crate::read) struct Lines<'a> {
     source: &'a dyn ByteSource,
     buffer: Vec<u8>,
     start: usize,
@@ -17,26 +17,26 @@ pub(super) struct Lines<'a> {
     /// Whether the line last given has no line end: the source ends there.
     unterminated: bool,
     /// Number of the line last given, from 1.
-    pub(super) number: u64,
+    pub(in crate::read) number: u64,
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(source: &'a dyn ByteSource) -> Self {
+    pub(in crate::read) fn new(source: &'a dyn ByteSource) -> Self {
         Self { source, buffer: Vec::new(), start: 0, next_offset: 0, unterminated: false, number: 0 }
     }
 
     /// Bytes of the source that were looked at.
-    pub(super) fn consumed(&self) -> u64 {
+    pub(in crate::read) fn consumed(&self) -> u64 {
         self.next_offset - (self.buffer.len() - self.start) as u64
     }
 
     /// The next line that is not empty, without its end and without white space around it.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub(in crate::read) fn next(&mut self) -> Result<Option<&[u8]>> {
         Ok(self.next_with_end()?.map(|(line, _)| line))
     }
 
     /// The same, and whether it has its line end: a last line without one may be cut.
-    pub(super) fn next_with_end(&mut self) -> Result<Option<(&[u8], bool)>> {
+    pub(in crate::read) fn next_with_end(&mut self) -> Result<Option<(&[u8], bool)>> {
         loop {
             let Some(range) = self.next_range()? else { return Ok(None) };
             self.number += 1;

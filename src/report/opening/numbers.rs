@@ -7,7 +7,7 @@ use super::words::{expression, without_direction};
 use super::{Builder, EvidenceRow};
 use crate::error::Result;
 use crate::judge::operation::Shown;
-use crate::judge::unit::Culprit;
+use crate::judge::unit::{Culprit, CulpritKind};
 use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
@@ -36,7 +36,8 @@ impl Builder<'_> {
     /// The value in words: `gradient out of h[order]`.
     fn what(&self, culprit: &Culprit) -> Result<String> {
         let backward = OpName::parse(&culprit.op).direction == Some(Direction::Backward);
-        let kind = match culprit.kind {
+        let CulpritKind::Tensor(of) = culprit.kind else { return Ok(self.writer.name(&culprit.op)) };
+        let kind = match of {
             TensorKind::Input if backward => "row_input_backward",
             TensorKind::Output if backward => "row_output_backward",
             TensorKind::Input => "row_input",

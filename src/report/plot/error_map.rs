@@ -2,10 +2,11 @@
 
 use minijinja::context;
 use plotters::prelude::Rectangle;
-use plotters::style::{Color, RGBColor};
+use plotters::style::Color;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Area, FAINT, GRID, INK, PAPER, drawable, internal, picture, pixel, style, text, words};
+use super::heat::{DECADES, Frame, colour};
+use super::{Area, FAINT, INK, drawable, internal, picture, pixel, style, text, words};
 use crate::error::Result;
 use crate::judge::number::Number;
 use crate::judge::unit::{Culprit, ErrorLocation};
@@ -25,10 +26,6 @@ const ONE_ROW: i32 = 120;
 const MANY_ROWS: i32 = 520;
 /// Width of a line of the title, in Latin letters.
 const LINE: usize = 88;
-/// Decades below the largest error that are told apart.
-const DECADES: f64 = 3.0;
-/// The darkest colour.
-const DARK: RGBColor = RGBColor(127, 29, 29);
 
 /// Draws the map; `None` where the result holds none.
 pub fn error_map_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
@@ -93,42 +90,19 @@ fn largest(location: &ErrorLocation) -> f64 {
     finite.fold(0.0, f64::max)
 }
 
-/// White for no error and for one that is far below the largest, then through orange to dark red, by decades.
-fn colour(error: f64, largest: f64) -> RGBColor {
-    if error <= largest / 10_f64.powf(DECADES) {
-        return PAPER;
-    }
-    let level = if error.is_finite() { 1.0 + (error / largest).log10() / DECADES } else { 1.0 };
-    let level = level.clamp(0.0, 1.0);
-    let between = |from: RGBColor, to: RGBColor, share: f64| {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of two bytes is a byte")]
-        let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
-        RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
-    };
-    let middle = super::CANDIDATE;
-    if level < 0.6 { between(PAPER, middle, level / 0.6) } else { between(middle, DARK, (level - 0.6) / 0.4) }
-}
-
 fn cells(area: &Area<'_>, location: &ErrorLocation, tall: i32) -> Result<()> {
     let (rows, columns) = (location.map.cells.len(), location.map.cells.first().map_or(1, Vec::len));
     let wide = pixel(WIDTH) - LEFT - 60;
-    let at = |index: usize, of: usize, length: i32| {
-        let place = i64::from(length) * i64::try_from(index).unwrap_or(0) / i64::try_from(of).unwrap_or(1).max(1);
-        i32::try_from(place).unwrap_or(length)
-    };
+    let map = Frame { left: LEFT, top: TITLE, wide, tall };
     let largest = largest(location);
     for (row, cells) in location.map.cells.iter().enumerate() {
         for (column, cell) in cells.iter().enumerate() {
-            let corners = [
-                (LEFT + at(column, columns, wide), TITLE + at(row, rows, tall)),
-                (LEFT + at(column + 1, columns, wide), TITLE + at(row + 1, rows, tall)),
-            ];
+            let corners = map.cell((row, rows), (column, columns));
             let filled = colour(cell.0, largest).filled();
             area.draw(&Rectangle::new(corners, filled)).map_err(internal)?;
         }
     }
-    let frame = [(LEFT, TITLE), (LEFT + wide, TITLE + tall)];
-    area.draw(&Rectangle::new(frame, GRID.stroke_width(2))).map_err(internal)
+    map.draw(area)
 }
 
 /// Names and lengths of both axes, with their first and last index.

@@ -1,0 +1,148 @@
+//! The check of training monitors: tables of both sides to a verdict per rank.
+
+mod rank;
+mod shares;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::checks::GateCheck;
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::{CheckOutcome, Progress};
+use crate::judge::apply_policy::apply_policy;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::monitor::picture::Room;
+use crate::judge::monitor::rules;
+use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::judge::unit::{Check, Culprit, MonitorUnit, Unit, monitors};
+use crate::policy::Policy;
+use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Table, Version};
+use crate::verdict::{CheckId, Side, Verdict};
+
+/// The check of training monitors.
+pub(super) const CHECK: GateCheck = GateCheck {
+    // A table may be empty; its folder and name still say whose it is.
+    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
+    measure: None,
+};
+
+const ID: CheckId = CheckId::Monitor;
+
+/// Anomalies that a finding lists.
+const SHOWN: usize = 5;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    if monitor::recognise_alerts(sample.head) {
+        return Some(Recognised::of("anomalies of a monitor", monitor::read_alerts(sample.source.as_ref())));
+    }
+    let place = Place::of(sample.path);
+    let line = sample.head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match Header::parse(line) {
+        Some(header) if header.version == Version::V1 && place.kinds().len() != 1 => {
+            Some(Recognised::Ignored("a table of msprobe's monitor whose name tells no kind of tensor".to_owned()))
+        }
+        Some(_) => Some(Recognised::read("training monitor", place)),
+        None if place.is_named && place.is_windowed => Some(Recognised::read("training monitor", place)),
+        None => None,
+    }
+}
+
+/// The tables of a side by rank.
+fn ranks(inventory: &Inventory) -> BTreeMap<u64, Vec<Place>> {
+    let mut ranks: BTreeMap<u64, Vec<Place>> = BTreeMap::new();
+    for place in inventory.all::<Place>() {
+        ranks.entry(place.rank).or_default().push(place.clone());
+    }
+    ranks
+}
+
+/// Opens the tables of a rank. One that cannot be opened counts as damaged.
+fn open(inventory: &Inventory, rank: u64, places: &[Place]) -> RankTables {
+    let table = |place: &Place| match inventory.all_files().open(&place.path) {
+        Ok(source) => Table::open(place.clone(), source),
+        Err(error) => Table::unreadable(place.clone(), error.message()),
+    };
+    RankTables::new(rank, places.iter().map(table).collect())
+}
+
+/// Judges the monitors of both sides.
+pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    let (ours, theirs) = (ranks(baseline), ranks(candidate));
+    let both: Vec<u64> = ours.keys().filter(|rank| theirs.contains_key(*rank)).copied().collect();
+    progress.begin("comparing monitors", both.len() as u64);
+    let room = Room::of(both.len());
+    let judged: Vec<rank::Judged> = both
+        .par_iter()
+        .filter_map(|number| Some((number, ours.get(number)?, theirs.get(number)?)))
+        .map(|(number, ours, theirs)| {
+            let tables = (open(baseline, *number, ours), open(candidate, *number, theirs));
+            let judged = rank::judge((&tables.0, &tables.1), policy, room);
+            progress.advance(1);
+            judged
+        })
+        .collect();
+    let mut used = BTreeSet::new();
+    for rank::Judged { unit, findings, used: of_rank } in judged {
+        used.extend(of_rank);
+        let applied = apply_policy(findings, policy);
+        let verdict = verdict_of(&applied.findings);
+        outcome.check.units.push(Unit::Monitor(Box::new(MonitorUnit { verdict, ..unit })));
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
+    }
+    let mut findings = Vec::new();
+    // A side without any rank is told as such.
+    if !ours.is_empty() && !theirs.is_empty() {
+        findings.extend(missing(&ours, &theirs, Side::Candidate));
+        findings.extend(missing(&theirs, &ours, Side::Baseline));
+    }
+    if !both.is_empty() {
+        let rules = policy.monitor.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
+        findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
+    }
+    findings.extend(anomalies(baseline, candidate));
+    let applied = apply_policy(findings, policy);
+    let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
+    let units = outcome.check.units.iter().map(|unit| unit.verdict());
+    outcome.check.verdict = Verdict::of_all(units.chain(rest.filter(|_| !ours.is_empty() || !theirs.is_empty())));
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
+    outcome
+}
+
+/// The ranks that `side` lacks.
+fn missing(has: &BTreeMap<u64, Vec<Place>>, lacks: &BTreeMap<u64, Vec<Place>>, side: Side) -> Option<Finding> {
+    let ranks: Vec<String> = has.keys().filter(|rank| !lacks.contains_key(*rank)).map(u64::to_string).collect();
+    let first = ranks.first()?;
+    let finding = Finding::new(&rules::RANKS_MISSING, format!("rank {first}")).with("side", side.as_str());
+    let shown: Vec<String> = ranks.iter().take(SHOWN).cloned().collect();
+    Some(finding.with("count", ranks.len()).with("ranks", shown))
+}
+
+/// Anomalies that the candidate's monitor reported and the baseline's did not. They decide nothing.
+fn anomalies(baseline: &Inventory, candidate: &Inventory) -> Option<Finding> {
+    let all =
+        |side: &Inventory| side.all::<Alerts>().iter().flat_map(|alerts| alerts.0.clone()).collect::<BTreeSet<_>>();
+    let (ours, theirs) = (all(baseline), all(candidate));
+    let mut only: Vec<&(String, u64, String)> = theirs.difference(&ours).collect();
+    only.sort_by_key(|(tag, step, rule)| (*step, tag, rule));
+    let (tag, step, _) = only.first()?;
+    let shown = only.iter().take(SHOWN).map(|(tag, step, rule)| format!("{tag} ({rule}, {step})")).collect::<Vec<_>>();
+    let finding = Finding::new(&rules::ANOMALIES, tag.clone()).with("count", only.len()).with("step", *step);
+    Some(finding.with("both", theirs.intersection(&ours).count()).with("names", shown))
+}
+
+/// The earliest culprit over all ranks, by the order in which a step computes its rows; of equal ones that of the lowest rank.
+pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
+    let culprits = monitors(checks).filter_map(|unit| Some((unit, unit.culprit.as_ref()?)));
+    let place = |(unit, culprit): &(&MonitorUnit, &Culprit)| {
+        let facts = culprit.monitor.as_ref();
+        let update = facts.map_or(0, |facts| facts.update);
+        let micro_step = facts.map_or(0, |facts| facts.micro_step);
+        (std::cmp::Reverse(unit.verdict), update, culprit.kind.order(), micro_step, culprit.order, culprit.rank)
+    };
+    culprits.min_by_key(place).map(|(_, culprit)| culprit.clone())
+}

@@ -1,0 +1,235 @@
+//! One rank: its steps read one after the other, paired and judged.
+
+use std::collections::BTreeSet;
+
+use super::shares::{OneSided, Unpaired, other_model};
+use crate::error::Result;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::monitor::measure::Written;
+use crate::judge::monitor::picture::Room;
+use crate::judge::monitor::rules;
+use crate::judge::monitor::walk::{Setting, Walk, Walked};
+use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
+use crate::judge::unit::{CurveSeries, Evidence, MonitorSteps, MonitorUnit};
+use crate::pair::monitor::{self as pair, Paired};
+use crate::policy::Policy;
+use crate::read::monitor::{Damage, Keys, Kind, RankTables, Row, Statistic};
+use crate::verdict::Side;
+
+/// Points of the culprit's series.
+const MOST_POINTS: usize = 500;
+/// Decimals by which the candidate's numbers may be rounded more coarsely: the last ones may all be zero by chance.
+const COARSER: u32 = 2;
+/// Decimals that V1 writes unless told otherwise.
+const USUAL_DECIMALS: u32 = 6;
+
+/// A judged rank; its verdict follows from the findings once the policy has applied them.
+pub(super) struct Judged {
+    pub(super) unit: MonitorUnit,
+    pub(super) findings: Vec<Finding>,
+    /// Places of the policy's limits that fitted a row.
+    pub(super) used: BTreeSet<usize>,
+}
+
+/// Judges a rank.
+pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Room) -> Judged {
+    let (baseline, candidate) = sides;
+    let rank = baseline.rank;
+    let mut findings = damage(sides);
+    findings.extend(about_files(sides));
+    let (ours, theirs) = (baseline.steps(), candidate.steps());
+    let steps = OneSided::of(&ours, &theirs);
+    let counts =
+        MonitorSteps { paired: steps.both.len() as u64, baseline: ours.len() as u64, candidate: theirs.len() as u64 };
+    let mut unit = MonitorUnit { steps: counts, ..MonitorUnit::empty(rank) };
+    let damaged: BTreeSet<Kind> = baseline.damaged_kinds().union(&candidate.damaged_kinds()).copied().collect();
+    let kinds = kinds(sides);
+    if let Some(finding) = other_model(sides, &kinds.difference(&damaged).copied().collect()) {
+        findings.push(finding);
+        return Judged { unit, findings, used: BTreeSet::new() };
+    }
+    let versions_differ = baseline.version() != candidate.version();
+    // V1 lacks the moments after the last update, V2 those before the first.
+    let moments = [Kind::ExpAvg, Kind::ExpAvgSq].into_iter().filter(|_| versions_differ);
+    let excused: BTreeSet<Kind> = damaged.iter().copied().chain(moments).collect();
+    let setting = Setting {
+        rank,
+        policy,
+        written: Written::new(baseline.decimals(), candidate.decimals(), versions_differ),
+        decimals: baseline.decimals(),
+        has_start: baseline.first_step(Kind::ParamOrigin) == candidate.first_step(Kind::ParamOrigin),
+        steps: steps.both.len(),
+        room,
+    };
+    let total: u64 = ours.values().sum();
+    let lacking = steps.baseline.iter().filter_map(|step| ours.get(step)).sum();
+    let mut unpaired = Unpaired { steps: lacking, ..Unpaired::default() };
+    let mut walk = Walk::new(setting);
+    let (mut replaced, mut left_out, mut only) = (0, 0, (lacking, 0));
+    let mut seen = BTreeSet::new();
+    for step in &steps.both {
+        let read = baseline.step(*step, None).and_then(|ours| Ok((ours, candidate.step(*step, None)?)));
+        let (ours, theirs) = match read {
+            Ok(both) => both,
+            Err(error) => {
+                let finding = Finding::new(&rules::FILE_DAMAGED, error.subject()).with("rank", rank);
+                findings.push(finding.with("side", Side::Candidate.as_str()).with("reason", error.message()));
+                break;
+            }
+        };
+        replaced += ours.replaced + theirs.replaced;
+        let mut paired = pair::rows(ours, theirs, &kinds);
+        left_out += leave_out(&mut paired, policy);
+        seen.extend(paired.matched.iter().map(|pair| pair.key.kind));
+        only = (only.0 + paired.only_baseline.len() as u64, only.1 + paired.only_candidate.len() as u64);
+        unpaired.add(&paired.only_baseline, &paired.only_candidate, &excused);
+        walk.step(*step, &paired.matched);
+    }
+    let walked = walk.finish();
+    let of_rows = verdict_of(&walked.findings);
+    findings.extend(walked.findings.iter().cloned());
+    findings.extend(unpaired.findings(rank, total, &steps));
+    if replaced > 0 {
+        let finding = Finding::new(&rules::RANK_TWICE, format!("rank {rank}")).with("rank", rank);
+        findings.push(finding.with("count", replaced));
+    }
+    unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_rows)];
+    unit.culprit_series = series(sides, &walked, &steps.both);
+    let used = walked.used.clone();
+    let not_compared = walked.not_compared;
+    fill(&mut unit, walked, seen);
+    (unit.unmatched_baseline, unit.unmatched_candidate) = only;
+    unit.evidence = Evidence {
+        compared: unit.compared,
+        one_sided: only.0 + only.1,
+        left_out,
+        not_compared,
+        shown_only: baseline.left_out().max(candidate.left_out()),
+        ..Evidence::default()
+    };
+    Judged { unit, findings, used }
+}
+
+/// Takes out the rows that the policy leaves out, and counts them.
+fn leave_out(paired: &mut Paired, policy: &Policy) -> u64 {
+    let ignored = |name: &str| policy.monitor.ignore.iter().any(|pattern| pattern.matches(name));
+    let before = paired.matched.len() + paired.only_baseline.len() + paired.only_candidate.len();
+    paired.matched.retain(|pair| !ignored(&pair.candidate.name) && !ignored(&pair.key.name));
+    paired.only_baseline.retain(|key| !ignored(&key.name));
+    paired.only_candidate.retain(|key| !ignored(&key.name));
+    (before - paired.matched.len() - paired.only_baseline.len() - paired.only_candidate.len()) as u64
+}
+
+fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<Kind>) {
+    unit.compared = walked.compared;
+    unit.noise_driven = walked.noise_driven;
+    unit.horizon = walked.horizon;
+    unit.kinds = kinds.into_iter().collect();
+    walked.precision.as_str().clone_into(&mut unit.dtype);
+    unit.culprit = walked.culprit;
+    unit.series = walked.series;
+    unit.heatmap = walked.heatmap;
+}
+
+/// The kinds to compare: all, or of two versions those that both wrote.
+fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<Kind> {
+    let of = |tables: &RankTables| tables.names().into_iter().map(|(kind, _)| *kind).collect::<BTreeSet<Kind>>();
+    let (ours, theirs) = (of(baseline), of(candidate));
+    if baseline.version() == candidate.version() {
+        ours.union(&theirs).copied().collect()
+    } else {
+        ours.intersection(&theirs).copied().collect()
+    }
+}
+
+/// Findings about damaged tables.
+fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
+    let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
+    let of_side = |(side, tables): (Side, &RankTables)| -> Vec<Finding> {
+        let finding = |(path, damage): (&str, &Damage)| {
+            let finding =
+                Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
+            match damage {
+                Damage::Empty => finding.with("what", "empty"),
+                Damage::Header => finding.with("what", "header"),
+                Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
+                Damage::Lines { count, first } => {
+                    finding.with("what", "lines").with("count", *count).with("line", *first)
+                }
+                Damage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
+            }
+        };
+        tables.damage().map(finding).collect()
+    };
+    sides.into_iter().flat_map(of_side).collect()
+}
+
+/// Findings about versions, statistics and digits.
+fn about_files(sides: (&RankTables, &RankTables)) -> Vec<Finding> {
+    let (baseline, candidate) = sides;
+    let place = format!("rank {}", baseline.rank);
+    let mut findings = Vec::new();
+    if baseline.is_empty() || candidate.is_empty() {
+        return findings;
+    }
+    if !baseline.has_statistics() || !candidate.has_statistics() {
+        findings.push(Finding::new(&rules::NO_STATISTICS, &place).with("rank", baseline.rank));
+    }
+    let versions_differ = baseline.version() != candidate.version();
+    if versions_differ {
+        let compared = kinds(sides);
+        let all = baseline.names().into_iter().chain(candidate.names()).map(|(kind, _)| *kind);
+        let left_out: BTreeSet<&str> = all.filter(|kind| !compared.contains(kind)).map(Kind::as_str).collect();
+        let left_out: Vec<String> = left_out.into_iter().map(str::to_owned).collect();
+        findings.push(
+            Finding::new(&rules::VERSIONS_DIFFER, &place)
+                .with("rank", baseline.rank)
+                .with("left_out", left_out.len())
+                .with("kinds", left_out),
+        );
+    }
+    let expected = baseline.decimals().unwrap_or(if versions_differ { USUAL_DECIMALS } else { 0 });
+    if let Some(decimals) = candidate.decimals().filter(|decimals| decimals + COARSER <= expected) {
+        let finding = Finding::new(&rules::ROUNDING_DIFFERS, &place).with("rank", baseline.rank);
+        findings.push(finding.with("candidate", u64::from(decimals)).with("baseline", u64::from(expected)));
+    }
+    findings
+}
+
+/// The culprit's statistic on both sides over all steps.
+fn series(sides: (&RankTables, &RankTables), walked: &Walked, steps: &[i64]) -> Option<CurveSeries> {
+    let (culprit, key) = (walked.culprit.as_ref()?, walked.key.as_ref()?);
+    let statistic = culprit.monitor.as_ref().and_then(|facts| facts.statistic());
+    let update = culprit.monitor.as_ref()?.update;
+    let every = steps.len().div_ceil(MOST_POINTS).max(1);
+    let mut series = CurveSeries::default();
+    for (nth, step) in steps.iter().enumerate() {
+        if nth % every != 0 && *step != update {
+            continue;
+        }
+        let Ok((ours, theirs)) = both(sides, *step, key) else { break };
+        let value = |row: &Row| {
+            let value = match statistic {
+                Some(statistic) => row.statistics.get(statistic),
+                None => Statistic::ALL.into_iter().find_map(|statistic| row.statistics.get(statistic)),
+            };
+            value.map(Number)
+        };
+        let written = ours.as_ref().or(theirs.as_ref()).map(|row| row.step);
+        let Some(step) = written else { continue };
+        series.step.push(step);
+        series.baseline.push(ours.as_ref().and_then(value));
+        series.candidate.push(theirs.as_ref().and_then(value));
+    }
+    Some(series)
+}
+
+fn both(
+    (baseline, candidate): (&RankTables, &RankTables),
+    step: i64,
+    key: &Keys,
+) -> Result<(Option<Row>, Option<Row>)> {
+    let row = |tables: &RankTables| Ok(tables.step(step, Some(key.kind))?.rows.remove(key).map(|keyed| keyed.row));
+    Ok((row(baseline)?, row(candidate)?))
+}

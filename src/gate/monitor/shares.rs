@@ -1,0 +1,128 @@
+//! Rows of one side only: steps, kinds and names, and their share of the baseline.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::judge::finding::Finding;
+use crate::judge::monitor::rules;
+use crate::judge::rule::Rule;
+use crate::read::monitor::{Keys, Kind, RankTables};
+use crate::verdict::Severity;
+
+/// Share of the baseline's rows that may be missing without more than a warning.
+const MOST: f64 = 0.05;
+/// Names that a finding lists.
+const SHOWN: usize = 5;
+
+/// Rows of one side only.
+#[derive(Debug, Default)]
+pub(super) struct Unpaired {
+    /// Rows of the baseline at steps that the candidate lacks.
+    pub(super) steps: u64,
+    /// Other rows of the baseline.
+    pub(super) names: u64,
+    /// Rows of the candidate.
+    pub(super) candidate: u64,
+    /// Names of some of them.
+    pub(super) shown: BTreeSet<String>,
+}
+
+impl Unpaired {
+    /// Notes rows of one step; those of `excused` kinds are explained already.
+    pub(super) fn add(&mut self, baseline: &[Keys], candidate: &[Keys], excused: &BTreeSet<Kind>) {
+        let counts = |key: &&Keys| !excused.contains(&key.kind);
+        self.names += baseline.iter().filter(counts).count() as u64;
+        self.candidate += candidate.iter().filter(counts).count() as u64;
+        for key in baseline.iter().chain(candidate).filter(counts) {
+            if self.shown.len() < SHOWN {
+                self.shown.insert(format!("{} {}", key.kind.as_str(), key.name));
+            }
+        }
+    }
+
+    /// Findings about them, of `total` rows of the baseline.
+    pub(super) fn findings(&self, rank: u64, total: u64, steps: &OneSided) -> Vec<Finding> {
+        let finding = |rule: &Rule, rows: u64| {
+            let severity = if exceeds(rows, total) { rule.severity } else { Severity::Warn };
+            Finding::new(rule, format!("rank {rank}"))
+                .with_severity(severity)
+                .with("rank", rank)
+                .with("rows", rows)
+                .with("total", total)
+        };
+        let mut findings = Vec::new();
+        if !steps.baseline.is_empty() || !steps.candidate.is_empty() {
+            let first = steps.baseline.first().or(steps.candidate.first()).copied().unwrap_or_default();
+            let finding = finding(&rules::STEPS_MISSING, self.steps);
+            findings.push(
+                finding
+                    .with("baseline_only", steps.baseline.len())
+                    .with("candidate_only", steps.candidate.len())
+                    .with("first", u64::try_from(first).unwrap_or(0)),
+            );
+        }
+        if self.names + self.candidate > 0 {
+            let names: Vec<String> = self.shown.iter().cloned().collect();
+            findings.push(
+                finding(&rules::NAMES_MISSING, self.names)
+                    .with("candidate_rows", self.candidate)
+                    .with("names", names)
+                    .with("is_other", 0_u64),
+            );
+        }
+        findings
+    }
+}
+
+/// Whether `rows` are more of `total` than may be missing.
+#[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
+fn exceeds(rows: u64, total: u64) -> bool {
+    rows as f64 > MOST * total as f64
+}
+
+/// Steps of one side only.
+#[derive(Debug, Default)]
+pub(super) struct OneSided {
+    /// Of the baseline.
+    pub(super) baseline: Vec<i64>,
+    /// Of the candidate.
+    pub(super) candidate: Vec<i64>,
+    /// Of both.
+    pub(super) both: Vec<i64>,
+}
+
+impl OneSided {
+    pub(super) fn of(ours: &BTreeMap<i64, u64>, theirs: &BTreeMap<i64, u64>) -> Self {
+        let lacks = |steps: &BTreeMap<i64, u64>, other: &BTreeMap<i64, u64>| {
+            steps.keys().filter(|step| !other.contains_key(*step)).copied().collect()
+        };
+        Self {
+            baseline: lacks(ours, theirs),
+            candidate: lacks(theirs, ours),
+            both: ours.keys().filter(|step| theirs.contains_key(*step)).copied().collect(),
+        }
+    }
+}
+
+/// The finding of two models that have hardly a tensor in common: fewer than half of the baseline's.
+pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<Kind>) -> Option<Finding> {
+    let (baseline, candidate) = sides;
+    let (ours, theirs) = (baseline.names(), candidate.names());
+    let judged = ours.iter().filter(|(kind, _)| kinds.contains(kind));
+    let (total, common) = judged
+        .fold((0_usize, 0_usize), |(total, common), name| (total + 1, common + usize::from(theirs.contains(*name))));
+    if total == 0 || 2 * common >= total {
+        return None;
+    }
+    let lacking = ours.iter().filter(|name| !theirs.contains(**name)).take(SHOWN);
+    let names: Vec<String> = lacking.map(|(kind, name)| format!("{} {name}", kind.as_str())).collect();
+    let place = format!("rank {}", baseline.rank);
+    Some(
+        Finding::new(&rules::NAMES_MISSING, place)
+            .with("rank", baseline.rank)
+            .with("rows", total - common)
+            .with("total", total)
+            .with("candidate_rows", 0_u64)
+            .with("names", names)
+            .with("is_other", 1_u64),
+    )
+}

@@ -1,0 +1,13 @@
+//! Judging training monitors, row by row in the order in which a step computes them.
+//!
+//! Any two healthy runs part by rounding; that error grows slowly and shows everywhere. A defect jumps: its row is off by more
+//! than its type explains and by several times more than every row before it. docs/monitor.md derives the limits.
+
+mod cause;
+pub mod measure;
+pub mod picture;
+pub mod precision;
+pub mod rules;
+pub mod walk;
+
+pub use rules::RULES;

@@ -1,0 +1,79 @@
+//! The reason for the difference of a row, by its kind and by the rows beside it.
+
+use crate::compare::median::median;
+use crate::judge::unit::MonitorCause;
+use crate::pair::monitor::RowPair;
+use crate::read::monitor::{Kind, Row, Statistic};
+
+/// Smallest gradient that counts for a common factor, over the largest.
+const LEAST_SHARE: f64 = 1e-3;
+/// Gradients that have to share a factor.
+const LEAST_TENSORS: usize = 3;
+/// Largest spread of a factor, over its distance to 1.
+const MOST_SPREAD: f64 = 0.05;
+
+/// A cause, with the factor that gradients share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cause {
+    pub(super) cause: MonitorCause,
+    pub(super) factor: Option<f64>,
+}
+
+impl From<MonitorCause> for Cause {
+    fn from(cause: MonitorCause) -> Self {
+        Self { cause, factor: None }
+    }
+}
+
+/// The cause of `pair`, the first row that differs among the `pairs` of its step; `is_start` for the first step of both runs.
+pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool) -> Cause {
+    let kind = pair.key.kind;
+    let is_gradient = kind.is_gradient() || kind == Kind::Comm;
+    if let Some(factor) = common_factor(kind, pairs).filter(|_| is_gradient) {
+        return Cause { cause: MonitorCause::Scaled, factor: Some(factor) };
+    }
+    let has_unreduced = || pairs.iter().any(|other| other.key.kind == Kind::GradUnreduced);
+    match kind {
+        Kind::ParamOrigin if is_start => MonitorCause::InitialState,
+        Kind::ParamOrigin => MonitorCause::State,
+        Kind::Actv if is_input(pair, pairs) => MonitorCause::Data,
+        Kind::Actv => MonitorCause::Forward,
+        Kind::GradReduced if has_unreduced() => MonitorCause::Communication,
+        Kind::ActvGrad | Kind::GradUnreduced | Kind::GradReduced => MonitorCause::Backward,
+        Kind::Comm => MonitorCause::Communication,
+        Kind::ExpAvg | Kind::ExpAvgSq | Kind::ParamUpdated => MonitorCause::Optimizer,
+    }
+    .into()
+}
+
+/// Whether an activation is the model's input: the first one of its micro step, or another name of it.
+pub(super) fn is_input(pair: &RowPair, pairs: &[RowPair]) -> bool {
+    let is_first = |other: &&RowPair| other.key.kind == Kind::Actv && other.key.micro_step == pair.key.micro_step;
+    pair.key.kind == Kind::Actv
+        && pairs.iter().find(is_first).is_some_and(|first| alike(&first.baseline, &pair.baseline))
+}
+
+/// Whether two rows of a file have the same statistics.
+pub(super) fn alike(one: &Row, other: &Row) -> bool {
+    one.statistics == other.statistics && one.statistics.written().next().is_some()
+}
+
+/// The factor by which all gradients of a kind differ; `None` where they share none.
+fn common_factor(kind: Kind, pairs: &[RowPair]) -> Option<f64> {
+    let size = |row: &Row| row.statistics.get(Statistic::Norm).or_else(|| row.statistics.largest()).map(f64::abs);
+    let sizes: Vec<(f64, f64)> = pairs
+        .iter()
+        .filter(|pair| pair.key.kind == kind)
+        .filter_map(|pair| Some((size(&pair.baseline)?, size(&pair.candidate)?)))
+        .filter(|(b, c)| b.is_finite() && c.is_finite())
+        .collect();
+    let largest = sizes.iter().map(|(b, _)| *b).fold(0.0, f64::max);
+    let ratios: Vec<f64> = sizes.into_iter().filter(|(b, _)| *b > LEAST_SHARE * largest).map(|(b, c)| c / b).collect();
+    if ratios.len() < LEAST_TENSORS {
+        return None;
+    }
+    let spread = ratios.iter().fold(f64::NEG_INFINITY, |most, ratio| most.max(*ratio))
+        - ratios.iter().fold(f64::INFINITY, |least, ratio| least.min(*ratio));
+    let factor = median(ratios)?;
+    (spread < MOST_SPREAD * (factor - 1.0).abs()).then_some(factor)
+}

@@ -1,0 +1,222 @@
+//! Errors of a rank as documents show them: the worst row of each step and kind, and layer by step. Both stay small, however
+//! many rows there are.
+
+use std::collections::HashMap;
+
+use crate::judge::number::Number;
+use crate::judge::unit::{MonitorMap, MonitorPoint};
+use crate::read::monitor::{Keys, Kind};
+
+/// Points of the series.
+const MOST_POINTS: usize = 2000;
+/// Layers that errors are kept of; those of further ones are not drawn.
+const MOST_KEPT: usize = 2000;
+/// Ranks whose pictures are of full size; those of more ranks share the room.
+const FULL_RANKS: usize = 4;
+/// Layers and steps of a map of full size.
+const FULL: (usize, usize) = (200, 500);
+/// Layers and steps of a map at least.
+const LEAST: (usize, usize) = (25, 100);
+
+/// Room that a rank has.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    points: usize,
+    layers: usize,
+    columns: usize,
+}
+
+impl Room {
+    /// The room of one of `ranks`.
+    pub fn of(ranks: usize) -> Self {
+        let share = |full: usize, least: usize| (full * FULL_RANKS / ranks.max(FULL_RANKS)).max(least);
+        Self { points: share(MOST_POINTS, 200), layers: share(FULL.0, LEAST.0), columns: share(FULL.1, LEAST.1) }
+    }
+}
+
+/// Errors while they are collected.
+pub(super) struct Picture {
+    room: Room,
+    /// Number of steps to come.
+    steps: usize,
+    columns: Vec<u64>,
+    layers: Vec<String>,
+    places: HashMap<String, usize>,
+    cells: Vec<Vec<Option<f64>>>,
+    points: Vec<MonitorPoint>,
+    /// The layer, and the step and kind, that stay whatever else does.
+    kept: Option<(String, u64, Kind)>,
+}
+
+impl Picture {
+    pub(super) fn new(room: Room, steps: usize) -> Self {
+        Self {
+            room,
+            steps: steps.max(1),
+            columns: Vec::new(),
+            layers: Vec::new(),
+            places: HashMap::new(),
+            cells: Vec::new(),
+            points: Vec::new(),
+            kept: None,
+        }
+    }
+
+    /// Begins the `nth` step.
+    pub(super) fn begin(&mut self, nth: usize, step: u64) {
+        let width = self.steps.min(self.room.columns);
+        if nth * width / self.steps >= self.columns.len() {
+            self.columns.push(step);
+        }
+    }
+
+    /// Adds a row: its error, and that over its limit.
+    pub(super) fn add(&mut self, key: &Keys, name: &str, step: u64, error: f64, ratio: f64) {
+        let last =
+            self.points.iter_mut().rev().take_while(|point| point.step == step).find(|point| point.kind == key.kind);
+        match last {
+            Some(point) if point.error.0 >= error => {}
+            Some(point) => (point.error, point.name) = (Number(error), name.to_owned()),
+            None => {
+                self.points.push(MonitorPoint { step, kind: key.kind, error: Number(error), name: name.to_owned() })
+            }
+        }
+        if self.points.len() > 2 * self.room.points {
+            self.thin_points();
+        }
+        let layer = layer_of(&key.name);
+        let place = match self.places.get(layer) {
+            Some(place) => *place,
+            None if self.layers.len() >= MOST_KEPT => return,
+            None => {
+                self.layers.push(layer.to_owned());
+                self.cells.push(Vec::new());
+                self.places.insert(layer.to_owned(), self.layers.len() - 1);
+                self.layers.len() - 1
+            }
+        };
+        let Some(cells) = self.cells.get_mut(place) else { return };
+        cells.resize(self.columns.len().max(1), None);
+        if let Some(cell) = cells.last_mut() {
+            *cell = Some(cell.map_or(ratio, |worst: f64| worst.max(ratio)));
+        }
+    }
+
+    /// Keeps the culprit's place.
+    pub(super) fn keep(&mut self, key: &Keys, step: u64) {
+        self.kept = Some((layer_of(&key.name).to_owned(), step, key.kind));
+    }
+
+    /// Of each two neighbours of a kind the worse one stays.
+    fn thin_points(&mut self) {
+        let kept = self.kept.clone();
+        let is_kept = |point: &MonitorPoint| {
+            kept.as_ref().is_some_and(|(_, step, kind)| point.step == *step && point.kind == *kind)
+        };
+        let mut waiting: HashMap<Kind, MonitorPoint> = HashMap::new();
+        let mut thinned = Vec::with_capacity(self.points.len() / 2 + 1);
+        for point in std::mem::take(&mut self.points) {
+            if is_kept(&point) {
+                thinned.push(point);
+                continue;
+            }
+            match waiting.remove(&point.kind) {
+                None => {
+                    waiting.insert(point.kind, point);
+                }
+                Some(before) => thinned.push(if before.error.0 >= point.error.0 { before } else { point }),
+            }
+        }
+        thinned.extend(waiting.into_values());
+        thinned.sort_by_key(|point| (point.step, point.kind));
+        self.points = thinned;
+    }
+
+    /// The series and the map.
+    pub(super) fn finish(mut self) -> (Vec<MonitorPoint>, Option<MonitorMap>) {
+        while self.points.len() > self.room.points {
+            self.thin_points();
+        }
+        self.points.sort_by_key(|point| (point.step, point.kind));
+        if self.layers.is_empty() {
+            return (self.points, None);
+        }
+        let width = self.columns.len();
+        let worst = |cells: &[Option<f64>]| cells.iter().flatten().copied().fold(0.0, f64::max);
+        let is_kept = |layer: &String| self.kept.as_ref().is_some_and(|(kept, ..)| kept == layer);
+        let mut order: Vec<usize> = (0..self.layers.len()).collect();
+        let weight = |place: &usize| {
+            let kept = self.layers.get(*place).is_some_and(is_kept);
+            (kept, self.cells.get(*place).map_or(0.0, |cells| worst(cells)))
+        };
+        order.sort_by(|a, b| {
+            let (a, b) = (weight(a), weight(b));
+            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+        });
+        order.truncate(self.room.layers);
+        order.sort_unstable();
+        let row = |place: &usize| {
+            let mut cells = self.cells.get(*place).cloned().unwrap_or_default();
+            cells.resize(width, None);
+            cells.into_iter().map(|cell| cell.map(|ratio| Number(rounded(ratio)))).collect()
+        };
+        let map = MonitorMap {
+            cells: order.iter().map(row).collect(),
+            layers: order.iter().filter_map(|place| self.layers.get(*place).cloned()).collect(),
+            steps: self.columns,
+        };
+        (self.points, Some(map))
+    }
+}
+
+/// The module of a tensor: `fc1` of `fc1.weight` and of `fc1.input.0`.
+pub fn layer_of(name: &str) -> &str {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((rest, last)) = name.rsplit_once('.') else { return name };
+    let is_port = |name: &str| name.ends_with(".input") || name.ends_with(".output");
+    let layer =
+        if is_number(last) && is_port(rest) { rest.rsplit_once('.').map_or(rest, |(layer, _)| layer) } else { rest };
+    if layer.is_empty() { "." } else { layer }
+}
+
+/// Three digits, which is what a colour can show.
+fn rounded(ratio: f64) -> f64 {
+    if ratio > 0.0 && ratio.is_finite() { format!("{ratio:.2e}").parse().unwrap_or(ratio) } else { ratio }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Keys {
+        Keys { kind: Kind::Actv, stage: 0, name: name.into(), micro_step: 0 }
+    }
+
+    #[test]
+    fn layers_are_modules() {
+        for (name, layer) in [("fc1.weight", "fc1"), ("a.fc1.input.0", "a.fc1"), (".input.0", "."), ("a.0.b", "a.0")] {
+            assert_eq!(layer_of(name), layer, "{name}");
+        }
+    }
+
+    #[test]
+    fn thinning_keeps_the_culprit_and_the_bounds() {
+        let mut picture = Picture::new(Room::of(64), 3000);
+        for step in 0..3000_u64 {
+            picture.begin(usize::try_from(step).expect("small"), step);
+            if step == 1500 {
+                picture.keep(&key("b.output.0"), step);
+            }
+            for name in (0..60).map(|layer| format!("layer{layer}.output.0")).chain(["b.output.0".to_owned()]) {
+                let error = if step == 777 { 1.0 } else { 0.1 };
+                picture.add(&key(&name), &name, step, error, error);
+            }
+        }
+        let (points, map) = picture.finish();
+        let map = map.expect("a map");
+        assert!(points.len() <= 200 && points.iter().any(|point| point.step == 1500));
+        assert!(points.iter().any(|point| point.error.0 > 0.9), "the worst point stays");
+        assert!(map.layers.contains(&"b".to_owned()) && map.layers.len() == 25 && map.steps.len() == 100);
+        assert!(map.cells.iter().all(|row| row.len() == 100));
+    }
+}

@@ -1,0 +1,568 @@
+//! The walk over the rows of a rank, step by step, up to the first one that breaks a rule.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::cause::{self, Cause};
+use super::measure::{self, Measured, Written};
+use super::picture::{Picture, Room};
+use super::precision::Precision;
+use super::rules;
+use crate::dtype::Dtype;
+use crate::judge::apply_policy::decide;
+use crate::judge::finding::Finding;
+use crate::judge::number::Number;
+use crate::judge::rule::Rule;
+use crate::judge::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place};
+use crate::pair::monitor::RowPair;
+use crate::policy::Policy;
+use crate::read::monitor::{Keys, Kind, Row, Statistic, Statistics};
+use crate::verdict::Severity;
+
+/// Ratio to the largest error before it above which an error jumps.
+const JUMP: f64 = 8.0;
+
+/// A rank to walk over.
+#[derive(Clone, Copy)]
+pub struct Setting<'a> {
+    /// The rank.
+    pub rank: u64,
+    /// Policy that decides what counts.
+    pub policy: &'a Policy,
+    /// Rounding of the files.
+    pub written: Written,
+    /// Decimals of the baseline's numbers; `None` where they are written in full.
+    pub decimals: Option<u32>,
+    /// Whether the first step of both runs is the same, so that parameters have to be equal there.
+    pub has_start: bool,
+    /// Number of steps to come.
+    pub steps: usize,
+    /// Room for what documents draw.
+    pub room: Room,
+}
+
+/// Rules that still hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    /// Everything.
+    All,
+    /// NaN, infinity, types and shapes.
+    Exact,
+    /// Nothing: the first wrong row is known.
+    Nothing,
+}
+
+/// A parameter on its way.
+struct Parameter {
+    first: Statistics,
+    moved: f64,
+    /// Its own largest error.
+    error: f64,
+}
+
+/// A row that breaks a rule.
+struct Defect {
+    rule: &'static Rule,
+    severity: Severity,
+    statistic: &'static str,
+    error: f64,
+    limit: f64,
+}
+
+/// Result of a walk.
+pub struct Walked {
+    /// Findings about rows, and about the horizon.
+    pub findings: Vec<Finding>,
+    /// The first row that breaks a rule.
+    pub culprit: Option<Culprit>,
+    /// Rows compared.
+    pub compared: u64,
+    /// Rows that are NaN or infinite on the baseline side only.
+    pub not_compared: u64,
+    /// Parameters whose gradient is noise.
+    pub noise_driven: u64,
+    /// Step from which only exact rules hold.
+    pub horizon: Option<u64>,
+    /// The loosest type of the baseline.
+    pub precision: Precision,
+    /// The largest error that was judged over its limit; `None` where none was.
+    pub worst: Option<f64>,
+    /// The worst row of each step and kind.
+    pub series: Vec<MonitorPoint>,
+    /// Errors layer by step.
+    pub heatmap: Option<MonitorMap>,
+    /// Key of the culprit.
+    pub key: Option<Keys>,
+    /// Places of the policy's limits that fitted a row.
+    pub used: BTreeSet<usize>,
+}
+
+/// The walk over the rows of a rank.
+pub struct Walk<'a> {
+    setting: Setting<'a>,
+    reach: Reach,
+    precision: Precision,
+    /// The largest error of the rows so far.
+    growth: f64,
+    /// The largest difference of a gradient so far, over the largest gradient of its step.
+    gradient: f64,
+    parameters: HashMap<(i64, String), Parameter>,
+    noise_driven: BTreeSet<(i64, String)>,
+    horizon: Option<u64>,
+    findings: Vec<Finding>,
+    culprit: Option<Culprit>,
+    key: Option<Keys>,
+    /// Places of the policy's limits that fitted a row.
+    used: BTreeSet<usize>,
+    /// Rows that are finite on the candidate side only, and the first of them with its step.
+    blind: u64,
+    first_blind: Option<(String, u64)>,
+    /// Rows after the culprit that are off as well.
+    spread: u64,
+    /// The first step with parameters.
+    start: Option<i64>,
+    compared: u64,
+    worst: Option<f64>,
+    picture: Picture,
+    /// Number of steps so far.
+    steps: usize,
+}
+
+/// One step, as its rows see it.
+struct StepView<'p> {
+    update: i64,
+    is_start: bool,
+    pairs: &'p [RowPair],
+    largest: BTreeMap<Kind, [f64; 4]>,
+    /// Outputs of modules with a noise-driven parameter.
+    noisy_outputs: Vec<&'p Row>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk that has not begun.
+    pub fn new(setting: Setting<'a>) -> Self {
+        Self {
+            reach: Reach::All,
+            precision: Precision::default(),
+            growth: 0.0,
+            gradient: 0.0,
+            parameters: HashMap::new(),
+            noise_driven: BTreeSet::new(),
+            horizon: None,
+            findings: Vec::new(),
+            culprit: None,
+            key: None,
+            blind: 0,
+            first_blind: None,
+            spread: 0,
+            used: BTreeSet::new(),
+            start: None,
+            compared: 0,
+            worst: None,
+            picture: Picture::new(setting.room, setting.steps),
+            steps: 0,
+            setting,
+        }
+    }
+
+    /// Walks over the rows of a step, which come in the order in which the step computes them.
+    pub fn step(&mut self, update: i64, pairs: &[RowPair]) {
+        let kinds: BTreeSet<Kind> = pairs.iter().map(|pair| pair.key.kind).collect();
+        if kinds.contains(&Kind::ParamOrigin) {
+            self.start = self.start.or(Some(update));
+        }
+        let mut view = StepView {
+            update,
+            is_start: self.setting.has_start && self.start == Some(update),
+            pairs,
+            largest: kinds.into_iter().map(|kind| (kind, measure::largest(pairs, kind))).collect(),
+            noisy_outputs: Vec::new(),
+        };
+        self.picture.begin(self.steps, u64::try_from(update).unwrap_or(0));
+        for (place, pair) in pairs.iter().enumerate() {
+            self.row(&mut view, pair, place);
+        }
+        self.steps += 1;
+    }
+
+    fn row<'p>(&mut self, view: &mut StepView<'p>, pair: &'p RowPair, place: usize) {
+        self.compared += 1;
+        if is_blind(pair) {
+            self.blind += 1;
+            self.first_blind.get_or_insert_with(|| (pair.candidate.name.clone(), pair.candidate.step));
+        }
+        if let Some(precision) = Precision::of(&pair.baseline, self.setting.decimals) {
+            self.precision = self.precision.max(precision);
+        }
+        let defect = match self.exact(pair) {
+            Some(defect) => Some(defect),
+            None if self.is_noise_driven(view, pair) => None,
+            None => self.inexact(view, pair),
+        };
+        if let Some(defect) = defect {
+            self.take(defect, view, pair, place);
+        }
+        self.note_noise(view, pair);
+    }
+
+    /// NaN, infinity, types and shapes.
+    fn exact(&mut self, pair: &RowPair) -> Option<Defect> {
+        let (statistic, rule) = if let Some(statistic) = non_finite(pair) {
+            (statistic, &rules::NON_FINITE)
+        } else if differ(
+            pair,
+            |row| row.dtype.as_deref(),
+            |one, other| Dtype::parse(one).is_some_and(|dtype| Dtype::parse(other) == Some(dtype)),
+        ) {
+            ("dtype", &rules::DTYPE_DIFFERS)
+        } else if differ(pair, |row| row.shape.as_deref(), |one, other| sizes(one).eq(sizes(other))) {
+            ("shape", &rules::SHAPE_DIFFERS)
+        } else {
+            return None;
+        };
+        let error = match rule.code {
+            code if code == rules::NON_FINITE.code => f64::INFINITY,
+            _ => measure::error(pair, |_| 0.0).map_or(0.0, |measured| measured.error),
+        };
+        self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, f64::INFINITY);
+        (self.reach <= Reach::Exact).then_some(Defect { rule, severity: rule.severity, statistic, error, limit: 0.0 })
+    }
+
+    /// The error of a row against its limit and against the errors before it.
+    fn inexact(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
+        let kind = pair.key.kind;
+        if kind == Kind::ParamOrigin && view.is_start {
+            self.parameter(pair);
+            let unequal = measure::unequal(pair, self.setting.written);
+            self.show(pair, unequal.map_or(0.0, |measured| measured.error), self.precision.limit());
+            let [_, wrong] = self.limits(pair);
+            return self.judge(unequal?, 0.0, wrong);
+        }
+        let noise = self.precision.noise();
+        let measured = self.error(view, pair, noise + 2.0 * self.gradient)?;
+        // What lies below its floor is noise, and shows no growth.
+        let growth = if self.is_noise(view, pair) { measured.error } else { self.error(view, pair, noise)?.error };
+        let share = if kind.is_parameter() { self.parameter(pair) * self.precision.share_of_movement() } else { 0.0 };
+        let own =
+            self.parameters.get(&parameter_key(pair)).filter(|_| kind.is_parameter()).map_or(0.0, |own| own.error);
+        let is_given = is_integer(&pair.baseline) && cause::is_input(pair, view.pairs);
+        let [noise_limit, wrong] = self.limits(pair);
+        let limit = if is_given { Precision::Fp32.limit() } else { noise_limit.max(share) };
+        let before = if is_given { 0.0 } else { JUMP * self.growth.max(own) };
+        self.show(pair, measured.error, limit.max(before));
+        if self.reach > Reach::All {
+            return None;
+        }
+        if measured.error > limit && measured.error > before {
+            let defect = self.judge(measured, limit, wrong);
+            if defect.is_some() {
+                return defect;
+            }
+        }
+        self.grow(pair, growth - share, measured.error);
+        None
+    }
+
+    /// The error of a row; a gradient or moment may be off by `noise` of the largest of its kind.
+    fn error(&self, view: &StepView<'_>, pair: &RowPair, noise: f64) -> Option<Measured> {
+        let kind = pair.key.kind;
+        let largest = view.largest.get(&kind).copied().filter(|_| is_summed(kind)).unwrap_or_default();
+        measure::error(pair, |statistic: Statistic| {
+            self.setting.written.unit + noise * largest.get(statistic as usize).copied().unwrap_or(0.0)
+        })
+    }
+
+    /// Limits of a row, above which it is suspicious and wrong: those of its type, unless the policy sets others.
+    fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
+        let (name, kind) = (pair.candidate.name.as_str(), pair.key.kind.as_str());
+        let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
+        let rule = rules.find(|(_, rule)| rule.fits(name, kind)).map(|(place, rule)| {
+            self.used.insert(place);
+            rule
+        });
+        let noise = rule.and_then(|rule| rule.noise).map_or(self.precision.limit(), |noise| noise.get());
+        let wrong = rule.and_then(|rule| rule.wrong).map_or(self.precision.wrong().max(noise), |wrong| wrong.get());
+        [noise.min(wrong), wrong]
+    }
+
+    /// The defect of an error above its limit; `None` once the first wrong row is known.
+    fn judge(&self, measured: Measured, limit: f64, wrong: f64) -> Option<Defect> {
+        if self.reach > Reach::All {
+            return None;
+        }
+        let is_wrong = measured.error > wrong.max(limit);
+        let severity = if is_wrong { Severity::Fail } else { Severity::Warn };
+        let statistic = measured.statistic.as_str();
+        Some(Defect { rule: &rules::JUMP, severity, statistic, error: measured.error, limit })
+    }
+
+    /// Movement of a parameter since the first step.
+    fn parameter(&mut self, pair: &RowPair) -> f64 {
+        let first = pair.baseline.statistics;
+        let parameter =
+            self.parameters.entry(parameter_key(pair)).or_insert(Parameter { first, moved: 0.0, error: 0.0 });
+        parameter.moved = parameter.moved.max(measure::moved(&parameter.first, &pair.baseline.statistics));
+        parameter.moved
+    }
+
+    /// Takes a row below its limit into what later rows are held against.
+    fn grow(&mut self, pair: &RowPair, growth: f64, error: f64) {
+        if growth.is_finite() {
+            self.growth = self.growth.max(growth);
+        }
+        if let Some(parameter) = self.parameters.get_mut(&parameter_key(pair)).filter(|_| pair.key.kind.is_parameter())
+        {
+            parameter.error = parameter.error.max(error);
+        }
+        if self.growth > self.precision.horizon() && self.horizon.is_none() {
+            self.horizon = Some(pair.candidate.step);
+            self.reach = self.reach.max(Reach::Exact);
+        }
+    }
+
+    /// Notes what a gradient says of noise: of its own, and of the parameter that it drives.
+    fn note_noise(&mut self, view: &StepView<'_>, pair: &RowPair) {
+        let kind = pair.key.kind;
+        if !kind.is_gradient() || self.reach > Reach::All {
+            return;
+        }
+        let largest = view.largest.get(&kind).copied().unwrap_or_default();
+        // A gradient that is written in full and zero moves nothing.
+        let is_zero = self.setting.written.unit <= 0.0 && sizes_of(&pair.baseline.statistics, largest).0 <= 0.0;
+        if kind != Kind::ActvGrad && self.is_noise(view, pair) && !is_zero {
+            self.noise_driven.insert(parameter_key(pair));
+        }
+        let share = measure::of_largest(pair, largest, self.setting.written.unit);
+        if share.is_finite() {
+            self.gradient = self.gradient.max(share);
+        }
+    }
+
+    /// Whether a gradient or moment of the baseline lies below its floor, so that it is zero in mathematics.
+    fn is_noise(&self, view: &StepView<'_>, pair: &RowPair) -> bool {
+        let kind = pair.key.kind;
+        let Some(largest) = view.largest.get(&kind).filter(|_| is_summed(kind)) else { return false };
+        let (size, most) = sizes_of(&pair.baseline.statistics, *largest);
+        size < (self.precision.noise() + 2.0 * self.gradient) * most
+    }
+
+    /// Whether a row follows a gradient that is nothing but noise: the parameter, the output of its module, and what has the
+    /// same statistics as that.
+    fn is_noise_driven<'p>(&self, view: &mut StepView<'p>, pair: &'p RowPair) -> bool {
+        let (stage, name) = parameter_key(pair);
+        match pair.key.kind {
+            kind if kind.is_parameter() => self.noise_driven.contains(&(stage, name)),
+            Kind::Actv => {
+                let module = name.rsplit_once('.').and_then(|(port, _)| port.strip_suffix(".output"));
+                let is_of = |(of, parameter): &(i64, String)| {
+                    *of == stage && parameter.rsplit_once('.').map(|(owner, _)| owner) == module
+                };
+                let is_output = module.is_some() && self.noise_driven.iter().any(is_of);
+                if is_output {
+                    view.noisy_outputs.push(&pair.baseline);
+                }
+                is_output || view.noisy_outputs.iter().any(|noisy| cause::alike(noisy, &pair.baseline))
+            }
+            _ => false,
+        }
+    }
+
+    fn show(&mut self, pair: &RowPair, error: f64, threshold: f64) {
+        let ratio = error / threshold;
+        self.spread += u64::from(self.key.is_some() && ratio > 1.0);
+        self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, ratio);
+        if self.reach == Reach::All && !ratio.is_nan() {
+            self.worst = Some(self.worst.map_or(ratio, |worst| worst.max(ratio)));
+        }
+    }
+
+    /// Takes a defect: its finding, and the culprit where it is the first of its severity.
+    fn take(&mut self, defect: Defect, view: &StepView<'_>, pair: &RowPair, place: usize) {
+        let is_non_finite = defect.rule == &rules::NON_FINITE;
+        let cause =
+            if is_non_finite { MonitorCause::NonFinite.into() } else { cause::of(pair, view.pairs, view.is_start) };
+        let culprit = self.culprit_of(&defect, cause, view, pair, place);
+        let has = |kind: Kind| u64::from(kind < pair.key.kind && view.largest.contains_key(&kind));
+        let finding = finding_of(&defect, cause, &culprit, pair)
+            .with("forward", has(Kind::Actv))
+            .with("gradients", has(Kind::GradReduced).max(has(Kind::GradUnreduced)));
+        let decision = decide(&finding.code, &finding.place, finding.severity, self.setting.policy);
+        let counts = decision.counts();
+        let severity = decision.severity;
+        self.findings.push(finding);
+        if !counts {
+            // What is let through is inherited by what follows.
+            if defect.error.is_finite() {
+                self.grow(pair, defect.error, defect.error);
+            }
+            return;
+        }
+        self.picture.keep(&pair.key, pair.candidate.step);
+        self.culprit = Some(culprit);
+        self.key = Some(pair.key.clone());
+        self.reach = if severity >= Severity::Fail { Reach::Nothing } else { self.reach.max(Reach::Exact) };
+    }
+
+    fn culprit_of(&self, defect: &Defect, cause: Cause, view: &StepView<'_>, pair: &RowPair, place: usize) -> Culprit {
+        let statistic = Statistic::ALL.into_iter().find(|statistic| statistic.as_str() == defect.statistic);
+        let value = |row: &Row| statistic.and_then(|statistic| row.statistics.get(statistic)).map(Number);
+        let numbers = [
+            ("error", Some(Number(defect.error))),
+            ("limit", Some(Number(defect.limit))),
+            ("before", Some(Number(self.growth))),
+            ("baseline", value(&pair.baseline)),
+            ("candidate", value(&pair.candidate)),
+        ];
+        let name = pair.candidate.name.clone();
+        let mut culprit = Culprit {
+            check: defect.rule.check,
+            finding: String::new(),
+            order: place as u64,
+            step: pair.candidate.step,
+            rank: Some(self.setting.rank),
+            op: name.clone(),
+            tensor: name.clone(),
+            kind: CulpritKind::Monitor(pair.key.kind),
+            side: None,
+            code: defect.rule.code.to_owned(),
+            metrics: numbers.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
+            stack: Vec::new(),
+            spread: 0,
+            location: None,
+            reference: None,
+            baseline: None,
+            candidate: None,
+            monitor: Some(MonitorCulprit {
+                name,
+                stage: pair.key.stage,
+                micro_step: pair.key.micro_step,
+                update: view.update,
+                statistic: defect.statistic.to_owned(),
+                cause: cause.cause,
+                factor: cause.factor,
+            }),
+        };
+        culprit.finding = culprit.own_finding();
+        culprit
+    }
+
+    /// The result.
+    pub fn finish(mut self) -> Walked {
+        let (series, heatmap) = self.picture.finish();
+        if let Some(culprit) = &mut self.culprit {
+            culprit.spread = self.spread;
+        }
+        if let Some((name, step)) = self.first_blind {
+            let finding = Finding::new(&rules::BASELINE_NON_FINITE, name).with("rank", self.setting.rank);
+            self.findings.push(finding.with("step", step).with("count", self.blind));
+        }
+        if let Some(step) = self.horizon {
+            let place = format!("rank {}", self.setting.rank);
+            let finding = Finding::new(&rules::NOISE_HORIZON, place).with("step", step).with("rank", self.setting.rank);
+            self.findings.push(finding.with("limit", self.precision.horizon()));
+        }
+        Walked {
+            findings: self.findings,
+            culprit: self.culprit,
+            key: self.key,
+            used: self.used,
+            compared: self.compared - self.blind,
+            not_compared: self.blind,
+            noise_driven: self.noise_driven.len() as u64,
+            horizon: self.horizon,
+            precision: self.precision,
+            worst: self.worst,
+            series,
+            heatmap,
+        }
+    }
+}
+
+fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) -> Finding {
+    let mut finding = Finding::new(defect.rule, pair.candidate.name.clone())
+        .with_severity(defect.severity)
+        .with("unit", unit_place(culprit.step, culprit.rank))
+        .with("step", culprit.step)
+        .with("kind", pair.key.kind.as_str())
+        .with("cause", cause.cause.as_str())
+        .with("statistic", defect.statistic);
+    if let Some(rank) = culprit.rank {
+        finding = finding.with("rank", rank);
+    }
+    if let Some(factor) = cause.factor {
+        finding = finding.with("factor", factor);
+    }
+    let text = |row: &Row| match defect.statistic {
+        "dtype" => row.dtype.clone(),
+        "shape" => row.shape.clone(),
+        _ => None,
+    };
+    for (side, row) in [("baseline", &pair.baseline), ("candidate", &pair.candidate)] {
+        if let Some(text) = text(row) {
+            finding = finding.with(side, text);
+        }
+    }
+    let told = culprit.metrics.iter().filter(|(_, number)| number.0.is_finite());
+    told.fold(finding, |finding, (name, number)| match finding.facts.contains_key(name) {
+        true => finding,
+        false => finding.with(name, number.0),
+    })
+}
+
+/// Whether a tensor is summed from others, so that its noise has their size.
+fn is_summed(kind: Kind) -> bool {
+    kind.is_gradient() || kind.is_moment() || kind == Kind::Comm
+}
+
+fn parameter_key(pair: &RowPair) -> (i64, String) {
+    (pair.key.stage, pair.key.name.clone())
+}
+
+/// The size of a tensor and the largest one of its kind: by norm, else by magnitude.
+fn sizes_of(statistics: &Statistics, largest: [f64; 4]) -> (f64, f64) {
+    let most = |statistic: Statistic| largest.get(statistic as usize).copied().unwrap_or(0.0);
+    match statistics.get(Statistic::Norm) {
+        Some(norm) => (norm.abs(), most(Statistic::Norm)),
+        None => (statistics.largest().unwrap_or(f64::INFINITY), most(Statistic::Max).max(most(Statistic::Min))),
+    }
+}
+
+/// The statistic that is finite in the baseline alone, or the count of NaN that is higher in the candidate.
+fn non_finite(pair: &RowPair) -> Option<&'static str> {
+    let (ours, theirs) = (&pair.baseline, &pair.candidate);
+    let is_new = |statistic: &Statistic| {
+        let finite = |row: &Row| row.statistics.get(*statistic).map(f64::is_finite);
+        finite(ours) == Some(true) && finite(theirs) == Some(false)
+    };
+    if let Some(statistic) = Statistic::ALL.into_iter().find(is_new) {
+        return Some(statistic.as_str());
+    }
+    let more = theirs.nans.unwrap_or(0.0) > ours.nans.filter(|nans| nans.is_finite()).unwrap_or(0.0);
+    (more && ours.statistics.are_finite()).then_some("nans")
+}
+
+/// Whether a row is finite on the candidate side only, so that nothing can be held against the baseline.
+fn is_blind(pair: &RowPair) -> bool {
+    pair.candidate.statistics.are_finite() && !pair.baseline.statistics.are_finite()
+}
+
+/// Whether a text of both sides differs; one that a side does not have tells nothing.
+fn differ<'p>(pair: &'p RowPair, text: impl Fn(&'p Row) -> Option<&'p str>, same: impl Fn(&str, &str) -> bool) -> bool {
+    let told = |row: &'p Row| text(row).filter(|text| *text != "nan");
+    matches!((told(&pair.baseline), told(&pair.candidate)), (Some(ours), Some(theirs)) if ours != theirs && !same(ours, theirs))
+}
+
+/// The sizes of a shape, however they are set apart.
+fn sizes(shape: &str) -> impl Iterator<Item = &str> {
+    shape.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty())
+}
+
+/// Whether a tensor holds integers.
+fn is_integer(row: &Row) -> bool {
+    match row.dtype.as_deref() {
+        Some(name) => Dtype::parse(name).is_some_and(|dtype| dtype.unit_roundoff() <= 0.0),
+        None => {
+            let ends = [row.statistics.get(Statistic::Min), row.statistics.get(Statistic::Max)];
+            ends.into_iter().all(|end| end.is_some_and(|end| end.is_finite() && end.fract().abs() <= 0.0))
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The training monitor of a rank, and how documents see it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::any::{AnyUnit, Measured, Size};
+use super::{Culprit, CurveSeries, Evidence};
+use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
+use crate::read::monitor::{Kind, Statistic};
+use crate::verdict::Verdict;
+
+/// The training monitor of a rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorUnit {
+    /// The rank.
+    pub rank: u64,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// Rows compared.
+    pub compared: u64,
+    /// Rows of the baseline without a partner.
+    pub unmatched_baseline: u64,
+    /// Rows of the candidate without a partner.
+    pub unmatched_candidate: u64,
+    /// Parameters whose gradient is noise, so that they are not judged.
+    pub noise_driven: u64,
+    /// Step from which the runs are apart by growth, and only exact rules hold; null where they never are.
+    pub horizon: Option<u64>,
+    /// Numbers of steps.
+    pub steps: MonitorSteps,
+    /// Kinds of tensors that were compared, in the order in which a step computes them.
+    pub kinds: Vec<Kind>,
+    /// The loosest element type of the baseline: `fp32`, `fp16`, `bf16`, `fp8`.
+    pub dtype: String,
+    /// States that its rows ended in.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
+    /// The first row that breaks a rule.
+    pub culprit: Option<Culprit>,
+    /// Rules as applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+    /// The worst row of each step and kind, thinned to at most 2000 points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<MonitorPoint>,
+    /// Error of each layer over its limit, step by step, thinned to at most 200 layers and 500 steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heatmap: Option<MonitorMap>,
+    /// Both sides' statistic of the culprit over all steps, also after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub culprit_series: Option<CurveSeries>,
+}
+
+impl MonitorUnit {
+    /// A rank of which nothing was compared yet.
+    pub fn empty(rank: u64) -> Self {
+        Self {
+            rank,
+            verdict: Verdict::Skipped,
+            compared: 0,
+            unmatched_baseline: 0,
+            unmatched_candidate: 0,
+            noise_driven: 0,
+            horizon: None,
+            steps: MonitorSteps::default(),
+            kinds: Vec::new(),
+            dtype: String::new(),
+            evidence: Evidence::default(),
+            culprit: None,
+            rules: Vec::new(),
+            series: Vec::new(),
+            heatmap: None,
+            culprit_series: None,
+        }
+    }
+}
+
+/// Numbers of steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorSteps {
+    /// Steps of both sides.
+    pub paired: u64,
+    /// Steps of the baseline.
+    pub baseline: u64,
+    /// Steps of the candidate.
+    pub candidate: u64,
+}
+
+/// The worst row of a kind at a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorPoint {
+    /// The step as written.
+    pub step: u64,
+    /// The kind.
+    pub kind: Kind,
+    /// Its error.
+    pub error: Number,
+    /// The row's name on the candidate side.
+    pub name: String,
+}
+
+/// Errors over their limits, layer by step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorMap {
+    /// The first step of each column.
+    pub steps: Vec<u64>,
+    /// The layers, in the order in which a step computes them.
+    pub layers: Vec<String>,
+    /// For each layer, the worst error over its limit at each column; null where nothing was compared.
+    pub cells: Vec<Vec<Option<Number>>>,
+}
+
+/// Reason for the difference of a monitor's culprit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MonitorCause {
+    /// NaN or infinity is born here.
+    NonFinite,
+    /// The batch differs.
+    Data,
+    /// The runs start from different parameters.
+    InitialState,
+    /// A parameter changed outside the optimizer.
+    State,
+    /// All gradients differ by one factor.
+    Scaled,
+    /// The forward pass.
+    Forward,
+    /// The backward pass.
+    Backward,
+    /// The reduction of gradients.
+    Communication,
+    /// The optimizer.
+    Optimizer,
+}
+
+impl MonitorCause {
+    /// The cause as results name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NonFinite => "non-finite",
+            Self::Data => "data",
+            Self::InitialState => "initial-state",
+            Self::State => "state",
+            Self::Scaled => "scaled",
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Communication => "communication",
+            Self::Optimizer => "optimizer",
+        }
+    }
+}
+
+/// Facts of a culprit that only a monitor knows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MonitorCulprit {
+    /// The tensor's name as the candidate's file has it.
+    pub name: String,
+    /// Stage of the pipeline on its rank.
+    pub stage: i64,
+    /// Micro step, from 0.
+    pub micro_step: u64,
+    /// The update that the row belongs to: its step, and one less of a moment that is recorded before the update.
+    pub update: i64,
+    /// The statistic that differs most; `nans`, `dtype` or `shape` where that is what differs.
+    pub statistic: String,
+    /// Reason for the difference.
+    pub cause: MonitorCause,
+    /// The factor that all gradients share; null for other causes.
+    pub factor: Option<f64>,
+}
+
+impl MonitorCulprit {
+    /// The column of a statistic, as [`MonitorCulprit::statistic`] names it.
+    pub fn statistic(&self) -> Option<Statistic> {
+        Statistic::ALL.into_iter().find(|statistic| statistic.as_str() == self.statistic)
+    }
+}
+
+impl AnyUnit for MonitorUnit {
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    fn set_verdict(&mut self, verdict: Verdict) {
+        self.verdict = verdict;
+    }
+
+    fn name(&self) -> String {
+        format!("rank {}", self.rank)
+    }
+
+    fn rules(&self) -> &[RuleOutcome] {
+        &self.rules
+    }
+
+    fn is_unread(&self) -> bool {
+        self.compared == 0
+    }
+
+    fn size(&self) -> Size {
+        Size {
+            values: self.compared,
+            steps: self.steps.paired,
+            unmatched: self.unmatched_baseline + self.unmatched_candidate,
+        }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("compared", self.compared),
+            ("unmatched_baseline", self.unmatched_baseline),
+            ("unmatched_candidate", self.unmatched_candidate),
+            ("noise_driven", self.noise_driven),
+        ]
+    }
+
+    fn measured(&self) -> Vec<Measured> {
+        let cells = self.heatmap.iter().flat_map(|map| map.cells.iter().flatten().flatten());
+        let worst = cells.map(|cell| cell.0).filter(|ratio| !ratio.is_nan()).reduce(f64::max);
+        let measured = |value| Measured {
+            name: "error_of_limit".into(),
+            value: Number(value),
+            warn: Some(Number(1.0)),
+            fail: None,
+        };
+        worst.map(measured).into_iter().collect()
+    }
+
+    fn culprit(&self) -> Option<&Culprit> {
+        self.culprit.as_ref()
+    }
+}

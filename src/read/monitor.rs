@@ -1,0 +1,200 @@
+//! Tables of msprobe's training monitor: statistics of activations, gradients, moments and parameters of every step.
+//!
+//! `TrainerMon` (here V1) writes a file per kind of tensor, `TrainerMonitorV2` a file per monitor with the kind in the column
+//! `scope`. Both are recognised by their header; the rank stands in the folder's name. docs/formats/msprobe-monitor.md has
+//! both layouts.
+
+mod alerts;
+mod cells;
+mod name;
+mod place;
+mod rank;
+mod table;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use alerts::{Alerts, read as read_alerts, recognise as recognise_alerts};
+pub use cells::Header;
+pub use name::decimals;
+pub use place::Place;
+pub use rank::{Keyed, Keys, RankTables, Step};
+pub use table::{Damage, Table};
+
+/// The tool that wrote a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// `TrainerMon`: rounded decimals, a file per kind.
+    V1,
+    /// `TrainerMonitorV2`: full numbers, a file per monitor.
+    V2,
+}
+
+/// A kind of tensor, in the order in which a step computes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A parameter before the update.
+    ParamOrigin,
+    /// An activation: input or output of a module.
+    Actv,
+    /// The gradient of an activation.
+    ActvGrad,
+    /// The gradient of a parameter before communication.
+    GradUnreduced,
+    /// The gradient of a parameter as the optimizer sees it.
+    GradReduced,
+    /// Data of a communication operator.
+    Comm,
+    /// First moment of the optimizer.
+    ExpAvg,
+    /// Second moment of the optimizer.
+    ExpAvgSq,
+    /// A parameter after the update.
+    ParamUpdated,
+}
+
+impl Kind {
+    /// The kind as results name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ParamOrigin => "param_origin",
+            Self::Actv => "actv",
+            Self::ActvGrad => "actv_grad",
+            Self::GradUnreduced => "grad_unreduced",
+            Self::GradReduced => "grad_reduced",
+            Self::Comm => "comm",
+            Self::ExpAvg => "exp_avg",
+            Self::ExpAvgSq => "exp_avg_sq",
+            Self::ParamUpdated => "param_updated",
+        }
+    }
+
+    /// Whether it is a gradient.
+    pub fn is_gradient(self) -> bool {
+        matches!(self, Self::ActvGrad | Self::GradUnreduced | Self::GradReduced)
+    }
+
+    /// Whether it is a moment of the optimizer.
+    pub fn is_moment(self) -> bool {
+        matches!(self, Self::ExpAvg | Self::ExpAvgSq)
+    }
+
+    /// Whether it is a parameter.
+    pub fn is_parameter(self) -> bool {
+        matches!(self, Self::ParamOrigin | Self::ParamUpdated)
+    }
+
+    /// Whether it is an activation or its gradient.
+    pub fn is_activation(self) -> bool {
+        matches!(self, Self::Actv | Self::ActvGrad)
+    }
+}
+
+/// A statistic with a number that can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Statistic {
+    /// The Euclidean norm.
+    Norm,
+    /// The smallest element.
+    Min,
+    /// The largest element.
+    Max,
+    /// The mean.
+    Mean,
+}
+
+impl Statistic {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Norm, Self::Min, Self::Max, Self::Mean];
+
+    /// The name of its column.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Norm => "norm",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Mean => "mean",
+        }
+    }
+}
+
+/// Statistics of a tensor; `None` where a column is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics([Option<f64>; 4]);
+
+impl Statistics {
+    /// One of them.
+    pub fn get(&self, statistic: Statistic) -> Option<f64> {
+        self.0.get(statistic as usize).copied().flatten()
+    }
+
+    /// Those that were written.
+    pub fn written(&self) -> impl Iterator<Item = (Statistic, f64)> + '_ {
+        Statistic::ALL.into_iter().filter_map(|statistic| Some((statistic, self.get(statistic)?)))
+    }
+
+    /// The larger magnitude of max and min; `None` where neither was written, or one is not finite.
+    pub fn largest(&self) -> Option<f64> {
+        let ends = [self.get(Statistic::Max), self.get(Statistic::Min)];
+        ends.into_iter().flatten().map(f64::abs).reduce(f64::max).filter(|value| value.is_finite())
+    }
+
+    /// Whether every statistic that was written is finite.
+    pub fn are_finite(&self) -> bool {
+        self.0.iter().flatten().all(|value| value.is_finite())
+    }
+
+    fn set(&mut self, statistic: Statistic, value: f64) {
+        if let Some(place) = self.0.get_mut(statistic as usize) {
+            *place = Some(value);
+        }
+    }
+}
+
+/// One row: a tensor at a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Kind of the tensor.
+    pub kind: Kind,
+    /// Stage of the pipeline on this rank; 0 for an unsplit model.
+    pub stage: i64,
+    /// Its name as the tool wrote it.
+    pub name: String,
+    /// Its name as both tools would write it.
+    pub canonical: String,
+    /// The step as written.
+    pub step: u64,
+    /// Micro step, from 0, where the table counts them.
+    pub micro_step: Option<u64>,
+    /// The statistics.
+    pub statistics: Statistics,
+    /// Number of NaN, where it was recorded.
+    pub nans: Option<f64>,
+    /// Shape, where it was recorded.
+    pub shape: Option<String>,
+    /// Element type, where it was recorded.
+    pub dtype: Option<String>,
+}
+
+impl Row {
+    /// Whether the row says that there was no tensor: the tool writes `nan` into every column then.
+    pub fn is_absent(&self) -> bool {
+        let is_nan = |value: Option<f64>| value.is_none_or(f64::is_nan);
+        let is_word = |text: &Option<String>| text.as_deref().is_none_or(|text| text == "nan");
+        let says_so = self.nans.is_some() || self.dtype.is_some() || self.shape.is_some();
+        says_so
+            && is_nan(self.nans)
+            && is_word(&self.shape)
+            && is_word(&self.dtype)
+            && self.statistics.written().all(|(_, value)| value.is_nan())
+    }
+
+    /// Whether nothing but NaN was written, and no column says whether there was a tensor.
+    pub fn is_undecided(&self) -> bool {
+        let columns = self.nans.is_none() && self.dtype.is_none() && self.shape.is_none();
+        let mut written = self.statistics.written().peekable();
+        columns && written.peek().is_some() && written.all(|(_, value)| value.is_nan())
+    }
+}

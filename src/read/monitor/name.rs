@@ -1,0 +1,85 @@
+//! Names of tensors as both versions of the monitor would write them, and the digits of their numbers.
+
+use super::{Kind, Version};
+
+/// The name without what only one version writes: V1 `X.input` and `X.input_1`, V2 `X.input.0`, `X.grad_input.1` and
+/// `X.weight.exp_avg`.
+pub(super) fn canonical(name: &str, kind: Kind, version: Version) -> String {
+    match kind {
+        Kind::ExpAvg | Kind::ExpAvgSq if version == Version::V2 => {
+            let suffix = format!(".{}", kind.as_str());
+            name.strip_suffix(suffix.as_str()).unwrap_or(name).to_owned()
+        }
+        Kind::Actv | Kind::ActvGrad => port(name, version).unwrap_or_else(|| name.to_owned()),
+        _ => name.to_owned(),
+    }
+}
+
+/// An input or output of a module as `module.input.0`; `None` for any other name.
+fn port(name: &str, version: Version) -> Option<String> {
+    let (rest, number) = match version {
+        Version::V2 => name.rsplit_once('.').filter(|(_, number)| is_number(number))?,
+        Version::V1 => match name.rsplit_once('_') {
+            Some((rest, number)) if is_number(number) => (rest, number),
+            _ => (name, "0"),
+        },
+    };
+    let (module, port) = rest.rsplit_once('.')?;
+    let port = match port {
+        "input" | "grad_input" => "input",
+        "output" | "grad_output" => "output",
+        _ => return None,
+    };
+    Some(format!("{module}.{port}.{number}"))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Decimals of a number as it was written: 10 of `1.5e-09`.
+pub fn decimals(text: &str) -> Option<u32> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let after = mantissa.split_once('.').map_or("", |(_, after)| after);
+    let written = if after == "0" { 0 } else { i64::try_from(after.len()).ok()? };
+    let exponent: i64 = exponent.parse().ok()?;
+    text.parse::<f64>().ok().filter(|value| value.is_finite())?;
+    u32::try_from(written.checked_sub(exponent)?.max(0)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_versions_give_one_name() {
+        for (name, kind, version, expected) in [
+            ("fc1.input", Kind::Actv, Version::V1, "fc1.input.0"),
+            ("fc1.input_1", Kind::Actv, Version::V1, "fc1.input.1"),
+            (".input", Kind::Actv, Version::V1, ".input.0"),
+            ("fc1.input.1", Kind::Actv, Version::V2, "fc1.input.1"),
+            ("fc1.grad_output.0", Kind::ActvGrad, Version::V2, "fc1.output.0"),
+            ("fc1.weight.exp_avg", Kind::ExpAvg, Version::V2, "fc1.weight"),
+            ("fc1.weight", Kind::ExpAvg, Version::V1, "fc1.weight"),
+            ("block_1", Kind::Actv, Version::V1, "block_1"),
+        ] {
+            assert_eq!(canonical(name, kind, version), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_those_that_were_written() {
+        for (text, expected) in [
+            ("214.3851673974", Some(10)),
+            ("1.0", Some(0)),
+            ("-1.5e-09", Some(10)),
+            ("1e-06", Some(6)),
+            ("nan", None),
+            ("inf", None),
+            ("", None),
+            ("1e30", Some(0)),
+        ] {
+            assert_eq!(decimals(text), expected, "{text}");
+        }
+    }
+}

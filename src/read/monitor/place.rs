@@ -1,0 +1,105 @@
+//! Rank, folder and kind of a table, as its path tells them.
+
+use super::Kind;
+
+/// Largest rank that is believed.
+const MOST_RANK: u64 = 1 << 20;
+
+/// The place of a table below a run's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Path below the root.
+    pub path: String,
+    /// The folder of the monitor, whose name sorts a later start behind an earlier one.
+    pub folder: String,
+    /// The rank; 0 where no folder names one.
+    pub rank: u64,
+    /// Whether the folder's name is one that the monitor gives.
+    pub is_named: bool,
+    /// The word before the window in the file's name: `grad_reduced`, `param`.
+    pub word: String,
+    /// Whether the file's name is one that the monitor gives.
+    pub is_windowed: bool,
+}
+
+impl Place {
+    /// The place that `path` tells.
+    pub fn of(path: &str) -> Self {
+        let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = folders.rsplit('/').next().unwrap_or_default();
+        let ranked = folders.rsplit('/').find_map(rank_of);
+        let stem = file.strip_suffix(".csv");
+        let windowed = stem.and_then(word_before_window);
+        Self {
+            path: path.to_owned(),
+            folder: folder.to_owned(),
+            rank: ranked.unwrap_or(0),
+            is_named: rank_of(folder).is_some(),
+            word: windowed.or(stem).unwrap_or(file).to_owned(),
+            is_windowed: windowed.is_some_and(|word| !kinds_of(word).is_empty()),
+        }
+    }
+
+    /// The kinds of tensor that a file of this name holds; empty where the name tells none.
+    pub fn kinds(&self) -> &'static [Kind] {
+        kinds_of(&self.word)
+    }
+}
+
+/// The rank in the name of a folder: `rank_1` or `Nov22_20-14-57-rank1-2f27f46d`.
+fn rank_of(folder: &str) -> Option<u64> {
+    let digits = match folder.strip_prefix("rank_") {
+        Some(rest) => rest,
+        None => {
+            let (_, rest) = folder.rsplit_once("-rank")?;
+            rest.split('-').next().unwrap_or_default()
+        }
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|rank| is_number && *rank < MOST_RANK)
+}
+
+/// The word before the window of steps: `param` of `param_step0-4`, `grad_reduced` of `grad_reduced_0-4`.
+fn word_before_window(stem: &str) -> Option<&str> {
+    let (word, window) = stem.rsplit_once('_')?;
+    let window = window.strip_prefix("step").unwrap_or(window);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, last) = window.split_once('-')?;
+    (is_number(first) && is_number(last)).then_some(word)
+}
+
+fn kinds_of(word: &str) -> &'static [Kind] {
+    match word {
+        "param_origin" => &[Kind::ParamOrigin],
+        "param_updated" => &[Kind::ParamUpdated],
+        "param" => &[Kind::ParamOrigin, Kind::ParamUpdated],
+        "actv" => &[Kind::Actv],
+        "actv_grad" => &[Kind::ActvGrad],
+        "module" => &[Kind::Actv, Kind::ActvGrad],
+        "grad_unreduced" => &[Kind::GradUnreduced],
+        "grad_reduced" => &[Kind::GradReduced],
+        "weight_grad" => &[Kind::GradUnreduced, Kind::GradReduced],
+        "other" | "cc" => &[Kind::Comm],
+        "exp_avg" => &[Kind::ExpAvg],
+        "exp_avg_sq" => &[Kind::ExpAvgSq],
+        "optimizer" => &[Kind::ExpAvg, Kind::ExpAvgSq],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_and_kind_stand_in_the_path() {
+        let place = Place::of("gpu/Nov22_20-14-57-rank12-2f27f46d/grad_unreduced_5-9.csv");
+        assert_eq!((place.rank, place.is_named, place.kinds()), (12, true, &[Kind::GradUnreduced][..]));
+        let place = Place::of("rank_3/module_step0-2.csv");
+        assert_eq!((place.rank, place.is_windowed, place.kinds().len()), (3, true, 2));
+        let place = Place::of("logs/loss.csv");
+        assert_eq!((place.rank, place.is_named, place.is_windowed), (0, false, false));
+        assert!(!Place::of("rank_0/eval_0-4.csv").is_windowed);
+        assert_eq!(Place::of("rank_99999999999/param_step0-4.csv").rank, 0);
+    }
+}

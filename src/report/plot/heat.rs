@@ -1,0 +1,56 @@
+//! Cells coloured by their error, as the maps of a tensor and of a monitor draw them.
+
+use plotters::prelude::Rectangle;
+use plotters::style::{Color, RGBColor};
+
+use super::{Area, CANDIDATE, GRID, PAPER, internal};
+use crate::error::Result;
+
+/// Decades below the largest error that are told apart.
+pub(super) const DECADES: f64 = 3.0;
+/// The darkest colour.
+const DARK: RGBColor = RGBColor(127, 29, 29);
+
+/// A rectangle of a picture.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) left: i32,
+    pub(super) top: i32,
+    pub(super) wide: i32,
+    pub(super) tall: i32,
+}
+
+impl Frame {
+    /// Corners of the cell in `row` of `rows` and `column` of `columns`.
+    pub(super) fn cell(&self, (row, rows): (usize, usize), (column, columns): (usize, usize)) -> [(i32, i32); 2] {
+        let at = |index: usize, of: usize, length: i32| {
+            let place = i64::from(length) * i64::try_from(index).unwrap_or(0) / i64::try_from(of).unwrap_or(1).max(1);
+            i32::try_from(place).unwrap_or(length)
+        };
+        [
+            (self.left + at(column, columns, self.wide), self.top + at(row, rows, self.tall)),
+            (self.left + at(column + 1, columns, self.wide), self.top + at(row + 1, rows, self.tall)),
+        ]
+    }
+
+    /// Draws its border.
+    pub(super) fn draw(&self, area: &Area<'_>) -> Result<()> {
+        let corners = [(self.left, self.top), (self.left + self.wide, self.top + self.tall)];
+        area.draw(&Rectangle::new(corners, GRID.stroke_width(2))).map_err(internal)
+    }
+}
+
+/// White for no error and for one that is far below the largest, then through orange to dark red, by decades.
+pub(super) fn colour(error: f64, largest: f64) -> RGBColor {
+    if error <= largest / 10_f64.powf(DECADES) {
+        return PAPER;
+    }
+    let level = if error.is_finite() { 1.0 + (error / largest).log10() / DECADES } else { 1.0 };
+    let level = level.clamp(0.0, 1.0);
+    let between = |from: RGBColor, to: RGBColor, share: f64| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of two bytes is a byte")]
+        let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;
+        RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+    };
+    if level < 0.6 { between(PAPER, CANDIDATE, level / 0.6) } else { between(CANDIDATE, DARK, (level - 0.6) / 0.4) }
+}

@@ -1,0 +1,187 @@
+//! `monitor.png`: errors layer by step, and below them both sides' statistic of the culprit.
+
+use minijinja::context;
+use plotters::prelude::{Circle, PathElement, Rectangle};
+use plotters::style::{Color, RGBColor};
+
+use super::heat::{DECADES, Frame, colour};
+use super::{
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, drawable, internal, name_of, picture, pixel, style, text,
+    within_axes, words,
+};
+use crate::error::Result;
+use crate::judge::monitor::picture::layer_of;
+use crate::judge::number::Number;
+use crate::judge::unit::{Culprit, CurveSeries, MonitorMap, MonitorUnit, monitors};
+use crate::report::GateResult;
+use crate::report::messages::{Language, short};
+use crate::report::writer::Writer;
+use crate::verdict::Side;
+
+const WIDTH: u32 = 1600;
+/// Height of the title, of the map, of the room below it, and of the lines.
+const TITLE: i32 = 80;
+const MAP: i32 = 620;
+const BELOW: i32 = 120;
+const LINES: i32 = 300;
+/// Room left of the map for names of layers, and right of it.
+const LEFT: i32 = 340;
+const RIGHT: i32 = 60;
+/// Names of layers that have room.
+const MOST_NAMES: usize = 24;
+/// Error over its limit that has the darkest colour.
+const DARKEST: f64 = 10.0;
+/// Most layers and steps of a map that is drawn.
+const MOST: usize = 512;
+
+/// Draws the rank of the culprit, or the first of the worst verdict; `None` where no rank holds a map.
+pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8>>> {
+    let named = result.culprit.as_ref();
+    let is_named = |unit: &&MonitorUnit| named.is_some() && unit.culprit.as_ref() == named;
+    let drawn = || monitors(&result.checks).filter(|unit| unit.heatmap.as_ref().is_some_and(is_sound));
+    let worst = || drawn().max_by_key(|unit| (unit.verdict, std::cmp::Reverse(unit.rank)));
+    let Some(unit) = drawn().find(is_named).or_else(worst) else { return Ok(None) };
+    let Some(map) = &unit.heatmap else { return Ok(None) };
+    let words = words(language);
+    let series = unit.culprit_series.as_ref().filter(|series| is_drawable(series));
+    let height = TITLE + MAP + BELOW + if series.is_some() { LINES } else { 0 };
+    let png = picture(WIDTH, u32::try_from(height).unwrap_or(WIDTH), |root| {
+        let title = words.phrase("plot_monitor", &context! { rank => unit.rank })?;
+        text(root, &title, (40, 24), 34, INK)?;
+        let frame = Frame { left: LEFT, top: TITLE, wide: pixel(WIDTH) - LEFT - RIGHT, tall: MAP };
+        cells(root, map, frame)?;
+        if let Some(culprit) = &unit.culprit {
+            mark(root, map, culprit, frame)?;
+        }
+        names(root, map, frame, &words)?;
+        scale(root, TITLE + MAP + 62, &words)?;
+        if let (Some(series), Some(culprit)) = (series, &unit.culprit) {
+            lines(root, series, culprit, &words)?;
+        }
+        Ok(())
+    })?;
+    Ok(Some(png))
+}
+
+/// Whether the map can be drawn: results come from files.
+fn is_sound(map: &MonitorMap) -> bool {
+    let (rows, columns) = (map.layers.len(), map.steps.len());
+    let fits = (1..=MOST).contains(&rows) && (1..=MOST).contains(&columns);
+    fits && map.cells.len() == rows && map.cells.iter().all(|cells| cells.len() == columns)
+}
+
+fn is_drawable(series: &CurveSeries) -> bool {
+    let len = series.step.len();
+    len > 0 && len <= 4096 && series.baseline.len() == len && series.candidate.len() == len
+}
+
+fn cells(area: &Area<'_>, map: &MonitorMap, frame: Frame) -> Result<()> {
+    let (rows, columns) = (map.layers.len(), map.steps.len());
+    for (row, cells) in map.cells.iter().enumerate() {
+        for (column, cell) in cells.iter().enumerate() {
+            let Some(Number(ratio)) = cell else { continue };
+            let corners = frame.cell((row, rows), (column, columns));
+            area.draw(&Rectangle::new(corners, colour(*ratio, DARKEST).filled())).map_err(internal)?;
+        }
+    }
+    frame.draw(area)
+}
+
+/// Frames the culprit's cell.
+fn mark(area: &Area<'_>, map: &MonitorMap, culprit: &Culprit, frame: Frame) -> Result<()> {
+    let name = culprit.monitor.as_ref().map_or(culprit.op.as_str(), |facts| facts.name.as_str());
+    let layers = [layer_of(name), name.rsplit_once('.').map_or(name, |(layer, _)| layer)];
+    let row = map.layers.iter().position(|layer| layers.contains(&layer.as_str()));
+    let update = culprit.monitor.as_ref().map_or(0, |facts| facts.update);
+    let update = u64::try_from(update).unwrap_or(0);
+    let column = map.steps.iter().rposition(|step| *step <= update);
+    let Some((row, column)) = row.zip(column) else { return Ok(()) };
+    let [(left, top), (right, bottom)] = frame.cell((row, map.layers.len()), (column, map.steps.len()));
+    let corners = [(left - 3, top - 3), (right + 3, bottom + 3)];
+    area.draw(&Rectangle::new(corners, ALARM.stroke_width(4))).map_err(internal)
+}
+
+/// Names of the layers and of the first and last step.
+fn names(area: &Area<'_>, map: &MonitorMap, frame: Frame, words: &Writer) -> Result<()> {
+    let rows = map.layers.len();
+    let every = rows.div_ceil(MOST_NAMES).max(1);
+    for (row, layer) in map.layers.iter().enumerate().filter(|(row, _)| row % every == 0) {
+        let [(_, top), (_, bottom)] = frame.cell((row, rows), (0, 1));
+        let at = if every == 1 { top.midpoint(bottom) - 11 } else { top };
+        let shown: String = layer.chars().rev().take(28).collect::<Vec<char>>().into_iter().rev().collect();
+        text(area, &drawable(&shown, 28), (24, at), 20, INK)?;
+    }
+    let below = frame.top + frame.tall + 10;
+    let (first, last) = (map.steps.first().copied().unwrap_or(0), map.steps.last().copied().unwrap_or(0));
+    let last = last.to_string();
+    let (width, _) = area.estimate_text_size(&last, &style(24, INK)).map_err(internal)?;
+    text(area, &first.to_string(), (frame.left, below), 24, INK)?;
+    text(area, &words.word("plot_step")?, (frame.left + frame.wide / 2 - 30, below), 24, INK)?;
+    text(area, &last, (frame.left + frame.wide - pixel(width), below), 24, INK)
+}
+
+/// The colours with the errors over the limit that they stand for.
+fn scale(area: &Area<'_>, top: i32, words: &Writer) -> Result<()> {
+    /// Steps of the scale.
+    const STEPS: i32 = 60;
+    text(area, &words.word("plot_monitor_scale")?, (24, top), 24, INK)?;
+    text(area, &short(DARKEST / 10_f64.powf(DECADES)), (LEFT - 80, top), 24, INK)?;
+    for step in 0..STEPS {
+        let error = DARKEST * 10_f64.powf(DECADES * (f64::from(step + 1) / f64::from(STEPS) - 1.0));
+        let corners = [(LEFT + step * 6, top), (LEFT + step * 6 + 6, top + 26)];
+        area.draw(&Rectangle::new(corners, colour(error, DARKEST).filled())).map_err(internal)?;
+    }
+    text(area, &short(DARKEST), (LEFT + STEPS * 6 + 16, top), 24, INK)
+}
+
+/// Both sides' statistic of the culprit; a value that is not finite is a gap with a mark.
+fn lines(area: &Area<'_>, series: &CurveSeries, culprit: &Culprit, words: &Writer) -> Result<()> {
+    let facts = culprit.monitor.as_ref();
+    let statistic = facts.map_or("", |facts| facts.statistic.as_str());
+    let name = drawable(&culprit.op, 60);
+    let top = TITLE + MAP + BELOW;
+    text(area, &words.phrase("plot_monitor_series", &context! { statistic, name })?, (40, top), 26, INK)?;
+    let frame = Frame { left: LEFT, top: top + 44, wide: pixel(WIDTH) - LEFT - RIGHT, tall: LINES - 90 };
+    let values = || series.baseline.iter().chain(&series.candidate).flatten().map(|value| within_axes(value.0));
+    let finite = || values().filter(|value| value.is_finite());
+    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let span = if high > low { high - low } else { 1.0 };
+    let len = series.step.len();
+    let point = |place: usize, value: f64| {
+        let [(left, _), (right, _)] = frame.cell((0, 1), (place, len));
+        #[allow(clippy::cast_possible_truncation, reason = "a share of a height in pixels")]
+        let down = (f64::from(frame.tall - 12) * (1.0 - (value - low) / span)).round() as i32;
+        (left.midpoint(right), frame.top + 6 + down)
+    };
+    let draw = |values: &[Option<Number>], colour: RGBColor| -> Result<()> {
+        let mut piece: Vec<(i32, i32)> = Vec::new();
+        for (place, value) in values.iter().enumerate() {
+            let value = value.map(|value| value.0);
+            match value.filter(|value| value.is_finite()) {
+                Some(value) => piece.push(point(place, within_axes(value))),
+                None => {
+                    area.draw(&PathElement::new(std::mem::take(&mut piece), colour.stroke_width(4)))
+                        .map_err(internal)?;
+                    if value.is_some() {
+                        let (at, _) = point(place, low);
+                        area.draw(&Circle::new((at, frame.top + frame.tall), 7, ALARM.filled())).map_err(internal)?;
+                    }
+                }
+            }
+        }
+        let dots = piece.clone();
+        area.draw(&PathElement::new(piece, colour.stroke_width(4))).map_err(internal)?;
+        dots.into_iter()
+            .take(if len <= 60 { len } else { 0 })
+            .try_for_each(|dot| area.draw(&Circle::new(dot, 6, colour.filled())).map_err(internal))
+    };
+    frame.draw(area)?;
+    draw(&series.baseline, BASELINE)?;
+    draw(&series.candidate, CANDIDATE)?;
+    if high >= low {
+        text(area, &short(high), (200, frame.top), 22, FAINT)?;
+        text(area, &short(low), (200, frame.top + frame.tall - 24), 22, FAINT)?;
+    }
+    text(area, &name_of(Side::Baseline, words)?, (24, frame.top), 24, BASELINE)?;
+    text(area, &name_of(Side::Candidate, words)?, (24, frame.top + 40), 24, CANDIDATE)
+}

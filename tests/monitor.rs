@@ -1,0 +1,246 @@
+//! Training monitors: every case with a known truth, defects planted in healthy ones, and what must not bend a verdict.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that indexes beyond what is there fails, as it should"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::judge::register;
+use precision_gate::judge::unit::{MonitorUnit, monitors};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
+use precision_gate::policy::value::Date;
+use precision_gate::report::GateResult;
+use precision_gate::verdict::{CheckId, Verdict};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn cases() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/monitor")
+}
+
+fn judge(baseline: &Path, candidate: &Path, policy: &str) -> GateResult {
+    let codes: Vec<&str> = register::all().map(|rule| rule.code).collect();
+    let today = Date::try_from("2026-11-23".to_owned()).expect("a date");
+    let request = Request {
+        baseline: baseline.display().to_string(),
+        candidate: candidate.display().to_string(),
+        checks: CheckId::CHECKS.to_vec(),
+        policy: Policy { today, ..Policy::parse("policy.yml", policy, &codes).expect("a sound policy") },
+        matching: Matching::default(),
+    };
+    gate::run(&request, &Quiet).expect("both sides are there").result
+}
+
+fn culprit(result: &GateResult) -> Value {
+    serde_json::to_value(&result.culprit).expect("JSON")
+}
+
+fn has(result: &GateResult, code: &str) -> bool {
+    result.findings.iter().any(|finding| finding.code == code)
+}
+
+fn listed(list: &Value, value: &Value) -> bool {
+    list.as_array().is_none_or(|list| list.contains(value))
+}
+
+#[test]
+fn every_case_gets_its_verdict_and_its_culprit() {
+    let mut judged = 0;
+    for entry in fs::read_dir(cases()).expect("cases").flatten() {
+        let Ok(text) = fs::read(entry.path().join("case.json")) else { continue };
+        let case: Value = serde_json::from_slice(&text).expect("JSON");
+        let (name, truth) = (entry.file_name(), &case["truth"]);
+        let result = judge(&entry.path().join("gpu"), &entry.path().join("npu"), "");
+        let verdict = Value::from(result.verdict.as_str());
+        assert!(
+            verdict == truth["verdict"] || truth["also"].as_array().expect("a list").contains(&verdict),
+            "{name:?}: {verdict}"
+        );
+        let (found, wanted) = (culprit(&result), &truth["culprit"]);
+        if wanted.is_null() {
+            assert_eq!(found, Value::Null, "{name:?}");
+        } else {
+            assert_eq!(found["check"], "monitor", "{name:?}");
+            for key in ["step", "rank", "name"] {
+                assert!(wanted[key].is_null() || found[key] == wanted[key], "{name:?}: {key} {}", found[key]);
+            }
+            assert!(
+                listed(&wanted["kind"], &found["kind"]) && listed(&wanted["cause"], &found["cause"]),
+                "{name:?}: {found}"
+            );
+            if let Some(factor) = wanted["factor"].as_f64() {
+                assert!((found["factor"].as_f64().expect("a factor") - factor).abs() < 0.01 * factor, "{name:?}");
+            }
+        }
+        for code in truth["codes"].as_array().expect("a list") {
+            assert!(has(&result, code.as_str().expect("a code")), "{name:?}: {code}");
+        }
+        judged += 1;
+    }
+    assert_eq!(judged, 8);
+}
+
+/// Copies a folder with every table changed by `edit`: path, line and cells in, the cells to write out.
+fn copied<F: Fn(&Path, &[String], &mut Vec<String>)>(from: &Path, to: &Path, edit: &F) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copied(&entry.path(), &target, edit);
+        } else if entry.path().extension().is_some_and(|ending| ending == "csv") {
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(entry.path()).expect("a table");
+            let mut writer = csv::Writer::from_path(&target).expect("a table");
+            let mut header = Vec::new();
+            for record in reader.records() {
+                let mut cells: Vec<String> = record.expect("a row").iter().map(str::to_owned).collect();
+                if header.is_empty() {
+                    header.clone_from(&cells);
+                } else {
+                    edit(&entry.path(), &header, &mut cells);
+                }
+                writer.write_record(&cells).expect("written");
+            }
+            writer.flush().expect("written");
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+fn column(header: &[String], name: &str) -> usize {
+    header.iter().position(|column| column == name).expect(name)
+}
+
+/// The healthy run of a case, with the statistics of one tensor at one step and later scaled on the candidate.
+fn planted(scope: &'static str, tensor: &'static str, from_step: u64, factor: f64) -> GateResult {
+    let folder = TempDir::new().expect("a folder");
+    let gpu = cases().join("stale-rank2-v2/gpu");
+    copied(&gpu, &folder.path().join("npu"), &|path, header, cells| {
+        let is_meant = cells[column(header, "scope")] == scope && cells[column(header, "module_name")] == tensor;
+        let step: u64 = cells[column(header, "step")].parse().expect("a step");
+        if is_meant && step >= from_step && path.display().to_string().contains("rank_1") {
+            for name in ["norm", "min", "max", "mean"] {
+                let cell = &mut cells[column(header, name)];
+                *cell = (cell.parse::<f64>().expect("a number") * factor).to_string();
+            }
+        }
+    });
+    judge(&gpu, &folder.path().join("npu"), "")
+}
+
+#[test]
+fn a_planted_defect_is_found_at_its_step_rank_and_cause() {
+    for (scope, tensor, step, factor, cause) in [
+        ("param_origin", "fc2.weight", 0, 1.000_2, "initial-state"),
+        ("param_origin", "fc1.weight", 2, 1.01, "state"),
+        ("reduced", "fc2.weight", 1, 1.02, "backward"),
+        ("param_updated", "fc1.weight", 1, 1.01, "optimizer"),
+    ] {
+        let result = planted(scope, tensor, step, factor);
+        let found = culprit(&result);
+        assert_eq!((&found["name"], &found["cause"]), (&tensor.into(), &cause.into()), "{scope}: {found}");
+        assert_eq!((&found["step"], &found["rank"]), (&step.into(), &1.into()), "{scope}");
+        assert!(result.verdict >= Verdict::Warn);
+    }
+    let same = planted("reduced", "fc2.weight", 1, 1.0);
+    assert_eq!((same.verdict, same.culprit), (Verdict::Pass, None));
+}
+
+#[test]
+fn a_nan_that_follows_a_warning_fails_and_leads() {
+    let folder = TempDir::new().expect("a folder");
+    let gpu = cases().join("stale-rank2-v2/gpu");
+    copied(&gpu, &folder.path().join("npu"), &|_, header, cells| {
+        let norm = column(header, "norm");
+        let (scope, step) = (cells[column(header, "scope")].clone(), cells[column(header, "step")].clone());
+        if scope == "reduced" && cells[column(header, "module_name")] == "fc2.weight" && step == "1" {
+            cells[norm] = (cells[norm].parse::<f64>().expect("a number") * 1.000_5).to_string();
+        }
+        if scope == "reduced" && cells[column(header, "module_name")] == "fc1.weight" && step == "2" {
+            cells[norm] = "nan".to_owned();
+            cells[column(header, "nans")] = "3.0".to_owned();
+        }
+    });
+    let result = judge(&gpu, &folder.path().join("npu"), "");
+    assert_eq!(result.verdict, Verdict::Fail);
+    assert_eq!((&culprit(&result)["cause"], &culprit(&result)["step"]), (&"non-finite".into(), &2.into()));
+    assert!(has(&result, "monitor-jump") && has(&result, "monitor-non-finite"));
+}
+
+#[test]
+fn a_baseline_that_is_nan_is_no_agreement() {
+    let folder = TempDir::new().expect("a folder");
+    let npu = cases().join("stale-rank2-v2/gpu");
+    copied(&npu, &folder.path().join("gpu"), &|_, header, cells| {
+        if cells[column(header, "scope")] == "reduced" {
+            cells[column(header, "norm")] = "nan".to_owned();
+        }
+    });
+    let result = judge(&folder.path().join("gpu"), &npu, "");
+    assert_eq!((result.verdict, has(&result, "monitor-baseline-non-finite")), (Verdict::Warn, true));
+    assert!(unit(&result).evidence.not_compared > 0 && result.culprit.is_none());
+}
+
+fn unit(result: &GateResult) -> &MonitorUnit {
+    monitors(&result.checks).next().expect("a unit")
+}
+
+#[test]
+fn policy_waives_ignores_and_limits() {
+    let case = cases().join("matmul-precision-v1");
+    let judged = |policy: &str| judge(&case.join("gpu"), &case.join("npu"), policy);
+    let plain = judged("");
+    assert_eq!(plain.verdict, Verdict::Warn);
+    let waived = judged(
+        "waivers: [{code: monitor-jump, where: 'head.input', reason: reviewed, owner: alice, expires: 2026-12-01}]",
+    );
+    assert!(!waived.waived.is_empty() && culprit(&waived)["name"] != "head.input");
+    let limited = judged("monitor: {limits: [{name: 'head.input', kind: actv_grad, noise: 0.01}]}");
+    assert_ne!(culprit(&limited)["name"], "head.input");
+    let unused = judged("monitor: {limits: [{name: 'other', noise: 0.01}]}");
+    assert!(has(&unused, "selector-unused"));
+    let ignored = judged("monitor: {ignore: ['head.*']}");
+    assert!(unit(&ignored).evidence.left_out > 0 && unit(&ignored).compared < unit(&plain).compared);
+    assert_eq!(judged("required: [monitor]").verdict, Verdict::Warn);
+}
+
+#[test]
+fn the_result_holds_what_the_picture_is_drawn_from() {
+    let case = cases().join("loss-scale-half-v1");
+    let result = judge(&case.join("gpu"), &case.join("npu"), "");
+    let unit = unit(&result);
+    let map = unit.heatmap.as_ref().expect("a map");
+    assert!(map.cells.len() == map.layers.len() && map.cells.iter().all(|row| row.len() == map.steps.len()));
+    let series = unit.culprit_series.as_ref().expect("a series");
+    assert_eq!(series.step.len() as u64, unit.steps.paired);
+    let text = serde_json::to_string(&result).expect("JSON");
+    let back: GateResult = serde_json::from_str(&text).expect("what was written is read");
+    assert_eq!(back.checks, result.checks);
+    assert_eq!(back.culprit, result.culprit);
+}
+
+#[test]
+fn a_monitor_is_never_a_curve_and_hostile_tables_are_damage() {
+    let case = cases().join("stale-rank2-v2");
+    let result = judge(&case.join("gpu"), &case.join("npu"), "");
+    assert!(result.checks.iter().all(|check| (check.id == CheckId::Monitor) == (check.verdict != Verdict::Skipped)));
+    let folder = TempDir::new().expect("a folder");
+    for (name, text) in [
+        ("numbers", "vpp_stage,step,module_name,scope,norm\n-1,99999999999999999999,a,reduced,1\n"),
+        ("cells", "vpp_stage,step,module_name,scope,norm\n-1,0\n"),
+        ("scope", "vpp_stage,step,module_name,scope,norm\n-1,0,a,other,1\n"),
+        ("bytes", "vpp_stage,step,module_name,scope,norm\n-1,0,\u{0}\u{fffd},reduced,1e400\n-1,0,a,reduced,abc\n"),
+        ("header", "\u{0}\u{1}"),
+    ] {
+        let npu = folder.path().join(name).join("rank_0");
+        fs::create_dir_all(&npu).expect("a folder");
+        fs::write(npu.join("weight_grad_step0-4.csv"), text).expect("written");
+        let result = judge(&case.join("gpu"), &folder.path().join(name), "");
+        assert!(result.verdict.blocks() && has(&result, "monitor-file-damaged"), "{name}: {:?}", result.verdict);
+    }
+}
