@@ -225,16 +225,16 @@ pub(crate) struct PairArgs {
 /// `compare`
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    #[command(flatten)]
-    pub(crate) pair: PairArgs,
-    #[command(flatten)]
-    pub(crate) quick: QuickArgs,
     /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
     #[arg(long, value_name = "LOCATION")]
     pub(crate) noise: Vec<String>,
     /// A third run of the same model, such as fp64 on a CPU: shows which of the two sides is off (dumps)
     #[arg(long, value_name = "LOCATION")]
     pub(crate) reference: Option<String>,
+    #[command(flatten)]
+    pub(crate) pair: PairArgs,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
     /// Pair calls by their order and ignore their numbers
     #[arg(long, conflicts_with_all = ["data_mapping", "cell_mapping"], help_heading = "Compare tables of msprobe")]
     pub(crate) fuzzy: bool,
