@@ -28,6 +28,7 @@ pub mod opening;
 pub mod outcomes;
 pub mod page;
 pub mod phrases;
+pub mod pictures;
 pub mod plot;
 pub mod reference;
 pub mod rows;

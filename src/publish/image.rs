@@ -14,7 +14,7 @@ use super::gitlab::GitLab;
 use crate::error::Result;
 use crate::policy::publish::ImageMode;
 use crate::report::messages::Language;
-use crate::report::plot;
+use crate::report::pictures::{self, Drawn};
 
 /// The branch of pictures.
 const BRANCH: &str = "precision-gate-pictures";
@@ -147,15 +147,8 @@ fn branch(answer: &Answer) -> Read<Reference> {
 }
 
 fn render(story: &Story<'_>, language: Language) -> Result<Vec<Png>> {
-    let pictures = [
-        ("loss", plot::loss::loss_png(story.result, language)?),
-        ("divergence", plot::divergence::divergence_png(story.result, language)?),
-        ("error-map", plot::error_map::error_map_png(story.result, language)?),
-        ("monitor", plot::monitor::monitor_png(story.result, language)?),
-    ];
-    let png =
-        |(name, bytes): (&'static str, Option<Vec<u8>>)| bytes.map(|bytes| Png { name, digest: digest(&bytes), bytes });
-    Ok(pictures.into_iter().filter_map(png).collect())
+    let png = |drawn: Drawn| Png { name: drawn.name(), digest: digest(&drawn.png), bytes: drawn.png };
+    Ok(pictures::of_run(story.result, language)?.into_iter().map(png).collect())
 }
 
 /// Address at which readers of the comment see it: raw for a public repository of GitHub.com, else through the

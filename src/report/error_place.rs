@@ -66,11 +66,12 @@ fn of_axis(location: &ErrorLocation, axis: &ErrorAxis, writer: &Writer) -> Resul
 
 fn indices(axis: &ErrorAxis, writer: &Writer) -> Result<String> {
     let last = axis.runs.last().map_or(0, |(_, last)| *last);
-    if axis.count == 1 && axis.len > 1 && last + 1 == axis.len {
+    if axis.count == 1 && axis.len > 1 && last == axis.len - 1 {
         return writer.phrase("error_indices_last", &context! { index => last });
     }
-    let more =
-        axis.runs.len() > LISTED || axis.runs.iter().map(|(first, last)| last - first + 1).sum::<u64>() < axis.count;
+    // A result may come from a stranger.
+    let listed = axis.runs.iter().map(|(first, last)| last.saturating_sub(*first).saturating_add(1));
+    let more = axis.runs.len() > LISTED || listed.fold(0, u64::saturating_add) < axis.count;
     let runs: Vec<String> = axis.runs.iter().take(LISTED).map(|(first, last)| run(*first, *last)).collect();
     let list = runs.join(", ");
     match (axis.every, more) {
@@ -92,4 +93,44 @@ fn run(first: u64, last: u64) -> String {
 /// Where a phrase does not render.
 pub fn shown(location: Option<&ErrorLocation>, writer: &Writer) -> Result<Value> {
     location.map_or_else(|| Ok(Value::from("")), |location| sentence(location, writer).map(safe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::number::Number;
+    use crate::judge::unit::ErrorMap;
+    use crate::report::escape::Target;
+    use crate::report::messages::Language;
+
+    #[test]
+    fn numbers_of_a_stranger_make_a_sentence_too() {
+        let axis = |runs: Vec<(u64, u64)>, len, count| ErrorAxis {
+            axis: u64::MAX,
+            len,
+            count,
+            runs,
+            every: 0,
+            rolled: None,
+            share: Number(f64::NAN),
+        };
+        let axes = vec![
+            axis(vec![(9, 3), (0, u64::MAX), (0, u64::MAX)], 0, u64::MAX),
+            axis(vec![(u64::MAX, u64::MAX)], u64::MAX, 1),
+            axis(Vec::new(), 0, 1),
+        ];
+        let location = ErrorLocation {
+            shape: Vec::new(),
+            names: Vec::new(),
+            wrong: u64::MAX,
+            elements: 0,
+            pattern: ErrorPattern::Block,
+            factor: None,
+            axes,
+            map: ErrorMap::default(),
+        };
+        for language in Language::ALL {
+            assert!(!sentence(&location, &Writer::new(language, Target::Plain)).expect("a sentence").is_empty());
+        }
+    }
 }

@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use serde::Serialize;
@@ -21,6 +19,7 @@ use super::escape::{self, Target};
 use super::lines::{Lines, Wanted};
 use super::messages::Language;
 use super::phrases;
+use super::pictures::data_address;
 use super::plot::error_map::error_map_png;
 use super::plot::monitor::monitor_png;
 use super::templates::Templates;
@@ -76,8 +75,8 @@ pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out:
     let context = context! {
         language => options.language.tag(),
         data => safe(PLACE_OF_DATA.into()),
-        error_map => error_map_png(result, options.language)?.map(data_address),
-        monitor_map => monitor_png(result, options.language)?.map(data_address),
+        error_map => error_map_png(result, options.language)?.as_deref().map(data_address),
+        monitor_map => monitor_png(result, options.language)?.as_deref().map(data_address),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
             script => safe(SCRIPT.into()),
@@ -106,11 +105,6 @@ pub fn render(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>) -> 
     let mut page = Vec::new();
     write(result, lines, options, &mut page)?;
     String::from_utf8(page).map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))
-}
-
-/// A picture as the page holds it.
-fn data_address(png: Vec<u8>) -> Value {
-    safe(format!("data:image/png;base64,{}", STANDARD.encode(png)))
 }
 
 /// A page in the making, into which JSON is written.

@@ -9,10 +9,9 @@ use super::lines::Lines;
 use super::messages::Language;
 use super::templates::Templates;
 use super::writer;
-use super::{causes, checks, code_quality, issue, junit, metrics, page, sarif, summary};
+use super::{causes, code_quality, issue, junit, metrics, page, pictures, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
-use crate::verdict::CheckId;
 
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +52,15 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, option
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     output.write("summary.md", summary::render(result, &summary)?.as_bytes())?;
-    let (page, pictures) = rayon::join(|| page(result, lines, output, options), || pictures(result, language));
+    let (page, pictures) = rayon::join(|| page(result, lines, output, options), || pictures::all(result, language));
     page?;
     let mut attached = Vec::new();
-    for (check, name, png) in pictures? {
-        output.write(name, &png)?;
+    for picture in pictures? {
+        output.write(picture.file, &picture.png)?;
         // GitLab looks below the project's folder; a path of this machine would only tell its name.
         if output.path().is_relative() {
-            attached.push(junit::Picture { check, path: output.path().join(name).display().to_string() });
+            let path = output.path().join(picture.file).display().to_string();
+            attached.push(junit::Picture { check: picture.check, path });
         }
     }
     let issues = issue::all(result, &issue::Options { language, source_root: options.source_root })?;
@@ -68,17 +68,6 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, option
     output.write("sarif.json", sarif::render(result, &issues)?.as_bytes())?;
     output.write("gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
     output.write("metrics.txt", metrics::render(result).as_bytes())
-}
-
-/// The pictures there is something to draw for, each with its check and file name.
-fn pictures(result: &GateResult, language: Language) -> Result<Vec<(CheckId, &'static str, Vec<u8>)>> {
-    let mut drawn = Vec::new();
-    for shown in checks::ALL {
-        for picture in shown.pictures {
-            drawn.extend((picture.draw)(result, language)?.map(|png| (shown.check, picture.file, png)));
-        }
-    }
-    Ok(drawn)
 }
 
 /// The page goes to its file as it is made.

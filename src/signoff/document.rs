@@ -1,7 +1,5 @@
 //! `signoff.md` and `signoff.html`: the documents that people read and sign.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
@@ -10,10 +8,10 @@ use super::input::Loaded;
 use crate::error::Result;
 use crate::report::escape::Target;
 use crate::report::messages::Language;
-use crate::report::plot;
+use crate::report::pictures::{data_address, of_run};
 use crate::report::templates::Templates;
 use crate::report::view::View;
-use crate::report::writer::{Writer, safe};
+use crate::report::writer::Writer;
 
 /// The document in Markdown, without pictures.
 pub fn markdown(signoff: &Signoff, loaded: &[Loaded], language: Language, templates: &Templates) -> Result<String> {
@@ -51,11 +49,6 @@ fn pictures(loaded: &Loaded, writer: &Writer) -> Result<Vec<Value>> {
     if writer.target() != Target::Html {
         return Ok(Vec::new());
     }
-    let drawn = [
-        ("loss", plot::loss::loss_png(&loaded.result, writer.language())?),
-        ("divergence", plot::divergence::divergence_png(&loaded.result, writer.language())?),
-        ("error-map", plot::error_map::error_map_png(&loaded.result, writer.language())?),
-    ];
-    let address = |png: Vec<u8>| safe(format!("data:image/png;base64,{}", STANDARD.encode(png)));
-    Ok(drawn.into_iter().filter_map(|(name, png)| Some(context! { name, url => address(png?) })).collect())
+    let drawn = of_run(&loaded.result, writer.language())?;
+    Ok(drawn.iter().map(|picture| context! { name => picture.name(), url => data_address(&picture.png) }).collect())
 }

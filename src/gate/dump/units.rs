@@ -153,20 +153,27 @@ impl Compared<'_> {
         self.comparison
     }
 
-    /// The unit with its judgement, the other ranks beside it and the step before, for those who look for causes.
+    /// Causes that the unit shows, with the other ranks beside it and the step before.
     pub(super) fn diagnose(&self, judged: &JudgedUnit, peers: &[Peer], before: Option<Before<'_>>) -> Vec<Diagnosis> {
-        let (unit, findings) = (&judged.unit, judged.findings.as_slice());
-        let (input, cache) = (self.input(), TensorCache::default());
-        diagnose::in_dump(&Context { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
+        self.looked_at(judged, peers, before, diagnose::in_dump)
     }
 
     /// The place of the error within the culprit's tensor.
     pub(super) fn location(&self, judged: &JudgedUnit) -> Option<ErrorLocation> {
+        self.looked_at(judged, &[], None, diagnose::location)
+    }
+
+    /// Result of looking at the unit with its judgement and what stands beside it.
+    fn looked_at<T>(
+        &self,
+        judged: &JudgedUnit,
+        peers: &[Peer],
+        before: Option<Before<'_>>,
+        look: impl FnOnce(&Context<'_>) -> T,
+    ) -> T {
         let (unit, findings) = (&judged.unit, judged.findings.as_slice());
         let (input, cache) = (self.input(), TensorCache::default());
-        let context =
-            Context { input: &input, unit, findings, folders: *self.pair, peers: &[], before: None, cache: &cache };
-        diagnose::location(&context)
+        look(&Context { input: &input, unit, findings, folders: *self.pair, peers, before, cache: &cache })
     }
 
     /// The operation `op` of both sides, for another rank's culprit.

@@ -69,12 +69,14 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let (mut replaced, mut left_out, mut only) = (0, 0, (lacking, 0));
     let mut seen = BTreeSet::new();
     for step in &steps.both {
-        let read = baseline.step(*step, None).and_then(|ours| Ok((ours, candidate.step(*step, None)?)));
+        let of = |side, tables: &RankTables| tables.step(*step, None).map_err(|error| (side, error));
+        let read = of(Side::Baseline, baseline).and_then(|ours| Ok((ours, of(Side::Candidate, candidate)?)));
         let (ours, theirs) = match read {
             Ok(both) => both,
-            Err(error) => {
+            Err((side, error)) => {
                 let finding = Finding::new(&rules::FILE_DAMAGED, error.subject()).with("rank", rank);
-                findings.push(finding.with("side", Side::Candidate.as_str()).with("reason", error.message()));
+                let finding = finding.with("what", "unreadable").with("reason", error.message());
+                findings.push(finding.with("side", side.as_str()));
                 break;
             }
         };

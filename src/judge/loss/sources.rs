@@ -153,33 +153,16 @@ fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPo
         let role = if in_rl { role_in_rl(metric) } else { role(metric) };
         !role.is_judged()
     };
+    let ambiguous = |metric: &String, rank: Option<u64>, side: Side, kind: &str, paths: &[String]| {
+        let finding = Finding::new(&artifacts::AMBIGUOUS, name(metric, rank)).of_check(CheckId::Loss);
+        let finding = finding.with("side", side.as_str()).with("kind", kind).with("count", paths.len().max(2));
+        (!ignored(metric) && !is_shown(metric)).then(|| finding.with("paths", paths.to_vec()))
+    };
     match unpaired {
         Unpaired::SeveralRuns { metric, rank, side, path } => {
-            if ignored(metric) || is_shown(metric) {
-                return None;
-            }
-            Some(
-                Finding::new(&artifacts::AMBIGUOUS, name(metric, *rank))
-                    .of_check(CheckId::Loss)
-                    .with("side", side.as_str())
-                    .with("kind", "runs")
-                    .with("count", 2_usize)
-                    .with("paths", vec![path.clone()]),
-            )
+            ambiguous(metric, *rank, *side, "runs", std::slice::from_ref(path))
         }
-        Unpaired::Ambiguous { metric, rank, side, paths } => {
-            if ignored(metric) || is_shown(metric) {
-                return None;
-            }
-            Some(
-                Finding::new(&artifacts::AMBIGUOUS, name(metric, *rank))
-                    .of_check(CheckId::Loss)
-                    .with("side", side.as_str())
-                    .with("kind", "curve")
-                    .with("count", paths.len())
-                    .with("paths", paths.clone()),
-            )
-        }
+        Unpaired::Ambiguous { metric, rank, side, paths } => ambiguous(metric, *rank, *side, "curve", paths),
         Unpaired::OneSided { metric, rank, role, is_rl, side, path } => {
             let severity = match role {
                 Role::Reward | Role::EvalScore | Role::GradNorm if *is_rl => Severity::Incomplete,

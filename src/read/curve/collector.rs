@@ -90,6 +90,8 @@ pub(super) struct Collector<'a> {
     /// Named in messages.
     file: &'a str,
     streams: Vec<Stream>,
+    /// Places of the streams by rank.
+    ranks: HashMap<Option<u64>, usize>,
     /// The stream of the present record.
     stream: usize,
     epoch: Option<f64>,
@@ -106,6 +108,7 @@ impl<'a> Collector<'a> {
         Self {
             file,
             streams: vec![Stream::default()],
+            ranks: HashMap::from([(None, 0)]),
             stream: 0,
             epoch: None,
             records: 0,
@@ -120,7 +123,7 @@ impl<'a> Collector<'a> {
     pub(super) fn record(&mut self, beside: Beside) {
         self.records += 1;
         self.epoch = beside.epoch;
-        self.stream = self.streams.iter().position(|stream| stream.rank == beside.rank).unwrap_or_else(|| {
+        self.stream = *self.ranks.entry(beside.rank).or_insert_with(|| {
             self.streams.push(Stream { rank: beside.rank, ..Stream::default() });
             self.streams.len() - 1
         });
@@ -222,25 +225,22 @@ impl<'a> Collector<'a> {
     /// The metrics, in the order in which they first occurred.
     pub(super) fn finish(self) -> Vec<Series> {
         match self.other_counter() {
-            Some(counter) => self.counted_by(counter),
+            Some((counter, counts)) => self.counted_by(counter, &counts),
             None => self.in_order(),
         }
     }
 
-    /// The best counter of a file without steps: each record has it, and it rises nearly always, as what was seen so far does
-    /// and what one step took does not.
-    fn other_counter(&self) -> Option<usize> {
-        if self.has_steps || self.points == 0 {
+    /// The best counter of a file without steps, with the counts of each metric's points (`None` where one has none): it rises
+    /// nearly always, as what was seen so far does and what one step took does not.
+    fn other_counter(&self) -> Option<(Counter, Vec<Option<Vec<u64>>>)> {
+        if self.has_steps {
             return None;
         }
-        (0..OTHERS.len()).find(|counter| {
-            self.metrics
-                .iter()
-                .any(|points| self.counts(points, *counter).is_some_and(|counts| rises(&counts, *counter)))
-                && self
-                    .metrics
-                    .iter()
-                    .all(|points| self.counts(points, *counter).is_none_or(|counts| rises(&counts, *counter)))
+        OTHERS.into_iter().enumerate().find_map(|(place, counter)| {
+            let counts: Vec<Option<Vec<u64>>> = self.metrics.iter().map(|points| self.counts(points, place)).collect();
+            let mut counted = counts.iter().flatten().peekable();
+            let is_counted = counted.peek().is_some();
+            (is_counted && counted.all(|counts| rises(counts, counter))).then_some((counter, counts))
         })
     }
 
@@ -255,8 +255,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The metrics by another counter, which is read as steps are.
-    fn counted_by(self, counter: usize) -> Vec<Series> {
-        let counts: Vec<Option<Vec<u64>>> = self.metrics.iter().map(|points| self.counts(points, counter)).collect();
+    fn counted_by(self, counter: Counter, counts: &[Option<Vec<u64>>]) -> Vec<Series> {
         let mut counted = Collector::new(self.file);
         let record = |metric: usize, at: usize| self.metrics.get(metric).and_then(|points| points.steps.get(at));
         let first = |metric: usize| record(metric, 0).map(|record| Reverse((record, metric, 0)));
@@ -274,7 +273,7 @@ impl<'a> Collector<'a> {
         }
         let mut series = counted.in_order();
         for series in series.iter_mut().filter(|series| series.counter == Counter::Step) {
-            series.counter = OTHERS.get(counter).copied().unwrap_or_default();
+            series.counter = counter;
         }
         series
     }
@@ -305,11 +304,10 @@ impl<'a> Collector<'a> {
 
 /// Whether counts rise from point to point: always for epochs, of which a run has one point each, nearly always for samples and
 /// tokens, which fall where a run was resumed.
-fn rises(counts: &[u64], counter: usize) -> bool {
+fn rises(counts: &[u64], counter: Counter) -> bool {
     let rises = counts.iter().zip(counts.iter().skip(1)).filter(|(before, count)| before < count).count();
     let pairs = counts.len().saturating_sub(1);
-    let is_epoch = OTHERS.get(counter) == Some(&Counter::Epoch);
-    !counts.is_empty() && if is_epoch { rises == pairs } else { rises * 10 >= pairs * 9 }
+    !counts.is_empty() && if counter == Counter::Epoch { rises == pairs } else { rises * 10 >= pairs * 9 }
 }
 
 impl Points {

@@ -5,6 +5,8 @@
 //! values count. Where it falls to its beginning and no epoch is logged, each pass of equal length is an epoch too; passes of
 //! other lengths are several runs, and nothing says which one is meant.
 
+use std::collections::BTreeMap;
+
 /// Beginning of a stretch of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
@@ -106,13 +108,16 @@ impl Stretches {
         let mut numbering = Numbering { restarts, ..Numbering::default() };
         numbering.has_epochs = restarts > 0 || self.list.iter().any(|stretch| stretch.turn == Turn::Epoch);
         let length = if numbering.has_epochs { self.length() } else { 0 };
-        let mut places: Vec<u64> = Vec::new();
+        let mut last: Option<u64> = None;
+        // Places by the epochs that stretches began in, for those that go back to one.
+        let mut of_epochs: BTreeMap<u64, u64> = BTreeMap::new();
         for (index, (stretch, begins_again)) in self.list.iter().zip(begins_again).enumerate() {
-            let place = match (stretch.turn, places.last()) {
+            let earlier = || of_epochs.range(..=order_of(stretch.epoch?)).next_back().map(|(_, place)| *place);
+            let place = match (stretch.turn, last) {
                 (Turn::Start, _) | (_, None) => epochs_before(stretch.epoch),
-                (Turn::Epoch, Some(last)) => last + self.epochs_since(index),
-                (Turn::Back, Some(last)) if begins_again => last + 1,
-                (Turn::Back, Some(last)) => self.place_of(stretch.epoch, &places).unwrap_or(*last),
+                (Turn::Epoch, Some(last)) => last.saturating_add(self.epochs_since(index)),
+                (Turn::Back, Some(last)) if begins_again => last.saturating_add(1),
+                (Turn::Back, Some(last)) => earlier().unwrap_or(last),
             };
             let offset = length.saturating_mul(place);
             if stretch.turn == Turn::Back && !begins_again && again(index) {
@@ -120,7 +125,8 @@ impl Stretches {
                 let from = before.saturating_add(numbering.offsets.last().copied().unwrap_or_default());
                 numbering.resumes.push((from, stretch.first.saturating_add(offset)));
             }
-            places.push(place);
+            last = Some(place);
+            of_epochs.extend(stretch.epoch.map(|epoch| (order_of(epoch), place)));
             numbering.offsets.push(offset);
         }
         numbering
@@ -169,13 +175,11 @@ impl Stretches {
             _ => 1,
         }
     }
+}
 
-    /// The place of an earlier stretch that began in the same epoch.
-    fn place_of(&self, epoch: Option<f64>, places: &[u64]) -> Option<u64> {
-        let epoch = epoch?;
-        let mut earlier = self.list.iter().zip(places).rev();
-        earlier.find(|(stretch, _)| stretch.epoch.is_some_and(|began| began <= epoch)).map(|(_, place)| *place)
-    }
+/// An epoch as a number with the same order.
+fn order_of(epoch: f64) -> u64 {
+    epoch.max(0.0).to_bits()
 }
 
 /// Epochs before the first one that a file holds; they are counted from 0 or from 1.
@@ -266,6 +270,17 @@ mod tests {
         assert_eq!(alone(&[1, 2, 3, 1, 2, 3, 1]).0, [1, 2, 3, 4, 5, 6, 7], "the last one is cut");
         assert!(alone(&[1, 2, 3, 1, 2]).1.is_several_runs, "a second run, or half an epoch");
         assert!(alone(&[1, 2, 1, 2, 3]).1.is_several_runs, "a run that was started again");
+    }
+
+    #[test]
+    fn epochs_of_any_size_and_order_are_numbered_at_once() {
+        let largest = 9_007_199_254_740_991.0;
+        let back_and_forth: Vec<(f64, u64)> =
+            (0..4_000).map(|index| (if index % 2 == 0 { 0.0 } else { largest }, 2 - index % 2)).collect();
+        assert_eq!(in_epochs(&back_and_forth).len(), 4_000);
+        let mut stretches = Stretches::default();
+        (0..200_000_u32).for_each(|index| stretches.take(1, Some(1), Some(f64::from(1_000_000 - index))));
+        assert_eq!(stretches.resolve(&[]).offsets.len(), 200_000);
     }
 
     #[test]

@@ -1,18 +1,15 @@
 //! `error-map.png`: the error within the culprit's tensor over its two most telling axes.
 
 use minijinja::context;
-use plotters::prelude::Rectangle;
-use plotters::style::Color;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::heat::{DECADES, Frame, colour};
+use super::heat::{self, Frame};
 use super::{Area, FAINT, INK, drawable, internal, picture, pixel, style, text, words};
 use crate::error::Result;
-use crate::judge::number::Number;
 use crate::judge::unit::{Culprit, ErrorLocation};
 use crate::report::GateResult;
 use crate::report::error_place;
-use crate::report::messages::{Language, short};
+use crate::report::messages::Language;
 use crate::report::writer::Writer;
 
 const WIDTH: u32 = 1200;
@@ -36,7 +33,8 @@ pub fn error_map_png(result: &GateResult, language: Language) -> Result<Option<V
     let height = u32::try_from(TITLE + tall + BELOW).unwrap_or(WIDTH);
     let png = picture(WIDTH, height, |root| {
         title(root, culprit, location, &words)?;
-        cells(root, location, tall)?;
+        let map = Frame { left: LEFT, top: TITLE, wide: pixel(WIDTH) - LEFT - 60, tall };
+        map.fill(root, &location.map.cells, |cell| Some(cell.0), largest(location))?;
         names(root, location, tall, &words)?;
         scale(root, location, TITLE + tall, &words)
     })?;
@@ -90,21 +88,6 @@ fn largest(location: &ErrorLocation) -> f64 {
     finite.fold(0.0, f64::max)
 }
 
-fn cells(area: &Area<'_>, location: &ErrorLocation, tall: i32) -> Result<()> {
-    let (rows, columns) = (location.map.cells.len(), location.map.cells.first().map_or(1, Vec::len));
-    let wide = pixel(WIDTH) - LEFT - 60;
-    let map = Frame { left: LEFT, top: TITLE, wide, tall };
-    let largest = largest(location);
-    for (row, cells) in location.map.cells.iter().enumerate() {
-        for (column, cell) in cells.iter().enumerate() {
-            let corners = map.cell((row, rows), (column, columns));
-            let filled = colour(cell.0, largest).filled();
-            area.draw(&Rectangle::new(corners, filled)).map_err(internal)?;
-        }
-    }
-    map.draw(area)
-}
-
 /// Names and lengths of both axes, with their first and last index.
 fn names(area: &Area<'_>, location: &ErrorLocation, tall: i32, words: &Writer) -> Result<()> {
     let wide = pixel(WIDTH) - LEFT - 60;
@@ -134,24 +117,10 @@ fn names(area: &Area<'_>, location: &ErrorLocation, tall: i32, words: &Writer) -
 
 /// The colours with the errors that they stand for.
 fn scale(area: &Area<'_>, location: &ErrorLocation, top: i32, words: &Writer) -> Result<()> {
-    /// Steps of the scale.
-    const STEPS: i32 = 60;
-    let largest = largest(location);
-    let (left, top) = (LEFT, top + 66);
-    text(area, &words.word("plot_error_scale")?, (24, top), 28, INK)?;
     let label = words.word("plot_error_scale")?;
+    text(area, &label, (24, top + 66), 28, INK)?;
     let (width, _) = area.estimate_text_size(&label, &style(28, INK)).map_err(internal)?;
-    let left = left.max(24 + pixel(width) + 24);
-    let low = short(largest / 10_f64.powf(DECADES));
-    text(area, &low, (left, top), 28, INK)?;
-    let (width, _) = area.estimate_text_size(&low, &style(28, INK)).map_err(internal)?;
-    let left = left + pixel(width) + 16;
-    for step in 0..STEPS {
-        let error = largest * 10_f64.powf(DECADES * (f64::from(step + 1) / f64::from(STEPS) - 1.0));
-        let corners = [(left + step * 6, top), (left + step * 6 + 6, top + 26)];
-        area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
-    }
-    text(area, &short(Number(largest).0), (left + STEPS * 6 + 16, top), 28, INK)
+    heat::scale(area, (LEFT.max(24 + pixel(width) + 24), top + 66), 28, largest(location))
 }
 
 #[cfg(test)]

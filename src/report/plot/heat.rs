@@ -3,11 +3,12 @@
 use plotters::prelude::Rectangle;
 use plotters::style::{Color, RGBColor};
 
-use super::{Area, CANDIDATE, GRID, PAPER, internal};
+use super::{Area, CANDIDATE, GRID, INK, PAPER, internal, pixel, style, text};
 use crate::error::Result;
+use crate::report::messages::short;
 
 /// Decades below the largest error that are told apart.
-pub(super) const DECADES: f64 = 3.0;
+const DECADES: f64 = 3.0;
 /// The darkest colour.
 const DARK: RGBColor = RGBColor(127, 29, 29);
 
@@ -33,6 +34,24 @@ impl Frame {
         ]
     }
 
+    /// Draws cells by their errors, and the border; a cell without an error stays white.
+    pub(super) fn fill<C>(
+        &self,
+        area: &Area<'_>,
+        cells: &[Vec<C>],
+        error: impl Fn(&C) -> Option<f64>,
+        largest: f64,
+    ) -> Result<()> {
+        for (row, of_row) in cells.iter().enumerate() {
+            for (column, cell) in of_row.iter().enumerate() {
+                let Some(error) = error(cell) else { continue };
+                let corners = self.cell((row, cells.len()), (column, of_row.len()));
+                area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
+            }
+        }
+        self.draw(area)
+    }
+
     /// Draws its border.
     pub(super) fn draw(&self, area: &Area<'_>) -> Result<()> {
         let corners = [(self.left, self.top), (self.left + self.wide, self.top + self.tall)];
@@ -40,8 +59,25 @@ impl Frame {
     }
 }
 
+/// Draws the colours from `left` on, between the errors that the lightest and the darkest stand for.
+pub(super) fn scale(area: &Area<'_>, (left, top): (i32, i32), size: u32, largest: f64) -> Result<()> {
+    /// Steps of the scale, and the width of one.
+    const STEPS: i32 = 60;
+    const STEP: i32 = 6;
+    let low = short(largest / 10_f64.powf(DECADES));
+    text(area, &low, (left, top), size, INK)?;
+    let (width, _) = area.estimate_text_size(&low, &style(size, INK)).map_err(internal)?;
+    let left = left + pixel(width) + 16;
+    for step in 0..STEPS {
+        let error = largest * 10_f64.powf(DECADES * (f64::from(step + 1) / f64::from(STEPS) - 1.0));
+        let corners = [(left + step * STEP, top), (left + (step + 1) * STEP, top + 26)];
+        area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
+    }
+    text(area, &short(largest), (left + STEPS * STEP + 16, top), size, INK)
+}
+
 /// White for no error and for one that is far below the largest, then through orange to dark red, by decades.
-pub(super) fn colour(error: f64, largest: f64) -> RGBColor {
+fn colour(error: f64, largest: f64) -> RGBColor {
     if error <= largest / 10_f64.powf(DECADES) {
         return PAPER;
     }

@@ -4,7 +4,7 @@ use minijinja::context;
 use plotters::prelude::{Circle, PathElement, Rectangle};
 use plotters::style::{Color, RGBColor};
 
-use super::heat::{DECADES, Frame, colour};
+use super::heat::{self, Frame};
 use super::{
     ALARM, Area, BASELINE, CANDIDATE, FAINT, INK, drawable, internal, name_of, picture, pixel, style, text,
     within_axes, words,
@@ -49,12 +49,13 @@ pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec
         let title = words.phrase("plot_monitor", &context! { rank => unit.rank })?;
         text(root, &title, (40, 24), 34, INK)?;
         let frame = Frame { left: LEFT, top: TITLE, wide: pixel(WIDTH) - LEFT - RIGHT, tall: MAP };
-        cells(root, map, frame)?;
+        frame.fill(root, &map.cells, |ratio| ratio.map(|Number(ratio)| ratio), DARKEST)?;
         if let Some(culprit) = &unit.culprit {
             mark(root, map, culprit, frame)?;
         }
         names(root, map, frame, &words)?;
-        scale(root, TITLE + MAP + 62, &words)?;
+        text(root, &words.word("plot_monitor_scale")?, (24, TITLE + MAP + 62), 24, INK)?;
+        heat::scale(root, (LEFT - 80, TITLE + MAP + 62), 24, DARKEST)?;
         if let (Some(series), Some(culprit)) = (series, &unit.culprit) {
             lines(root, series, culprit, &words)?;
         }
@@ -73,18 +74,6 @@ fn is_sound(map: &MonitorMap) -> bool {
 fn is_drawable(series: &CurveSeries) -> bool {
     let len = series.step.len();
     len > 0 && len <= 4096 && series.baseline.len() == len && series.candidate.len() == len
-}
-
-fn cells(area: &Area<'_>, map: &MonitorMap, frame: Frame) -> Result<()> {
-    let (rows, columns) = (map.layers.len(), map.steps.len());
-    for (row, cells) in map.cells.iter().enumerate() {
-        for (column, cell) in cells.iter().enumerate() {
-            let Some(Number(ratio)) = cell else { continue };
-            let corners = frame.cell((row, rows), (column, columns));
-            area.draw(&Rectangle::new(corners, colour(*ratio, DARKEST).filled())).map_err(internal)?;
-        }
-    }
-    frame.draw(area)
 }
 
 /// Frames the culprit's cell.
@@ -118,20 +107,6 @@ fn names(area: &Area<'_>, map: &MonitorMap, frame: Frame, words: &Writer) -> Res
     text(area, &first.to_string(), (frame.left, below), 24, INK)?;
     text(area, &words.word("plot_step")?, (frame.left + frame.wide / 2 - 30, below), 24, INK)?;
     text(area, &last, (frame.left + frame.wide - pixel(width), below), 24, INK)
-}
-
-/// The colours with the errors over the limit that they stand for.
-fn scale(area: &Area<'_>, top: i32, words: &Writer) -> Result<()> {
-    /// Steps of the scale.
-    const STEPS: i32 = 60;
-    text(area, &words.word("plot_monitor_scale")?, (24, top), 24, INK)?;
-    text(area, &short(DARKEST / 10_f64.powf(DECADES)), (LEFT - 80, top), 24, INK)?;
-    for step in 0..STEPS {
-        let error = DARKEST * 10_f64.powf(DECADES * (f64::from(step + 1) / f64::from(STEPS) - 1.0));
-        let corners = [(LEFT + step * 6, top), (LEFT + step * 6 + 6, top + 26)];
-        area.draw(&Rectangle::new(corners, colour(error, DARKEST).filled())).map_err(internal)?;
-    }
-    text(area, &short(DARKEST), (LEFT + STEPS * 6 + 16, top), 24, INK)
 }
 
 /// Both sides' statistic of the culprit; a value that is not finite is a gap with a mark.

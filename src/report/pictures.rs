@@ -1,0 +1,58 @@
+//! The pictures of a result, each with its file's name: every document that shows some takes them from here.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::Value;
+
+use super::writer::safe;
+use super::{GateResult, checks};
+use crate::error::Result;
+use crate::report::messages::Language;
+use crate::verdict::CheckId;
+
+/// A picture that was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The check that it shows.
+    pub check: CheckId,
+    /// Its file in the output folder: `loss.png`.
+    pub file: &'static str,
+    /// The picture as PNG.
+    pub png: Vec<u8>,
+}
+
+impl Drawn {
+    /// The name by which documents call it: its file's, without the ending.
+    pub fn name(&self) -> &'static str {
+        self.file.strip_suffix(".png").unwrap_or(self.file)
+    }
+}
+
+/// The address of a picture in a page that holds it.
+pub fn data_address(png: &[u8]) -> Value {
+    safe(format!("data:image/png;base64,{}", STANDARD.encode(png)))
+}
+
+/// The pictures there is something to draw for, in the order of reports.
+///
+/// # Errors
+/// Where one cannot be drawn.
+pub fn all(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
+    let mut drawn = Vec::new();
+    for shown in checks::ALL {
+        for picture in shown.pictures {
+            let png = (picture.draw)(result, language)?;
+            drawn.extend(png.map(|png| Drawn { check: shown.check, file: picture.file, png }));
+        }
+    }
+    Ok(drawn)
+}
+
+/// The pictures of the run itself, without those of earlier runs.
+///
+/// # Errors
+/// As [`all`].
+pub fn of_run(result: &GateResult, language: Language) -> Result<Vec<Drawn>> {
+    let drawn = all(result, language)?;
+    Ok(drawn.into_iter().filter(|picture| picture.check != CheckId::History).collect())
+}
