@@ -27,6 +27,8 @@ macro_rules! each_check {
             checkpoint = Checkpoint by [Compare];
             /// Training monitors.
             monitor = Monitor by [];
+            /// Evaluations.
+            evaluation = Evaluation by [];
         }
     };
 }
@@ -146,7 +148,10 @@ mod tests {
         }
         for other in ["artifacts", "policy", "history", ""] {
             let error = CheckId::of_run(other).expect_err("no check");
-            assert_eq!(error, format!("`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor)"));
+            assert_eq!(
+                error,
+                format!("`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation)")
+            );
         }
     }
 

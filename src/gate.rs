@@ -11,6 +11,7 @@ pub mod config;
 pub mod discover;
 pub mod dump;
 pub mod dump_tables;
+mod evaluation;
 pub mod history;
 mod identical;
 pub mod init;

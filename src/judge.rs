@@ -8,6 +8,7 @@ pub mod apply_policy;
 pub mod checkpoint;
 pub mod config;
 pub mod dump;
+pub mod evaluation;
 pub mod finding;
 pub mod location;
 pub mod loss;

@@ -5,6 +5,7 @@ pub mod call;
 pub mod checkpoint;
 pub mod curve;
 pub mod dump;
+pub mod evaluation;
 pub mod monitor;
 pub mod parameter;
 pub mod setting;

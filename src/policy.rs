@@ -8,6 +8,7 @@ pub mod baseline;
 pub mod checkpoint;
 pub mod config;
 pub mod dump;
+pub mod evaluation;
 pub mod history;
 pub mod loss;
 pub mod monitor;
@@ -63,6 +64,8 @@ pub struct Policy {
     pub checkpoint: checkpoint::CheckpointPolicy,
     /// Training monitors.
     pub monitor: monitor::MonitorPolicy,
+    /// Evaluations.
+    pub evaluation: evaluation::EvaluationPolicy,
     /// Publishing.
     pub publish: publish::PublishPolicy,
     /// History of runs.

@@ -7,6 +7,7 @@ pub mod archive;
 pub mod checkpoint;
 pub mod curve;
 pub mod dump;
+pub mod evaluation;
 pub mod frame;
 pub mod json;
 pub mod metric;

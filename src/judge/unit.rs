@@ -4,6 +4,7 @@ mod any;
 mod checkpoint;
 mod curve;
 mod dump;
+mod evaluation;
 mod evidence;
 mod location;
 mod monitor;
@@ -24,6 +25,10 @@ use crate::read::monitor::Kind as MonitorKind;
 use crate::verdict::{CheckId, Side, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};
+pub use evaluation::{
+    Divergence, DivergenceKind, EvaluationScope, EvaluationTest, EvaluationUnit, FlippedSample, GenerationKind,
+    GenerationUnit, Shard,
+};
 pub use evidence::Evidence;
 pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 pub use monitor::{MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, MonitorSteps, MonitorUnit};
@@ -84,6 +89,10 @@ units! {
     Checkpoint(CheckpointUnit),
     /// The training monitor of a rank.
     Monitor(MonitorUnit),
+    /// A metric of an evaluation.
+    Evaluation(EvaluationUnit),
+    /// Generations of one file.
+    Generation(GenerationUnit),
 }
 
 /// The dumps among the units of `checks`, in the order of reports.
@@ -106,6 +115,22 @@ pub fn curves(checks: &[Check]) -> impl Iterator<Item = &CurveUnit> + Clone {
 pub fn monitors(checks: &[Check]) -> impl Iterator<Item = &MonitorUnit> + Clone {
     checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Monitor(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The metrics of evaluations among the units of `checks`, in the order of reports.
+pub fn evaluations(checks: &[Check]) -> impl Iterator<Item = &EvaluationUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Evaluation(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The files of generations among the units of `checks`, in the order of reports.
+pub fn generations(checks: &[Check]) -> impl Iterator<Item = &GenerationUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Generation(unit) => Some(unit.as_ref()),
         _ => None,
     })
 }

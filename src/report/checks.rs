@@ -5,6 +5,7 @@
 
 mod config;
 mod dump;
+mod evaluation;
 mod history;
 mod loss;
 mod monitor;
@@ -77,7 +78,8 @@ impl Presentation {
 }
 
 /// The checks of which more is shown, in the order of reports.
-pub(super) const ALL: &[Presentation] = &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, history::SHOWN];
+pub(super) const ALL: &[Presentation] =
+    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, history::SHOWN];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {

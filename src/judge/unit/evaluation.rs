@@ -1,0 +1,294 @@
+//! Units of the check of evaluations: a metric of a task, and a file of generations; and how documents see them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Culprit;
+use super::any::{AnyUnit, Measured, Size};
+use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
+use crate::read::evaluation::SampleId;
+use crate::verdict::Verdict;
+
+/// A metric of a task under a filter, or of several tasks together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EvaluationUnit {
+    /// The model.
+    pub model: String,
+    /// The task; the group's name for a group, `*` for all tasks.
+    pub task: String,
+    /// The metric.
+    pub metric: String,
+    /// The filter that took the answer from the text; null where the harness has none.
+    pub filter: Option<String>,
+    /// Extent of what is judged.
+    pub scope: EvaluationScope,
+    /// Whether a larger value is better; null where nothing says.
+    pub higher_is_better: Option<bool>,
+    /// Whether answers are drawn at random.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sampled: bool,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// The baseline's score; null where it has none.
+    pub baseline: Option<Number>,
+    /// The candidate's score; null where it has none.
+    pub candidate: Option<Number>,
+    /// How much worse the candidate is, in the margin's unit; negative where it is better, null without a comparison.
+    pub drop: Option<Number>,
+    /// Ends of the drop's 95 % confidence interval; null without one.
+    pub interval: Option<[Number; 2]>,
+    /// Drop that matters.
+    pub margin: Number,
+    /// Whether drop and margin are fractions of the baseline's value, not differences.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_relative: bool,
+    /// Samples of both sides together.
+    pub samples: u64,
+    /// Samples in the test.
+    pub paired: u64,
+    /// Samples that got worse.
+    pub worse: u64,
+    /// Samples that got better.
+    pub better: u64,
+    /// The test; null where nothing could be tested.
+    pub test: Option<EvaluationTest>,
+    /// One-sided probability of such a drop by chance alone; null without a test.
+    pub p_value: Option<Number>,
+    /// The same after the correction for the number of tests in the run.
+    pub p_adjusted: Option<Number>,
+    /// Smallest drop that the test finds four times in five; null without a test.
+    pub detectable: Option<Number>,
+    /// Class of document numbers that nearly all worse samples share; null without such a pattern.
+    pub shard: Option<Shard>,
+    /// Ids of samples that got worse, the worst first, at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<SampleId>,
+    /// Texts of the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flipped: Vec<FlippedSample>,
+    /// Rules as applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+}
+
+/// Extent of what a unit judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EvaluationScope {
+    /// One task.
+    Task,
+    /// A group of the harness.
+    Group,
+    /// All tasks.
+    All,
+}
+
+/// A statistical test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvaluationTest {
+    /// Exact one-sided McNemar test of right and wrong answers.
+    Mcnemar,
+    /// One-sided sign-flip permutation of the losses per sample.
+    PairedPermutation,
+    /// Normal test of two scores with their standard errors.
+    Unpaired,
+}
+
+/// A class of document numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shard {
+    /// Number of classes.
+    pub modulus: u64,
+    /// The class: the document's number modulo `modulus`.
+    pub remainder: u64,
+}
+
+/// Texts of a sample that got worse, each cut to 200 characters and without secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlippedSample {
+    /// The sample.
+    pub id: SampleId,
+    /// End of the prompt.
+    pub question: String,
+    /// The expected answer.
+    pub target: String,
+    /// The baseline's answer.
+    pub baseline: String,
+    /// The candidate's answer.
+    pub candidate: String,
+    /// Characters that both answers share before they part.
+    pub shared: u64,
+}
+
+/// Generations of one file, compared token by token.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GenerationUnit {
+    /// Always `generation`.
+    pub kind: GenerationKind,
+    /// Stem of the file's name.
+    pub task: String,
+    /// The unit's verdict.
+    pub verdict: Verdict,
+    /// Prompts compared.
+    pub compared: u64,
+    /// Prompts of one side only.
+    pub unmatched: u64,
+    /// Prompts whose generations differ.
+    pub changed: u64,
+    /// Of these, those that part at a near tie.
+    pub near_ties: u64,
+    /// Those that part far from any tie.
+    pub far: u64,
+    /// Those of which one is the beginning of the other.
+    pub length: u64,
+    /// Those without log-probabilities.
+    pub unexplained: u64,
+    /// Difference of log-probabilities up to which two tokens tie, in nats; null without log-probabilities.
+    pub tie_limit: Option<Number>,
+    /// Mean magnitude of the log-probabilities' differences over shared beginnings; null without log-probabilities.
+    pub logprob_mean_abs: Option<Number>,
+    /// Scale of the candidate's log-probabilities against the baseline's; null where it cannot be measured.
+    pub logprob_scale: Option<Number>,
+    /// The earliest prompt that parts far from a tie or in length, else the earliest that parts.
+    pub first_divergence: Option<Divergence>,
+    /// Rules as applied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleOutcome>,
+}
+
+/// Name of the kind of unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GenerationKind {
+    /// Generations of one file.
+    Generation,
+}
+
+/// Place where two generations part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Divergence {
+    /// The prompt's key.
+    pub doc_id: String,
+    /// Number of the first different token, from 0.
+    pub token: u64,
+    /// Characters of the shared beginning.
+    pub prefix: u64,
+    /// Log-probability of the baseline's token above that of the candidate's token, on the baseline, in nats; null where it is not known.
+    pub logprob_gap: Option<Number>,
+    /// Kind of the difference.
+    pub kind: DivergenceKind,
+    /// Kullback-Leibler divergence over the tokens that both top lists hold, in nats; null where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<Number>,
+    /// Texts of both sides; null where nothing is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<FlippedSample>,
+}
+
+/// Kind of the first difference of two generations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DivergenceKind {
+    /// The tokens tie within the noise of the log-probabilities.
+    Tie,
+    /// They are far from a tie.
+    Far,
+    /// One text is the beginning of the other.
+    Length,
+    /// No log-probabilities were recorded.
+    Unexplained,
+}
+
+impl EvaluationUnit {
+    /// Its name as findings have it: task, metric and filter.
+    pub fn title(&self) -> String {
+        let filter = self.filter.as_ref().map(|filter| format!(" ({filter})")).unwrap_or_default();
+        format!("{} {}{filter}", self.task, self.metric)
+    }
+}
+
+impl AnyUnit for EvaluationUnit {
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    fn set_verdict(&mut self, verdict: Verdict) {
+        self.verdict = verdict;
+    }
+
+    fn name(&self) -> String {
+        self.title()
+    }
+
+    fn rules(&self) -> &[RuleOutcome] {
+        &self.rules
+    }
+
+    fn is_unread(&self) -> bool {
+        self.test.is_none()
+    }
+
+    fn size(&self) -> Size {
+        Size { values: self.paired, steps: 0, unmatched: self.samples.saturating_sub(self.paired) }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![("samples", self.samples), ("paired", self.paired), ("worse", self.worse), ("better", self.better)]
+    }
+
+    fn measured(&self) -> Vec<Measured> {
+        let measured = |value| Measured { name: "drop".into(), value, warn: None, fail: Some(self.margin) };
+        self.drop.map(measured).into_iter().collect()
+    }
+
+    fn culprit(&self) -> Option<&Culprit> {
+        None
+    }
+}
+
+impl AnyUnit for GenerationUnit {
+    fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    fn set_verdict(&mut self, verdict: Verdict) {
+        self.verdict = verdict;
+    }
+
+    fn name(&self) -> String {
+        self.task.clone()
+    }
+
+    fn rules(&self) -> &[RuleOutcome] {
+        &self.rules
+    }
+
+    fn is_unread(&self) -> bool {
+        self.compared == 0
+    }
+
+    fn size(&self) -> Size {
+        Size { values: self.compared, steps: 0, unmatched: self.unmatched }
+    }
+
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("compared", self.compared),
+            ("changed", self.changed),
+            ("near_ties", self.near_ties),
+            ("far", self.far),
+            ("length", self.length),
+        ]
+    }
+
+    fn measured(&self) -> Vec<Measured> {
+        let measured = |value| Measured { name: "logprob_mean_abs".into(), value, warn: None, fail: None };
+        self.logprob_mean_abs.map(measured).into_iter().collect()
+    }
+
+    fn culprit(&self) -> Option<&Culprit> {
+        None
+    }
+}
