@@ -1,7 +1,15 @@
 //! Pairing evaluations: models by name, samples by identity and document, never by their place in a file.
 
+mod direction;
+mod generation;
+mod metric;
+mod model;
+
 use crate::read::evaluation::{Generations, Run, SampleId, SampleTexts, Score, Value};
 use crate::verdict::Side;
+
+pub use generation::generations;
+pub use model::models;
 
 /// One model of both sides.
 pub struct PairedModel<'a> {
@@ -34,7 +42,8 @@ pub struct Difference {
 pub struct PairedTask {
     /// Its name.
     pub name: String,
-    /// Differences that make another question out of it, so that nothing of it is tested: version, shots, generation.
+    /// Differences that make another question out of it, so that nothing of it is tested: `version`, `shots`, and
+    /// `generation` with the settings that differ.
     pub unequal: Vec<Difference>,
     /// Whether answers are drawn at random on either side.
     pub is_sampled: bool,
@@ -59,7 +68,8 @@ pub struct PairedMetric {
     pub baseline: Option<Score>,
     /// The candidate's score of the whole task.
     pub candidate: Option<Score>,
-    /// Whether samples with values stand on both sides; where not, only the scores are compared.
+    /// Whether samples stand on both sides, be it without a value of their own, as of a metric of the whole corpus; where
+    /// not, only the scores are compared.
     pub has_samples: bool,
     /// Numbers of samples that each score covers, for a rate without a standard error.
     pub counts: (Option<u64>, Option<u64>),

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::{FileKind, Generations, Harness, Run, ais_bench, eval_scope, generation, lm_eval, place};
-use super::{Damage, kind};
+use super::{Damage, FileKind, Generations, Harness, Run, ais_bench, eval_scope, generation, lm_eval, place};
 use crate::fetch::Files;
 
 /// A file of an evaluation.
@@ -14,7 +13,7 @@ pub struct EvaluationFile {
     /// Its path below the side's root.
     pub path: String,
     /// Its kind.
-    pub kind: kind::FileKind,
+    pub kind: FileKind,
 }
 
 /// The evaluations of a side.

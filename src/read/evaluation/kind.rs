@@ -58,6 +58,7 @@ pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<FileKind>
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     match text.first() {
         Some(b'{') => of_object(text, path, files),
+        Some(b'[') => None,
         Some(_) => of_text(text).or_else(|| of_lines(text)).or_else(|| of_place(path, files)),
         None => of_place(path, files),
     }
@@ -234,16 +235,16 @@ fn first_object<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     found
 }
 
-/// Whether some file that is not empty lies below a folder.
-fn has_below(files: &dyn Files, folder: &str) -> bool {
+/// Whether the path of some file that is not empty begins so.
+fn has_below(files: &dyn Files, start: &str) -> bool {
     let list = files.list();
-    let start = list.partition_point(|entry| entry.path.as_str() < folder);
-    list.iter().skip(start).take_while(|entry| entry.path.starts_with(folder)).any(|entry| entry.len > 0)
+    let first = list.partition_point(|entry| entry.path.as_str() < start);
+    list.iter().skip(first).take_while(|entry| entry.path.starts_with(start)).any(|entry| entry.len > 0)
 }
 
-/// A folder below the root of a run.
-fn below(root: &str, folder: &str) -> String {
-    if root.is_empty() { format!("{folder}/") } else { format!("{root}/{folder}/") }
+/// A path below the root of a run.
+fn below(root: &str, path: &str) -> String {
+    if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") }
 }
 
 /// Whether a file lies where AISBench puts results: without details they are a number by name, as many things are.
@@ -251,7 +252,7 @@ fn is_in_results(path: &str, files: &dyn Files) -> bool {
     let Some(place) = InRun::of(path).filter(|place| place.part == "results" && path.ends_with(".json")) else {
         return false;
     };
-    has_below(files, &below(place.root, "predictions")) || has_below(files, &below(place.root, "summary"))
+    has_below(files, &below(place.root, "predictions/")) || has_below(files, &below(place.root, "summary/"))
 }
 
 /// The kind of an empty or damaged file by its name and place.
@@ -265,12 +266,12 @@ fn of_place(path: &str, files: &dyn Files) -> Option<FileKind> {
     }
     let place = InRun::of(path)?;
     let beside = |folder: &str| has_below(files, &below(place.root, folder));
-    let is_scope = || beside("configs") || beside("reports") && beside("reviews");
+    let is_scope = || has_below(files, &below(place.root, "configs/task_config")) || beside("reports/") && beside("reviews/");
     match place.part {
         "reviews" if path.ends_with(".jsonl") && is_scope() => Some(FileKind::EvalScopeReviews),
         "reports" if path.ends_with(".json") && is_scope() => Some(FileKind::EvalScopeReport),
         "results" if is_in_results(path, files) => Some(FileKind::AisBenchResults),
-        "predictions" if path.ends_with(".jsonl") && beside("results") && !beside("reviews") => {
+        "predictions" if path.ends_with(".jsonl") && beside("results/") && !beside("reviews/") => {
             Some(FileKind::AisBenchPredictions)
         }
         _ => None,

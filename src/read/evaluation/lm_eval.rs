@@ -159,7 +159,15 @@ fn gather_from(path: &Arc<str>, source: &Source) -> Gathered {
     samples::gather(path, source.as_ref(), |line, bytes| sample::read(path, line, bytes))
 }
 
-fn add(task: &mut Task, gathered: Gathered) {
+fn add(task: &mut Task, mut gathered: Gathered) {
+    // Lines of older versions name no filter, and are under the only one.
+    if let Some(samples) = gathered.samples.by_filter.remove(&None) {
+        let filters: BTreeSet<&Option<String>> = task.scores.keys().map(|name| &name.filter).collect();
+        let only = filters.first().filter(|_| filters.len() == 1).map(|filter| (*filter).clone());
+        let filter = only.unwrap_or_else(|| Some("none".to_owned()));
+        gathered.samples.by_filter.entry(filter).or_default().extend(samples);
+        gathered.samples.sort();
+    }
     if !gathered.samples.is_empty() {
         task.samples = Some(gathered.samples);
     }
