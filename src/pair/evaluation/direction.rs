@@ -42,12 +42,27 @@ mod tests {
     #[test]
     fn names_tell_the_direction() {
         for name in [
-            "acc", "acc_norm", "exact_match", "f1", "bleu", "chrf", "rougeL", "rouge1", "accuracy", "pass@1", "maj@4",
-            "mean_acc", "prompt_level_strict_acc", "AccEvaluator_accuracy", "chrf++",
+            "acc",
+            "acc_norm",
+            "exact_match",
+            "f1",
+            "bleu",
+            "chrf",
+            "rougeL",
+            "rouge1",
+            "accuracy",
+            "pass@1",
+            "maj@4",
+            "mean_acc",
+            "prompt_level_strict_acc",
+            "AccEvaluator_accuracy",
+            "chrf++",
         ] {
             assert_eq!(higher_is_better(name), Some(true), "{name}");
         }
-        for name in ["perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "wer", "loss", "brier_score"] {
+        for name in
+            ["perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "ter", "wer", "loss", "brier_score"]
+        {
             assert_eq!(higher_is_better(name), Some(false), "{name}");
         }
         for name in ["likelihood_diff", "length", "x", ""] {

@@ -77,9 +77,7 @@ fn names(task: &Task) -> BTreeSet<ScoreName> {
     let mut names: BTreeSet<ScoreName> = task.scores.keys().cloned().collect();
     for (filter, samples) in task.samples.iter().flat_map(|samples| &samples.by_filter) {
         let metrics: BTreeSet<&String> = samples.iter().flat_map(|sample| sample.values.keys()).collect();
-        names.extend(
-            metrics.into_iter().map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }),
-        );
+        names.extend(metrics.into_iter().map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }));
     }
     names
 }
@@ -201,7 +199,11 @@ impl<'a> OneSide<'a> {
         let mut same = SameId { place: self.at, twice: 0, contradictory: 0 };
         self.at += 1;
         while let Some(sample) = self.next().filter(|sample| sample.id == first.id) {
-            if is_same(first, sample) { same.twice += 1 } else { same.contradictory += 1 }
+            if is_same(first, sample) {
+                same.twice += 1
+            } else {
+                same.contradictory += 1
+            }
             self.at += 1;
         }
         Some(same)
@@ -215,7 +217,8 @@ fn is_same(one: &Sample, other: &Sample) -> bool {
         Value::Likelihood { log, size } => (1, log.to_bits(), size.to_bits()),
         Value::Corpus => (2, 0, 0),
     };
-    let values = |sample: &Sample| sample.values.iter().map(|(name, value)| (name.clone(), bits(value))).collect::<Vec<_>>();
+    let values =
+        |sample: &Sample| sample.values.iter().map(|(name, value)| (name.clone(), bits(value))).collect::<Vec<_>>();
     one.document == other.document
         && one.prompt == other.prompt
         && one.is_failed == other.is_failed

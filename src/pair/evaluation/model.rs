@@ -61,9 +61,7 @@ fn differences(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String
 
 fn task(harness: Harness, name: &str, ours: &Task, theirs: &Task) -> PairedTask {
     let mut unequal = Vec::new();
-    for (name, ours, theirs) in
-        [("version", &ours.version, &theirs.version), ("shots", &ours.shots, &theirs.shots)]
-    {
+    for (name, ours, theirs) in [("version", &ours.version, &theirs.version), ("shots", &ours.shots, &theirs.shots)] {
         if ours.is_some() && theirs.is_some() && ours != theirs {
             unequal.push(Difference { name: name.to_owned(), baseline: ours.clone(), candidate: theirs.clone() });
         }

@@ -43,7 +43,8 @@ pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], review
     for ((_, model), mut series) in outputs {
         let Some((root, output)) = series.pop_last() else { continue };
         let mut run = build(files, model, configs.get(root).copied(), &output);
-        let first = |output: Output<'_>| output.reports.first().or(output.reviews.first()).map(|path| (*path).to_owned());
+        let first =
+            |output: Output<'_>| output.reports.first().or(output.reviews.first()).map(|path| (*path).to_owned());
         run.older = series.into_values().filter_map(first).collect();
         runs.push(run);
     }
@@ -94,7 +95,8 @@ fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'
         report::rename(task);
     }
     let path = output.reports.first().or(output.reviews.first()).map_or_else(String::new, |path| (*path).to_owned());
-    let model = if model.is_empty() { read.iter().find_map(|report| report.model.clone()) } else { Some(model.to_owned()) };
+    let model =
+        if model.is_empty() { read.iter().find_map(|report| report.model.clone()) } else { Some(model.to_owned()) };
     Run {
         harness: Harness::EvalScope,
         model: model.unwrap_or_else(|| "model".to_owned()),

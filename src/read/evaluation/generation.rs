@@ -39,7 +39,11 @@ fn generation(record: &Json, line: u64) -> Result<Generation, String> {
     let Some(choices) = body.get("choices").and_then(Json::as_array) else {
         let is_error = record.get("error").or_else(|| body.get("error")).is_some_and(|error| *error != Json::Null);
         let is_response = record.get("response").is_some();
-        return if is_error || is_response { Ok(failed(base)) } else { Err("expected `choices` or `outputs`, found neither".to_owned()) };
+        return if is_error || is_response {
+            Ok(failed(base))
+        } else {
+            Err("expected `choices` or `outputs`, found neither".to_owned())
+        };
     };
     let is_first = |choice: &&Json| choice.get("index").and_then(Json::as_i64) == Some(0);
     let choice = choices.iter().find(is_first).or(choices.first());
@@ -70,14 +74,18 @@ fn vllm(record: Generation, output: &Json) -> Generation {
     let text = output.get("text").and_then(Json::as_str).unwrap_or_default().to_owned();
     let ids = output.get("token_ids").and_then(Json::as_array).unwrap_or_default();
     let places = output.get("logprobs").and_then(Json::as_array).unwrap_or_default();
-    let tokens: Vec<Token> = ids.iter().enumerate().filter_map(|(nth, id)| {
-        let name = setting::text(id)?;
-        let entries = places.get(nth).and_then(Json::as_object).unwrap_or_default();
-        let value = |value: &Json| value.get("logprob").unwrap_or(value).as_f64();
-        let alternatives: BTreeMap<String, f64> =
-            entries.iter().filter_map(|(id, entry)| Some((id.clone(), value(entry)?))).collect();
-        Some(Token { log_probability: alternatives.get(&name).copied(), name, alternatives })
-    }).collect();
+    let tokens: Vec<Token> = ids
+        .iter()
+        .enumerate()
+        .filter_map(|(nth, id)| {
+            let name = setting::text(id)?;
+            let entries = places.get(nth).and_then(Json::as_object).unwrap_or_default();
+            let value = |value: &Json| value.get("logprob").unwrap_or(value).as_f64();
+            let alternatives: BTreeMap<String, f64> =
+                entries.iter().filter_map(|(id, entry)| Some((id.clone(), value(entry)?))).collect();
+            Some(Token { log_probability: alternatives.get(&name).copied(), name, alternatives })
+        })
+        .collect();
     let tokens = if tokens.is_empty() { characters(&text) } else { tokens };
     Generation { text, tokens, finish: finish(output), ..record }
 }
@@ -137,19 +145,25 @@ mod tests {
 
     #[test]
     fn answers_of_all_layouts_are_read() {
-        let batch = record(r#"{"id": "x", "custom_id": "q", "response": {"status_code": 200, "body": {"id": "y", "choices":
-            [{"index": 0, "message": {"content": "ab"}, "logprobs": null, "finish_reason": "length"}]}}, "error": null}"#);
+        let batch = record(
+            r#"{"id": "x", "custom_id": "q", "response": {"status_code": 200, "body": {"id": "y", "choices":
+            [{"index": 0, "message": {"content": "ab"}, "logprobs": null, "finish_reason": "length"}]}}, "error": null}"#,
+        );
         let batch = batch.expect("a record");
         assert_eq!((batch.key.as_deref(), batch.text.as_str(), batch.tokens.len()), (Some("q"), "ab", 2));
         assert_eq!(batch.finish.as_deref(), Some("length"));
-        let completion = record(r#"{"prompt": "P", "id": "c", "choices": [{"text": "ab", "logprobs": {"tokens": ["ab"],
-            "token_logprobs": [-0.5], "top_logprobs": [{"ab": -0.5, "c": -2.0}]}}]}"#);
+        let completion = record(
+            r#"{"prompt": "P", "id": "c", "choices": [{"text": "ab", "logprobs": {"tokens": ["ab"],
+            "token_logprobs": [-0.5], "top_logprobs": [{"ab": -0.5, "c": -2.0}]}}]}"#,
+        );
         let completion = completion.expect("a record");
         assert_eq!(completion.prompt.as_deref(), Some("P"));
         let token = completion.tokens.first().expect("a token");
         assert_eq!((token.name.as_str(), token.log_probability, token.alternatives.len()), ("ab", Some(-0.5), 2));
-        let dump = record(r#"{"request_id": "7", "prompt": null, "prompt_token_ids": [1, 2], "outputs": [{"text": "a",
-            "token_ids": [5], "logprobs": [{"5": {"logprob": -0.25, "rank": 1}, "6": {"logprob": -3}}]}]}"#);
+        let dump = record(
+            r#"{"request_id": "7", "prompt": null, "prompt_token_ids": [1, 2], "outputs": [{"text": "a",
+            "token_ids": [5], "logprobs": [{"5": {"logprob": -0.25, "rank": 1}, "6": {"logprob": -3}}]}]}"#,
+        );
         let dump = dump.expect("a record");
         assert_eq!((dump.key.as_deref(), dump.prompt.as_deref()), (Some("7"), Some("[1, 2]")));
         let token = dump.tokens.first().expect("a token");

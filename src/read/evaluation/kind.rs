@@ -160,13 +160,17 @@ impl<'a> Outline<'a> {
         if self.is_lm_eval_results() {
             return Some(FileKind::LmEvalResults);
         }
-        if self.has("index") && (self.has("sample_score") || (!self.is_whole && self.count(&["messages", "input"]) > 0)) {
+        if self.has("index") && (self.has("sample_score") || (!self.is_whole && self.count(&["messages", "input"]) > 0))
+        {
             return Some(FileKind::EvalScopeReviews);
         }
         if self.has("index") && self.is_object("model_output") {
             return Some(FileKind::Other);
         }
-        if self.has("dataset_name") && self.is_array("metrics") && self.count(&["model_name", "dataset_pretty_name"]) > 0 {
+        if self.has("dataset_name")
+            && self.is_array("metrics")
+            && self.count(&["model_name", "dataset_pretty_name"]) > 0
+        {
             return Some(FileKind::EvalScopeReport);
         }
         if self.has("origin_prompt") && self.count(&["data_abbr", "uuid", "success"]) > 0 {
@@ -209,7 +213,8 @@ impl<'a> Outline<'a> {
     fn is_generation(&self) -> bool {
         let is_request = self.has("method") && self.has("url");
         let is_batch = self.has("custom_id") && self.count(&["response", "error"]) > 0 && !is_request;
-        let is_dump = self.has("request_id") && (self.is_array("outputs") || (!self.is_whole && self.has("prompt_token_ids")));
+        let is_dump =
+            self.has("request_id") && (self.is_array("outputs") || (!self.is_whole && self.has("prompt_token_ids")));
         const RESPONSE: [&str; 5] = ["created", "model", "object", "prompt", "usage"];
         let is_response = self.is_array("choices") && self.count(&RESPONSE) >= 1;
         is_batch || is_dump || is_response
@@ -266,7 +271,8 @@ fn of_place(path: &str, files: &dyn Files) -> Option<FileKind> {
     }
     let place = InRun::of(path)?;
     let beside = |folder: &str| has_below(files, &below(place.root, folder));
-    let is_scope = || has_below(files, &below(place.root, "configs/task_config")) || beside("reports/") && beside("reviews/");
+    let is_scope =
+        || has_below(files, &below(place.root, "configs/task_config")) || beside("reports/") && beside("reviews/");
     match place.part {
         "reviews" if path.ends_with(".jsonl") && is_scope() => Some(FileKind::EvalScopeReviews),
         "reports" if path.ends_with(".json") && is_scope() => Some(FileKind::EvalScopeReport),

@@ -98,13 +98,7 @@ fn newest(
 }
 
 /// A run of what its results say and its samples hold.
-fn build(
-    files: &dyn Files,
-    folder: &str,
-    path: String,
-    results: Result<Results, Damage>,
-    samples: &[&str],
-) -> Run {
+fn build(files: &dyn Files, folder: &str, path: String, results: Result<Results, Damage>, samples: &[&str]) -> Run {
     let (mut results, damages) = match results {
         Ok(results) => (results, Vec::new()),
         Err(damage) => (Results::default(), vec![damage]),

@@ -64,9 +64,7 @@ fn arguments(given: &Json) -> BTreeMap<String, String> {
             let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
             pairs.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())).collect()
         }
-        Json::Object(entries) => {
-            entries.iter().filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect()
-        }
+        Json::Object(entries) => entries.iter().filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect(),
         _ => BTreeMap::new(),
     }
 }
@@ -137,8 +135,9 @@ mod tests {
     #[test]
     fn arguments_are_text_or_an_object() {
         let text = of_model(&read("\"pretrained=/data/toy-a/,dtype=torch.bfloat16,device=npu:0,add_bos_token=True\""));
-        let object =
-            of_model(&read(r#"{"pretrained": "/x/toy-a", "dtype": "bfloat16", "add_bos_token": true, "batch_size": 4}"#));
+        let object = of_model(&read(
+            r#"{"pretrained": "/x/toy-a", "dtype": "bfloat16", "add_bos_token": true, "batch_size": 4}"#,
+        ));
         assert_eq!(text, object);
         assert_eq!(text.len(), 3);
         assert_eq!(text.get("model").map(String::as_str), Some("toy-a"));

@@ -28,7 +28,8 @@ impl Summary {
             Error::new(ErrorKind::Corrupt, source.name(), format!("expected a table of scores: {error}"))
         };
         let models = table.headers().map_err(damaged)?.iter().skip(COLUMNS).map(str::to_owned).collect();
-        let row = |record: csv::Result<csv::StringRecord>| Ok(record.map_err(damaged)?.iter().map(str::to_owned).collect());
+        let row =
+            |record: csv::Result<csv::StringRecord>| Ok(record.map_err(damaged)?.iter().map(str::to_owned).collect());
         let rows = table.records().map(row).collect::<Result<Vec<Vec<String>>>>()?;
         Ok(Self { models, rows })
     }

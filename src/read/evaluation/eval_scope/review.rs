@@ -211,7 +211,10 @@ mod tests {
     #[test]
     fn a_zero_that_was_not_computed_never_counts() {
         for (score, is_failed) in [
-            (r#"{"value": {"accuracy": 0.0}, "status": "success", "metadata": {"metric_errors": {"accuracy": "no"}}}"#, true),
+            (
+                r#"{"value": {"accuracy": 0.0}, "status": "success", "metadata": {"metric_errors": {"accuracy": "no"}}}"#,
+                true,
+            ),
             (r#"{"value": {"accuracy": 0.0}, "status": "error"}"#, true),
             (r#"{"value": {"accuracy": 0.0}, "status": "success", "metadata": {"metric_errors": null}}"#, false),
             (r#"{"value": {"accuracy": 0.0}}"#, false),
@@ -220,7 +223,8 @@ mod tests {
             assert_eq!(sample.is_failed, is_failed, "{score}");
             assert_eq!(sample.values.is_empty(), is_failed, "{score}");
         }
-        for text in ["{\"index\": 0}", "{\"sample_score\": {\"score\": {}}}", "{\"index\": 0, \"sample_score\": null}"] {
+        for text in ["{\"index\": 0}", "{\"sample_score\": {\"score\": {}}}", "{\"index\": 0, \"sample_score\": null}"]
+        {
             assert!(review(text).is_err(), "{text}");
         }
     }

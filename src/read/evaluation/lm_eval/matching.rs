@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::samples::Gathered;
 use super::super::names::Names;
+use super::super::samples::Gathered;
 use super::super::{SampleId, ScoreName, Task};
 
 /// The task of each samples file, given as stem and path; one that fits no task is a task of its own.

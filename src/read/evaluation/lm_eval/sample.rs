@@ -267,8 +267,10 @@ mod tests {
         let one = prompt(r#"{"gen_args_0": {"arg_0": "Q", "arg_1": {"until": []}}}"#);
         assert_eq!(one, prompt(r#"{"gen_args_0": {"arg_0": "\u0051", "arg_1": {"until": ["."]}}}"#));
         assert_eq!(one, prompt(r#"[["Q", {"until": []}]]"#));
-        let options = prompt(r#"{"gen_args_0": {"arg_0": "Q", "arg_1": "a"}, "gen_args_1": {"arg_0": "Q", "arg_1": "b"}}"#);
-        let other = prompt(r#"{"gen_args_0": {"arg_0": "Q", "arg_1": "a"}, "gen_args_1": {"arg_0": "R", "arg_1": "b"}}"#);
+        let options =
+            prompt(r#"{"gen_args_0": {"arg_0": "Q", "arg_1": "a"}, "gen_args_1": {"arg_0": "Q", "arg_1": "b"}}"#);
+        let other =
+            prompt(r#"{"gen_args_0": {"arg_0": "Q", "arg_1": "a"}, "gen_args_1": {"arg_0": "R", "arg_1": "b"}}"#);
         assert_ne!(options.0, other.0);
         assert!(one.1 && !options.1);
     }
