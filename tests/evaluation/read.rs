@@ -632,3 +632,58 @@ fn every_file_of_the_cases_has_its_kind() {
     }
     assert_eq!(kinds.len(), 10, "{kinds:?}");
 }
+
+/// Numbers that only their start decides: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((word ^ (word >> 31)) % limit as u64).expect("small")
+    }
+}
+
+#[test]
+fn whatever_bytes_become_readers_answer() {
+    const PIECES: [&str; 16] = [
+        "\"",
+        "\\",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\n",
+        "null",
+        "NaN",
+        "-1e999",
+        "\u{0}",
+        "true",
+        "\"doc_id\": 1",
+        "\\ud800",
+    ];
+    let mut random = Random(7);
+    for case in ["mirror_benign", "evalscope_lost_14", "ais_bench_worse", "gen_cut_short", "gen_missing_prompts"] {
+        let mut whole = files_of(case, "gpu");
+        whole.values_mut().for_each(|bytes| bytes.truncate(12_000));
+        let baseline = read_map(&whole);
+        for (path, bytes) in &whole {
+            for _ in 0..40 {
+                let mut changed = bytes.clone();
+                for _ in 0..=random.below(4) {
+                    let at = random.below(changed.len());
+                    let end = (at + random.below(30)).min(changed.len());
+                    let piece = PIECES[random.below(PIECES.len())].bytes();
+                    let _removed: Vec<u8> = changed.splice(at..end, piece).collect();
+                }
+                let mut files = whole.clone();
+                files.insert(path.clone(), changed);
+                let _causes = causes(&baseline, &read_map(&files));
+            }
+        }
+    }
+}
