@@ -9,7 +9,7 @@ use precision_gate::error::Result;
 use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
 use precision_gate::pair::evaluation::{self as pair, PairedMetric};
 use precision_gate::read::evaluation::{
-    self, EvaluationFile, Evaluations, FileKind, Harness, SampleId, Score, TextPlace, Value as Measured,
+    self, EvaluationFile, Evaluations, FileKind, Harness, KeptOpen, SampleId, Score, TextPlace, Value as Measured,
 };
 use precision_gate::verdict::Side;
 use serde_json::{Value, json};
@@ -317,6 +317,10 @@ fn texts_of_a_sample_are_those_of_its_line() {
     assert_eq!(texts.question, "Turn: do me ki ba\nBack:");
     assert_eq!((texts.answer.as_str(), texts.target.as_str()), (" ba ki me do", "ba ki me do"));
     assert_eq!(samples[0].values["bleu"], Measured::Corpus);
+    let kept = KeptOpen::new(files.as_ref());
+    let all: BTreeSet<String> =
+        samples.iter().map(|sample| evaluation::texts(&kept, &sample.texts).expect("texts").question).collect();
+    assert_eq!(all.len(), 70);
     let TextPlace::Line { path, len, .. } = samples[0].texts.clone();
     let beyond = TextPlace::Line { path, offset: 1 << 40, len };
     assert!(evaluation::texts(files.as_ref(), &beyond).is_err());
