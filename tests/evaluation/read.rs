@@ -387,6 +387,22 @@ fn an_output_path_may_be_a_file() {
 }
 
 #[test]
+fn samples_without_results_are_compared_and_the_loss_is_told() {
+    let baseline = side("mirror_benign", "gpu");
+    for content in [None, Some(Vec::new()), Some(b"{\"results\": {\"toy_mirror\": {\"alias\": ".to_vec())] {
+        let mut files = files_of("mirror_benign", "npu");
+        let path = files.keys().find(|path| path.contains("results_")).expect("results").clone();
+        files.remove(&path);
+        files.extend(content.map(|bytes| (path, bytes)));
+        let found = read_map(&files);
+        assert_eq!(found.runs[0].damages.len(), 1);
+        let (models, _) = pair::models(&baseline.runs, &found.runs);
+        assert!(models[0].settings.is_empty() && models[0].missing.is_empty());
+        assert!(models[0].tasks[0].metrics.iter().all(|metric| metric.pairs.len() == 70));
+    }
+}
+
+#[test]
 fn groups_are_no_tasks_and_hold_the_tasks_of_their_groups() {
     let mut document = results(1);
     document["results"]["g"] = json!({"alias": "g", "acc,none": 0.5});
