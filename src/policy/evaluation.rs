@@ -213,7 +213,7 @@ mod tests {
             ("tie: sure", "`evaluation.tie:` expects `auto`"),
             ("correction: bonferroni", "`evaluation.correction:` expects `holm` or `none`, not `bonferroni`"),
             ("preset: vllm", "`evaluation.preset:` expects `vllm-ascend`, not `vllm`"),
-            ("tasks: ['a[']", "`evaluation.tasks[0]:` expects a shell-style pattern"),
+            ("tasks: ['a[']", "`evaluation.tasks[0]` expects a shell-style pattern"),
         ] {
             let error = read(yaml).expect_err(yaml);
             assert!(error.starts_with("p.yml:2:") && error.contains(said), "{error}");
