@@ -492,7 +492,7 @@ fn samples_that_leave_the_test_are_told() {
     }
     let twice = LeftOut { twice: 5, ..LeftOut::default() };
     assert_eq!(verdict(vec![left_out(twice)], ""), (Verdict::Pass, texts(&["duplicate-samples"])));
-    let mut limited = left_out(LeftOut { only_baseline: 40, ..LeftOut::default() });
+    let mut limited = left_out(LeftOut::default());
     limited.limits = Some((200, 160));
     assert_eq!(verdict(vec![limited], ""), (Verdict::Incomplete, texts(&["limit-differs"])));
     let mut apart = left_out(LeftOut { only_candidate: 40, ..LeftOut::default() });
@@ -504,7 +504,7 @@ fn samples_that_leave_the_test_are_told() {
 fn a_plain_drop_fails_whatever_else_is_missing() {
     let mut found = metric("acc", &answers(20, 1, 100, 79));
     found.left_out = LeftOut { only_baseline: 5, ..LeftOut::default() };
-    let found = Case { missing: vec![(Side::Baseline, "other".to_owned())], ..Case::of(vec![task("t", vec![found])]) };
+    let found = Case { missing: vec![(Side::Candidate, "other".to_owned())], ..Case::of(vec![task("t", vec![found])]) };
     let found = found.judge();
     assert_eq!((found.verdict, found.codes()), (Verdict::Fail, vec!["drop", "samples-unpaired", "task-missing"]));
 }
@@ -540,9 +540,9 @@ fn missing_tasks_and_metrics_have_units_that_are_not_tested() {
     let gone = Task { scores: BTreeMap::from([(name("acc"), score(0.5, None))]), ..Task::default() };
     baseline.tasks.insert("gone".to_owned(), gone);
     let mut with_missing = tasks;
-    with_missing[0].metrics_missing = vec![(Side::Baseline, "f1,none".to_owned())];
+    with_missing[0].metrics_missing = vec![(Side::Candidate, "f1,none".to_owned())];
     let candidate = run_of(&with_missing);
-    let missing = vec![(Side::Baseline, "gone".to_owned())];
+    let missing = vec![(Side::Candidate, "gone".to_owned())];
     let found = Case { sides: Some((baseline, candidate)), missing, ..Case::of(with_missing) }.judge();
     assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["metric-missing", "task-missing"]));
     let unit = found.unit("gone");

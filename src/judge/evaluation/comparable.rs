@@ -53,17 +53,17 @@ fn written(setting: &Difference) -> String {
     format!("{}: {} / {}", setting.name, side(&setting.baseline), side(&setting.candidate))
 }
 
-/// The side that lacks what `side` alone has.
-fn other(side: Side) -> Side {
+/// The other side.
+pub(super) fn other(side: Side) -> Side {
     match side {
         Side::Baseline => Side::Candidate,
         Side::Candidate => Side::Baseline,
     }
 }
 
-/// The finding about a task that `side` alone has.
+/// The finding about a task that `side` lacks.
 pub(super) fn of_missing_task(side: Side, task: &str) -> Finding {
-    Finding::new(&rules::TASK_MISSING, task).with("side", other(side).as_str()).with("task", task)
+    Finding::new(&rules::TASK_MISSING, task).with("side", side.as_str()).with("task", task)
 }
 
 /// Findings about a task of both sides.
@@ -81,7 +81,7 @@ pub(super) fn of_task(task: &PairedTask, sides: [Option<&Task>; 2], policy: &Eva
     findings.extend(about.samples_missing(policy.accept_scores));
     let missing = task.metrics_missing.iter().map(|(side, metric)| {
         Finding::new(&rules::METRIC_MISSING, format!("{} {metric}", task.name))
-            .with("side", other(*side).as_str())
+            .with("side", side.as_str())
             .with("task", task.name.as_str())
             .with("metric", metric.as_str())
     });
@@ -131,18 +131,13 @@ impl About<'_> {
         some.map(|(rule, (count, total))| self.finding(rule).with("count", count).with("total", total)).collect()
     }
 
-    /// Samples of one side that neither the limits nor damage explain.
+    /// Samples of one side that no damage explains; pairing has taken out what a limit explains.
     fn unpaired(&self) -> Option<Finding> {
         if self.sides.iter().any(|(_, side)| side.is_some_and(|side| !side.damages.is_empty())) {
             return None;
         }
         let (baseline, total) = self.most(|metric| metric.left_out.only_baseline);
         let (candidate, of_other) = self.most(|metric| metric.left_out.only_candidate);
-        let (baseline, candidate) = match self.task.limits {
-            Some((ours, theirs)) if ours >= theirs => (0, candidate),
-            Some(_) => (baseline, 0),
-            None => (baseline, candidate),
-        };
         (baseline + candidate > 0).then(|| {
             self.finding(&rules::SAMPLES_UNPAIRED)
                 .with("baseline_only", baseline)
@@ -188,7 +183,7 @@ impl About<'_> {
     }
 
     fn errors(&self) -> Vec<Finding> {
-        let (left_out, total) = self.most(|metric| metric.left_out.failed);
+        let (left_out, total) = self.most(failed_samples);
         let mut findings = Vec::new();
         for (side, task) in self.sides {
             let Some(task) = task else { continue };
@@ -207,12 +202,20 @@ impl About<'_> {
 
     fn samples_missing(&self, accept: bool) -> Option<Finding> {
         let lacks = |task: &Task| task.samples.is_none() && task.damages.is_empty();
-        let is_some = self.sides.iter().any(|(_, side)| side.is_some_and(lacks));
+        let is_whole = self.sides.iter().all(|(_, side)| side.is_none_or(|side| side.damages.is_empty()));
+        // A metric may have a score, and no values in samples that are there.
+        let is_some = self.sides.iter().any(|(_, side)| side.is_some_and(lacks))
+            || is_whole && self.task.metrics.iter().any(|metric| !metric.has_samples);
         let is_tested = self.task.unequal.is_empty() && !self.task.metrics.is_empty();
         let severity = if accept { Severity::Info } else { rules::SAMPLES_MISSING.severity };
         (is_some && is_tested)
             .then(|| self.finding(&rules::SAMPLES_MISSING).with_severity(severity).with("side", self.which(lacks)))
     }
+}
+
+/// Samples whose values the harness could not compute; where it keeps no values of a metric, none of them failed.
+pub(super) fn failed_samples(metric: &PairedMetric) -> u64 {
+    if metric.has_samples { metric.left_out.failed } else { 0 }
 }
 
 /// Whether one identity stands twice in samples that are in order of id.

@@ -1,5 +1,6 @@
 //! A metric measured: the drop over its pairs, and what its test needs.
 
+use super::comparable::failed_samples;
 use crate::compare::evaluation::interval;
 use crate::compare::evaluation::normal::DETECTABLE;
 use crate::compare::evaluation::{binomial, normal, permutation};
@@ -226,7 +227,7 @@ pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
         of_numbers(&mut measured, &numbers.plain, metric.higher_is_better.unwrap_or(true));
     } else if !numbers.likelihoods.is_empty() {
         of_likelihoods(&mut measured, &numbers.likelihoods);
-    } else if may_use_scores && left.documents + left.prompts + left.failed + numbers.uncomputed == 0 {
+    } else if may_use_scores && left.documents + left.prompts + failed_samples(metric) + numbers.uncomputed == 0 {
         let is_without = !metric.has_samples || numbers.is_corpus || metric.samples == 0;
         if is_without && !has_values {
             of_scores(&mut measured, metric);

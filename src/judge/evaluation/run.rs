@@ -109,16 +109,16 @@ fn of_model<'a>(model: &'a PairedModel<'_>, policy: &Policy, told: &mut Vec<Vec<
         drafts.extend(measured);
         for (side, name) in &task.metrics_missing {
             let (metric, filter) = name.split_once(',').map_or((name.as_str(), None), |(m, f)| (m, Some(f)));
-            let run = if *side == Side::Baseline { baseline } else { candidate };
+            let run = if *side == Side::Baseline { candidate } else { baseline };
             let name = ScoreName { metric: metric.to_owned(), filter: filter.map(str::to_owned) };
-            drafts.push(unpaired_unit(&model.name, &task.name, run, &name, *side, place));
+            drafts.push(unpaired_unit(&model.name, &task.name, run, &name, comparable::other(*side), place));
         }
     }
     for (side, name) in model.missing.iter().filter(|(_, name)| evaluation.judges(name)) {
         told.push(vec![comparable::of_missing_task(*side, name)]);
-        let run = if *side == Side::Baseline { model.baseline } else { model.candidate };
+        let run = if *side == Side::Baseline { model.candidate } else { model.baseline };
         if let Some(task) = run.tasks.get(name) {
-            drafts.extend(unpaired_units(&model.name, name, task, *side, told.len() - 1));
+            drafts.extend(unpaired_units(&model.name, name, task, comparable::other(*side), told.len() - 1));
         }
     }
     drafts
@@ -215,7 +215,7 @@ fn of_values(unit: &EvaluationUnit, metric: &PairedMetric, measured: &Measured) 
         findings.push(finding.with("total", metric.samples).with("side", Side::Baseline.as_str()));
     }
     let left = metric.left_out;
-    let is_told = left.documents + left.prompts + left.failed + left.contradictory > 0
+    let is_told = left.documents + left.prompts + comparable::failed_samples(metric) + left.contradictory > 0
         || left.only_baseline + left.only_candidate > 0
         || !findings.is_empty();
     if unit.test.is_none() && (measured.lacks_error || !is_told) {
