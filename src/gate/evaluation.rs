@@ -11,6 +11,7 @@ use crate::judge::evaluation::generations::JudgedGenerations;
 use crate::judge::evaluation::run::Judged;
 use crate::judge::evaluation::{generations, rules, run};
 use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::artifacts::NOTHING_RECOGNISED;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::unit::Unit;
 use crate::pair::evaluation::{self as pair, TextPair};
@@ -30,7 +31,12 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Evaluation;
 
 /// Judges the evaluations of both sides.
-pub(super) fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+pub(super) fn check(
+    baseline: &Inventory,
+    candidate: &Inventory,
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let has = (baseline.has(ID), candidate.has(ID));
     if has == (false, false) {
@@ -46,6 +52,16 @@ pub(super) fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy
         };
         judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
         judge_generations(&mut outcome, &ours, &theirs, policy);
+        let missing = required(&outcome, policy);
+        take(&mut outcome, missing, policy);
+        for (side, inventory, of_side) in [(Side::Baseline, baseline, &ours), (Side::Candidate, candidate, &theirs)] {
+            // Parts of evaluations without one that could be judged.
+            if of_side.runs.is_empty() && of_side.generations.is_empty() {
+                let finding = Finding::new(&NOTHING_RECOGNISED, inventory.location()).of_check(ID);
+                let finding = finding.with("side", side.as_str()).with("files", inventory.files());
+                take(&mut outcome, vec![finding], policy);
+            }
+        }
     }
     outcome
 }
@@ -62,12 +78,23 @@ fn judge_runs(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: 
         .filter_map(|(side, name)| Some((*side, of_side(*side).iter().find(|run| run.model == *name)?)))
         .collect();
     let judged = run::judge(&models, &lonely, policy, texts);
-    let mut rest = unused(&judged, policy);
+    let unused = unused(&judged, policy);
     add(outcome, judged, policy);
-    if outcome.check.units.is_empty() {
-        rest.retain(|finding| finding.code == rules::REQUIRED_TASK_MISSING.code);
+    if !outcome.check.units.is_empty() {
+        take(outcome, unused, policy);
     }
-    add_rest(outcome, rest, policy);
+}
+
+/// Findings about tasks that the policy names and of which nothing was judged.
+fn required(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
+    let task = |unit: &Unit| match unit {
+        Unit::Evaluation(unit) => Some((unit.task.clone(), unit.test.is_some())),
+        Unit::Generation(unit) => Some((unit.task.clone(), unit.compared > 0)),
+        _ => None,
+    };
+    let tasks: Vec<(String, bool)> = outcome.check.units.iter().filter_map(task).collect();
+    let tasks: Vec<(&str, bool)> = tasks.iter().map(|(task, is_tested)| (task.as_str(), *is_tested)).collect();
+    run::required(&tasks, &policy.evaluation)
 }
 
 /// Keys of margins that fitted no unit.
@@ -90,7 +117,7 @@ fn add(outcome: &mut CheckOutcome, judged: Judged, policy: &Policy) {
         outcome.check.verdict = outcome.check.verdict.max(unit.verdict);
         outcome.check.units.push(Unit::Evaluation(Box::new(unit)));
     }
-    add_rest(outcome, rest, policy);
+    take(outcome, rest, policy);
 }
 
 /// Findings after the policy; gives the verdict that they lead to.
@@ -103,10 +130,6 @@ fn take(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) -> 
         outcome.check.verdict = outcome.check.verdict.max(verdict);
     }
     verdict
-}
-
-fn add_rest(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
-    take(outcome, findings, policy);
 }
 
 fn judge_generations(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy) {

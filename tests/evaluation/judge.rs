@@ -192,6 +192,9 @@ impl Found {
             one.unit.verdict = run::verdict(&one.unit, verdict_of(&own).max(of_task));
             findings.extend(own);
         }
+        let tasks: Vec<(&str, bool)> =
+            units.iter().map(|one| (one.unit.task.as_str(), one.unit.test.is_some())).collect();
+        findings.extend(applied(&run::required(&tasks, &policy.evaluation)));
         let verdict = Verdict::of_all(units.iter().map(|one| one.unit.verdict).chain([verdict_of(&findings)]));
         Self { units, findings, verdict }
     }
@@ -276,7 +279,7 @@ fn many_tests_are_corrected_for_their_number() {
     let all = || quiet.iter().map(|task| task_again(task)).chain([unlucky()]).collect::<Vec<_>>();
     let (found, codes) = verdict(all(), "");
     assert_eq!((found, codes), (Verdict::Pass, texts(&[])));
-    assert_eq!(verdict(all(), "evaluation: {correction: none}").1, texts(&["possible-drop"]));
+    assert_eq!(verdict(all(), "evaluation: {correction: none}").1, texts(&["answers-changed", "possible-drop"]));
 }
 
 fn task_again(task: &PairedTask) -> PairedTask {

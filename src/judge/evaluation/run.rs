@@ -18,6 +18,7 @@ use crate::pair::evaluation::{PairedMetric, PairedModel, PairedTask};
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::policy::evaluation::{Correction, EvaluationPolicy};
+use crate::policy::value::Pattern;
 use crate::read::evaluation::{Run, SampleId, ScoreName, Task, Value};
 use crate::verdict::{Profile, Severity, Side, Verdict};
 
@@ -83,10 +84,9 @@ pub fn judge(models: &[PairedModel<'_>], lonely: &[(Side, &Run)], policy: &Polic
     }
     test(&mut drafts, policy);
     changes(&mut drafts, policy);
-    drafts.par_iter_mut().for_each(|draft| explain(draft, policy, texts));
+    drafts.par_iter_mut().for_each(|draft| explain(draft, texts));
     lengths_of(&mut drafts, texts);
     judged.used = drafts.iter().filter_map(|draft| draft.key.clone()).collect();
-    judged.rest.extend(required(&drafts, &policy.evaluation));
     judged.units = drafts
         .into_iter()
         .map(|draft| JudgedUnit { unit: draft.unit, findings: draft.findings, task: draft.task })
@@ -348,7 +348,7 @@ fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
 }
 
 /// Adds what the samples say: examples, their texts, and classes of documents.
-fn explain(draft: &mut Draft<'_>, policy: &Policy, texts: &Texts<'_>) {
+fn explain(draft: &mut Draft<'_>, texts: &Texts<'_>) {
     let Some((metric, sides)) = draft.source.filter(|_| draft.unit.test.is_some()) else { return };
     let mut worse: Vec<(usize, f64)> = draft.measured.losses.iter().copied().filter(|(_, loss)| *loss > 0.0).collect();
     worse.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -376,7 +376,6 @@ fn explain(draft: &mut Draft<'_>, policy: &Policy, texts: &Texts<'_>) {
             .with("remainder", found.shard.remainder);
         draft.findings.push(finding.with("inside", found.inside).with("worse", found.worse));
     }
-    let _ = policy;
 }
 
 /// Adds findings about answers that end early or late, once per task: beside a drop where there is one.
@@ -410,23 +409,14 @@ fn of_lengths(unit: &EvaluationUnit, found: Lengths) -> Vec<Finding> {
     patterns.map(finding).collect()
 }
 
-/// Findings about tasks that the policy names and of which nothing was tested.
-fn required(drafts: &[Draft<'_>], policy: &EvaluationPolicy) -> Vec<Finding> {
-    let tested: BTreeSet<&str> =
-        drafts.iter().filter(|draft| draft.unit.test.is_some()).map(|draft| draft.unit.task.as_str()).collect();
-    let mut missing = BTreeSet::new();
-    for pattern in &policy.required {
-        if !tested.iter().any(|task| pattern.matches(task)) {
-            missing.insert(pattern.as_str());
-        }
-    }
+/// Findings about tasks that the policy names and of which nothing was tested. `tasks` are those of all units, each with
+/// whether it was.
+pub fn required(tasks: &[(&str, bool)], policy: &EvaluationPolicy) -> Vec<Finding> {
+    let lacks = |pattern: &&Pattern| !tasks.iter().any(|(task, is_tested)| *is_tested && pattern.matches(task));
     // A name that leads to nothing may be a slip, and would leave its task unseen.
-    let known: BTreeSet<&str> = drafts.iter().map(|draft| draft.unit.task.as_str()).collect();
-    for pattern in &policy.tasks {
-        if !known.iter().any(|task| pattern.matches(task)) {
-            missing.insert(pattern.as_str());
-        }
-    }
+    let is_idle = |pattern: &&Pattern| !tasks.iter().any(|(task, _)| pattern.matches(task));
+    let missing = policy.required.iter().filter(lacks).chain(policy.tasks.iter().filter(is_idle));
+    let missing: BTreeSet<&str> = missing.map(Pattern::as_str).collect();
     missing.into_iter().map(|task| Finding::new(&rules::REQUIRED_TASK_MISSING, task).with("task", task)).collect()
 }
 
