@@ -2,6 +2,8 @@
 
 mod found;
 
+use std::collections::HashSet;
+
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recogniser};
 use super::{CheckOutcome, Progress};
@@ -70,13 +72,24 @@ fn read_texts(files: &dyn Files, place: &TextPlace) -> Option<read::SampleTexts>
     read::texts(files, place).ok()
 }
 
-fn judge_runs(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy, texts: &run::Texts<'_>) {
-    let (models, names) = pair::models(&ours.runs, &theirs.runs);
-    let of_side = |side: Side| if side == Side::Baseline { &ours.runs } else { &theirs.runs };
-    let lonely: Vec<(Side, &Run)> = names
-        .iter()
-        .filter_map(|(side, name)| Some((*side, of_side(*side).iter().find(|run| run.model == *name)?)))
-        .collect();
+fn judge_runs<'a>(
+    outcome: &mut CheckOutcome,
+    ours: &'a Found,
+    theirs: &'a Found,
+    policy: &Policy,
+    texts: &run::Texts<'_>,
+) {
+    let (models, _) = pair::models(&ours.runs, &theirs.runs);
+    let paired: HashSet<*const Run> =
+        models.iter().flat_map(|model| [model.baseline, model.candidate]).map(std::ptr::from_ref).collect();
+    // Whatever found no partner is told, for whichever reason.
+    let of_side = |side: Side, runs: &'a [Run]| {
+        runs.iter()
+            .filter(|run| !paired.contains(&std::ptr::from_ref(*run)))
+            .map(move |run| (side, run))
+            .collect::<Vec<_>>()
+    };
+    let lonely = [of_side(Side::Baseline, &ours.runs), of_side(Side::Candidate, &theirs.runs)].concat();
     let judged = run::judge(&models, &lonely, policy, texts);
     let unused = unused(&judged, policy);
     add(outcome, judged, policy);

@@ -340,7 +340,7 @@ fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
         }
         if is_exact && draft.unit.worse + draft.unit.better > 0 {
             draft.findings.push(decision::of_changes(&draft.unit, 0.0, Severity::Fail));
-        } else if chance <= evaluation.alpha.get() && counts(&draft) {
+        } else if chance <= evaluation.alpha.get() && counts(draft) {
             let severity = rules::ANSWERS_CHANGED.severity;
             draft.findings.push(decision::of_changes(&draft.unit, expected, severity));
         }
