@@ -34,7 +34,7 @@ const FLIPPED: usize = 3;
 pub struct Judged {
     /// The units, each with findings of its own; their verdicts follow once the policy has applied all.
     pub units: Vec<JudgedUnit>,
-    /// Findings about tasks, in the order of [`JudgedUnit::task`].
+    /// Findings about a task, or about a model of one side with all its tasks, by [`JudgedUnit::task`].
     pub tasks: Vec<Vec<Finding>>,
     /// Findings about models and the policy.
     pub rest: Vec<Finding>,
@@ -76,10 +76,11 @@ pub fn judge(models: &[PairedModel<'_>], lonely: &[(Side, &Run)], policy: &Polic
         drafts.extend(pools);
     }
     for (side, run) in lonely {
-        judged.rest.extend(comparable::of_missing_model(*side, run));
+        // What is said of the model holds for each of its tasks.
+        judged.tasks.push(comparable::of_missing_model(*side, run));
+        let place = judged.tasks.len() - 1;
         for (name, task) in run.tasks.iter().filter(|(name, _)| policy.evaluation.judges(name)) {
-            judged.tasks.push(Vec::new());
-            drafts.extend(unpaired_units(&run.model, name, task, *side, judged.tasks.len() - 1));
+            drafts.extend(unpaired_units(&run.model, name, task, *side, place));
         }
     }
     test(&mut drafts, policy);
@@ -127,8 +128,16 @@ fn of_model<'a>(model: &'a PairedModel<'_>, policy: &Policy, told: &mut Vec<Vec<
 /// Units of a task that one side lacks: one per metric, none of them tested.
 fn unpaired_units<'a>(model: &str, name: &str, task: &Task, side: Side, place: usize) -> Vec<Draft<'a>> {
     let nameless = ScoreName { metric: String::new(), filter: None };
-    let names: Vec<&ScoreName> = if task.scores.is_empty() { vec![&nameless] } else { task.scores.keys().collect() };
-    names.into_iter().map(|of| unpaired_unit(model, name, task, of, side, place)).collect()
+    let mut names: BTreeSet<ScoreName> = task.scores.keys().cloned().collect();
+    for (filter, samples) in task.samples.iter().flat_map(|samples| &samples.by_filter) {
+        // All samples of a filter have the same metrics, but for damage.
+        let metrics = samples.first().into_iter().flat_map(|sample| sample.values.keys());
+        names.extend(metrics.map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }));
+    }
+    if names.is_empty() {
+        names.insert(nameless);
+    }
+    names.iter().map(|of| unpaired_unit(model, name, task, of, side, place)).collect()
 }
 
 fn unpaired_unit<'a>(model: &str, name: &str, task: &Task, of: &ScoreName, side: Side, place: usize) -> Draft<'a> {
