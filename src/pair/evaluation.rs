@@ -21,7 +21,7 @@ pub struct PairedModel<'a> {
     pub candidate: &'a Run,
     /// Settings of the model that differ.
     pub settings: Vec<Difference>,
-    /// Tasks of one side only.
+    /// Tasks of one side only, each with the side that lacks it.
     pub missing: Vec<(Side, String)>,
     /// Tasks of both sides, by name.
     pub tasks: Vec<PairedTask>,
@@ -51,7 +51,7 @@ pub struct PairedTask {
     pub limits: Option<(u64, u64)>,
     /// Metrics of both sides, each under each filter.
     pub metrics: Vec<PairedMetric>,
-    /// Metrics that one side lacks, as `metric` or `metric,filter`.
+    /// Metrics of one side only, as `metric` or `metric,filter`, each with the side that lacks it.
     pub metrics_missing: Vec<(Side, String)>,
 }
 
