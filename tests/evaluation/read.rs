@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use precision_gate::error::Result;
 use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
@@ -324,6 +325,38 @@ fn texts_of_a_sample_are_those_of_its_line() {
     let TextPlace::Line { path, len, .. } = samples[0].texts.clone();
     let beyond = TextPlace::Line { path, offset: 1 << 40, len };
     assert!(evaluation::texts(files.as_ref(), &beyond).is_err());
+}
+
+/// Files that count how often they are opened.
+struct Counted(InMemory, AtomicUsize);
+
+impl Files for Counted {
+    fn location(&self) -> &str {
+        self.0.location()
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        self.0.list()
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.open(path)
+    }
+}
+
+#[test]
+fn texts_of_many_samples_open_their_file_once() {
+    let whole = files_of("mirror_benign", "gpu");
+    let files = InMemory::new(whole.iter().map(|(path, bytes)| (path.as_str(), bytes.clone())));
+    let found = read(&files);
+    let counted = Counted(files, AtomicUsize::new(0));
+    let kept = KeptOpen::new(&counted);
+    let samples = found.runs[0].tasks["toy_mirror"].samples.as_ref().expect("samples");
+    for sample in samples.by_filter.values().flatten() {
+        evaluation::texts(&kept, &sample.texts).expect("texts");
+    }
+    assert_eq!(counted.1.load(Ordering::Relaxed), 1);
 }
 
 #[test]
