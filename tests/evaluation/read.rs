@@ -380,6 +380,14 @@ fn the_newest_run_of_a_folder_counts() {
         assert_eq!(found.runs.len(), 1, "{case}");
         assert!(found.runs[0].path.starts_with("20261123_010000/"), "{}", found.runs[0].path);
         assert_eq!(found.runs[0].older.len(), 1, "{case}");
+        assert!(found.runs[0].damages.is_empty(), "{case}");
+        both.retain(|path, _| path.starts_with("20261122_") || path.contains("/configs/"));
+        let damages = read_map(&both).runs.remove(0).damages;
+        assert_eq!(
+            damages.len(),
+            usize::from(case.starts_with("evalscope")),
+            "a newest run that ended before its results"
+        );
     }
 }
 
