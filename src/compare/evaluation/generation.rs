@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_gap_is_the_baselines() {
         let (ours, theirs) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
-        let found = parting(&[ours.clone()], &[theirs]).expect("other tokens");
+        let found = parting(std::slice::from_ref(&ours), &[theirs]).expect("other tokens");
         let Gap::Nats(gap) = found.gap else { panic!("{found:?}") };
         assert!((gap - 2_f64.ln()).abs() < 1e-12);
         // (2/3, 1/3) against (1/3, 2/3).
