@@ -123,7 +123,7 @@ fn run_of(tasks: &[PairedTask]) -> Run {
     }
 }
 
-/// What is judged, and how.
+/// Input of the judge.
 struct Case {
     tasks: Vec<PairedTask>,
     missing: Vec<(Side, String)>,
