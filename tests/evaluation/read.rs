@@ -454,6 +454,11 @@ fn hostile_lines_cost_their_task_only() {
         assert_eq!(task.damages[0].line, Some(2), "{:?}", task.damages);
         assert_eq!(samples[1].id, SampleId::Number(1));
     }
+    let metrics: String = (0..300).map(|id| line(id, "1").replace("acc", &format!("m{id}"))).collect();
+    let found = lm_eval(&results(300), &[("t", metrics)]);
+    let task = &found.runs[0].tasks["t"];
+    assert_eq!(task.samples.as_ref().expect("samples").by_filter[&Some("none".to_owned())].len(), 256);
+    assert!(task.damages[0].reason.starts_with("44 lines"), "{}", task.damages[0].reason);
     let garbage = "nonsense\n".repeat(100_000);
     let found = lm_eval(&results(2), &[("t", garbage)]);
     let task = &found.runs[0].tasks["t"];
@@ -541,6 +546,9 @@ fn records_pair_by_shared_keys_and_else_by_line() {
     let (pairs, _) = pair::generations(&ours.generations, &other_order.generations);
     assert_eq!(pairs[0].names, ["x1", "x3"]);
     assert_eq!((pairs[0].pairs.as_slice(), pairs[0].only_baseline), ([(0, 1), (2, 0)].as_slice(), 1));
+    let same_id = of(record("x", "P") + &record("x", "Q") + &record("x", "R"));
+    let (pairs, _) = pair::generations(&same_id.generations, &same_id.generations);
+    assert_eq!((pairs[0].names.len(), pairs[0].contradictory), (3, 0));
     let contradicting = of(record("x1", "P") + &record("x1", "Q") + &record("x2", "Q"));
     let (pairs, _) = pair::generations(&ours.generations, &contradicting.generations);
     assert_eq!((pairs[0].names.len(), pairs[0].contradictory, pairs[0].only_baseline), (1, 1, 1));
