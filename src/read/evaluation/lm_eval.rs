@@ -60,7 +60,9 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec
     for (folder, samples) in by_folder.iter().filter(|(folder, _)| !with_results.contains(*folder)) {
         let Some((_, paths)) = samples.last_key_value() else { continue };
         let path = paths.first().copied().unwrap_or_default().to_owned();
-        runs.push(build(files, folder, path, Ok(Results::default()), paths));
+        let reason = "expected a results file beside these samples, found none".to_owned();
+        let damage = Damage { path: path.clone(), line: None, reason };
+        runs.push(build(files, folder, path, Err(damage), paths));
     }
     runs
 }
