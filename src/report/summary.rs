@@ -43,12 +43,15 @@ pub struct Options<'a> {
 }
 
 /// Number of rows that a section shows before length matters.
-const ROOM: [(&str, usize); 12] = [
+const ROOM: [(&str, usize); 15] = [
     ("culprit", 1),
     ("next_dump", 1),
     ("diagnoses", 5),
     ("evidence", 3),
     ("history", 30),
+    ("evaluation", 60),
+    ("flipped", 5),
+    ("passed", 60),
     ("findings", 30),
     ("config", 1),
     ("rules", 100),
@@ -59,11 +62,14 @@ const ROOM: [(&str, usize); 12] = [
 ];
 
 /// Parts that are cut when the text is too long, the least important first, each with the number that stays.
-const CUTS: [(&str, usize); 16] = [
+const CUTS: [(&str, usize); 22] = [
+    ("passed", 20),
     ("artifacts", 10),
     ("artifacts", 0),
     ("units", 10),
     ("rules", 20),
+    ("passed", 0),
+    ("flipped", 1),
     ("environment", 0),
     ("history", 10),
     ("units", 0),
@@ -73,6 +79,9 @@ const CUTS: [(&str, usize); 16] = [
     ("waived", 0),
     ("config", 0),
     ("findings", 3),
+    ("evaluation", 10),
+    ("flipped", 0),
+    ("evaluation", 0),
     ("culprit", 0),
     ("diagnoses", 0),
     ("next_dump", 0),

@@ -1,0 +1,138 @@
+//! An evaluation in the opening: how much worse the answers are, the scores of both runs, and why.
+
+use minijinja::context;
+
+use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
+use crate::report::evaluation;
+use crate::report::writer::safe;
+use crate::verdict::Verdict;
+
+impl Builder<'_> {
+    /// The opening of an evaluation; of several findings as severe as `finding` the one that tells most leads.
+    pub(super) fn evaluation(&self, finding: &Finding) -> Result<Opening> {
+        let finding = evaluation::leading(self.result, finding);
+        let mut headline = finding.clone();
+        headline.facts.insert("more".into(), Fact::Count(self.other_tasks(finding)));
+        let told = self.headline_of_finding(&headline)?;
+        let mut opening = Opening { picture: "evaluation", ..Opening::saying(safe(told)) };
+        let others = self.other_checks(Some(finding.check), Columns::Sides)?;
+        let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+        opening.rows = self.rows_of_evaluation()?.into_iter().take(most).chain(others).collect();
+        if opening.rows.is_empty() {
+            opening.rows = self.all_checks(finding.check)?;
+            opening.columns = self.columns_of_checks()?;
+            let width = opening.rows.first().map_or(0, |row| row.cells.len());
+            opening.columns.truncate(width);
+        } else {
+            opening.columns = self.columns_of_sides()?;
+        }
+        let unit = evaluation::scores(self.result).into_iter().find(|unit| unit.title() == finding.place);
+        opening.place = match unit {
+            Some(unit) => safe(self.place_of_score(unit)?),
+            None => opening.place,
+        };
+        self.advise(&mut opening, None, finding)?;
+        self.reasons_of_evaluation(&mut opening, finding)?;
+        Ok(opening)
+    }
+
+    /// Tasks beside that of `finding` with a finding of the same code and severity.
+    fn other_tasks(&self, finding: &Finding) -> u64 {
+        let is_alike = |other: &&Finding| other.code == finding.code && other.severity == finding.severity;
+        let mut tasks: Vec<Option<&Fact>> = self
+            .result
+            .findings
+            .iter()
+            .filter(is_alike)
+            .filter(|other| other.facts.get("scope") == finding.facts.get("scope"))
+            .map(|other| other.facts.get("task"))
+            .filter(|task| *task != finding.facts.get("task"))
+            .collect();
+        tasks.sort_by_key(|task| format!("{task:?}"));
+        tasks.dedup();
+        u64::try_from(tasks.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The drop with its interval, its margin, and the smallest one that the test finds.
+    fn place_of_score(&self, unit: &EvaluationUnit) -> Result<String> {
+        let lost = |value: f64, digits| safe(evaluation::lost(value, unit, digits));
+        let Some(drop) = unit.drop else { return Ok(String::new()) };
+        let interval = unit.interval.map(|ends| ends.map(|end| lost(end.0, 2)));
+        let context = context! {
+            unit => unit.title(),
+            drop => lost(drop.0, 3),
+            low => interval.as_ref().map(|[low, _]| low.clone()),
+            high => interval.as_ref().map(|[_, high]| high.clone()),
+            margin => lost(unit.margin.0, 3),
+            detectable => unit.detectable.map(|least| lost(least.0, 2)),
+        };
+        self.writer.phrase("place_score", &context)
+    }
+
+    /// A row for each score and each file of generations that is not pass, the worst first.
+    fn rows_of_evaluation(&self) -> Result<Vec<EvidenceRow>> {
+        let wrong = |verdict: Verdict| verdict >= Verdict::Warn;
+        let scores = evaluation::scores(self.result).into_iter().filter(|unit| wrong(unit.verdict));
+        let mut rows: Vec<EvidenceRow> = scores.map(|unit| self.row_of_score(unit)).collect::<Result<_>>()?;
+        let generations = evaluation::generations(self.result).into_iter().filter(|unit| wrong(unit.verdict));
+        for unit in generations {
+            rows.push(self.row_of_generations(unit)?);
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse(row.verdict));
+        Ok(rows)
+    }
+
+    fn row_of_score(&self, unit: &EvaluationUnit) -> Result<EvidenceRow> {
+        let score = |value: Option<_>| {
+            value.map_or_else(String::new, |value: crate::judge::number::Number| evaluation::score(value.0))
+        };
+        let name = match unit.scope {
+            EvaluationScope::All => {
+                let metric = safe(self.writer.name(unit.title().trim_start_matches("* ")));
+                self.writer.phrase("row_all_tasks", &context! { metric })?
+            }
+            EvaluationScope::Task | EvaluationScope::Group => self.writer.name(&unit.title()),
+        };
+        let note = match (unit.test, unit.paired) {
+            (None, _) => self.writer.word("evaluation_not_compared")?,
+            (_, 0) => self.writer.word("evaluation_scores_alone")?,
+            (_, paired) => {
+                let counts = context! { worse => unit.worse, better => unit.better, paired };
+                self.writer.phrase("evaluation_counts", &counts)?
+            }
+        };
+        let cells = vec![name, score(unit.baseline), score(unit.candidate)];
+        Ok(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, unit.verdict) })
+    }
+
+    fn row_of_generations(&self, unit: &GenerationUnit) -> Result<EvidenceRow> {
+        let counts = context! { changed => unit.changed, compared => unit.compared };
+        let cells =
+            vec![self.writer.name(&unit.name()), String::new(), self.writer.phrase("row_generations", &counts)?];
+        let kinds = context! {
+            changed => unit.changed, near_ties => unit.near_ties, far => unit.far, length => unit.length,
+            unexplained => unit.unexplained,
+        };
+        let note = safe(self.writer.phrase("evaluation_kinds", &kinds)?);
+        Ok(EvidenceRow { note, ..EvidenceRow::new(cells, unit.verdict) })
+    }
+
+    /// Findings that explain the drop: their sentences as evidence, the first one's advice in place of the drop's.
+    fn reasons_of_evaluation(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
+        let reasons = evaluation::reasons(self.result, finding);
+        let Some(first) = reasons.first() else { return Ok(()) };
+        let mut told = Vec::new();
+        for reason in reasons.iter().take(MOST_REASONS) {
+            let message = self.writer.finding(reason)?.message;
+            let unit = format!("{}{}", self.writer.name(&reason.place), self.writer.word("colon")?);
+            told.push(message.strip_prefix(&unit).unwrap_or(&message).to_owned());
+        }
+        opening.certainty = self.word("because_likely")?;
+        opening.reasons = safe(told.join(&self.writer.word("semicolon")?));
+        opening.advice = safe(self.writer.finding(first)?.help);
+        Ok(())
+    }
+}
