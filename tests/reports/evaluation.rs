@@ -164,6 +164,23 @@ fn generations() -> GateResult {
     result(&[generation(&json!({}))], &[plain("evaluation-diverges-without-tie", "fail", "generations", &facts)])
 }
 
+/// Scores and generations of all kinds, with several models.
+pub(crate) fn everything() -> GateResult {
+    let mut all = json!(drop());
+    let other =
+        unit(&json!({"model": "toylab__toy-b", "task": "toy_facts_river", "shard": {"modulus": 4, "remainder": 1}}));
+    let more = [json!(generations()), json!(shard()), json!(missing()), json!(prompts()), json!(result(&[other], &[]))];
+    for more in more {
+        let units = more["checks"][0]["units"].as_array().cloned().unwrap_or_default();
+        all["checks"][0]["units"].as_array_mut().expect("units").extend(units);
+        all["findings"]
+            .as_array_mut()
+            .expect("findings")
+            .extend(more["findings"].as_array().cloned().unwrap_or_default());
+    }
+    serde_json::from_value(all).expect("a result")
+}
+
 fn missing() -> GateResult {
     let facts = json!({"task": "toy_mirror", "side": "candidate"});
     result(&[unit(&json!({}))], &[plain("evaluation-task-missing", "incomplete", "toy_mirror", &facts)])
@@ -228,14 +245,6 @@ fn every_end_of_an_evaluation_reads_well_in_both_languages() {
                 comment(&result, language, COMMENT_LIMIT)
             );
             insta::assert_snapshot!(format!("terminal.evaluation_{name}.{tag}"), shown(&result, language, Detail::All));
-        }
-        if let Ok(folder) = std::env::var("SHOW_EVALUATION") {
-            std::fs::write(format!("{folder}/{name}.html"), page_of(&result, Language::En)).expect("written");
-            for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
-                for picture in pictures::all(&result, language).expect("drawn") {
-                    std::fs::write(format!("{folder}/{name}.{tag}.png"), picture.png).expect("written");
-                }
-            }
         }
     }
 }

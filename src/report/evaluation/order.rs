@@ -11,6 +11,10 @@ use crate::verdict::CheckId;
 const REASONS: [&str; 3] =
     ["evaluation-shard-pattern", "evaluation-overlong-generation", "evaluation-truncated-generation"];
 
+/// Codes about a score that got worse.
+const DROPS: [&str; 4] =
+    ["evaluation-drop", "evaluation-small-drop", "evaluation-possible-drop", "evaluation-answers-changed"];
+
 /// The scores of a result, the worst first: by verdict, then by the drop against the margin.
 pub(in crate::report) fn scores(result: &GateResult) -> Vec<&EvaluationUnit> {
     let mut units: Vec<&EvaluationUnit> = units(result)
@@ -79,8 +83,11 @@ pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Findin
     alike.min_by_key(|other| place(other)).unwrap_or(finding)
 }
 
-/// Findings that say why the score of `finding` dropped.
+/// Findings that say why the score of `finding` dropped; none where it is not about a score that got worse.
 pub(in crate::report) fn reasons<'a>(result: &'a GateResult, finding: &Finding) -> Vec<&'a Finding> {
+    if !DROPS.contains(&finding.code.as_str()) {
+        return Vec::new();
+    }
     let task = |finding: &Finding| match finding.facts.get("task") {
         Some(Fact::Text(task)) => Some(task.clone()),
         _ => None,

@@ -1,10 +1,13 @@
 //! An evaluation in the opening: how much worse the answers are, the scores of both runs, and why.
 
+use std::collections::BTreeSet;
+
 use minijinja::context;
 
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
+use crate::judge::number::Number;
 use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
 use crate::report::evaluation;
 use crate::report::writer::safe;
@@ -76,7 +79,14 @@ impl Builder<'_> {
     fn rows_of_evaluation(&self) -> Result<Vec<EvidenceRow>> {
         let wrong = |verdict: Verdict| verdict >= Verdict::Warn;
         let scores = evaluation::scores(self.result).into_iter().filter(|unit| wrong(unit.verdict));
-        let mut rows: Vec<EvidenceRow> = scores.map(|unit| self.row_of_score(unit)).collect::<Result<_>>()?;
+        let mut rows = Vec::new();
+        let mut untested: BTreeSet<&str> = BTreeSet::new();
+        for unit in scores {
+            // What was not compared is one fact for all metrics of a task.
+            if unit.test.is_some() || untested.insert(&unit.task) {
+                rows.push(self.row_of_score(unit)?);
+            }
+        }
         let generations = evaluation::generations(self.result).into_iter().filter(|unit| wrong(unit.verdict));
         for unit in generations {
             rows.push(self.row_of_generations(unit)?);
@@ -86,14 +96,13 @@ impl Builder<'_> {
     }
 
     fn row_of_score(&self, unit: &EvaluationUnit) -> Result<EvidenceRow> {
-        let score = |value: Option<_>| {
-            value.map_or_else(String::new, |value: crate::judge::number::Number| evaluation::score(value.0))
-        };
+        let score = |value: Option<Number>| value.map_or_else(String::new, |value| evaluation::score(value.0));
         let name = match unit.scope {
             EvaluationScope::All => {
                 let metric = safe(self.writer.name(unit.title().trim_start_matches("* ")));
                 self.writer.phrase("row_all_tasks", &context! { metric })?
             }
+            EvaluationScope::Task | EvaluationScope::Group if unit.test.is_none() => self.writer.name(&unit.task),
             EvaluationScope::Task | EvaluationScope::Group => self.writer.name(&unit.title()),
         };
         let note = match (unit.test, unit.paired) {

@@ -8,15 +8,17 @@ use plotters::prelude::{Circle, PathElement, Polygon, Rectangle};
 use plotters::style::{Color, RGBColor};
 
 use super::{
-    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, drawable, internal, picture, pixel, style, text, verdict, words,
+    ALARM, Area, BASELINE, CANDIDATE, FAINT, GRID, INK, drawable, internal, name_of, picture, pixel, style, text,
+    verdict,
 };
 use crate::error::Result;
 use crate::judge::number::Number;
 use crate::judge::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
+use crate::report::escape::Target;
 use crate::report::messages::{Language, rounded};
 use crate::report::writer::Writer;
 use crate::report::{GateResult, evaluation};
-use crate::verdict::Verdict;
+use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;
 /// Rows that are drawn.
@@ -25,15 +27,22 @@ const MOST_ROWS: usize = 40;
 const ROW: i32 = 36;
 const ABOVE: i32 = 130;
 const BELOW: i32 = 170;
-/// Ends of the part with the drops, and the column behind it.
+/// Ends of the part with the drops, and the columns behind it.
 const LEFT: i32 = 520;
 const RIGHT: i32 = 1180;
-const NUMBERS: i32 = 1200;
-/// Letters of a name that have room.
-const MOST_NAME: usize = 38;
+const NUMBERS: i32 = 1210;
+const DROPS: i32 = 1460;
+/// Distance from the upper edge of a text to the middle of its row.
+const TEXT: i32 = 7;
+/// Letters of a name that have room, of its metric and filter, and of a task beside a long metric.
+const MOST_NAME: usize = 42;
+const MOST_METRIC: usize = 26;
+const LEAST_TASK: usize = 12;
+/// Letters that have room above the scores.
+const MOST_HEAD: usize = 21;
 /// The axis reaches at least so many margins to both sides, and at most so many.
 const LEAST_REACH: f64 = 3.0;
-const MOST_REACH: f64 = 1e4;
+const MOST_REACH: f64 = 300.0;
 /// Places of the axis that may have a mark, in margins.
 const MARKS: [f64; 11] = [-1000.0, -100.0, -10.0, -3.0, -1.0, 0.0, 1.0, 3.0, 10.0, 100.0, 1000.0];
 /// Least distance of two marks in pixels.
@@ -50,7 +59,7 @@ pub fn evaluation_png(result: &GateResult, language: Language) -> Result<Option<
         return Ok(None);
     }
     let rows: Vec<&EvaluationUnit> = all.iter().copied().take(MOST_ROWS).collect();
-    let words = words(language);
+    let words = result.writer(language, Target::Plain);
     let axis = Axis::of(&rows);
     let tall = ROW * i32::try_from(rows.len()).unwrap_or(0);
     let height = u32::try_from(ABOVE + tall + BELOW).unwrap_or(WIDTH);
@@ -133,7 +142,11 @@ impl Axis {
         let (wide, _) = area.estimate_text_size(&worse, &style(24, FAINT)).map_err(internal)?;
         text(area, &worse, (RIGHT - pixel(wide), ABOVE - 46), 24, FAINT)?;
         centred(area, &words.word("plot_evaluation_axis")?, ((LEFT + RIGHT) / 2, bottom + 34), 22, FAINT)?;
-        text(area, &words.word("plot_evaluation_numbers")?, (NUMBERS, ABOVE - 46), 24, FAINT)
+        let names = [name_of(Side::Baseline, words)?, name_of(Side::Candidate, words)?].join(" → ");
+        let is_short = names.chars().count() <= MOST_HEAD;
+        let head = if is_short { names } else { words.word("plot_evaluation_score")? };
+        text(area, &head, (NUMBERS, ABOVE - 46), 24, FAINT)?;
+        text(area, &words.word("plot_evaluation_drop")?, (DROPS, ABOVE - 46), 24, FAINT)
     }
 
     /// The dashed line of the margin, over the rows.
@@ -175,7 +188,7 @@ impl Row<'_> {
         } else {
             // A score that is not finite has no place on the axis: its sign stands at the worse end, crossed.
             sign(area, self.unit.verdict, (RIGHT - 12, self.at))?;
-            centred(area, "NaN", (RIGHT - 52, self.at - 12), 22, ALARM)?;
+            centred(area, "NaN", (RIGHT - 52, self.at - TEXT), 22, ALARM)?;
         }
         self.numbers(area)
     }
@@ -183,11 +196,8 @@ impl Row<'_> {
     fn name(&self, area: &Area<'_>, words: &Writer) -> Result<()> {
         let unit = self.unit;
         let filter = unit.filter.as_ref().map(|filter| format!(" ({filter})")).unwrap_or_default();
-        let name = match unit.scope {
-            EvaluationScope::Task => format!("{} {}{filter}", unit.task, unit.metric),
-            EvaluationScope::Group => format!("Σ {} {}{filter}", unit.task, unit.metric),
-            EvaluationScope::All => format!("Σ * {}{filter}", unit.metric),
-        };
+        let metric = named(&format!(" {}{filter}", unit.metric), MOST_METRIC);
+        let pooled = if unit.scope == EvaluationScope::Task { "" } else { "Σ " };
         let mut marks = String::new();
         for (is_so, key) in [
             (unit.is_sampled, "plot_evaluation_sampled"),
@@ -197,8 +207,9 @@ impl Row<'_> {
                 marks.push_str(&words.word(key)?);
             }
         }
-        let room = MOST_NAME.saturating_sub(marks.chars().count());
-        text(area, &format!("{}{marks}", named(&name, room)), (40, self.at - 13), 22, INK)
+        let beside: usize = [pooled, &metric, &marks].iter().map(|part| part.chars().count()).sum();
+        let room = MOST_NAME.saturating_sub(beside).max(LEAST_TASK);
+        text(area, &format!("{pooled}{}{metric}{marks}", named(&unit.task, room)), (40, self.at - TEXT), 22, INK)
     }
 
     fn interval(&self, area: &Area<'_>, colour: RGBColor) -> Result<()> {
@@ -245,9 +256,9 @@ impl Row<'_> {
         let score = |value: Option<Number>| value.map_or_else(|| "–".to_owned(), |value| evaluation::score(value.0));
         let drop = unit.drop.map(|drop| evaluation::lost(drop.0, unit, 3));
         let scores = format!("{} → {}", score(unit.baseline), score(unit.candidate));
-        text(area, &drawable(&scores, 22), (NUMBERS, self.at - 13), 22, INK)?;
+        text(area, &scores, (NUMBERS, self.at - TEXT), 22, INK)?;
         let colour = colour_of(unit.verdict);
-        text(area, &drawable(&drop.unwrap_or_default(), 12), (NUMBERS + 250, self.at - 13), 22, colour)
+        text(area, &drop.unwrap_or_default(), (DROPS, self.at - TEXT), 22, colour)
     }
 }
 
@@ -310,7 +321,7 @@ fn legend(area: &Area<'_>, bottom: i32, words: &Writer) -> Result<()> {
     let middle = bottom + 104;
     let mut left = 52;
     let word = |said: &str, left: &mut i32| -> Result<()> {
-        text(area, said, (*left + 20, middle - 14), 24, INK)?;
+        text(area, said, (*left + 20, middle - 9), 24, INK)?;
         let (wide, _) = area.estimate_text_size(said, &style(24, INK)).map_err(internal)?;
         *left += pixel(wide) + 62;
         Ok(())
@@ -325,7 +336,7 @@ fn legend(area: &Area<'_>, bottom: i32, words: &Writer) -> Result<()> {
     word(&words.word("plot_evaluation_margin")?, &mut left)?;
     bracket(area, (left, middle))?;
     word(&words.word("plot_evaluation_detectable")?, &mut left)?;
-    text(area, "Σ", (left - 8, middle - 14), 24, INK)?;
+    text(area, "Σ", (left - 8, middle - 9), 24, INK)?;
     word(&words.word("plot_evaluation_pooled")?, &mut left)
 }
 
