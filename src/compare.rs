@@ -8,6 +8,7 @@ mod convert;
 pub mod curve;
 mod detail;
 pub mod dump;
+pub mod evaluation;
 pub(crate) mod exact;
 pub mod field;
 mod kernel;

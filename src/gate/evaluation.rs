@@ -1,19 +1,128 @@
 //! The check of evaluations: results of harnesses on both sides to a verdict per metric.
 
-use super::CheckOutcome;
+mod found;
+
 use super::checks::GateCheck;
-use super::discover::{Evidence, Extent, Recognised, Recogniser, Sample};
-use crate::verdict::CheckId;
+use super::discover::{Evidence, Extent, Inventory, Recogniser};
+use super::{CheckOutcome, Progress};
+use crate::fetch::Files;
+use crate::judge::apply_policy::apply_policy;
+use crate::judge::evaluation::generations::JudgedGenerations;
+use crate::judge::evaluation::run::Judged;
+use crate::judge::evaluation::{generations, rules, run};
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::judge::unit::Unit;
+use crate::pair::evaluation::{self as pair, TextPair};
+use crate::policy::Policy;
+use crate::read::evaluation::{self as read, Run, TextPlace};
+use crate::verdict::{CheckId, Side, Verdict};
+use found::{Found, found};
 
 /// The check of evaluations.
 pub(super) const CHECK: GateCheck = GateCheck {
-    recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: recognise },
-    judge: |_, _, _| Ok(CheckOutcome::new(ID)),
+    // A file of samples may be empty; its name and place still say what it would be.
+    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: found::recognise },
+    judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     measure: None,
 };
 
 const ID: CheckId = CheckId::Evaluation;
 
-fn recognise(_: &Sample<'_>) -> Option<Recognised> {
-    None
+/// Judges the evaluations of both sides.
+pub(super) fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    let has = (baseline.has(ID), candidate.has(ID));
+    if has == (false, false) {
+        return outcome;
+    }
+    progress.begin("comparing evaluations", 0);
+    let (ours, theirs) = rayon::join(|| found(baseline), || found(candidate));
+    // A side without any evaluation is told as such.
+    if has == (true, true) {
+        let texts = |ours: &TextPlace, theirs: &TextPlace| {
+            let read = |inventory: &Inventory, place| read_texts(inventory.all_files(), place);
+            Some(TextPair { baseline: read(baseline, ours)?, candidate: read(candidate, theirs)? })
+        };
+        judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
+        judge_generations(&mut outcome, &ours, &theirs, policy);
+    }
+    outcome
+}
+
+fn read_texts(files: &dyn Files, place: &TextPlace) -> Option<read::SampleTexts> {
+    read::texts(files, place).ok()
+}
+
+fn judge_runs(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy, texts: &run::Texts<'_>) {
+    let (models, names) = pair::models(&ours.runs, &theirs.runs);
+    let of_side = |side: Side| if side == Side::Baseline { &ours.runs } else { &theirs.runs };
+    let lonely: Vec<(Side, &Run)> = names
+        .iter()
+        .filter_map(|(side, name)| Some((*side, of_side(*side).iter().find(|run| run.model == *name)?)))
+        .collect();
+    let judged = run::judge(&models, &lonely, policy, texts);
+    let mut rest = unused(&judged, policy);
+    add(outcome, judged, policy);
+    if outcome.check.units.is_empty() {
+        rest.retain(|finding| finding.code == rules::REQUIRED_TASK_MISSING.code);
+    }
+    add_rest(outcome, rest, policy);
+}
+
+/// Keys of margins that fitted no unit.
+fn unused(judged: &Judged, policy: &Policy) -> Vec<Finding> {
+    let keys = policy.evaluation.margin.named.keys();
+    keys.filter(|key| !judged.used.contains(*key)).map(|key| Finding::new(&SELECTOR_UNUSED, key)).collect()
+}
+
+/// Takes judged units over, each with the verdict of its own findings and its task's.
+fn add(outcome: &mut CheckOutcome, judged: Judged, policy: &Policy) {
+    let Judged { units, tasks, rest, .. } = judged;
+    let mut verdicts = Vec::new();
+    for findings in tasks {
+        verdicts.push(take(outcome, findings, policy));
+    }
+    for run::JudgedUnit { mut unit, findings, task } in units {
+        let own = take(outcome, findings, policy);
+        let of_task = task.and_then(|task| verdicts.get(task).copied()).unwrap_or(Verdict::Pass);
+        unit.verdict = run::verdict(&unit, own.max(of_task));
+        outcome.check.verdict = outcome.check.verdict.max(unit.verdict);
+        outcome.check.units.push(Unit::Evaluation(Box::new(unit)));
+    }
+    add_rest(outcome, rest, policy);
+}
+
+/// Findings after the policy; gives the verdict that they lead to.
+fn take(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) -> Verdict {
+    let applied = apply_policy(findings, policy);
+    let verdict = verdict_of(&applied.findings);
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
+    if verdict > Verdict::Pass {
+        outcome.check.verdict = outcome.check.verdict.max(verdict);
+    }
+    verdict
+}
+
+fn add_rest(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
+    take(outcome, findings, policy);
+}
+
+fn judge_generations(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy) {
+    let is_judged = |task: &str| policy.evaluation.judges(task);
+    let (paired, names) = pair::generations(&ours.generations, &theirs.generations);
+    for paired in paired.iter().filter(|paired| is_judged(&paired.candidate.task)) {
+        let JudgedGenerations { mut unit, findings } = generations::judge(paired, policy);
+        let verdict = take(outcome, findings, policy);
+        // What was not compared never passes.
+        unit.verdict = if verdict == Verdict::Pass && unit.compared == 0 { Verdict::Skipped } else { verdict };
+        outcome.check.verdict = outcome.check.verdict.max(unit.verdict);
+        outcome.check.units.push(Unit::Generation(Box::new(unit)));
+    }
+    for (side, task) in names.iter().filter(|(_, task)| is_judged(task)) {
+        let lacking = if *side == Side::Baseline { Side::Candidate } else { Side::Baseline };
+        let finding = Finding::new(&rules::TASK_MISSING, task).with("side", lacking.as_str());
+        take(outcome, vec![finding.with("task", task.as_str())], policy);
+    }
 }

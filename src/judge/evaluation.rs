@@ -2,6 +2,16 @@
 //!
 //! docs/evaluation.md derives the tests, margins and limits.
 
+mod comparable;
+mod decision;
+mod excerpt;
+pub mod generations;
+mod margin;
+mod measure;
+mod pooled;
 pub mod rules;
+pub mod run;
+mod shard;
+mod texts;
 
 pub use rules::RULES;

@@ -1,7 +1,15 @@
 //! Pairing evaluations: models by name, samples by identity and document, never by their place in a file.
 
+mod direction;
+mod generation;
+mod metric;
+mod model;
+
 use crate::read::evaluation::{Generations, Run, SampleId, SampleTexts, Score, Value};
 use crate::verdict::Side;
+
+pub use generation::generations;
+pub use model::models;
 
 /// One model of both sides.
 pub struct PairedModel<'a> {
@@ -13,7 +21,7 @@ pub struct PairedModel<'a> {
     pub candidate: &'a Run,
     /// Settings of the model that differ.
     pub settings: Vec<Difference>,
-    /// Tasks of one side only.
+    /// Tasks of one side only, each with the side that lacks it.
     pub missing: Vec<(Side, String)>,
     /// Tasks of both sides, by name.
     pub tasks: Vec<PairedTask>,
@@ -34,7 +42,8 @@ pub struct Difference {
 pub struct PairedTask {
     /// Its name.
     pub name: String,
-    /// Differences that make another question out of it, so that nothing of it is tested: version, shots, generation.
+    /// Differences that make another question out of it, so that nothing of it is tested: `version`, `shots`, and
+    /// `generation` with the settings that differ.
     pub unequal: Vec<Difference>,
     /// Whether answers are drawn at random on either side.
     pub is_sampled: bool,
@@ -42,7 +51,7 @@ pub struct PairedTask {
     pub limits: Option<(u64, u64)>,
     /// Metrics of both sides, each under each filter.
     pub metrics: Vec<PairedMetric>,
-    /// Metrics that one side lacks, as `metric` or `metric,filter`.
+    /// Metrics of one side only, as `metric` or `metric,filter`, each with the side that lacks it.
     pub metrics_missing: Vec<(Side, String)>,
 }
 
@@ -59,7 +68,8 @@ pub struct PairedMetric {
     pub baseline: Option<Score>,
     /// The candidate's score of the whole task.
     pub candidate: Option<Score>,
-    /// Whether samples with values stand on both sides; where not, only the scores are compared.
+    /// Whether samples stand on both sides, be it without a value of their own, as of a metric of the whole corpus; where
+    /// not, only the scores are compared.
     pub has_samples: bool,
     /// Numbers of samples that each score covers, for a rate without a standard error.
     pub counts: (Option<u64>, Option<u64>),

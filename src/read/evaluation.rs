@@ -3,10 +3,30 @@
 //! docs/formats/evaluation.md has the layouts. A file is recognised by its content; the files of one run of a harness belong
 //! together by their folder and time.
 
+mod ais_bench;
+mod assemble;
+mod cursor;
+mod digest;
+mod document;
+mod eval_scope;
+mod generation;
+mod kind;
+mod lines;
+mod lm_eval;
+mod names;
+mod place;
+mod samples;
+mod setting;
+mod texts;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use assemble::{EvaluationFile, Evaluations, read};
+pub use kind::{FileKind, recognise};
+pub use texts::texts;
 
 /// The harness that wrote a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,21 +158,14 @@ pub enum Value {
 /// Place of a sample's texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextPlace {
-    /// One line of a file.
+    /// One JSON object in a file: a line, or an entry of a larger object.
     Line {
         /// The file.
         path: std::sync::Arc<str>,
-        /// Offset of the line in bytes.
+        /// Offset of the object in bytes.
         offset: u64,
         /// Its length in bytes.
         len: u64,
-    },
-    /// An entry of a JSON object in a file.
-    Entry {
-        /// The file.
-        path: std::sync::Arc<str>,
-        /// The entry's key.
-        key: String,
     },
 }
 

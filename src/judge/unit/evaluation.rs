@@ -96,6 +96,17 @@ pub enum EvaluationTest {
     Unpaired,
 }
 
+impl EvaluationTest {
+    /// The name as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcnemar => "mcnemar",
+            Self::PairedPermutation => "paired-permutation",
+            Self::Unpaired => "unpaired",
+        }
+    }
+}
+
 /// A class of document numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
@@ -118,7 +129,7 @@ pub struct FlippedSample {
     pub baseline: String,
     /// The candidate's answer.
     pub candidate: String,
-    /// Characters that both answers share before they part.
+    /// Characters that both answers, as shown here, share before they part.
     pub shared: u64,
 }
 

@@ -1,0 +1,10 @@
+//! Arithmetic of evaluations: exact tests, permutations, intervals, and where two generations part.
+//!
+//! It knows no limit. docs/evaluation.md derives the tests, with their sources.
+
+pub mod binomial;
+pub mod generation;
+pub mod holm;
+pub mod interval;
+pub mod normal;
+pub mod permutation;

@@ -1,0 +1,239 @@
+//! Generations token by token: where two of them part, and how far their log-probabilities differ before.
+
+use crate::read::evaluation::Token;
+
+/// Share of the differences that the noise of log-probabilities is taken from.
+const PERCENTILE: f64 = 0.95;
+
+/// Place where two generations part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parting {
+    /// Number of the first different token, from 0.
+    pub token: usize,
+    /// What the baseline knows of both tokens.
+    pub gap: Gap,
+    /// Kullback-Leibler divergence of the candidate from the baseline over the tokens that both top lists hold, in nats, each
+    /// list made to add up to 1; `None` where fewer than two are shared.
+    pub divergence: Option<f64>,
+}
+
+/// Log-probability of the baseline's token above that of the candidate's, both on the baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gap {
+    /// In nats.
+    Nats(f64),
+    /// The candidate's token is not in the baseline's top list.
+    Beyond,
+    /// The baseline has no top list there.
+    Unrecorded,
+    /// One side ends there.
+    End,
+}
+
+/// Finds the first place where two generations differ; `None` where they are equal.
+pub fn parting(baseline: &[Token], candidate: &[Token]) -> Option<Parting> {
+    let token = baseline.iter().zip(candidate).take_while(|(ours, theirs)| ours.name == theirs.name).count();
+    match (baseline.get(token), candidate.get(token)) {
+        (None, None) => None,
+        (Some(ours), Some(theirs)) => {
+            Some(Parting { token, gap: gap(ours, theirs), divergence: divergence(ours, theirs) })
+        }
+        _ => Some(Parting { token, gap: Gap::End, divergence: None }),
+    }
+}
+
+fn gap(ours: &Token, theirs: &Token) -> Gap {
+    // A list that holds the own token alone says nothing of others.
+    if !ours.alternatives.keys().any(|name| *name != ours.name) {
+        return Gap::Unrecorded;
+    }
+    let Some(own) = own(ours) else { return Gap::Unrecorded };
+    match ours.alternatives.get(&theirs.name).map(|other| own - other) {
+        Some(gap) if gap.is_finite() => Gap::Nats(gap),
+        _ => Gap::Beyond,
+    }
+}
+
+/// Log-probability of a token that was generated; `None` where none was recorded, or it is NaN.
+fn own(token: &Token) -> Option<f64> {
+    token.log_probability.or_else(|| token.alternatives.get(&token.name).copied()).filter(|own| !own.is_nan())
+}
+
+fn divergence(ours: &Token, theirs: &Token) -> Option<f64> {
+    let shared: Vec<(f64, f64)> = ours
+        .alternatives
+        .iter()
+        .filter_map(|(name, ours)| Some((ours.exp(), theirs.alternatives.get(name)?.exp())))
+        .filter(|(p, q)| *p > 0.0 && *q > 0.0 && p.is_finite() && q.is_finite())
+        .collect();
+    if shared.len() < 2 {
+        return None;
+    }
+    let (of_p, of_q) = shared.iter().fold((0.0, 0.0), |(of_p, of_q), (p, q)| (of_p + p, of_q + q));
+    let terms = shared.iter().map(|(p, q)| p / of_p * ((p / of_p) / (q / of_q)).ln());
+    // Rounding may leave a divergence of 0 slightly below it.
+    Some(terms.sum::<f64>().max(0.0))
+}
+
+/// Log-probabilities of both sides over shared beginnings.
+#[derive(Clone, Debug, Default)]
+pub struct Agreement {
+    /// Magnitudes of the differences.
+    differences: Vec<f64>,
+    /// Distances from the own token to an alternative, on both sides.
+    products: Sums,
+    /// Tokens whose log-probability is finite on the baseline and not on the candidate.
+    pub non_finite: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    count: u64,
+    ours: f64,
+    theirs: f64,
+    both: f64,
+}
+
+impl Agreement {
+    /// Adds the first `shared` tokens of a pair.
+    pub fn add(&mut self, baseline: &[Token], candidate: &[Token], shared: usize) {
+        for (ours, theirs) in baseline.iter().zip(candidate).take(shared) {
+            let (Some(b), Some(c)) = (own(ours), own_or_nan(theirs)) else { continue };
+            if !b.is_finite() {
+                continue;
+            }
+            if !c.is_finite() {
+                self.non_finite += 1;
+                continue;
+            }
+            self.differences.push((b - c).abs());
+            for (name, ours_of) in ours.alternatives.iter().filter(|(name, _)| **name != ours.name) {
+                let Some(theirs_of) = theirs.alternatives.get(name) else { continue };
+                let (g, h) = (b - ours_of, c - theirs_of);
+                if g.is_finite() && h.is_finite() {
+                    self.products.count += 1;
+                    self.products.ours += g * g;
+                    self.products.theirs += h * h;
+                    self.products.both += g * h;
+                }
+            }
+        }
+    }
+
+    /// Mean magnitude of the differences, in nats; `None` without any.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.differences.len();
+        (count > 0).then(|| self.differences.iter().sum::<f64>() / count as f64)
+    }
+
+    /// The 95th percentile of the differences' magnitudes, in nats, between the two nearest ones; `None` without any.
+    pub fn noise(&self) -> Option<f64> {
+        let mut sorted = self.differences.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len().checked_sub(1)?;
+        let place = PERCENTILE * last as f64;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
+        let below = place.floor() as usize;
+        let (low, high) = (sorted.get(below)?, sorted.get((below + 1).min(last))?);
+        Some(low + (high - low) * (place - place.floor()))
+    }
+
+    /// Scale of the candidate's distances between tokens against the baseline's, with its standard error; `None` where there
+    /// are fewer than two distances, or all are 0.
+    pub fn scale(&self) -> Option<(f64, f64)> {
+        let Sums { count, ours, theirs, both } = self.products;
+        if count < 2 || ours <= 0.0 {
+            return None;
+        }
+        let scale = both / ours;
+        let residual = (theirs - scale * both).max(0.0);
+        Some((scale, (residual / (count - 1) as f64 / ours).sqrt()))
+    }
+}
+
+/// Log-probability of the candidate's token; NaN where it was recorded as such.
+fn own_or_nan(token: &Token) -> Option<f64> {
+    token.log_probability.or_else(|| token.alternatives.get(&token.name).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::{prop, proptest};
+
+    use super::*;
+
+    fn token(name: &str, list: &[(&str, f64)]) -> Token {
+        let alternatives: BTreeMap<String, f64> = list.iter().map(|(name, p)| ((*name).to_owned(), p.ln())).collect();
+        Token { name: name.to_owned(), log_probability: alternatives.get(name).copied(), alternatives }
+    }
+
+    #[test]
+    fn equal_generations_do_not_part() {
+        let text = [token("a", &[]), token("b", &[])];
+        assert_eq!(parting(&text, &text), None);
+        assert_eq!(parting(&[], &[]), None);
+        let found = parting(&text, &text[..1]).expect("one ends");
+        assert_eq!((found.token, found.gap), (1, Gap::End));
+    }
+
+    #[test]
+    fn the_gap_is_the_baselines() {
+        let (ours, theirs) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
+        let found = parting(&[ours.clone()], &[theirs]).expect("other tokens");
+        let Gap::Nats(gap) = found.gap else { panic!("{found:?}") };
+        assert!((gap - 2_f64.ln()).abs() < 1e-12);
+        // (2/3, 1/3) against (1/3, 2/3).
+        assert!((found.divergence.expect("two shared") - 2_f64.ln() / 3.0).abs() < 1e-12);
+        let beyond = parting(&[ours], &[token("c", &[])]).expect("other tokens");
+        assert_eq!((beyond.gap, beyond.divergence), (Gap::Beyond, None));
+        for none in [token("a", &[]), token("a", &[("a", 0.9)])] {
+            assert_eq!(parting(&[none], &[token("c", &[])]).map(|found| found.gap), Some(Gap::Unrecorded));
+        }
+    }
+
+    #[test]
+    fn a_scale_shows_where_the_mean_hides_it() {
+        let list = [("a", 0.98), ("b", 0.01), ("c", 0.002)];
+        let ours: Vec<Token> = (0..20).map(|_| token("a", &list)).collect();
+        let scaled = |token: &Token| {
+            let alternatives: BTreeMap<String, f64> =
+                token.alternatives.iter().map(|(name, lp)| (name.clone(), 0.6 * lp)).collect();
+            Token { log_probability: alternatives.get("a").copied(), alternatives, ..token.clone() }
+        };
+        let theirs: Vec<Token> = ours.iter().map(scaled).collect();
+        let mut agreement = Agreement::default();
+        agreement.add(&ours, &theirs, 20);
+        let (scale, error) = agreement.scale().expect("alternatives");
+        assert!((scale - 0.6).abs() < 1e-12 && error < 1e-6, "{scale} {error}");
+        assert!(agreement.mean().expect("tokens") < 0.01);
+        assert_eq!(Agreement::default().scale(), None);
+        assert_eq!((Agreement::default().mean(), Agreement::default().noise()), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_number_is_counted_and_enters_nothing() {
+        let ours = [token("a", &[("a", 0.5)]), token("a", &[("a", 0.5)])];
+        let mut theirs = ours.clone();
+        theirs[0].log_probability = Some(f64::NAN);
+        let mut agreement = Agreement::default();
+        agreement.add(&ours, &theirs, 2);
+        agreement.add(&theirs, &ours, 2);
+        assert_eq!(agreement.non_finite, 1);
+        assert!(agreement.mean().is_some_and(|mean| mean <= 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn noise_is_the_percentile_of_a_naive_interpolation(mut values in prop::collection::vec(0.0_f64..1.0, 1..200)) {
+            let agreement = Agreement { differences: values.clone(), ..Agreement::default() };
+            values.sort_by(f64::total_cmp);
+            let place = 0.95 * (values.len() - 1) as f64;
+            let share = |index: usize| (1.0 - (place - index as f64).abs()).max(0.0);
+            let expected: f64 = values.iter().enumerate().map(|(index, value)| value * share(index)).sum();
+            let found = agreement.noise().expect("values");
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+}

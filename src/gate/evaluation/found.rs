@@ -1,0 +1,27 @@
+//! What lies on a side: its files recognised, and read once the check asks for them.
+
+use crate::gate::discover::{Inventory, Recognised, Sample};
+use crate::read::evaluation::{self, EvaluationFile, FileKind, Generations, Run};
+
+/// Evaluations of a side.
+pub(super) struct Found {
+    /// Runs of harnesses.
+    pub(super) runs: Vec<Run>,
+    /// Generation records.
+    pub(super) generations: Vec<Generations>,
+}
+
+/// Recognises a file.
+pub(super) fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let kind = evaluation::recognise(sample.head, sample.path, sample.files.as_ref())?;
+    if kind == FileKind::Other {
+        return Some(Recognised::part(kind.name(), "the same stands in the results"));
+    }
+    Some(Recognised::read(kind.name(), EvaluationFile { path: sample.path.to_owned(), kind }))
+}
+
+/// Reads the evaluations of a side.
+pub(super) fn found(inventory: &Inventory) -> Found {
+    let evaluations = evaluation::read(inventory.all_files(), inventory.all::<EvaluationFile>());
+    Found { runs: evaluations.runs, generations: evaluations.generations }
+}

@@ -1,0 +1,120 @@
+//! Rules over a measured unit: a drop that chance does not explain, and answers that changed both ways.
+
+use super::rules;
+use crate::judge::finding::Finding;
+use crate::judge::rule::Rule;
+use crate::judge::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
+use crate::policy::evaluation::{EvaluationPolicy, EvaluationPreset};
+use crate::verdict::Severity;
+
+/// Part of the margin below which a drop is no news, however sure it is; none for answers, which are right or wrong.
+const FLOOR: f64 = 0.1;
+/// Half-width of the band of `vllm-ascend`, as a part of the candidate's score, and its absolute part; scores are
+/// rounded to four digits there (`np.isclose(baseline, candidate, rtol=0.05)`).
+const BAND: (f64, f64) = (0.05, 1e-8);
+/// Scale by which the candidate's score is rounded before the band is laid around it.
+const FOUR_DIGITS: f64 = 1e4;
+
+/// A unit with the numbers that decide on it.
+pub(super) struct Decided<'a> {
+    /// The unit.
+    pub(super) unit: &'a EvaluationUnit,
+    /// The drop.
+    pub(super) drop: f64,
+    /// Probability of the drop, corrected.
+    pub(super) adjusted: f64,
+    /// Probability of the gain.
+    pub(super) better: f64,
+}
+
+/// A finding about a metric, with the facts that all of them have.
+pub(super) fn about(rule: &Rule, unit: &EvaluationUnit) -> Finding {
+    let title = unit.title();
+    let scope = match unit.scope {
+        EvaluationScope::Task => "task",
+        EvaluationScope::Group => "group",
+        EvaluationScope::All => "all",
+    };
+    let finding = Finding::new(rule, &title)
+        .with("unit", title)
+        .with("model", unit.model.as_str())
+        .with("task", unit.task.as_str())
+        .with("metric", unit.metric.as_str())
+        .with("scope", scope);
+    match &unit.filter {
+        Some(filter) => finding.with("filter", filter.as_str()),
+        None => finding,
+    }
+}
+
+/// The finding that a drop or gain leads to, if any.
+pub(super) fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
+    let Decided { unit, drop, adjusted, better } = *decided;
+    let alpha = policy.alpha.get();
+    let alpha_warn = policy.alpha_warn.get().max(alpha);
+    let margin = unit.margin.0;
+    let floor = if unit.test == Some(EvaluationTest::Mcnemar) { 0.0 } else { FLOOR * margin };
+    let is_drop = drop > 0.0 && drop >= margin;
+    let rule = if unit.higher_is_better.is_none() {
+        // Nobody knows which way is worse: a change is worth a look and no more.
+        (adjusted <= alpha_warn && is_drop).then_some((&rules::POSSIBLE_DROP, adjusted))
+    } else if adjusted <= alpha && is_drop {
+        Some((&rules::DROP, adjusted))
+    } else if adjusted <= alpha && drop > 0.0 && drop >= floor {
+        Some((&rules::SMALL_DROP, adjusted))
+    } else if adjusted <= alpha_warn && is_drop {
+        Some((&rules::POSSIBLE_DROP, adjusted))
+    } else {
+        (better <= alpha && drop < 0.0 && -drop >= margin).then_some((&rules::BETTER, better))
+    };
+    let (rule, chance) = rule?;
+    Some(with_numbers(about(rule, unit), unit, drop.abs(), chance))
+}
+
+fn with_numbers(mut finding: Finding, unit: &EvaluationUnit, drop: f64, chance: f64) -> Finding {
+    finding = finding.with("drop", drop).with("margin", unit.margin.0).with("paired", unit.paired).with("p", chance);
+    let scores = [("baseline", unit.baseline), ("candidate", unit.candidate), ("detectable", unit.detectable)];
+    for (name, number) in scores.into_iter().filter_map(|(name, number)| Some((name, number?))) {
+        finding = finding.with(name, number.0);
+    }
+    if let Some(test) = unit.test {
+        finding = finding.with("test", test.as_str());
+        if test != EvaluationTest::Unpaired {
+            finding = finding.with("worse", unit.worse).with("better", unit.better);
+        }
+    }
+    for (name, _) in [("relative", unit.is_relative), ("sampled", unit.is_sampled)].into_iter().filter(|(_, is)| *is) {
+        finding = finding.with(name, "true");
+    }
+    if unit.higher_is_better.is_none() {
+        finding = finding.with("two_sided", "true");
+    }
+    finding
+}
+
+/// The finding about answers that changed both ways.
+pub(super) fn of_changes(unit: &EvaluationUnit, expected: f64, severity: Severity) -> Finding {
+    about(&rules::ANSWERS_CHANGED, unit)
+        .with_severity(severity)
+        .with("changed", unit.worse + unit.better)
+        .with("worse", unit.worse)
+        .with("better", unit.better)
+        .with("paired", unit.paired)
+        .with("expected", expected)
+}
+
+/// The finding about a score outside of the band of a preset.
+pub(super) fn of_band(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
+    let (baseline, candidate) = (unit.baseline?.0, unit.candidate?.0);
+    let rounded = (candidate * FOUR_DIGITS).round() / FOUR_DIGITS;
+    let (relative, absolute) = BAND;
+    let is_inside = (baseline - rounded).abs() <= absolute + relative * rounded.abs();
+    let is_judged = unit.scope == EvaluationScope::Task && baseline.is_finite() && candidate.is_finite();
+    (is_judged && !is_inside).then(|| {
+        about(&rules::OUTSIDE_BAND, unit)
+            .with("baseline", baseline)
+            .with("candidate", candidate)
+            .with("band", relative)
+            .with("preset", preset.as_str())
+    })
+}

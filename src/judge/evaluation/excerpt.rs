@@ -1,0 +1,112 @@
+//! Texts of a sample as documents show them: short, where the answers part, and without secrets.
+
+use crate::judge::unit::FlippedSample;
+use crate::pair::evaluation::TextPair;
+use crate::read::evaluation::SampleId;
+use crate::redact::Redactor;
+
+/// Characters of a text.
+const LENGTH: usize = 200;
+/// Characters shown before the place where two long answers part.
+const BEFORE: usize = 80;
+/// Characters of a text that are looked at; what stands behind is not shown.
+const READ: usize = 1 << 16;
+
+/// Texts of a sample, cut.
+pub(super) fn of(id: SampleId, texts: &TextPair) -> FlippedSample {
+    let (baseline, candidate, shared) = parted(&texts.baseline.answer, &texts.candidate.answer);
+    FlippedSample {
+        id,
+        question: end(&texts.candidate.question),
+        target: start(&texts.baseline.target, 0),
+        baseline,
+        candidate,
+        shared,
+    }
+}
+
+/// Both answers around the place where they part, and the characters that both cuts share.
+fn parted(ours: &str, theirs: &str) -> (String, String, u64) {
+    let (ours, theirs) = (clean(ours), clean(theirs));
+    let shared = shared(&ours, &theirs);
+    let is_long = ours.chars().nth(LENGTH).is_some() || theirs.chars().nth(LENGTH).is_some();
+    let from = if is_long { shared.saturating_sub(BEFORE) } else { 0 };
+    let (ours, theirs) = (start(&ours, from), start(&theirs, from));
+    let shown = self::shared(&ours, &theirs);
+    (ours, theirs, shown as u64)
+}
+
+/// Characters that two texts begin with alike.
+pub(super) fn shared(ours: &str, theirs: &str) -> usize {
+    ours.chars().zip(theirs.chars()).take_while(|(one, other)| one == other).count()
+}
+
+/// The text without secrets, as far as it is looked at.
+fn clean(text: &str) -> String {
+    let cut = text.char_indices().nth(READ).map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
+    Redactor::default().text(cut)
+}
+
+/// The text from a character on; `…` stands for what is left out.
+fn start(text: &str, from: usize) -> String {
+    let text = clean(text);
+    let before = if from > 0 { "…" } else { "" };
+    let room = LENGTH - before.chars().count();
+    let shown: String = text.chars().skip(from).take(room).collect();
+    let is_whole = text.chars().nth(from + room).is_none();
+    if is_whole {
+        format!("{before}{shown}")
+    } else {
+        format!("{before}{}…", shown.chars().take(room - 1).collect::<String>())
+    }
+}
+
+/// The end of a text.
+fn end(text: &str) -> String {
+    let count = text.chars().count();
+    let last: String = text.chars().skip(count.saturating_sub(READ)).collect();
+    let text = Redactor::default().text(&last);
+    let count = text.chars().count();
+    if count <= LENGTH { text } else { format!("…{}", text.chars().skip(count - LENGTH + 1).collect::<String>()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::evaluation::SampleTexts;
+
+    fn of_answers(ours: &str, theirs: &str) -> FlippedSample {
+        let side = |answer: &str| SampleTexts {
+            question: format!("{}end?", "q".repeat(300)),
+            answer: answer.to_owned(),
+            target: "42".to_owned(),
+        };
+        of(SampleId::Number(3), &TextPair { baseline: side(ours), candidate: side(theirs) })
+    }
+
+    #[test]
+    fn short_answers_stay_whole() {
+        let found = of_answers("the answer is 42", "the answer is 7");
+        assert_eq!(
+            (found.baseline.as_str(), found.candidate.as_str(), found.shared),
+            ("the answer is 42", "the answer is 7", 14)
+        );
+        assert!(found.question.starts_with('…') && found.question.ends_with("end?"));
+        assert_eq!(found.question.chars().count(), 200);
+    }
+
+    #[test]
+    fn long_answers_are_cut_where_they_part() {
+        let long = "x".repeat(1000);
+        let found = of_answers(&format!("{long}42{long}"), &format!("{long}7"));
+        assert!(found.baseline.contains("x42") && found.candidate.ends_with("x7"), "{found:?}");
+        assert_eq!((found.baseline.chars().count(), found.shared), (200, 81));
+        assert!(found.baseline.starts_with('…') && found.baseline.ends_with('…'));
+    }
+
+    #[test]
+    fn secrets_are_taken_out() {
+        let found = of_answers("token ghp_abcdefghijklmnopqrstuvwxyz0123456789", "none");
+        assert!(!found.baseline.contains("ghp_abc"), "{}", found.baseline);
+    }
+}

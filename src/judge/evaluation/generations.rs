@@ -1,0 +1,241 @@
+//! Judging generations token by token: whether a near tie explains where two of them part.
+
+use super::{excerpt, rules};
+use crate::compare::evaluation::generation::{Agreement, Gap, Parting, parting};
+use crate::judge::finding::Finding;
+use crate::judge::number::Number;
+use crate::judge::rule::Rule;
+use crate::judge::unit::{Divergence, DivergenceKind, GenerationKind, GenerationUnit};
+use crate::pair::evaluation::{PairedGenerations, TextPair};
+use crate::policy::Policy;
+use crate::policy::evaluation::Tie;
+use crate::read::evaluation::{Generation, Generations, SampleId, SampleTexts};
+use crate::verdict::{Profile, Severity, Side};
+
+/// Tie limit over the noise of log-probabilities.
+const OVER_NOISE: f64 = 4.0;
+/// Least and largest tie limit, in nats.
+const TIE: (f64, f64) = (0.1, 0.5);
+/// Share of the prompts that may part without a tie, and no more than warn.
+const MOST_SHARE: f64 = 0.01;
+/// Standard errors by which a scale has to be off.
+const SURE: f64 = 3.0;
+
+/// A file of generations judged; its verdict follows from the findings once the policy has applied them.
+#[derive(Debug)]
+pub struct JudgedGenerations {
+    /// The unit.
+    pub unit: GenerationUnit,
+    /// What is said of it.
+    pub findings: Vec<Finding>,
+}
+
+/// A pair that parts.
+struct Different<'a> {
+    name: &'a str,
+    baseline: &'a Generation,
+    candidate: &'a Generation,
+    parting: Parting,
+    kind: DivergenceKind,
+}
+
+/// Judges the generations of one file.
+pub fn judge(paired: &PairedGenerations<'_>, policy: &Policy) -> JudgedGenerations {
+    let mut agreement = Agreement::default();
+    let mut different = Vec::new();
+    let mut compared = 0;
+    for ((ours, theirs), name) in paired.pairs.iter().zip(&paired.names) {
+        let (Some(ours), Some(theirs)) = (paired.baseline.records.get(*ours), paired.candidate.records.get(*theirs))
+        else {
+            continue;
+        };
+        compared += 1;
+        let found = parting(&ours.tokens, &theirs.tokens);
+        let shared = found.map_or(ours.tokens.len(), |found| found.token);
+        agreement.add(&ours.tokens, &theirs.tokens, shared);
+        if let Some(parting) = found {
+            let kind = DivergenceKind::Unexplained;
+            different.push(Different { name, baseline: ours, candidate: theirs, parting, kind });
+        }
+    }
+    let limit = tie_limit(&agreement, policy);
+    for one in &mut different {
+        one.kind = kind(one, limit);
+    }
+    let count = |kind| different.iter().filter(|one| one.kind == kind).count() as u64;
+    let unit = GenerationUnit {
+        kind: GenerationKind::Generation,
+        task: paired.candidate.task.clone(),
+        verdict: crate::verdict::Verdict::Incomplete,
+        compared,
+        unmatched: paired.only_baseline + paired.only_candidate,
+        changed: different.len() as u64,
+        near_ties: count(DivergenceKind::Tie),
+        far: count(DivergenceKind::Far),
+        length: count(DivergenceKind::Length),
+        unexplained: count(DivergenceKind::Unexplained),
+        tie_limit: agreement.mean().map(|_| Number(limit)),
+        logprob_mean_abs: agreement.mean().map(Number),
+        logprob_scale: agreement.scale().map(|(scale, _)| Number(scale)),
+        first_divergence: first(&different).map(divergence),
+        rules: Vec::new(),
+    };
+    let mut findings = missing(paired, &unit);
+    findings.extend(of_divergences(&unit, &different, limit, policy));
+    findings.extend(of_probabilities(&unit, &agreement, policy));
+    JudgedGenerations { unit, findings }
+}
+
+fn tie_limit(agreement: &Agreement, policy: &Policy) -> f64 {
+    match policy.evaluation.tie {
+        Tie::Nats(nats) => nats.get(),
+        Tie::Auto => agreement.noise().map_or(TIE.0, |noise| (OVER_NOISE * noise).clamp(TIE.0, TIE.1)),
+    }
+}
+
+fn kind(one: &Different<'_>, limit: f64) -> DivergenceKind {
+    let (ours, theirs) = (one.baseline, one.candidate);
+    let is_beginning =
+        ours.text != theirs.text && (ours.text.starts_with(&theirs.text) || theirs.text.starts_with(&ours.text));
+    // Answers that are drawn at random part anywhere.
+    let is_sampled = ours.is_sampled == Some(true) || theirs.is_sampled == Some(true);
+    match one.parting.gap {
+        Gap::Nats(gap) if gap <= limit => DivergenceKind::Tie,
+        _ if is_sampled => DivergenceKind::Unexplained,
+        Gap::End => DivergenceKind::Length,
+        _ if is_beginning => DivergenceKind::Length,
+        Gap::Nats(_) | Gap::Beyond => DivergenceKind::Far,
+        Gap::Unrecorded => DivergenceKind::Unexplained,
+    }
+}
+
+/// The earliest pair that parts far from a tie or in length, else the earliest one that parts; of equal ones the first.
+fn first<'a, 'b>(different: &'b [Different<'a>]) -> Option<&'b Different<'a>> {
+    let is_wrong = |one: &Different<'_>| matches!(one.kind, DivergenceKind::Far | DivergenceKind::Length);
+    different.iter().min_by_key(|one| (!is_wrong(one), one.parting.token))
+}
+
+fn divergence(one: &Different<'_>) -> Divergence {
+    let gap = match one.parting.gap {
+        Gap::Nats(gap) => Some(Number(gap)),
+        _ => None,
+    };
+    let texts = |generation: &Generation| SampleTexts {
+        question: generation.prompt.clone().unwrap_or_default(),
+        answer: generation.text.clone(),
+        target: String::new(),
+    };
+    let pair = TextPair { baseline: texts(one.baseline), candidate: texts(one.candidate) };
+    Divergence {
+        doc_id: one.name.to_owned(),
+        token: one.parting.token as u64,
+        prefix: excerpt::shared(&one.baseline.text, &one.candidate.text) as u64,
+        logprob_gap: gap,
+        kind: one.kind,
+        divergence: one.parting.divergence.map(Number),
+        texts: Some(excerpt::of(SampleId::Text(one.name.to_owned()), &pair)),
+    }
+}
+
+fn about(rule: &Rule, unit: &GenerationUnit) -> Finding {
+    Finding::new(rule, &unit.task).with("unit", unit.task.as_str()).with("task", unit.task.as_str())
+}
+
+/// Findings about records without a partner.
+fn missing(paired: &PairedGenerations<'_>, unit: &GenerationUnit) -> Vec<Finding> {
+    let total = unit.compared + unit.unmatched + paired.prompts + paired.failed;
+    let mut findings = Vec::new();
+    let sides: [(Side, &Generations); 2] = [(Side::Baseline, paired.baseline), (Side::Candidate, paired.candidate)];
+    for (side, file) in sides {
+        if let Some(damage) = file.damages.first() {
+            let mut finding = about(&rules::DAMAGED, unit)
+                .with("path", damage.path.as_str())
+                .with("side", side.as_str())
+                .with("reason", damage.reason.as_str());
+            finding.place.clone_from(&damage.path);
+            if let Some(line) = damage.line {
+                finding = finding.with("line", line).with("count", file.damages.len());
+            }
+            findings.push(finding);
+        }
+    }
+    let is_damaged = !findings.is_empty();
+    if unit.unmatched > 0 && !is_damaged || unit.compared == 0 && findings.is_empty() {
+        findings.push(
+            about(&rules::SAMPLES_UNPAIRED, unit)
+                .with("baseline_only", paired.only_baseline)
+                .with("candidate_only", paired.only_candidate)
+                .with("total", total),
+        );
+    }
+    if paired.prompts > 0 {
+        findings.push(about(&rules::PROMPTS_DIFFER, unit).with("count", paired.prompts).with("total", total));
+    }
+    if paired.contradictory > 0 {
+        let finding = about(&rules::DUPLICATE_SAMPLES, unit).with_severity(Severity::Incomplete);
+        let finding = finding.with("count", paired.contradictory).with("side", "both");
+        findings.push(finding.with("contradictory", paired.contradictory));
+    }
+    if paired.failed > 0 {
+        let finding = about(&rules::METRIC_ERROR, unit).with("count", paired.failed).with("total", total);
+        findings.push(finding.with("side", "both"));
+    }
+    findings
+}
+
+/// Findings about generations that part.
+fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64, policy: &Policy) -> Vec<Finding> {
+    let most = (MOST_SHARE * unit.compared as f64).max(1.0);
+    let is_exact = policy.profile == Profile::BitExact;
+    let wrong = if is_exact || (unit.far + unit.length) as f64 > most { Severity::Fail } else { Severity::Warn };
+    let unexplained = if is_exact { Severity::Fail } else { rules::UNEXPLAINED.severity };
+    let kinds = [
+        (&rules::DIVERGES, DivergenceKind::Far, unit.far, wrong),
+        (&rules::STOP_DIFFERS, DivergenceKind::Length, unit.length, wrong),
+        (&rules::UNEXPLAINED, DivergenceKind::Unexplained, unit.unexplained, unexplained),
+        // Only where every bit counts is a tie a difference.
+        (&rules::DIVERGES, DivergenceKind::Tie, if is_exact { unit.near_ties } else { 0 }, Severity::Fail),
+    ];
+    let finding = |(rule, kind, count, severity): (&Rule, DivergenceKind, u64, Severity)| {
+        let earliest = different.iter().filter(|one| one.kind == kind).min_by_key(|one| one.parting.token)?;
+        let finding = about(rule, unit)
+            .with_severity(severity)
+            .with("count", count)
+            .with("compared", unit.compared)
+            .with("changed", unit.changed)
+            .with("doc_id", earliest.name)
+            .with("token", earliest.parting.token)
+            .with("limit", limit);
+        Some(match earliest.parting.gap {
+            Gap::Nats(gap) => finding.with("gap", gap),
+            _ => finding,
+        })
+    };
+    kinds.into_iter().filter(|(_, _, count, _)| *count > 0).filter_map(finding).collect()
+}
+
+/// Findings about log-probabilities where the texts agree.
+fn of_probabilities(unit: &GenerationUnit, agreement: &Agreement, policy: &Policy) -> Vec<Finding> {
+    let evaluation = &policy.evaluation;
+    let (most, most_scale) = (evaluation.logprob_mean.get(), evaluation.logprob_scale.get());
+    let mut findings = Vec::new();
+    if agreement.non_finite > 0 {
+        let finding = about(&rules::NON_FINITE, unit).with("count", agreement.non_finite);
+        findings.push(finding.with("metric", "logprob"));
+    }
+    let mean = agreement.mean();
+    let scale = agreement.scale();
+    // A scale is off only by more than the spread of its own terms explains.
+    let is_scaled = scale.is_some_and(|(scale, error)| (scale - 1.0).abs() > most_scale.max(SURE * error));
+    if mean.is_some_and(|mean| mean > most) || is_scaled {
+        let mut finding = about(&rules::LOGPROBS_DIFFER, unit).with("mean_limit", most).with("scale_limit", most_scale);
+        if let Some(mean) = mean {
+            finding = finding.with("mean", mean);
+        }
+        if let Some((scale, _)) = scale {
+            finding = finding.with("scale", scale);
+        }
+        findings.push(finding);
+    }
+    findings
+}

@@ -1,0 +1,350 @@
+//! A metric measured: the drop over its pairs, and what its test needs.
+
+use super::comparable::failed_samples;
+use crate::compare::evaluation::interval;
+use crate::compare::evaluation::normal::DETECTABLE;
+use crate::compare::evaluation::{binomial, normal, permutation};
+use crate::judge::unit::EvaluationTest;
+use crate::pair::evaluation::{PairedMetric, ValuePair};
+use crate::policy::evaluation::margin::MetricScale;
+use crate::read::evaluation::{Score, Value};
+
+/// Input of a test.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Evidence {
+    /// Answers that got worse and better.
+    Counts {
+        /// Worse ones.
+        worse: u64,
+        /// Better ones.
+        better: u64,
+    },
+    /// Losses of the pairs, in order of id; positive where the candidate is worse.
+    Losses(Vec<f64>),
+    /// Drop of two scores in standard errors.
+    Scores(f64),
+}
+
+/// Probabilities of a test by chance alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Chances {
+    /// Of a drop as large; where no direction is known, of a change as large.
+    pub(super) worse: f64,
+    /// Of a gain as large.
+    pub(super) better: f64,
+}
+
+impl Evidence {
+    /// The test.
+    pub(super) fn test(&self) -> EvaluationTest {
+        match self {
+            Self::Counts { .. } => EvaluationTest::Mcnemar,
+            Self::Losses(_) => EvaluationTest::PairedPermutation,
+            Self::Scores(_) => EvaluationTest::Unpaired,
+        }
+    }
+
+    /// Runs the test in a run of `tests` tests; both directions count where none is known.
+    pub(super) fn chances(&self, tests: u64, is_one_sided: bool) -> Chances {
+        let (worse, better) = match self {
+            Self::Counts { worse, better } => (binomial::mcnemar(*worse, *better), binomial::mcnemar(*better, *worse)),
+            Self::Losses(losses) => {
+                let found = permutation::test(losses, permutation::draws(tests));
+                (found.worse, found.better)
+            }
+            Self::Scores(z) => (normal::upper_tail(*z), normal::upper_tail(-z)),
+        };
+        if is_one_sided {
+            Chances { worse, better }
+        } else {
+            Chances { worse: (2.0 * worse.min(better)).min(1.0), better: 1.0 }
+        }
+    }
+}
+
+/// Size of a drop, in the metric's unit or as a part of the baseline's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Effect {
+    /// The drop; negative for a gain.
+    pub(super) drop: f64,
+    /// Ends of its 95 % interval.
+    pub(super) interval: [f64; 2],
+    /// Smallest drop that the test finds four times in five.
+    pub(super) detectable: f64,
+}
+
+impl Effect {
+    fn times(self, factor: f64) -> Self {
+        // Nothing lost is nothing lost whatever the size, even where that is 0.
+        let times = |value: f64| if value.abs() > 0.0 { value * factor } else { 0.0 };
+        Self { drop: times(self.drop), interval: self.interval.map(times), detectable: times(self.detectable) }
+    }
+}
+
+/// A metric measured.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measured {
+    /// Input of the test; `None` where nothing can be tested.
+    pub(super) evidence: Option<Evidence>,
+    /// The drop, as it was measured.
+    effect: Option<Effect>,
+    /// Whether it was measured as a part of `size`.
+    is_part: bool,
+    /// The baseline's value, in whose parts a drop is told.
+    size: f64,
+    /// The baseline's score.
+    pub(super) baseline: Option<f64>,
+    /// The candidate's score.
+    pub(super) candidate: Option<f64>,
+    /// Scale of the metric.
+    pub(super) scale: Option<MetricScale>,
+    /// Loss of each pair in the test with its place among the pairs.
+    pub(super) losses: Vec<(usize, f64)>,
+    /// The first values of which the candidate's alone is not finite.
+    pub(super) non_finite: Option<(f64, f64)>,
+    /// Pairs whose values cannot be compared: not finite on the baseline, or of two kinds.
+    pub(super) uncomputed: u64,
+    /// Whether scores are compared without a standard error and without a rate to take it from.
+    pub(super) lacks_error: bool,
+}
+
+impl Measured {
+    /// The drop as a part of the baseline's value or in the metric's own unit.
+    pub(super) fn effect(&self, is_relative: bool) -> Option<Effect> {
+        let effect = self.effect?;
+        Some(match (self.is_part, is_relative) {
+            (true, false) => effect.times(self.size),
+            (false, true) => effect.times(1.0 / self.size),
+            _ => effect,
+        })
+    }
+
+    /// Number of pairs that got worse and better.
+    pub(super) fn changed(&self) -> (u64, u64) {
+        let count = |is: fn(f64) -> bool| self.losses.iter().filter(|(_, loss)| is(*loss)).count() as u64;
+        (count(|loss| loss > 0.0), count(|loss| loss < 0.0))
+    }
+
+    /// Answers of several tasks together: their effect, how many changed, and the rates of both sides.
+    pub(super) fn of_counts(effect: Effect, (worse, better): (u64, u64), (baseline, candidate): (f64, f64)) -> Self {
+        Self {
+            evidence: Some(Evidence::Counts { worse, better }),
+            effect: Some(effect),
+            size: baseline,
+            baseline: Some(baseline),
+            candidate: Some(candidate),
+            scale: Some(MetricScale::Rate),
+            ..Self::default()
+        }
+    }
+
+    /// Whether all values are right or wrong answers.
+    pub(super) fn is_binary(&self) -> bool {
+        matches!(self.evidence, Some(Evidence::Counts { .. }))
+    }
+}
+
+/// Numbers of both sides in the test, by place among the pairs.
+#[derive(Default)]
+struct Numbers {
+    plain: Vec<(usize, f64, f64)>,
+    likelihoods: Vec<(usize, f64, f64, f64)>,
+    is_corpus: bool,
+    non_finite: Option<(f64, f64)>,
+    uncomputed: u64,
+}
+
+impl Numbers {
+    fn of(metric: &PairedMetric) -> Self {
+        let mut numbers = Self::default();
+        let is_log = is_log(metric);
+        for (place, pair) in metric.pairs.iter().enumerate() {
+            numbers.add(place, pair, is_log);
+        }
+        // Values of two kinds tell that one of them was not computed.
+        if !numbers.plain.is_empty() && !numbers.likelihoods.is_empty() {
+            numbers.uncomputed += numbers.plain.len() as u64;
+            numbers.plain.clear();
+        }
+        numbers
+    }
+
+    fn add(&mut self, place: usize, pair: &ValuePair, is_log: bool) {
+        match (pair.baseline, pair.candidate) {
+            (Value::Number(b), Value::Number(c)) if self.are_finite(b, c) => match is_log {
+                true => self.likelihoods.push((place, b, c, 1.0)),
+                false => self.plain.push((place, b, c)),
+            },
+            (Value::Likelihood { log: b, size }, Value::Likelihood { log: c, .. }) if self.are_finite(b, c) => {
+                self.likelihoods.push((place, b, c, size));
+            }
+            (Value::Corpus, Value::Corpus) => self.is_corpus = true,
+            (Value::Number(_), Value::Number(_)) | (Value::Likelihood { .. }, Value::Likelihood { .. }) => {}
+            _ => self.uncomputed += 1,
+        }
+    }
+
+    fn are_finite(&mut self, b: f64, c: f64) -> bool {
+        match (b.is_finite(), c.is_finite()) {
+            (true, true) => true,
+            (true, false) => {
+                self.non_finite = self.non_finite.or(Some((b, c)));
+                false
+            }
+            (false, _) => {
+                self.uncomputed += 1;
+                false
+            }
+        }
+    }
+}
+
+/// Whether a metric's numbers are log-likelihoods: a perplexity is at least 1, and its samples carry what it is made of.
+fn is_log(metric: &PairedMetric) -> bool {
+    let is_log = |value: &Value| matches!(value, Value::Number(value) if *value <= 0.0 || value.is_nan());
+    metric.metric == "perplexity" && metric.pairs.iter().all(|pair| is_log(&pair.baseline) && is_log(&pair.candidate))
+}
+
+/// Measures a metric. Its scores are compared only where `may_use_scores`: not where samples that had to leave the test are
+/// in them.
+pub(super) fn measure(metric: &PairedMetric, may_use_scores: bool) -> Measured {
+    let numbers = Numbers::of(metric);
+    let score = |score: Option<Score>| score.map(|score| score.value);
+    let (baseline, candidate) = (score(metric.baseline), score(metric.candidate));
+    let mut measured = Measured { baseline, candidate, uncomputed: numbers.uncomputed, ..Measured::default() };
+    measured.non_finite = match (baseline, candidate) {
+        (Some(b), Some(c)) if b.is_finite() && !c.is_finite() => Some((b, c)),
+        _ => numbers.non_finite,
+    };
+    let values = numbers.plain.iter().flat_map(|(_, b, c)| [*b, *c]);
+    measured.scale = super::margin::scale(&metric.metric, values.chain(baseline).chain(candidate));
+    let has_values = !numbers.plain.is_empty() || !numbers.likelihoods.is_empty();
+    let left = metric.left_out;
+    if left.contradictory > 0 {
+        return measured;
+    }
+    if !numbers.plain.is_empty() {
+        of_numbers(&mut measured, &numbers.plain, metric.higher_is_better.unwrap_or(true));
+    } else if !numbers.likelihoods.is_empty() {
+        of_likelihoods(&mut measured, &numbers.likelihoods);
+    } else if may_use_scores && left.documents + left.prompts + failed_samples(metric) + numbers.uncomputed == 0 {
+        let is_without = !metric.has_samples || numbers.is_corpus || metric.samples == 0;
+        if is_without && !has_values {
+            of_scores(&mut measured, metric);
+        }
+    }
+    measured
+}
+
+fn of_numbers(measured: &mut Measured, numbers: &[(usize, f64, f64)], is_higher_better: bool) {
+    let loss = |b: f64, c: f64| if is_higher_better { b - c } else { c - b };
+    measured.losses = numbers.iter().map(|(place, b, c)| (*place, loss(*b, *c))).collect();
+    let is_answer = |value: f64| value.abs() <= 0.0 || (value - 1.0).abs() <= 0.0;
+    let losses: Vec<f64> = measured.losses.iter().map(|(_, loss)| *loss).collect();
+    let mean = |of: fn(&(usize, f64, f64)) -> f64| numbers.iter().map(of).sum::<f64>() / numbers.len() as f64;
+    measured.baseline = measured.baseline.or(Some(mean(|(_, b, _)| *b)));
+    measured.candidate = measured.candidate.or(Some(mean(|(_, _, c)| *c)));
+    measured.size = mean(|(_, b, _)| b.abs());
+    if numbers.iter().all(|(_, b, c)| is_answer(*b) && is_answer(*c)) {
+        let (worse, better) = measured.changed();
+        let pairs = numbers.len() as u64;
+        measured.effect = rate_effect(worse, better, pairs);
+        measured.evidence = Some(Evidence::Counts { worse, better });
+    } else {
+        measured.effect = interval::mean(&losses).map(|(drop, error)| around(drop, error));
+        measured.evidence = Some(Evidence::Losses(losses));
+    }
+}
+
+/// Effect of changed answers over pairs; `None` without pairs.
+pub(super) fn rate_effect(worse: u64, better: u64, pairs: u64) -> Option<Effect> {
+    let drop = (worse as f64 - better as f64) / pairs as f64;
+    Some(Effect {
+        drop,
+        interval: interval::of_rate(worse, better, pairs)?,
+        detectable: interval::detectable_rate(worse, better, pairs)?,
+    })
+}
+
+fn around(drop: f64, error: f64) -> Effect {
+    Effect { drop, interval: interval::around(drop, error), detectable: DETECTABLE * error }
+}
+
+/// Perplexities and bits per byte: sums of log-likelihoods over words, bytes or documents.
+fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
+    let losses: Vec<f64> = values.iter().map(|(_, b, c, _)| b - c).collect();
+    measured.losses = values.iter().map(|(place, b, c, _)| (*place, b - c)).collect();
+    let sum = |of: fn(&(usize, f64, f64, f64)) -> f64| values.iter().map(of).sum::<f64>();
+    let (size, log) = (sum(|(.., size)| *size), sum(|(_, b, ..)| b.abs()));
+    let (of_baseline, of_candidate) = (-sum(|(_, b, ..)| *b) / size, -sum(|(_, _, c, _)| *c) / size);
+    let Some((mean, error)) = interval::mean(&losses) else { return };
+    let count = losses.len() as f64;
+    let is_bits = measured.scale == Some(MetricScale::BitsPerByte);
+    let over = if is_bits { log } else { size };
+    // Text of no length, or of certain likelihood, has nothing that could get worse by a part.
+    if over.is_nan() || over <= 0.0 {
+        measured.uncomputed += values.len() as u64;
+        return;
+    }
+    let (drop, error) = (mean * count / over, error * count / over);
+    let natural = around(drop, error);
+    let grown = |value: f64| if is_bits { value } else { value.exp_m1() };
+    measured.effect = Some(Effect {
+        drop: grown(natural.drop),
+        interval: natural.interval.map(grown),
+        detectable: grown(natural.detectable),
+    });
+    let score = |per_word: f64| if is_bits { per_word / std::f64::consts::LN_2 } else { per_word.exp() };
+    measured.baseline = measured.baseline.or(Some(score(of_baseline)));
+    measured.candidate = measured.candidate.or(Some(score(of_candidate)));
+    measured.size = measured.baseline.filter(|score| score.is_finite()).unwrap_or_else(|| score(of_baseline));
+    measured.is_part = true;
+    measured.evidence = Some(Evidence::Losses(losses));
+}
+
+/// Scores alone, with the standard errors that the harness gives or that follow from a rate.
+fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
+    let (Some(ours), Some(theirs)) = (metric.baseline, metric.candidate) else { return };
+    if !ours.value.is_finite() || !theirs.value.is_finite() {
+        return;
+    }
+    let is_rate = measured.scale == Some(MetricScale::Rate);
+    let error = |score: Score, count: Option<u64>| {
+        let given = score.error.filter(|error| error.is_finite() && *error >= 0.0);
+        given.or_else(|| error_of_rate(score.value, count.filter(|_| is_rate)?))
+    };
+    let errors = (error(ours, metric.counts.0), error(theirs, metric.counts.1));
+    let (Some(of_ours), Some(of_theirs)) = errors else {
+        measured.lacks_error = true;
+        return;
+    };
+    let is_higher_better = metric.higher_is_better.unwrap_or(true);
+    let drop = if is_higher_better { ours.value - theirs.value } else { theirs.value - ours.value };
+    let mut error = of_ours.hypot(of_theirs);
+    if error <= 0.0 && drop.abs() > 0.0 {
+        // All right on one side and all wrong on the other: the error of either is 0 by its formula, not in truth.
+        let pooled = metric.counts.0.zip(metric.counts.1).filter(|_| is_rate);
+        match pooled.and_then(|(ours_of, theirs_of)| pooled_error((ours.value, ours_of), (theirs.value, theirs_of))) {
+            Some(pooled) => error = pooled,
+            None => {
+                measured.lacks_error = true;
+                return;
+            }
+        }
+    }
+    measured.size = ours.value.abs();
+    measured.effect = Some(around(drop, error));
+    measured.evidence = Some(Evidence::Scores(if error > 0.0 { drop / error } else { 0.0 }));
+}
+
+/// Standard error of a rate over `count` samples; `None` of fewer than two, which show none.
+fn error_of_rate(rate: f64, count: u64) -> Option<f64> {
+    (count >= 2).then(|| (rate * (1.0 - rate) / (count - 1) as f64).max(0.0).sqrt())
+}
+
+/// Standard error of the difference of two rates that are taken for one.
+fn pooled_error((ours, of_ours): (f64, u64), (theirs, of_theirs): (f64, u64)) -> Option<f64> {
+    let (n, m) = (of_ours as f64, of_theirs as f64);
+    let rate = (ours * n + theirs * m) / (n + m);
+    Some((rate * (1.0 - rate) * (1.0 / n + 1.0 / m)).sqrt()).filter(|error| error.is_finite() && *error > 0.0)
+}

@@ -1,0 +1,56 @@
+//! Answers that end early or go on after their end, from the texts of samples whose answers differ.
+
+use rayon::prelude::*;
+
+use crate::pair::evaluation::{PairedMetric, TextPair};
+use crate::read::evaluation::{Sample, Task, TextPlace};
+
+/// Reads the texts of a sample again on both sides; `None` where they cannot be read.
+pub type Texts<'a> = dyn Fn(&TextPlace, &TextPlace) -> Option<TextPair> + Sync + 'a;
+
+/// Samples that show a pattern at least.
+const LEAST: u64 = 5;
+/// Their share at least.
+const LEAST_SHARE: f64 = 0.05;
+
+/// Numbers of answers whose length shows why they are wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lengths {
+    /// The candidate's answer is the beginning of the baseline's.
+    pub(super) truncated: u64,
+    /// The other way round.
+    pub(super) overlong: u64,
+    /// Pairs.
+    pub(super) pairs: u64,
+}
+
+impl Lengths {
+    /// Whether so many answers are a pattern.
+    pub(super) fn is_pattern(&self, count: u64) -> bool {
+        count >= LEAST && count as f64 >= LEAST_SHARE * self.pairs as f64
+    }
+}
+
+/// The texts' places of a pair of samples.
+pub(super) fn places<'a>(
+    metric: &PairedMetric,
+    sides: [&'a Task; 2],
+    (baseline, candidate): (usize, usize),
+) -> Option<(&'a TextPlace, &'a TextPlace)> {
+    let samples = |task: &'a Task| -> Option<&'a Vec<Sample>> { task.samples.as_ref()?.by_filter.get(&metric.filter) };
+    Some((&samples(sides[0])?.get(baseline)?.texts, &samples(sides[1])?.get(candidate)?.texts))
+}
+
+/// Counts the answers of a metric's pairs that end early or late. Texts are read only where the answers differ.
+pub(super) fn lengths(metric: &PairedMetric, sides: [&Task; 2], texts: &Texts<'_>) -> Lengths {
+    let differs = metric.pairs.par_iter().filter(|pair| pair.same_answer == Some(false));
+    let kinds = differs.filter_map(|pair| {
+        let (ours, theirs) = places(metric, sides, pair.places)?;
+        let texts = texts(ours, theirs)?;
+        let (ours, theirs) = (texts.baseline.answer.trim_end(), texts.candidate.answer.trim_end());
+        let longer = |one: &str, other: &str| one.len() > other.len() && one.starts_with(other);
+        Some((u64::from(longer(ours, theirs)), u64::from(longer(theirs, ours))))
+    });
+    let (truncated, overlong) = kinds.reduce(|| (0, 0), |one, other| (one.0 + other.0, one.1 + other.1));
+    Lengths { truncated, overlong, pairs: metric.pairs.len() as u64 }
+}

@@ -1,0 +1,140 @@
+//! Generation records: files by name, records by the keys that both sides share, or by line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::PairedGenerations;
+use crate::read::evaluation::{Generation, Generations};
+use crate::verdict::Side;
+
+/// Pairs files of both sides: by path, by name, and one on each side whatever its name. With them the files of one side only.
+pub fn generations<'a>(
+    baseline: &'a [Generations],
+    candidate: &'a [Generations],
+) -> (Vec<PairedGenerations<'a>>, Vec<(Side, String)>) {
+    let mut ours: Vec<&Generations> = baseline.iter().collect();
+    let mut theirs: Vec<&Generations> = candidate.iter().collect();
+    let mut pairs = Vec::new();
+    let by_path = |file: &Generations| file.path.clone();
+    let by_task = |file: &Generations| file.task.clone();
+    take(&mut ours, &mut theirs, by_path, &mut pairs);
+    take(&mut ours, &mut theirs, by_task, &mut pairs);
+    if let ([our], [their], true) = (ours.as_slice(), theirs.as_slice(), pairs.is_empty()) {
+        pairs.push((*our, *their));
+        (ours, theirs) = (Vec::new(), Vec::new());
+    }
+    pairs.sort_by(|(one, _), (other, _)| one.path.cmp(&other.path));
+    let alone = |files: Vec<&Generations>, side| -> Vec<(Side, String)> {
+        files.into_iter().map(|file| (side, file.task.clone())).collect()
+    };
+    let mut missing = alone(ours, Side::Baseline);
+    missing.extend(alone(theirs, Side::Candidate));
+    (pairs.into_iter().map(|(ours, theirs)| records(ours, theirs)).collect(), missing)
+}
+
+/// Moves files whose names are the only ones of their kind on both sides to the pairs.
+fn take<'a>(
+    ours: &mut Vec<&'a Generations>,
+    theirs: &mut Vec<&'a Generations>,
+    name: impl Fn(&Generations) -> String,
+    pairs: &mut Vec<(&'a Generations, &'a Generations)>,
+) {
+    let unique = |files: &[&'a Generations]| {
+        let mut by_name: BTreeMap<String, Vec<&'a Generations>> = BTreeMap::new();
+        for file in files {
+            by_name.entry(name(file)).or_default().push(file);
+        }
+        by_name
+    };
+    let other = unique(theirs);
+    let mut taken = BTreeSet::new();
+    for (name, files) in unique(ours) {
+        if let ([our], Some([their])) = (files.as_slice(), other.get(&name).map(Vec::as_slice)) {
+            pairs.push((our, their));
+            taken.insert(name);
+        }
+    }
+    ours.retain(|file| !taken.contains(&name(file)));
+    theirs.retain(|file| !taken.contains(&name(file)));
+}
+
+/// Identity of a record within its file.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key<'a> {
+    Name(&'a str),
+    Line(u64),
+}
+
+/// Records of a side by key, and those that contradict another one.
+struct Keyed<'a> {
+    /// Places in the file; `None` where records of the key contradict each other.
+    places: BTreeMap<Key<'a>, Option<usize>>,
+    contradictory: u64,
+}
+
+fn records<'a>(baseline: &'a Generations, candidate: &'a Generations) -> PairedGenerations<'a> {
+    let names = |file: &'a Generations| file.records.iter().filter_map(|record| record.key.as_deref());
+    let known: BTreeSet<&str> = names(candidate).collect();
+    let is_shared = names(baseline).any(|name| known.contains(name));
+    let (ours, theirs) = (keyed(baseline, is_shared), keyed(candidate, is_shared));
+    let mut paired = PairedGenerations {
+        baseline,
+        candidate,
+        pairs: Vec::new(),
+        names: Vec::new(),
+        prompts: 0,
+        only_baseline: 0,
+        only_candidate: theirs.places.keys().filter(|key| !ours.places.contains_key(key)).count() as u64,
+        contradictory: ours.contradictory + theirs.contradictory,
+        failed: 0,
+    };
+    let mut found = Vec::new();
+    for (key, our) in &ours.places {
+        match (our, theirs.places.get(key)) {
+            (Some(our), Some(Some(their))) => found.push((*our, *their, key)),
+            (_, None) => paired.only_baseline += 1,
+            _ => {}
+        }
+    }
+    found.sort_by_key(|(our, _, _)| *our);
+    for (our, their, key) in found {
+        let (Some(one), Some(other)) = (baseline.records.get(our), candidate.records.get(their)) else { continue };
+        if one.prompt.as_ref().zip(other.prompt.as_ref()).is_some_and(|(one, other)| one != other) {
+            paired.prompts += 1;
+        } else if one.is_failed || other.is_failed {
+            paired.failed += 1;
+        } else {
+            paired.pairs.push((our, their));
+            paired.names.push(match key {
+                Key::Name(name) => (*name).to_owned(),
+                Key::Line(line) => line.to_string(),
+            });
+        }
+    }
+    paired
+}
+
+fn keyed(file: &Generations, is_shared: bool) -> Keyed<'_> {
+    let mut keyed = Keyed { places: BTreeMap::new(), contradictory: 0 };
+    let mut firsts: BTreeMap<Key<'_>, &Generation> = BTreeMap::new();
+    for (place, record) in file.records.iter().enumerate() {
+        let name = record.key.as_deref().filter(|_| is_shared);
+        let key = name.map_or(Key::Line(record.line), Key::Name);
+        match firsts.get(&key) {
+            None => {
+                firsts.insert(key.clone(), record);
+                keyed.places.insert(key, Some(place));
+            }
+            // A request that failed and was sent again.
+            Some(first) if first.is_failed && !record.is_failed => {
+                firsts.insert(key.clone(), record);
+                keyed.places.insert(key, Some(place));
+            }
+            Some(first) if !record.is_failed && (first.text != record.text || first.prompt != record.prompt) => {
+                keyed.contradictory += 1;
+                keyed.places.insert(key, None);
+            }
+            Some(_) => {}
+        }
+    }
+    keyed
+}

@@ -1,0 +1,227 @@
+//! Samples of a task, joined by identity; never compared where the document or the prompt differs.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::direction::higher_is_better;
+use super::{LeftOut, PairedMetric, ValuePair};
+use crate::read::evaluation::{Harness, Sample, Score, ScoreName, Task, Value};
+use crate::verdict::Side;
+
+/// How the samples of a task are joined.
+pub(super) struct Join {
+    /// The harness of both runs.
+    pub(super) harness: Harness,
+    /// Numbers of documents asked, where they differ.
+    pub(super) limits: Option<(u64, u64)>,
+}
+
+/// Samples of both sides under one filter.
+#[derive(Default)]
+struct Joined {
+    /// Places of samples with the same document and prompt.
+    both: Vec<(usize, usize)>,
+    left_out: LeftOut,
+    /// Ids of both sides together.
+    union: u64,
+}
+
+/// Samples that stand on one side only.
+struct OneSide<'a> {
+    samples: &'a [Sample],
+    at: usize,
+}
+
+/// The samples of one id on one side.
+struct SameId {
+    /// The place of the first.
+    place: usize,
+    /// Further ones with the same values.
+    twice: u64,
+    /// Further ones with other values.
+    contradictory: u64,
+}
+
+/// The metrics of both sides under each filter, and those that one side lacks.
+pub(super) fn metrics(join: &Join, ours: &Task, theirs: &Task) -> (Vec<PairedMetric>, Vec<(Side, String)>) {
+    let (our_names, their_names) = (names(ours), names(theirs));
+    let mut missing = Vec::new();
+    let mut joined: BTreeMap<&Option<String>, Joined> = BTreeMap::new();
+    let mut paired = Vec::new();
+    for name in our_names.union(&their_names) {
+        let side = match (our_names.contains(name), their_names.contains(name)) {
+            (true, true) => None,
+            (true, false) => Some(Side::Candidate),
+            _ => Some(Side::Baseline),
+        };
+        if let Some(side) = side {
+            missing.push((side, title(name)));
+            continue;
+        }
+        let (ours_of, theirs_of) = (of_filter(ours, name), of_filter(theirs, name));
+        let joined = joined.entry(&name.filter).or_insert_with(|| join.samples(ours_of, theirs_of));
+        paired.push(metric(name, joined, (ours, ours_of), (theirs, theirs_of)));
+    }
+    (paired, missing)
+}
+
+fn title(name: &ScoreName) -> String {
+    match &name.filter {
+        Some(filter) => format!("{},{filter}", name.metric),
+        None => name.metric.clone(),
+    }
+}
+
+/// The metrics that a task has a score or values of.
+fn names(task: &Task) -> BTreeSet<ScoreName> {
+    let mut names: BTreeSet<ScoreName> = task.scores.keys().cloned().collect();
+    for (filter, samples) in task.samples.iter().flat_map(|samples| &samples.by_filter) {
+        let metrics: BTreeSet<&String> = samples.iter().flat_map(|sample| sample.values.keys()).collect();
+        names.extend(metrics.into_iter().map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }));
+    }
+    names
+}
+
+/// The samples of a task under the filter of a metric.
+fn of_filter<'a>(task: &'a Task, name: &ScoreName) -> &'a [Sample] {
+    let samples = task.samples.as_ref().and_then(|samples| samples.by_filter.get(&name.filter));
+    samples.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn metric(
+    name: &ScoreName,
+    joined: &Joined,
+    (ours, our_samples): (&Task, &[Sample]),
+    (theirs, their_samples): (&Task, &[Sample]),
+) -> PairedMetric {
+    let (baseline, candidate) = (ours.scores.get(name).copied(), theirs.scores.get(name).copied());
+    let says = |score: Option<Score>| score.and_then(|score| score.higher_is_better);
+    let is_measured =
+        |samples: &[Sample]| samples.iter().any(|sample| sample.is_failed || sample.values.contains_key(&name.metric));
+    let mut left_out = joined.left_out;
+    let mut pairs = Vec::new();
+    for (our_place, their_place) in joined.both.iter().copied().filter(|_| left_out.contradictory == 0) {
+        let (Some(our), Some(their)) = (our_samples.get(our_place), their_samples.get(their_place)) else { continue };
+        let values = our.values.get(&name.metric).zip(their.values.get(&name.metric));
+        let Some((baseline, candidate)) = values else {
+            left_out.failed += 1;
+            continue;
+        };
+        pairs.push(ValuePair {
+            id: our.id.clone(),
+            baseline: *baseline,
+            candidate: *candidate,
+            same_answer: our.answer.zip(their.answer).map(|(our, their)| our == their),
+            places: (our_place, their_place),
+        });
+    }
+    PairedMetric {
+        metric: name.metric.clone(),
+        filter: name.filter.clone(),
+        higher_is_better: says(baseline).or(says(candidate)).or_else(|| higher_is_better(&name.metric)),
+        baseline,
+        candidate,
+        has_samples: is_measured(our_samples) && is_measured(their_samples),
+        counts: (ours.asked, theirs.asked),
+        samples: joined.union,
+        pairs,
+        left_out,
+    }
+}
+
+impl Join {
+    /// Joins samples that are in order of id.
+    fn samples(&self, ours: &[Sample], theirs: &[Sample]) -> Joined {
+        let mut joined = Joined::default();
+        let (mut our, mut their) = (OneSide { samples: ours, at: 0 }, OneSide { samples: theirs, at: 0 });
+        loop {
+            let order = match (our.next(), their.next()) {
+                (Some(one), Some(other)) => one.id.cmp(&other.id),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let one = if order.is_le() { our.take() } else { None };
+            let other = if order.is_ge() { their.take() } else { None };
+            joined.union += 1;
+            for same in one.iter().chain(&other) {
+                joined.left_out.twice += same.twice;
+                joined.left_out.contradictory += same.contradictory;
+            }
+            match (one, other) {
+                (Some(one), Some(other)) => self.add(&mut joined, (ours, one.place), (theirs, other.place)),
+                (Some(_), None) => joined.left_out.only_baseline += 1,
+                _ => joined.left_out.only_candidate += 1,
+            }
+        }
+        self.excuse(&mut joined.left_out);
+        // Samples that a side lacks altogether are missing, and not unpaired.
+        if ours.is_empty() || theirs.is_empty() {
+            (joined.left_out.only_baseline, joined.left_out.only_candidate) = (0, 0);
+        }
+        joined
+    }
+
+    /// Adds the samples of an id that both sides have, or why they leave the test.
+    fn add(&self, joined: &mut Joined, ours: (&[Sample], usize), theirs: (&[Sample], usize)) {
+        let (Some(our), Some(their)) = (ours.0.get(ours.1), theirs.0.get(theirs.1)) else { return };
+        let differs = |our: Option<u64>, their: Option<u64>| our.zip(their).is_some_and(|(our, their)| our != their);
+        let documents = differs(our.document, their.document);
+        let prompts = differs(our.prompt, their.prompt);
+        // Only lm-evaluation-harness hashes documents; of the others the expected answer stands for them, and the prompt
+        // says more.
+        let left_out = &mut joined.left_out;
+        match self.harness {
+            Harness::LmEval if documents => left_out.documents += 1,
+            _ if prompts => left_out.prompts += 1,
+            _ if documents => left_out.documents += 1,
+            _ if our.is_failed || their.is_failed => left_out.failed += 1,
+            _ => joined.both.push((ours.1, theirs.1)),
+        }
+    }
+
+    /// Takes out what a smaller limit explains.
+    fn excuse(&self, left_out: &mut LeftOut) {
+        let Some((ours, theirs)) = self.limits else { return };
+        left_out.only_baseline = left_out.only_baseline.saturating_sub(ours.saturating_sub(theirs));
+        left_out.only_candidate = left_out.only_candidate.saturating_sub(theirs.saturating_sub(ours));
+    }
+}
+
+impl<'a> OneSide<'a> {
+    fn next(&self) -> Option<&'a Sample> {
+        self.samples.get(self.at)
+    }
+
+    /// Passes over the samples of the next id.
+    fn take(&mut self) -> Option<SameId> {
+        let first = self.next()?;
+        let mut same = SameId { place: self.at, twice: 0, contradictory: 0 };
+        self.at += 1;
+        while let Some(sample) = self.next().filter(|sample| sample.id == first.id) {
+            if is_same(first, sample) {
+                same.twice += 1
+            } else {
+                same.contradictory += 1
+            }
+            self.at += 1;
+        }
+        Some(same)
+    }
+}
+
+/// Whether two lines say the same of one sample.
+fn is_same(one: &Sample, other: &Sample) -> bool {
+    let bits = |value: &Value| match value {
+        Value::Number(number) => (0, number.to_bits(), 0),
+        Value::Likelihood { log, size } => (1, log.to_bits(), size.to_bits()),
+        Value::Corpus => (2, 0, 0),
+    };
+    let values =
+        |sample: &Sample| sample.values.iter().map(|(name, value)| (name.clone(), bits(value))).collect::<Vec<_>>();
+    one.document == other.document
+        && one.prompt == other.prompt
+        && one.is_failed == other.is_failed
+        && values(one) == values(other)
+        && (one.answer == other.answer || !one.values.values().any(|value| matches!(value, Value::Corpus)))
+}

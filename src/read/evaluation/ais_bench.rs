@@ -1,0 +1,258 @@
+//! Output folders of AISBench and OpenCompass: docs/formats/evaluation.md.
+//!
+//! A task is one data set. Its scores and details stand in its results, its prompts and answers in its predictions, and the
+//! version of its prompt in the summary. Rates are in percent there, and fractions here.
+
+mod draft;
+mod predictions;
+mod results;
+mod summary;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::place::{self, InRun};
+use super::{Damage, Harness, Run, SampleId, Samples, Score, ScoreName, Task};
+use crate::fetch::Files;
+use draft::Draft;
+use predictions::Predictions;
+use results::Results;
+use summary::Summary;
+
+/// Largest difference of a rate in percent from the share of right answers, by the rounding of the rate.
+const ROUNDING: f64 = 0.006;
+
+/// Files of one model in one output folder, by data set.
+#[derive(Default)]
+struct Output<'a> {
+    results: BTreeMap<&'a str, &'a str>,
+    predictions: BTreeMap<&'a str, &'a str>,
+    summary: Option<(&'a str, &'a Summary)>,
+}
+
+/// The runs that results, predictions and summaries belong to.
+pub(super) fn runs(files: &dyn Files, results: &[&str], predictions: &[&str], summaries: &[&str]) -> Vec<Run> {
+    let read = |path: &&str| files.open(path).and_then(|source| Summary::read(source.as_ref()));
+    let tables: Vec<(&str, crate::error::Result<Summary>)> = summaries.iter().map(|path| (*path, read(path))).collect();
+    let mut outputs: BTreeMap<(&str, &str), BTreeMap<&str, Output<'_>>> = BTreeMap::new();
+    for (paths, is_results) in [(results, true), (predictions, false)] {
+        for path in paths {
+            let place = place(path);
+            let series = outputs.entry((place::series(place.root), place.model)).or_default();
+            let output = series.entry(place.root).or_default();
+            let of_kind = if is_results { &mut output.results } else { &mut output.predictions };
+            of_kind.insert(place::stem(path), path);
+        }
+    }
+    let mut damages = Vec::new();
+    for (path, table) in &tables {
+        match table {
+            Ok(table) => {
+                let root = place::split(place::split(path).0).0;
+                for model in table.models() {
+                    let series = outputs.entry((place::series(root), model)).or_default();
+                    series.entry(root).or_default().summary = Some((*path, table));
+                }
+            }
+            Err(error) => {
+                damages.push(Damage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() });
+            }
+        }
+    }
+    let mut runs: Vec<Run> =
+        outputs.into_iter().filter_map(|((_, model), series)| newest(files, model, series)).collect();
+    if let Some(run) = runs.first_mut() {
+        run.damages.extend(damages);
+    }
+    runs
+}
+
+/// Folder of the run and the model; a file that lies elsewhere is of the folder that it lies in.
+fn place(path: &str) -> InRun<'_> {
+    let known = InRun::of(path).filter(|place| ["results", "predictions"].contains(&place.part));
+    known.unwrap_or_else(|| {
+        let (folder, _) = place::split(path);
+        InRun { root: folder, part: "", model: if folder.is_empty() { "model" } else { place::last(folder) } }
+    })
+}
+
+/// The run of the newest folder.
+fn newest(files: &dyn Files, model: &str, mut series: BTreeMap<&str, Output<'_>>) -> Option<Run> {
+    let (_, output) = series.pop_last()?;
+    let mut run = build(files, model, &output);
+    run.older = series.into_values().filter_map(|output| first(&output)).collect();
+    Some(run)
+}
+
+/// The file that stands for a run.
+fn first(output: &Output<'_>) -> Option<String> {
+    let summary = output.summary.map(|(path, _)| path);
+    let paths = output.results.values().chain(output.predictions.values()).copied();
+    paths.chain(summary).next().map(str::to_owned)
+}
+
+fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
+    let mut sources: BTreeMap<&str, (Option<&str>, Vec<&str>)> = BTreeMap::new();
+    for (name, path) in &output.results {
+        sources.entry(name).or_default().0 = Some(path);
+    }
+    let known: BTreeSet<&str> = output.results.keys().copied().collect();
+    for (stem, path) in &output.predictions {
+        sources.entry(of_part(stem, &known)).or_default().1.push(path);
+    }
+    let sources: Vec<(&str, (Option<&str>, Vec<&str>))> = sources.into_iter().collect();
+    let read = |(name, (results, predictions)): &(&str, (Option<&str>, Vec<&str>))| {
+        ((*name).to_owned(), task(files, *results, predictions))
+    };
+    let mut tasks: BTreeMap<String, Task> = sources.par_iter().map(read).collect();
+    for (name, version, scores) in output.summary.iter().flat_map(|(_, table)| table.rows(model)) {
+        let is_new = !tasks.contains_key(name);
+        let task = tasks.entry(name.to_owned()).or_default();
+        task.version = version.map(str::to_owned);
+        for (metric, value) in scores.into_iter().filter(|_| is_new) {
+            let score = Score { value: fraction(metric, value, None), error: None, higher_is_better: None };
+            task.scores.insert(ScoreName { metric: metric.to_owned(), filter: None }, score);
+        }
+    }
+    Run {
+        harness: Harness::AisBench,
+        model: model.to_owned(),
+        path: first(output).unwrap_or_default(),
+        settings: BTreeMap::new(),
+        tasks,
+        groups: BTreeMap::new(),
+        older: Vec::new(),
+        damages: Vec::new(),
+    }
+}
+
+/// The data set of a file of predictions: those of a large one lie in parts, `gsm8k_0.json`.
+fn of_part<'a>(stem: &'a str, known: &BTreeSet<&str>) -> &'a str {
+    let part = stem.rsplit_once('_').filter(|(_, part)| part.bytes().all(|byte| byte.is_ascii_digit()));
+    match part {
+        Some((name, _)) if !known.contains(stem) && known.contains(name) => name,
+        _ => stem,
+    }
+}
+
+fn task(files: &dyn Files, results: Option<&str>, predictions: &[&str]) -> Task {
+    let mut task = Task::default();
+    let results = results.map(|path| (path, files.open(path).and_then(|source| Results::read(path, source.as_ref()))));
+    let results = match results {
+        Some((_, Ok(results))) => results,
+        Some((path, Err(error))) => {
+            task.damages.push(Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() });
+            Results::default()
+        }
+        None => Results::default(),
+    };
+    let mut asked = 0;
+    let mut drafts = results.details;
+    for path in predictions {
+        let name: Arc<str> = Arc::from(*path);
+        match files.open(path).map(|source| Predictions::read(&name, &source)) {
+            Ok(read) => {
+                asked += read.drafts.len() as u64;
+                task.damages.extend(read.damages);
+                // Parts count from 0 each; what they hold stands in the details too.
+                if let [_] = predictions {
+                    merge(&mut drafts, read.drafts);
+                }
+            }
+            Err(error) => {
+                task.damages.push(Damage { path: (*path).to_owned(), line: None, reason: error.message().to_owned() });
+            }
+        }
+    }
+    let asked = asked.max(drafts.len() as u64);
+    task.asked = (asked > 0).then_some(asked);
+    let mean = mean(&drafts);
+    let metric = metric_of_details(&results.scores, mean);
+    for (metric, value) in results.scores {
+        let score = Score { value: fraction(&metric, value, mean), error: None, higher_is_better: None };
+        task.scores.insert(ScoreName { metric, filter: None }, score);
+    }
+    if mean.is_some() {
+        task.samples = Some(samples(drafts, &metric));
+    }
+    task
+}
+
+/// Adds what predictions tell to what details tell. Texts come from the predictions, where the whole answer stands.
+fn merge(drafts: &mut BTreeMap<SampleId, Draft>, read: BTreeMap<SampleId, Draft>) {
+    for (id, prediction) in read {
+        let known = drafts.entry(id).or_default();
+        known.prompt = known.prompt.or(prediction.prompt);
+        known.target = known.target.or(prediction.target);
+        known.answer = prediction.answer.or(known.answer);
+        known.texts = prediction.texts.or_else(|| known.texts.take());
+        known.is_failed |= prediction.is_failed;
+    }
+}
+
+fn samples(drafts: BTreeMap<SampleId, Draft>, metric: &str) -> Samples {
+    let all = drafts.into_iter().filter_map(|(id, draft)| draft.sample(id, metric)).collect();
+    Samples { by_filter: BTreeMap::from([(None, all)]) }
+}
+
+/// Share of right answers; `None` without details.
+#[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
+fn mean(drafts: &BTreeMap<SampleId, Draft>) -> Option<f64> {
+    let values: Vec<f64> = drafts.values().filter_map(|draft| draft.value).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The metric that the details are about: the one whose value is the share of right answers, else the first rate.
+fn metric_of_details(scores: &[(String, f64)], mean: Option<f64>) -> String {
+    let is_share = |value: f64| mean.is_some_and(|mean| (value / 100.0 - mean).abs() < ROUNDING / 100.0);
+    let fits = |(name, value): &&(String, f64)| is_rate(name) && is_share(*value);
+    let found = scores.iter().find(fits).or_else(|| scores.iter().find(|(name, _)| is_rate(name)));
+    found.map_or_else(|| "accuracy".to_owned(), |(name, _)| name.clone())
+}
+
+/// A score as a fraction where it is a rate, unless the details show that it is one already.
+fn fraction(metric: &str, value: f64, mean: Option<f64>) -> f64 {
+    let is_fraction = mean.is_some_and(|mean| {
+        (value - mean).abs() < ROUNDING / 100.0 && (value / 100.0 - mean).abs() >= ROUNDING / 100.0
+    });
+    if is_rate(metric) && !is_fraction { value / 100.0 } else { value }
+}
+
+/// Whether a metric is a rate, by its name: all that these tools report but overlaps of texts and likelihoods.
+fn is_rate(metric: &str) -> bool {
+    const NO_RATES: [&str; 9] = ["bleu", "chrf", "ter", "perplexity", "ppl", "loss", "bpb", "bits", "time"];
+    let name = metric.to_lowercase();
+    let mut words = name.split(|character: char| !character.is_ascii_alphabetic());
+    !words.any(|word| NO_RATES.contains(&word)) && !name.starts_with("bleu") && !name.contains("score")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_fractions() {
+        for (metric, value, mean, expected) in [
+            ("accuracy", 77.0, None, 0.77),
+            ("accuracy", 77.0, Some(0.77), 0.77),
+            ("accuracy", 0.77, Some(0.77), 0.77),
+            ("accuracy", 1.0, Some(0.01), 0.01),
+            ("accuracy", 0.0, Some(0.0), 0.0),
+            ("pass@1", 50.0, None, 0.5),
+            ("bleu-4", 31.0, None, 31.0),
+            ("ter", 31.0, None, 31.0),
+        ] {
+            assert!((fraction(metric, value, mean) - expected).abs() < 1e-12, "{metric} {value}");
+        }
+    }
+
+    #[test]
+    fn parts_belong_to_their_data_set() {
+        let known = BTreeSet::from(["gsm8k", "a_1"]);
+        assert_eq!(of_part("gsm8k_0", &known), "gsm8k");
+        assert_eq!(of_part("a_1", &known), "a_1");
+        assert_eq!(of_part("b_1", &known), "b_1");
+    }
+}

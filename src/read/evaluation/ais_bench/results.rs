@@ -1,0 +1,79 @@
+//! `results/<model>/<dataset>.json`: scores, and with details each answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::{SampleId, TextPlace, document, samples};
+use super::Draft;
+use crate::error::{Error, Result};
+use crate::fetch::ByteSource;
+use crate::read::json::{Json, Parser};
+
+/// What a file of results says.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    /// Scores as they are written, in the file's order.
+    pub(super) scores: Vec<(String, f64)>,
+    /// Samples of the details.
+    pub(super) details: BTreeMap<SampleId, Draft>,
+}
+
+impl Results {
+    /// Reads a file of results.
+    ///
+    /// # Errors
+    /// JSON that is damaged, or without any score.
+    pub(super) fn read(path: &str, source: &dyn ByteSource) -> Result<Self> {
+        document::check_size(source)?;
+        let name: Arc<str> = Arc::from(path);
+        let mut parser = Parser::at(source, document::start(source)?);
+        let mut results = Self::default();
+        let mut failure = None;
+        parser.object(|key, parser| {
+            if key == "details" {
+                results.details = entries(&name, parser)?;
+                return Ok(());
+            }
+            match parser.value()? {
+                Json::Text(text) if key == "error" => failure = Some(text),
+                value => results.scores.extend(value.as_f64().map(|value| (key, value))),
+            }
+            Ok(())
+        })?;
+        parser.end()?;
+        if results.scores.is_empty() {
+            let reason = failure.map_or_else(String::new, |text| format!(": {text}"));
+            return Err(Error::corrupt(source.name(), format!("expected a score, found none{reason}")));
+        }
+        Ok(results)
+    }
+}
+
+/// Reads samples that stand in one object by index, or in a list; entries that are no objects are passed over.
+pub(super) fn entries(path: &Arc<str>, parser: &mut Parser<'_>) -> Result<BTreeMap<SampleId, Draft>> {
+    let mut drafts = BTreeMap::new();
+    let mut one = |id: SampleId, parser: &mut Parser<'_>| {
+        parser.peek()?;
+        let offset = parser.offset();
+        let entry = parser.value()?;
+        let len = parser.offset() - offset;
+        if entry.as_object().is_some() {
+            drafts.insert(id, Draft::of(&entry, TextPlace::Line { path: path.clone(), offset, len }));
+        }
+        Ok(())
+    };
+    match parser.peek()? {
+        Some(b'{') => parser.object(|key, parser| one(samples::id(key.as_bytes()), parser))?,
+        Some(b'[') => {
+            let mut number = 0;
+            parser.array(|parser| {
+                number += 1;
+                one(SampleId::Number(number - 1), parser)
+            })?;
+        }
+        _ => {
+            parser.value()?;
+        }
+    }
+    Ok(drafts)
+}

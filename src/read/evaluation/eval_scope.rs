@@ -1,0 +1,142 @@
+//! Output folders of evalscope: docs/formats/evaluation.md.
+//!
+//! A task is one subset of a benchmark. Its samples are the lines of its reviews, its scores stand in the benchmark's report.
+
+mod config;
+mod report;
+mod review;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::names::Names;
+use super::place::{self, InRun};
+use super::samples::{self, Gathered};
+use super::{Damage, Harness, Run, Task, Value};
+use crate::fetch::Files;
+use config::Config;
+use report::Report;
+
+/// Files of one model in one output folder.
+#[derive(Default)]
+struct Output<'a> {
+    reports: Vec<&'a str>,
+    reviews: Vec<&'a str>,
+}
+
+/// The runs that configurations, reports and reviews belong to.
+pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], reviews: &[&str]) -> Vec<Run> {
+    let mut outputs: BTreeMap<(&str, &str), BTreeMap<&str, Output<'_>>> = BTreeMap::new();
+    for (paths, is_report) in [(reports, true), (reviews, false)] {
+        for path in paths {
+            let place = place(path);
+            let series = outputs.entry((place::series(place.root), place.model)).or_default();
+            let output = series.entry(place.root).or_default();
+            if is_report { output.reports.push(path) } else { output.reviews.push(path) }
+        }
+    }
+    let configs: BTreeMap<&str, &str> =
+        configs.iter().map(|path| (place::split(place::split(path).0).0, *path)).collect();
+    let mut runs = Vec::new();
+    for ((_, model), mut series) in outputs {
+        let Some((root, output)) = series.pop_last() else { continue };
+        let mut run = build(files, model, configs.get(root).copied(), &output);
+        let first =
+            |output: Output<'_>| output.reports.first().or(output.reviews.first()).map(|path| (*path).to_owned());
+        run.older = series.into_values().filter_map(first).collect();
+        runs.push(run);
+    }
+    runs
+}
+
+/// Folder of the run and the model; a file that lies elsewhere is of the folder that it lies in.
+fn place(path: &str) -> InRun<'_> {
+    let known = InRun::of(path).filter(|place| ["reports", "reviews"].contains(&place.part));
+    known.unwrap_or_else(|| {
+        let (folder, _) = place::split(path);
+        InRun { root: folder, part: "", model: place::last(folder) }
+    })
+}
+
+fn build(files: &dyn Files, model: &str, config: Option<&str>, output: &Output<'_>) -> Run {
+    let mut damages = Vec::new();
+    let mut note = |path: &str, reason: &str| {
+        damages.push(Damage { path: path.to_owned(), line: None, reason: reason.to_owned() });
+    };
+    let config = config.map(|path| (path, files.open(path).and_then(|source| Config::read(source.as_ref()))));
+    let config = match config {
+        Some((_, Ok(config))) => config,
+        Some((path, Err(error))) => {
+            note(path, error.message());
+            Config::default()
+        }
+        None => Config::default(),
+    };
+    let mut read = Vec::new();
+    for path in &output.reports {
+        match files.open(path).and_then(|source| Report::read(source.as_ref())) {
+            Ok(report) => read.push(report),
+            Err(error) => note(path, error.message()),
+        }
+    }
+    let mut tasks = BTreeMap::new();
+    for report in &read {
+        report.add_to(&mut tasks);
+    }
+    let gathered: Vec<Gathered> = output.reviews.par_iter().map(|path| gather(files, path)).collect();
+    let stems: Vec<&str> = output.reviews.iter().map(|path| place::stem(path)).collect();
+    for (name, gathered) in matched(&stems, &tasks).into_iter().zip(gathered) {
+        add(tasks.entry(name).or_default(), gathered);
+    }
+    for (name, task) in &mut tasks {
+        config.fill(name, task);
+        report::rename(task);
+    }
+    let path = output.reports.first().or(output.reviews.first()).map_or_else(String::new, |path| (*path).to_owned());
+    let model =
+        if model.is_empty() { read.iter().find_map(|report| report.model.clone()) } else { Some(model.to_owned()) };
+    Run {
+        harness: Harness::EvalScope,
+        model: model.unwrap_or_else(|| "model".to_owned()),
+        path,
+        settings: config.model,
+        tasks,
+        groups: BTreeMap::new(),
+        older: Vec::new(),
+        damages,
+    }
+}
+
+/// The task of each file of reviews; one that no report names is a task of its own.
+fn matched(stems: &[&str], tasks: &BTreeMap<String, Task>) -> Vec<String> {
+    let mut open = Names::of(tasks.keys().map(String::as_str));
+    let mut names: Vec<Option<String>> = stems.iter().map(|stem| open.exact(stem)).collect();
+    for (name, stem) in names.iter_mut().zip(stems).filter(|(name, _)| name.is_none()) {
+        *name = open.alike(stem);
+    }
+    names.into_iter().zip(stems).map(|(name, stem)| name.unwrap_or_else(|| (*stem).to_owned())).collect()
+}
+
+fn gather(files: &dyn Files, path: &str) -> Gathered {
+    let name: Arc<str> = Arc::from(path);
+    match files.open(path) {
+        Ok(source) => samples::gather(path, source.as_ref(), |line, bytes| review::read(&name, line, bytes)),
+        Err(error) => {
+            let damage = Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
+            Gathered { damages: vec![damage], ..Gathered::default() }
+        }
+    }
+}
+
+fn add(task: &mut Task, gathered: Gathered) {
+    let all = || gathered.samples.by_filter.values().flatten();
+    let failed = all().filter(|sample| sample.is_failed).count() as u64;
+    task.errors = task.errors.saturating_sub(failed);
+    let is_valued = |values: &BTreeMap<String, Value>| !values.is_empty();
+    if all().any(|sample| sample.is_failed || is_valued(&sample.values)) {
+        task.samples = Some(gathered.samples);
+    }
+    task.damages.extend(gathered.damages);
+}

@@ -1,0 +1,285 @@
+//! Kinds of files, told by their first bytes.
+//!
+//! A file whose first bytes say nothing, because it is empty or damaged, is known by its name and place alone, where these
+//! leave no doubt: such a file is damage and no absence.
+
+use super::cursor::{Cursor, Fault, Parsed};
+use super::place::{self, InRun};
+use crate::fetch::Files;
+
+/// Lines that are looked at.
+const LINES: usize = 8;
+
+/// What a file of an evaluation holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKind {
+    /// Results of lm-evaluation-harness.
+    LmEvalResults,
+    /// Samples of lm-evaluation-harness.
+    LmEvalSamples,
+    /// Configuration of evalscope.
+    EvalScopeConfig,
+    /// Report of evalscope.
+    EvalScopeReport,
+    /// Reviews of evalscope.
+    EvalScopeReviews,
+    /// Results of AISBench or OpenCompass.
+    AisBenchResults,
+    /// Predictions of AISBench or OpenCompass.
+    AisBenchPredictions,
+    /// Table of scores of AISBench or OpenCompass.
+    AisBenchSummary,
+    /// Generation records.
+    Generations,
+    /// A file that says nothing which another one does not say: predictions of evalscope, a summary as text.
+    Other,
+}
+
+impl FileKind {
+    /// Kind in the table of artifacts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LmEvalResults => "lm-eval results",
+            Self::LmEvalSamples => "lm-eval samples",
+            Self::EvalScopeConfig => "evalscope configuration",
+            Self::EvalScopeReport => "evalscope report",
+            Self::EvalScopeReviews => "evalscope reviews",
+            Self::AisBenchResults => "AISBench results",
+            Self::AisBenchPredictions => "AISBench predictions",
+            Self::AisBenchSummary => "AISBench summary",
+            Self::Generations => "generation records",
+            Self::Other => "evaluation",
+        }
+    }
+}
+
+/// The kind of the file at `path` below `files`, whose first bytes are `head`; `None` where it is no file of an evaluation.
+pub fn recognise(head: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    match text.first() {
+        Some(b'{') => of_object(text, path, files),
+        Some(b'[') => None,
+        Some(_) => of_text(text).or_else(|| of_lines(text)).or_else(|| of_place(path, files)),
+        None => of_place(path, files),
+    }
+}
+
+/// The kind of a text that is no JSON.
+fn of_text(text: &[u8]) -> Option<FileKind> {
+    let line = text.split(|byte| *byte == b'\n').next()?.trim_ascii_end();
+    let has = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    let has_line = |key: &[u8]| text.starts_with(key) || has(&[b"\n", key].concat());
+    if line.starts_with(b"dataset,version,metric,mode,") {
+        return Some(FileKind::AisBenchSummary);
+    }
+    if line.starts_with(b"| dataset | version | metric | mode |") || has(b"\ntabulate format\n^^^^") {
+        return Some(FileKind::Other);
+    }
+    let is_config = has_line(b"evalscope_version:") || (has_line(b"eval_backend:") && has_line(b"generation_config:"));
+    is_config.then_some(FileKind::EvalScopeConfig)
+}
+
+/// The kind of a file that begins as a JSON object.
+fn of_object(text: &[u8], path: &str, files: &dyn Files) -> Option<FileKind> {
+    let outline = Outline::of(text);
+    if let Some(kind) = outline.kind() {
+        return Some(kind);
+    }
+    if outline.is_whole {
+        let is_plain = outline.entries.iter().all(|entry| entry.is_scalar) && !outline.entries.is_empty();
+        return (is_plain && is_in_results(path, files)).then_some(FileKind::AisBenchResults);
+    }
+    of_lines(text).or_else(|| of_place(path, files))
+}
+
+/// The kind of the first of some lines that has one: the lines before may be damaged.
+fn of_lines(text: &[u8]) -> Option<FileKind> {
+    let objects = text.split(|byte| *byte == b'\n').take(LINES).skip(1).filter(|line| line.starts_with(b"{"));
+    let kinds = objects.filter_map(|line| Outline::of(line).kind());
+    kinds.into_iter().find(|kind| {
+        [FileKind::LmEvalSamples, FileKind::EvalScopeReviews, FileKind::AisBenchPredictions, FileKind::Generations]
+            .contains(kind)
+    })
+}
+
+/// Keys of an object, as far as it is there.
+struct Outline<'a> {
+    entries: Vec<Entry<'a>>,
+    /// Whether the object ends.
+    is_whole: bool,
+}
+
+struct Entry<'a> {
+    key: String,
+    /// The value from its first byte on; it may be cut.
+    value: &'a [u8],
+    is_scalar: bool,
+}
+
+impl<'a> Outline<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        let mut entries = Vec::new();
+        let mut cursor = Cursor::new(text);
+        let read = cursor.object(|key, cursor| {
+            let first = cursor.peek();
+            let rest = cursor.rest();
+            let is_scalar = !matches!(first, None | Some(b'{' | b'['));
+            entries.push(Entry { key: key.to_owned(), value: rest, is_scalar });
+            cursor.skip()
+        });
+        Self { entries, is_whole: read.is_ok() }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a [u8]> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.value)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// How many of `keys` are there.
+    fn count(&self, keys: &[&str]) -> usize {
+        keys.iter().filter(|key| self.has(key)).count()
+    }
+
+    fn is_object(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.starts_with(b"{"))
+    }
+
+    fn is_array(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.starts_with(b"["))
+    }
+
+    fn kind(&self) -> Option<FileKind> {
+        const SAMPLE: [&str; 8] =
+            ["doc", "target", "arguments", "resps", "filtered_resps", "metrics", "doc_hash", "prompt_hash"];
+        if self.has("doc_id") && self.count(&SAMPLE) >= if self.is_whole { 2 } else { 1 } {
+            return Some(FileKind::LmEvalSamples);
+        }
+        if self.is_lm_eval_results() {
+            return Some(FileKind::LmEvalResults);
+        }
+        if self.has("index") && (self.has("sample_score") || (!self.is_whole && self.count(&["messages", "input"]) > 0))
+        {
+            return Some(FileKind::EvalScopeReviews);
+        }
+        if self.has("index") && self.is_object("model_output") {
+            return Some(FileKind::Other);
+        }
+        if self.has("dataset_name")
+            && self.is_array("metrics")
+            && self.count(&["model_name", "dataset_pretty_name"]) > 0
+        {
+            return Some(FileKind::EvalScopeReport);
+        }
+        if self.has("origin_prompt") && self.count(&["data_abbr", "uuid", "success"]) > 0 {
+            return Some(FileKind::AisBenchPredictions);
+        }
+        self.of_entries().or_else(|| self.is_generation().then_some(FileKind::Generations))
+    }
+
+    /// Whether this is a results file of lm-evaluation-harness; of one that is cut within its scores they tell it.
+    fn is_lm_eval_results(&self) -> bool {
+        const BESIDE: [&str; 6] = ["configs", "group_subtasks", "higher_is_better", "n-samples", "n-shot", "versions"];
+        let scores = self.get("results").filter(|value| value.starts_with(b"{")).map(Outline::of);
+        scores.is_some_and(|scores| {
+            let beside = self.count(&BESIDE);
+            let is_score = |entry: &Entry<'_>| entry.key.contains(',') || entry.key == "alias";
+            let has_scores = || scores.entries.iter().any(|task| Outline::of(task.value).entries.iter().any(is_score));
+            beside >= 2 || (beside == 1 || !self.is_whole) && has_scores()
+        })
+    }
+
+    /// Results with details, or predictions by index.
+    fn of_entries(&self) -> Option<FileKind> {
+        const DETAIL: [&str; 4] = ["correct", "origin_prediction", "predictions", "references"];
+        let first = |value: &'a [u8]| -> Option<Outline<'a>> {
+            let mut cursor = Cursor::new(value);
+            let rest = first_object(&mut cursor);
+            rest.map(Outline::of)
+        };
+        if let Some(details) = self.get("details") {
+            let is_scored = self.entries.iter().any(|entry| entry.is_scalar);
+            let is_detail = first(details).is_some_and(|detail| detail.count(&DETAIL) > 0);
+            return (is_scored && is_detail).then_some(FileKind::AisBenchResults);
+        }
+        let entry = self.entries.first().filter(|entry| entry.key.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let entry = Outline::of(entry.value);
+        let is_prediction = entry.has("origin_prompt") && (entry.has("prediction") || !entry.is_whole);
+        is_prediction.then_some(FileKind::AisBenchPredictions)
+    }
+
+    fn is_generation(&self) -> bool {
+        let is_request = self.has("method") && self.has("url");
+        let is_batch = self.has("custom_id") && self.count(&["response", "error"]) > 0 && !is_request;
+        let is_dump =
+            self.has("request_id") && (self.is_array("outputs") || (!self.is_whole && self.has("prompt_token_ids")));
+        const RESPONSE: [&str; 5] = ["created", "model", "object", "prompt", "usage"];
+        let is_response = self.is_array("choices") && self.count(&RESPONSE) >= 1;
+        is_batch || is_dump || is_response
+    }
+}
+
+/// The first object in an object or a list.
+fn first_object<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    let mut found = None;
+    let mut look = |cursor: &mut Cursor<'a>| -> Parsed<()> {
+        if cursor.peek() == Some(b'{') {
+            found = Some(cursor.rest());
+            // The rest is of no interest.
+            let stop: Fault = cursor.fault("nothing more");
+            return Err(stop);
+        }
+        cursor.skip()
+    };
+    let _stopped = match cursor.peek() {
+        Some(b'{') => cursor.object(|_, cursor| look(cursor)),
+        _ => cursor.array(&mut look),
+    };
+    found
+}
+
+/// Whether the path of some file that is not empty begins so.
+fn has_below(files: &dyn Files, start: &str) -> bool {
+    let list = files.list();
+    let first = list.partition_point(|entry| entry.path.as_str() < start);
+    list.iter().skip(first).take_while(|entry| entry.path.starts_with(start)).any(|entry| entry.len > 0)
+}
+
+/// A path below the root of a run.
+fn below(root: &str, path: &str) -> String {
+    if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") }
+}
+
+/// Whether a file lies where AISBench puts results: without details they are a number by name, as many things are.
+fn is_in_results(path: &str, files: &dyn Files) -> bool {
+    let Some(place) = InRun::of(path).filter(|place| place.part == "results" && path.ends_with(".json")) else {
+        return false;
+    };
+    has_below(files, &below(place.root, "predictions/")) || has_below(files, &below(place.root, "summary/"))
+}
+
+/// The kind of an empty or damaged file by its name and place.
+fn of_place(path: &str, files: &dyn Files) -> Option<FileKind> {
+    if let Some((stem, _)) = place::timed(path) {
+        return match stem {
+            "results" if path.ends_with(".json") => Some(FileKind::LmEvalResults),
+            _ if stem.starts_with("samples_") && path.ends_with(".jsonl") => Some(FileKind::LmEvalSamples),
+            _ => None,
+        };
+    }
+    let place = InRun::of(path)?;
+    let beside = |folder: &str| has_below(files, &below(place.root, folder));
+    let is_scope =
+        || has_below(files, &below(place.root, "configs/task_config")) || beside("reports/") && beside("reviews/");
+    match place.part {
+        "reviews" if path.ends_with(".jsonl") && is_scope() => Some(FileKind::EvalScopeReviews),
+        "reports" if path.ends_with(".json") && is_scope() => Some(FileKind::EvalScopeReport),
+        "results" if is_in_results(path, files) => Some(FileKind::AisBenchResults),
+        "predictions" if path.ends_with(".jsonl") && beside("results/") && !beside("reviews/") => {
+            Some(FileKind::AisBenchPredictions)
+        }
+        _ => None,
+    }
+}

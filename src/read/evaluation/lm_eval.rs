@@ -1,0 +1,169 @@
+//! Output folders of lm-evaluation-harness: docs/formats/evaluation.md.
+//!
+//! Every run adds a results file and files of samples, which share a time in their names. The newest run of a folder counts.
+
+mod matching;
+mod results;
+mod sample;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::samples::{self, Gathered};
+use super::{Damage, Harness, Run, Task, place};
+use crate::fetch::{Files, Source};
+use results::Results;
+
+/// Results files of one model in one folder, by time.
+type Series<'a> = BTreeMap<(Option<&'a str>, &'a str), Option<Results>>;
+
+/// The runs that `results` and `samples` files belong to.
+pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec<Run> {
+    let mut series: BTreeMap<(&str, String), Series<'_>> = BTreeMap::new();
+    for path in results {
+        let (folder, _) = place::split(path);
+        let (stem, time) = stem_and_time(path);
+        // Two models may share a stem that the user chose.
+        let read = (stem != "results").then(|| read_results(files, path).ok()).flatten();
+        let model = read.as_ref().and_then(|read| read.model.clone()).unwrap_or_default();
+        series.entry((folder, format!("{stem}/{model}"))).or_default().insert((time, path), read);
+    }
+    let taken: BTreeSet<(&str, Option<&str>)> =
+        results.iter().map(|path| (place::split(path).0, stem_and_time(path).1)).collect();
+    let mut by_folder: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for path in samples {
+        by_folder.entry(place::split(path).0).or_default().push(path);
+    }
+    let with_results: BTreeSet<&str> = results.iter().map(|path| place::split(path).0).collect();
+    let mut runs = Vec::new();
+    for ((folder, _), series) in series {
+        let samples = by_folder.get(folder).map(Vec::as_slice).unwrap_or_default();
+        runs.extend(newest(files, folder, series, samples, &taken));
+    }
+    for (folder, paths) in by_folder.into_iter().filter(|(folder, _)| !with_results.contains(folder)) {
+        let paths = of_newest(&paths);
+        let path = paths.first().copied().unwrap_or_default().to_owned();
+        runs.push(build(files, folder, path, Ok(Results::default()), &paths));
+    }
+    runs
+}
+
+/// Stem of a results file without its time, and the time.
+fn stem_and_time(path: &str) -> (&str, Option<&str>) {
+    match place::timed(path) {
+        Some((stem, time)) => (stem, Some(time)),
+        None => (place::stem(path), None),
+    }
+}
+
+/// The samples files of the newest time among `paths`.
+fn of_newest<'a>(paths: &[&'a str]) -> Vec<&'a str> {
+    let time = |path: &str| place::timed(path).map(|(_, time)| time.to_owned());
+    let newest = paths.iter().map(|path| time(path)).max().flatten();
+    paths.iter().filter(|path| time(path) == newest).copied().collect()
+}
+
+fn read_results(files: &dyn Files, path: &str) -> Result<Results, Damage> {
+    let read = files.open(path).and_then(|source| results::read(source.as_ref()));
+    read.map_err(|error| Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() })
+}
+
+/// The newest run of a series.
+fn newest(
+    files: &dyn Files,
+    folder: &str,
+    mut series: Series<'_>,
+    samples: &[&str],
+    taken: &BTreeSet<(&str, Option<&str>)>,
+) -> Option<Run> {
+    let ((time, path), read) = series.pop_last()?;
+    let results = read.map_or_else(|| read_results(files, path), Ok);
+    let in_folder = samples.iter().copied();
+    let own: Vec<&str> = match time {
+        Some(_) => in_folder.filter(|sample| place::timed(sample).map(|(_, time)| time) == time).collect(),
+        None => {
+            // A renamed results file: its samples are those of no other one.
+            let is_free = |sample: &&str| match place::timed(sample) {
+                Some((_, time)) => !taken.contains(&(folder, Some(time))),
+                None => true,
+            };
+            of_newest(&in_folder.filter(is_free).collect::<Vec<_>>())
+        }
+    };
+    let mut run = build(files, folder, path.to_owned(), results, &own);
+    run.older = series.into_keys().map(|(_, path)| path.to_owned()).collect();
+    Some(run)
+}
+
+/// A run of what its results say and its samples hold.
+fn build(files: &dyn Files, folder: &str, path: String, results: Result<Results, Damage>, samples: &[&str]) -> Run {
+    let (mut results, damages) = match results {
+        Ok(results) => (results, Vec::new()),
+        Err(damage) => (Results::default(), vec![damage]),
+    };
+    let named = Some(place::last(folder)).filter(|name| !name.is_empty());
+    let has_own_stem = !path.ends_with(".jsonl") && stem_and_time(&path).0 != "results";
+    let inside = results.model.take();
+    let model = if has_own_stem { inside.as_deref().or(named) } else { named.or(inside.as_deref()) };
+    let model = model.unwrap_or("model").to_owned();
+    let mut tasks = results.tasks;
+    let stems: Vec<(&str, &str)> = samples.iter().map(|path| (sample_stem(path), *path)).collect();
+    let gathered: Vec<Gathered> = samples.par_iter().map(|path| gather(files, path)).collect();
+    let names = matching::tasks(&stems, &gathered, &tasks, |path| {
+        files.open(path).ok().and_then(|source| sample::hash(source.as_ref())).and_then(|hash| {
+            let of_hash = results.hashes.iter().find(|(_, other)| **other == hash);
+            of_hash.map(|(task, _)| task.clone())
+        })
+    });
+    for (name, gathered) in names.into_iter().zip(gathered) {
+        add(tasks.entry(name).or_default(), gathered);
+    }
+    Run {
+        harness: Harness::LmEval,
+        model,
+        path,
+        settings: results.settings,
+        tasks,
+        groups: results.groups,
+        older: Vec::new(),
+        damages,
+    }
+}
+
+/// The task in the name of a samples file.
+fn sample_stem(path: &str) -> &str {
+    let (stem, _) = stem_and_time(path);
+    stem.strip_prefix("samples_").unwrap_or(stem)
+}
+
+fn gather(files: &dyn Files, path: &str) -> Gathered {
+    let name: Arc<str> = Arc::from(path);
+    match files.open(path) {
+        Ok(source) => gather_from(&name, &source),
+        Err(error) => {
+            let damage = Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() };
+            Gathered { damages: vec![damage], ..Gathered::default() }
+        }
+    }
+}
+
+fn gather_from(path: &Arc<str>, source: &Source) -> Gathered {
+    samples::gather(path, source.as_ref(), |line, bytes| sample::read(path, line, bytes))
+}
+
+fn add(task: &mut Task, mut gathered: Gathered) {
+    // Lines of older versions name no filter, and are under the only one.
+    if let Some(samples) = gathered.samples.by_filter.remove(&None) {
+        let filters: BTreeSet<&Option<String>> = task.scores.keys().map(|name| &name.filter).collect();
+        let only = filters.first().filter(|_| filters.len() == 1).map(|filter| (*filter).clone());
+        let filter = only.unwrap_or_else(|| Some("none".to_owned()));
+        gathered.samples.by_filter.entry(filter).or_default().extend(samples);
+        gathered.samples.sort();
+    }
+    if !gathered.samples.is_empty() {
+        task.samples = Some(gathered.samples);
+    }
+    task.damages.extend(gathered.damages);
+}

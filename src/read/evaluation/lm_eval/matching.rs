@@ -1,0 +1,60 @@
+//! Samples files to tasks: by name, by the hash over their samples, by what they measure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::names::Names;
+use super::super::samples::Gathered;
+use super::super::{SampleId, ScoreName, Task};
+
+/// The task of each samples file, given as stem and path; one that fits no task is a task of its own.
+///
+/// `by_hash` gives the task with the hash over a file's samples.
+pub(super) fn tasks(
+    stems: &[(&str, &str)],
+    gathered: &[Gathered],
+    tasks: &BTreeMap<String, Task>,
+    by_hash: impl Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let mut open = Names::of(tasks.keys().map(String::as_str));
+    let mut names: Vec<Option<String>> = stems.iter().map(|(stem, _)| open.exact(stem)).collect();
+    let missing = |name: &&mut Option<String>| name.is_none();
+    for (name, (stem, _)) in names.iter_mut().zip(stems).filter(|(name, _)| missing(name)) {
+        *name = open.alike(stem);
+    }
+    for (name, (_, path)) in names.iter_mut().zip(stems).filter(|(name, _)| missing(name)) {
+        if open.free().next().is_some() {
+            *name = by_hash(path).filter(|task| open.take(task));
+        }
+    }
+    for (name, gathered) in names.iter_mut().zip(gathered).filter(|(name, _)| missing(name)) {
+        *name = by_content(gathered, tasks, &open).filter(|task| open.take(task));
+    }
+    let unknown = |(name, (stem, _)): (Option<String>, &(&str, &str))| name.unwrap_or_else(|| (*stem).to_owned());
+    names.into_iter().zip(stems).map(unknown).collect()
+}
+
+/// The only task that reports what the samples measure; of several the only one with as many documents.
+fn by_content(gathered: &Gathered, tasks: &BTreeMap<String, Task>, open: &Names<'_>) -> Option<String> {
+    let mut measured: BTreeSet<ScoreName> = BTreeSet::new();
+    let mut documents: BTreeSet<&SampleId> = BTreeSet::new();
+    for (filter, samples) in &gathered.samples.by_filter {
+        for sample in samples {
+            documents.insert(&sample.id);
+        }
+        let metrics = samples.first().into_iter().flat_map(|sample| sample.values.keys());
+        measured.extend(metrics.map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }));
+    }
+    if measured.is_empty() {
+        return None;
+    }
+    let fits = |task: &&Task| measured.iter().all(|name| task.scores.contains_key(name));
+    let fitting: Vec<(&str, &Task)> =
+        open.free().filter_map(|name| Some((name, tasks.get(name).filter(fits)?))).collect();
+    let count = documents.len() as u64;
+    let exact = || fitting.iter().filter(|(_, task)| task.asked == Some(count));
+    match fitting.as_slice() {
+        [(name, _)] => Some((*name).to_owned()),
+        _ if exact().count() == 1 => exact().next().map(|(name, _)| (*name).to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! The results file: scores, settings and groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::{Score, ScoreName, Task, document, setting};
+use crate::error::{Error, Result};
+use crate::fetch::ByteSource;
+use crate::read::json::Json;
+
+/// Entries of a task's results that are no scores.
+const NO_SCORES: [&str; 5] = ["alias", "name", "sample_count", "sample_len", "samples"];
+
+/// What a results file says.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    /// Tasks without their samples.
+    pub(super) tasks: BTreeMap<String, Task>,
+    /// Groups with their tasks.
+    pub(super) groups: BTreeMap<String, Vec<String>>,
+    /// Settings of the model.
+    pub(super) settings: BTreeMap<String, String>,
+    /// Hash over the samples of each task.
+    pub(super) hashes: BTreeMap<String, String>,
+    /// The model's name as the harness makes a folder of it.
+    pub(super) model: Option<String>,
+}
+
+/// Reads a results file.
+///
+/// # Errors
+/// JSON that is damaged, or without `results`.
+pub(super) fn read(source: &dyn ByteSource) -> Result<Results> {
+    let document = document::read(source)?;
+    let Some(rows) = document.get("results").and_then(Json::as_object) else {
+        return Err(Error::corrupt(source.name(), "expected an object `results` with the scores of tasks, found none"));
+    };
+    let groups = groups(&document);
+    let is_local = document.get("config").and_then(|config| config.get("model")).is_none_or(is_local);
+    let mut tasks = BTreeMap::new();
+    for (name, row) in rows.iter().filter(|(name, _)| !groups.contains_key(name)) {
+        tasks.insert(name.clone(), task(&document, name, row, is_local));
+    }
+    let hashes = document.get("task_hashes").and_then(Json::as_object).unwrap_or_default();
+    let hashes = hashes.iter().filter_map(|(task, hash)| Some((task.clone(), hash.as_str()?.to_owned()))).collect();
+    let model = document.get("model_name_sanitized").and_then(Json::as_str).map(str::to_owned);
+    Ok(Results { tasks, groups, settings: settings(&document), hashes, model })
+}
+
+/// Whether the harness itself ran the model, by the name of its kind of model.
+fn is_local(model: &Json) -> bool {
+    model.as_str().is_some_and(|model| model.starts_with("hf"))
+}
+
+fn task(document: &Json, name: &str, row: &Json, is_local: bool) -> Task {
+    let of = |key: &str| document.get(key).and_then(|tasks| tasks.get(name));
+    let generation = of("configs").and_then(|config| config.get("generation_kwargs"));
+    let generation = generation.filter(|settings| settings.as_object().is_some());
+    let asked = of("n-samples").and_then(|counts| counts.get("effective")).or_else(|| row.get("sample_len"));
+    Task {
+        version: of("versions").and_then(setting::text),
+        shots: of("n-shot").and_then(setting::text),
+        generation: generation.map(setting::canonical),
+        is_sampled: generation.is_some_and(|settings| setting::is_sampled(settings, is_local)),
+        asked: asked.and_then(Json::as_i64).and_then(|count| u64::try_from(count).ok()),
+        scores: scores(row, of("higher_is_better")),
+        ..Task::default()
+    }
+}
+
+/// Scores of a row: `"<metric>,<filter>": value` and `"<metric>_stderr,<filter>": value`.
+fn scores(row: &Json, directions: Option<&Json>) -> BTreeMap<ScoreName, Score> {
+    let entries = row.as_object().unwrap_or_default();
+    let named = |key: &str| match key.split_once(',') {
+        Some((metric, filter)) => ScoreName { metric: metric.to_owned(), filter: Some(filter.to_owned()) },
+        None => ScoreName { metric: key.to_owned(), filter: None },
+    };
+    let values = || entries.iter().filter(|(key, _)| !NO_SCORES.contains(&key.as_str()));
+    let mut errors = BTreeMap::new();
+    for (key, value) in values() {
+        let name = named(key);
+        if let (Some(metric), Some(error)) = (name.metric.strip_suffix("_stderr"), value.as_f64()) {
+            errors.insert(ScoreName { metric: metric.to_owned(), ..name }, error);
+        }
+    }
+    let mut scores = BTreeMap::new();
+    for (key, value) in values() {
+        let name = named(key);
+        let Some(value) = value.as_f64().filter(|_| !name.metric.ends_with("_stderr")) else { continue };
+        let direction = directions.and_then(|directions| directions.get(&name.metric)).and_then(Json::as_bool);
+        let score = Score { value, error: errors.get(&name).copied(), higher_is_better: direction };
+        scores.insert(name, score);
+    }
+    scores
+}
+
+/// Groups with the tasks in them and in the groups in them.
+fn groups(document: &Json) -> BTreeMap<String, Vec<String>> {
+    let listed = document.get("group_subtasks").and_then(Json::as_object).unwrap_or_default();
+    let mut members: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (group, tasks) in listed {
+        let tasks: Vec<&str> = tasks.as_array().unwrap_or_default().iter().filter_map(Json::as_str).collect();
+        if !tasks.is_empty() {
+            members.insert(group, tasks);
+        }
+    }
+    let mut groups = BTreeMap::new();
+    for group in members.keys() {
+        let (mut tasks, mut seen, mut open) = (BTreeSet::new(), BTreeSet::from([*group]), vec![*group]);
+        while let Some(name) = open.pop() {
+            for member in members.get(name).into_iter().flatten().filter(|member| seen.insert(**member)) {
+                if members.contains_key(member) {
+                    open.push(member);
+                } else {
+                    tasks.insert((*member).to_owned());
+                }
+            }
+        }
+        groups.insert((*group).to_owned(), tasks.into_iter().collect());
+    }
+    groups
+}
+
+/// Settings of the model that count.
+fn settings(document: &Json) -> BTreeMap<String, String> {
+    let Some(config) = document.get("config") else { return BTreeMap::new() };
+    let mut settings = config.get("model_args").map(setting::of_model).unwrap_or_default();
+    for name in ["model_dtype", "model_num_parameters"] {
+        let value = config.get(name).and_then(setting::text).and_then(|value| setting::dtype(&value));
+        settings.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    settings
+}

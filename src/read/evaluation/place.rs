@@ -1,0 +1,101 @@
+//! Places of files: which of them one run of a harness wrote.
+
+/// Folder and name of a path.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Last part of a path.
+pub(super) fn last(path: &str) -> &str {
+    split(path.trim_end_matches('/')).1
+}
+
+/// Name of a file without its ending.
+pub(super) fn stem(path: &str) -> &str {
+    let name = split(path).1;
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// Length of `2026-11-22T11-55-08` at the start of `text`, with its fraction of a second; `None` where it is no time.
+fn time_len(text: &str) -> Option<usize> {
+    const FORM: &[u8] = b"dddd-dd-ddTdd-dd-dd";
+    let bytes = text.as_bytes();
+    let fits = |(byte, form): (&u8, &u8)| if *form == b'd' { byte.is_ascii_digit() } else { byte == form };
+    if bytes.len() < FORM.len() || !bytes.iter().zip(FORM).all(fits) {
+        return None;
+    }
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let fraction = bytes.get(FORM.len()..).and_then(|rest| rest.strip_prefix(b".")).map_or(0, digits);
+    Some(if fraction > 0 { FORM.len() + 1 + fraction } else { FORM.len() })
+}
+
+/// What stands before a time at the end of a file's stem, and the time: `samples_town_2026-11-22T11-55-08.26`.
+pub(super) fn timed(path: &str) -> Option<(&str, &str)> {
+    let name = split(path).1;
+    let name = [".jsonl", ".json"].iter().find_map(|ending| name.strip_suffix(ending))?;
+    let (before, time) = name.rsplit_once('_')?;
+    (time_len(time) == Some(time.len())).then_some((before, time))
+}
+
+/// Whether a folder is named after a time, as `20261122_122255`.
+pub(super) fn is_time(folder: &str) -> bool {
+    let (day, time) = folder.split_once('_').unwrap_or_default();
+    day.len() == 8 && time.len() == 6 && day.bytes().chain(time.bytes()).all(|byte| byte.is_ascii_digit())
+}
+
+/// Folder that holds the runs of which `root` is one: the folder above a time, else the run itself.
+pub(super) fn series(root: &str) -> &str {
+    let (above, name) = split(root);
+    if is_time(name) { above } else { root }
+}
+
+/// A file of a run whose folders tell what it holds: `<root>/<part>/<model>/<name>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InRun<'a> {
+    /// Folder of the run; empty at the side's own root.
+    pub(super) root: &'a str,
+    /// `predictions`, `reviews`, `reports`, `results`.
+    pub(super) part: &'a str,
+    /// Folder of the model.
+    pub(super) model: &'a str,
+}
+
+impl<'a> InRun<'a> {
+    /// Of a path that is deep enough.
+    pub(super) fn of(path: &'a str) -> Option<Self> {
+        let (folder, _) = path.rsplit_once('/')?;
+        let (above, model) = folder.rsplit_once('/')?;
+        let (root, part) = split(above);
+        Some(Self { root, part, model })
+    }
+}
+
+/// Name of a task as it may stand in the name of a file: letters and digits count.
+pub(super) fn plain(name: &str) -> String {
+    name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_from_names() {
+        let path = "a/samples_b_c_2026-11-22T12-29-39.821141.jsonl";
+        assert_eq!(timed(path), Some(("samples_b_c", "2026-11-22T12-29-39.821141")));
+        assert_eq!(timed("results_2026-11-22T12-29-39.json"), Some(("results", "2026-11-22T12-29-39")));
+        for path in ["results.json", "results_2026-11-22.json", "results_2026-11-22T12-29-39.x.json", "é_é", ""] {
+            assert_eq!(timed(path), None, "{path}");
+        }
+        assert!(is_time("20261122_122255"));
+        assert!(!is_time("2026112_122255") && !is_time("x"));
+    }
+
+    #[test]
+    fn folders_tell_run_and_model() {
+        let place = InRun { root: "t", part: "reviews", model: "m" };
+        assert_eq!(InRun::of("t/reviews/m/a.jsonl"), Some(place));
+        assert_eq!(InRun::of("reviews/m/a.jsonl"), Some(InRun { root: "", ..place }));
+        assert_eq!(InRun::of("m/a.jsonl"), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! Samples of a task, gathered from the lines of its file.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::lines::{self, Line};
+use super::{Damage, Sample, SampleId, Samples, TextPlace};
+use crate::fetch::ByteSource;
+
+/// Damaged lines of a file that are told one by one.
+const MOST_DAMAGES: usize = 20;
+
+/// A sample under its filter.
+pub(super) type Filtered = (Option<String>, Sample);
+
+/// Samples and damages of one file.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) samples: Samples,
+    pub(super) damages: Vec<Damage>,
+}
+
+/// The place of a line.
+pub(super) fn place(path: &Arc<str>, line: &Line<'_>) -> TextPlace {
+    let len = line.bytes.map_or(0, <[u8]>::len) as u64;
+    TextPlace::Line { path: path.clone(), offset: line.offset, len }
+}
+
+/// Reads each line of `source` by `read`, in the order of the lines; what it cannot read is damage of the file at `path`.
+pub(super) fn each_line<T: Send>(
+    path: &str,
+    source: &dyn ByteSource,
+    read: impl Fn(&Line<'_>, &[u8]) -> Result<T, String> + Sync,
+    mut take: impl FnMut(T),
+) -> Vec<Damage> {
+    let mut damages = Damages { path, kept: Vec::new(), more: 0 };
+    let mut some = false;
+    let outcome = lines::for_each_block(source, |lines| {
+        let one = |line: &Line<'_>| {
+            let bytes = line.bytes.ok_or_else(|| format!("a line longer than {} MiB", lines::MAX_LINE >> 20));
+            bytes.and_then(|bytes| read(line, bytes)).map_err(|reason| (line.number, reason))
+        };
+        let all: Vec<Result<T, (u64, String)>> = lines.par_iter().map(one).collect();
+        for line in all {
+            some = true;
+            match line {
+                Ok(read) => take(read),
+                Err((number, reason)) => damages.add(Some(number), reason),
+            }
+        }
+    });
+    match outcome {
+        Err(error) => damages.add(None, error.message().to_owned()),
+        Ok(()) if !some => damages.add(None, "the file is empty".to_owned()),
+        Ok(()) => {}
+    }
+    damages.finish()
+}
+
+/// Damages of a file: the first ones, and how many more.
+struct Damages<'a> {
+    path: &'a str,
+    kept: Vec<Damage>,
+    more: usize,
+}
+
+impl Damages<'_> {
+    fn add(&mut self, line: Option<u64>, reason: String) {
+        if self.kept.len() < MOST_DAMAGES {
+            self.kept.push(Damage { path: self.path.to_owned(), line, reason });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Vec<Damage> {
+        if self.more > 0 {
+            let reason = format!("{} more lines cannot be read", self.more);
+            self.kept.push(Damage { path: self.path.to_owned(), line: None, reason });
+        }
+        self.kept
+    }
+}
+
+/// Gathers the samples of a file with a line per sample.
+pub(super) fn gather(
+    path: &str,
+    source: &dyn ByteSource,
+    read: impl Fn(&Line<'_>, &[u8]) -> Result<Filtered, String> + Sync,
+) -> Gathered {
+    let mut samples = Samples::default();
+    let damages = each_line(path, source, read, |sample| samples.add(sample));
+    samples.sort();
+    Gathered { samples, damages }
+}
+
+impl Samples {
+    /// Adds a sample behind the others of its filter.
+    pub(super) fn add(&mut self, (filter, sample): Filtered) {
+        match self.by_filter.get_mut(&filter) {
+            Some(samples) => samples.push(sample),
+            None => {
+                self.by_filter.insert(filter, vec![sample]);
+            }
+        }
+    }
+
+    /// Puts the samples in order of id; of equal ids the file's order stays.
+    pub(super) fn sort(&mut self) {
+        for samples in self.by_filter.values_mut() {
+            samples.sort_by(|one, other| one.id.cmp(&other.id));
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_filter.is_empty()
+    }
+}
+
+/// The identity that a JSON value tells: a number, or its text.
+pub(super) fn id(raw: &[u8]) -> SampleId {
+    let text = std::str::from_utf8(raw).unwrap_or_default();
+    match text.parse() {
+        Ok(number) => SampleId::Number(number),
+        Err(_) => SampleId::Text(text.trim_matches('"').to_owned()),
+    }
+}
