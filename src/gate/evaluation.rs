@@ -30,7 +30,12 @@ pub(super) const CHECK: GateCheck = GateCheck {
 const ID: CheckId = CheckId::Evaluation;
 
 /// Judges the evaluations of both sides.
-pub(super) fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+pub(super) fn check(
+    baseline: &Inventory,
+    candidate: &Inventory,
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let has = (baseline.has(ID), candidate.has(ID));
     if has == (false, false) {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use minijinja::{Value, context};
 use serde::Serialize;
 
-pub(super) use amount::{lost, score};
+pub(super) use amount::{lost, metric, score};
 pub use examples::ExampleRow;
 pub(super) use order::{generations, leading, of_finding, reasons, scores, weight};
 
@@ -106,14 +106,21 @@ pub(super) fn view(result: &GateResult, writer: &Writer) -> Result<Option<Evalua
         scores.iter().partition(|unit| unit.verdict <= Verdict::Pass);
     passed.sort_by(|a, b| order::unseen(b).total_cmp(&order::unseen(a)));
     let rows = |units: &[&EvaluationUnit]| units.iter().map(|unit| build.score(unit)).collect::<Result<Vec<_>>>();
+    let mut shown = BTreeSet::new();
     let models: BTreeSet<&str> = scores.iter().map(|unit| unit.model.as_str()).collect();
     Ok(Some(EvaluationView {
-        wrong: rows(&wrong)?,
+        wrong: rows(&wrong)?.into_iter().map(|row| without_told(row, &mut shown)).collect(),
         passed: rows(&passed)?,
         generations: generations.into_iter().map(|unit| build.generation(unit)).collect::<Result<_>>()?,
         notes: build.notes(&scores)?,
         has_models: models.len() > 1,
     }))
+}
+
+/// A row without the samples that a row of the same task before it showed under another metric.
+fn without_told(mut row: ScoreRow, shown: &mut BTreeSet<String>) -> ScoreRow {
+    row.examples.retain(|example| shown.insert(format!("{}\0{}\0{}", row.model, row.task, example.id)));
+    row
 }
 
 struct Builder<'a> {
@@ -122,9 +129,9 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn score(&self, unit: &EvaluationUnit) -> Result<ScoreRow> {
-        let lost = |value: Option<Number>, digits| amount::shown(value, |value| lost(value, unit, digits));
+        let lost = |value: Option<Number>| amount::shown(value, |value| lost(value, unit));
         let interval = |[low, high]: [Number; 2]| {
-            let ends = context! { low => safe(lost(Some(low), 2)), high => safe(lost(Some(high), 2)) };
+            let ends = context! { low => safe(lost(Some(low))), high => safe(lost(Some(high))) };
             self.writer.phrase("evaluation_interval", &ends).map(safe)
         };
         let p = unit.p_adjusted.or(unit.p_value);
@@ -136,13 +143,13 @@ impl Builder<'_> {
                 EvaluationScope::Task | EvaluationScope::Group => Value::from(unit.task.as_str()),
             },
             metric: unit.metric.clone(),
-            filter: unit.filter.clone().unwrap_or_default(),
+            filter: amount::filter(unit).unwrap_or_default().to_owned(),
             marks: self.marks(unit)?,
             baseline: safe(amount::shown(unit.baseline, score)),
             candidate: safe(amount::shown(unit.candidate, score)),
-            drop: safe(lost(unit.drop, 3)),
+            drop: safe(lost(unit.drop)),
             interval: unit.interval.map_or_else(|| Ok(Value::from("")), interval)?,
-            margin: safe(lost(Some(unit.margin), 3)),
+            margin: safe(lost(Some(unit.margin))),
             counts: match unit.paired {
                 0 => Value::from(""),
                 _ => self.phrase(
@@ -151,7 +158,7 @@ impl Builder<'_> {
                 )?,
             },
             p: safe(amount::shown(p, |p| rounded(p, 2))),
-            detectable: safe(lost(unit.detectable, 2)),
+            detectable: safe(lost(unit.detectable)),
             examples: unit.flipped.iter().map(|sample| ExampleRow::new(sample, self.writer)).collect(),
         })
     }

@@ -1,5 +1,8 @@
 //! Evaluations: their first lines, comment, page, picture and what systems see of them.
 
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::msprobe::dump::Matching;
+use precision_gate::policy::Policy;
 use precision_gate::report::messages::Language;
 use precision_gate::report::page;
 use precision_gate::report::pictures;
@@ -7,6 +10,7 @@ use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::{self, Detail};
 use precision_gate::report::{GateResult, issue, junit, metrics};
+use precision_gate::verdict::CheckId;
 use serde_json::{Map, Value, json};
 
 use crate::cases;
@@ -372,4 +376,26 @@ fn systems_see_every_unit() {
         metrics::render(&result)
             .contains("precision_gate_compared{check=\"evaluation\",unit=\"toy_sum1 exact_match (strict-match)\"} 200")
     );
+}
+
+#[test]
+fn the_example_ends_with_the_headline_that_its_page_promises() {
+    let example = |side: &str| format!("{}/examples/evaluation/{side}", env!("CARGO_MANIFEST_DIR"));
+    let request = Request {
+        baseline: example("gpu"),
+        candidate: example("npu"),
+        checks: CheckId::CHECKS.to_vec(),
+        policy: Policy::default(),
+        matching: Matching::default(),
+    };
+    let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
+    "GPU".clone_into(&mut result.baseline.label);
+    "NPU".clone_into(&mut result.candidate.label);
+    let text = comment(&result, Language::En, COMMENT_LIMIT);
+    assert!(
+        text.starts_with("## ❌ `toy_sum1` answers 20 of 100 questions worse than the GPU and none better"),
+        "{text}"
+    );
+    assert!(text.contains("have a number of the form 4·k + 1"), "{text}");
+    assert_eq!(pictures::of_run(&result, Language::En).expect("drawn").len(), 1);
 }

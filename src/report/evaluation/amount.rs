@@ -9,9 +9,21 @@ pub(in crate::report) fn score(value: f64) -> String {
     minus(&short(value))
 }
 
-/// A drop in the unit's own measure: a percentage where it is a fraction of the baseline's score, else with `digits` digits.
-pub(in crate::report) fn lost(value: f64, unit: &EvaluationUnit, digits: usize) -> String {
+/// A drop in the unit's own measure: a percentage where it is a fraction of the baseline's score, else with two digits, three
+/// from 0.1 on.
+pub(in crate::report) fn lost(value: f64, unit: &EvaluationUnit) -> String {
+    let digits = if value.abs() < 0.1 { 2 } else { 3 };
     minus(&if unit.is_relative { relative(value, &[]) } else { rounded(value, digits) })
+}
+
+/// The filter of a unit; `None` where the harness has none, or calls none by that word.
+pub(in crate::report) fn filter(unit: &EvaluationUnit) -> Option<&str> {
+    unit.filter.as_deref().filter(|filter| *filter != "none" && !filter.is_empty())
+}
+
+/// Metric and filter of a unit: `exact_match (strict-match)`.
+pub(in crate::report) fn metric(unit: &EvaluationUnit) -> String {
+    filter(unit).map_or_else(|| unit.metric.clone(), |filter| format!("{} ({filter})", unit.metric))
 }
 
 /// A number in words; empty for none.

@@ -32,7 +32,7 @@ impl Builder<'_> {
         } else {
             opening.columns = self.columns_of_sides()?;
         }
-        let unit = evaluation::scores(self.result).into_iter().find(|unit| unit.title() == finding.place);
+        let unit = self.unit_of(finding);
         opening.place = match unit {
             Some(unit) => safe(self.place_of_score(unit)?),
             None => opening.place,
@@ -40,6 +40,13 @@ impl Builder<'_> {
         self.advise(&mut opening, None, finding)?;
         self.reasons_of_evaluation(&mut opening, finding)?;
         Ok(opening)
+    }
+
+    /// The unit that a finding is about; of a task the one that lost most.
+    fn unit_of(&self, finding: &Finding) -> Option<&EvaluationUnit> {
+        let units = || evaluation::scores(self.result).into_iter();
+        let of_task = || units().find(|unit| unit.task == finding.place && unit.verdict >= Verdict::Warn);
+        units().find(|unit| unit.title() == finding.place).or_else(of_task)
     }
 
     /// Tasks beside that of `finding` with a finding of the same code and severity.
@@ -61,16 +68,16 @@ impl Builder<'_> {
 
     /// The drop with its interval, its margin, and the smallest one that the test finds.
     fn place_of_score(&self, unit: &EvaluationUnit) -> Result<String> {
-        let lost = |value: f64, digits| safe(evaluation::lost(value, unit, digits));
+        let lost = |value: f64| safe(evaluation::lost(value, unit));
         let Some(drop) = unit.drop else { return Ok(String::new()) };
-        let interval = unit.interval.map(|ends| ends.map(|end| lost(end.0, 2)));
+        let interval = unit.interval.map(|ends| ends.map(|end| lost(end.0)));
         let context = context! {
-            unit => unit.title(),
-            drop => lost(drop.0, 3),
+            unit => format!("{} {}", unit.task, evaluation::metric(unit)),
+            drop => lost(drop.0),
             low => interval.as_ref().map(|[low, _]| low.clone()),
             high => interval.as_ref().map(|[_, high]| high.clone()),
-            margin => lost(unit.margin.0, 3),
-            detectable => unit.detectable.map(|least| lost(least.0, 2)),
+            margin => lost(unit.margin.0),
+            detectable => unit.detectable.map(|least| lost(least.0)),
         };
         self.writer.phrase("place_score", &context)
     }
@@ -99,11 +106,13 @@ impl Builder<'_> {
         let score = |value: Option<Number>| value.map_or_else(String::new, |value| evaluation::score(value.0));
         let name = match unit.scope {
             EvaluationScope::All => {
-                let metric = safe(self.writer.name(unit.title().trim_start_matches("* ")));
+                let metric = safe(self.writer.name(&evaluation::metric(unit)));
                 self.writer.phrase("row_all_tasks", &context! { metric })?
             }
             EvaluationScope::Task | EvaluationScope::Group if unit.test.is_none() => self.writer.name(&unit.task),
-            EvaluationScope::Task | EvaluationScope::Group => self.writer.name(&unit.title()),
+            EvaluationScope::Task | EvaluationScope::Group => {
+                self.writer.name(&format!("{} {}", unit.task, evaluation::metric(unit)))
+            }
         };
         let note = match (unit.test, unit.paired) {
             (None, _) => self.writer.word("evaluation_not_compared")?,

@@ -36,7 +36,7 @@ const DROPS: i32 = 1460;
 const TEXT: i32 = 7;
 /// Letters of a name that have room, of its metric and filter, and of a task beside a long metric.
 const MOST_NAME: usize = 42;
-const MOST_METRIC: usize = 26;
+const MOST_METRIC: usize = 29;
 const LEAST_TASK: usize = 12;
 /// Letters that have room above the scores.
 const MOST_HEAD: usize = 21;
@@ -195,8 +195,7 @@ impl Row<'_> {
 
     fn name(&self, area: &Area<'_>, words: &Writer) -> Result<()> {
         let unit = self.unit;
-        let filter = unit.filter.as_ref().map(|filter| format!(" ({filter})")).unwrap_or_default();
-        let metric = named(&format!(" {}{filter}", unit.metric), MOST_METRIC);
+        let metric = named(&format!(" {}", evaluation::metric(unit)), MOST_METRIC);
         let pooled = if unit.scope == EvaluationScope::Task { "" } else { "Σ " };
         let mut marks = String::new();
         for (is_so, key) in [
@@ -254,7 +253,7 @@ impl Row<'_> {
     fn numbers(&self, area: &Area<'_>) -> Result<()> {
         let unit = self.unit;
         let score = |value: Option<Number>| value.map_or_else(|| "–".to_owned(), |value| evaluation::score(value.0));
-        let drop = unit.drop.map(|drop| evaluation::lost(drop.0, unit, 3));
+        let drop = unit.drop.map(|drop| evaluation::lost(drop.0, unit));
         let scores = format!("{} → {}", score(unit.baseline), score(unit.candidate));
         text(area, &scores, (NUMBERS, self.at - TEXT), 22, INK)?;
         let colour = colour_of(unit.verdict);
