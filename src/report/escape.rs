@@ -298,6 +298,14 @@ mod tests {
     }
 
     #[test]
+    fn quoted_texts_keep_their_beginning_and_are_code_in_markdown_alone() {
+        let long = "x".repeat(300);
+        assert_eq!(quoted(&long, Target::Plain), format!("{}…", "x".repeat(200)));
+        assert_eq!(quoted("a\n`b`", Target::Markdown), "`` a `b` ``");
+        assert_eq!(quoted("<b>\u{202e}a", Target::Html), "&lt;b&gt;a");
+    }
+
+    #[test]
     fn html_is_text() {
         assert_eq!(name("<b>\"&'", Target::Html), "<code>&lt;b&gt;&quot;&amp;&#39;</code>");
     }

@@ -365,6 +365,8 @@ mod tests {
         assert_eq!(said("{{ value | relative }}", 0.003_999), "0.4 %");
         assert_eq!(said("{{ value | percent }}", 0.012_5), "1.25 %");
         assert_eq!(said("{{ value | percent }}", 0.000_015), "1.5e-5");
+        assert_eq!(said("p = {{ value | number(2) }}", 1.049_04e-5), "p = 1e-5");
+        assert_eq!(said("{{ value | number }}", 1.049_04e-5), "1.049e-5");
     }
 
     #[test]

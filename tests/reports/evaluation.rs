@@ -372,10 +372,10 @@ fn systems_see_every_unit() {
     let xml = junit::render(&result, &issues, &[]).expect("renders");
     assert!(xml.contains("<testsuite name=\"evaluation\" tests=\"5\""), "{xml}");
     assert!(xml.contains("<testcase name=\"toy_sum1 exact_match (strict-match)\""), "{xml}");
-    assert!(
-        metrics::render(&result)
-            .contains("precision_gate_compared{check=\"evaluation\",unit=\"toy_sum1 exact_match (strict-match)\"} 200")
-    );
+    let metrics = metrics::render(&result);
+    let labels = "{check=\"evaluation\",unit=\"toy_sum1 exact_match (strict-match)\"}";
+    assert!(metrics.contains(&format!("precision_gate_compared{labels} 200")), "{metrics}");
+    assert!(metrics.contains(&format!("precision_gate_drop{labels} 0.095")), "{metrics}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::judge::number::Number;
 use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
 use crate::report::evaluation;
 use crate::report::writer::safe;
-use crate::verdict::Verdict;
+use crate::verdict::{Severity, Verdict};
 
 impl Builder<'_> {
     /// The opening of an evaluation; of several findings as severe as `finding` the one that tells most leads.
@@ -23,7 +23,9 @@ impl Builder<'_> {
         let mut opening = Opening { picture: "evaluation", ..Opening::saying(safe(told)) };
         let others = self.other_checks(Some(finding.check), Columns::Sides)?;
         let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
-        opening.rows = self.rows_of_evaluation()?.into_iter().take(most).chain(others).collect();
+        let rows = self.rows_of_evaluation()?;
+        let is_told = rows.len() <= most && self.is_told_by_rows(finding);
+        opening.rows = rows.into_iter().take(most).chain(others).collect();
         if opening.rows.is_empty() {
             opening.rows = self.all_checks(finding.check)?;
             opening.columns = self.columns_of_checks()?;
@@ -39,7 +41,18 @@ impl Builder<'_> {
         };
         self.advise(&mut opening, None, finding)?;
         self.reasons_of_evaluation(&mut opening, finding)?;
+        opening.told = is_told.then_some(finding.check);
         Ok(opening)
+    }
+
+    /// Whether every finding that counts is the one that leads, or about a score or file of generations that is not pass.
+    fn is_told_by_rows(&self, leading: &Finding) -> bool {
+        let scores = evaluation::scores(self.result).into_iter().map(EvaluationUnit::title);
+        let generations = evaluation::generations(self.result).into_iter().map(AnyUnit::name);
+        let places: BTreeSet<String> = scores.chain(generations).collect();
+        let counts = |other: &&Finding| evaluation::of_finding(other) && other.severity >= Severity::Warn;
+        let mut counting = self.result.findings.iter().filter(counts);
+        counting.all(|other| other.id == leading.id || places.contains(&other.place))
     }
 
     /// The unit that a finding is about; of a task the one that lost most.
