@@ -1,6 +1,8 @@
 //! Evaluations: what is read of a harness's files, how both sides' samples are paired, and how they are judged.
 #![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
 
+#[path = "evaluation/cases.rs"]
+mod cases;
 #[path = "evaluation/judge.rs"]
 mod judge;
 #[path = "evaluation/read.rs"]

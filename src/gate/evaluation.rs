@@ -2,6 +2,8 @@
 
 mod found;
 
+use std::collections::HashSet;
+
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recogniser};
 use super::{CheckOutcome, Progress};
@@ -11,6 +13,7 @@ use crate::judge::evaluation::generations::JudgedGenerations;
 use crate::judge::evaluation::run::Judged;
 use crate::judge::evaluation::{generations, rules, run};
 use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::artifacts::NOTHING_RECOGNISED;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::unit::Unit;
 use crate::pair::evaluation::{self as pair, TextPair};
@@ -51,6 +54,16 @@ pub(super) fn check(
         };
         judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
         judge_generations(&mut outcome, &ours, &theirs, policy);
+        let missing = required(&outcome, policy);
+        take(&mut outcome, missing, policy);
+        for (side, inventory, of_side) in [(Side::Baseline, baseline, &ours), (Side::Candidate, candidate, &theirs)] {
+            // Parts of evaluations without one that could be judged.
+            if of_side.runs.is_empty() && of_side.generations.is_empty() {
+                let finding = Finding::new(&NOTHING_RECOGNISED, inventory.location()).of_check(ID);
+                let finding = finding.with("side", side.as_str()).with("files", inventory.files());
+                take(&mut outcome, vec![finding], policy);
+            }
+        }
     }
     outcome
 }
@@ -59,20 +72,42 @@ fn read_texts(files: &dyn Files, place: &TextPlace) -> Option<read::SampleTexts>
     read::texts(files, place).ok()
 }
 
-fn judge_runs(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy, texts: &run::Texts<'_>) {
-    let (models, names) = pair::models(&ours.runs, &theirs.runs);
-    let of_side = |side: Side| if side == Side::Baseline { &ours.runs } else { &theirs.runs };
-    let lonely: Vec<(Side, &Run)> = names
-        .iter()
-        .filter_map(|(side, name)| Some((*side, of_side(*side).iter().find(|run| run.model == *name)?)))
-        .collect();
+fn judge_runs<'a>(
+    outcome: &mut CheckOutcome,
+    ours: &'a Found,
+    theirs: &'a Found,
+    policy: &Policy,
+    texts: &run::Texts<'_>,
+) {
+    let (models, _) = pair::models(&ours.runs, &theirs.runs);
+    let paired: HashSet<*const Run> =
+        models.iter().flat_map(|model| [model.baseline, model.candidate]).map(std::ptr::from_ref).collect();
+    // Whatever found no partner is told, for whichever reason.
+    let of_side = |side: Side, runs: &'a [Run]| {
+        runs.iter()
+            .filter(|run| !paired.contains(&std::ptr::from_ref(*run)))
+            .map(move |run| (side, run))
+            .collect::<Vec<_>>()
+    };
+    let lonely = [of_side(Side::Baseline, &ours.runs), of_side(Side::Candidate, &theirs.runs)].concat();
     let judged = run::judge(&models, &lonely, policy, texts);
-    let mut rest = unused(&judged, policy);
+    let unused = unused(&judged, policy);
     add(outcome, judged, policy);
-    if outcome.check.units.is_empty() {
-        rest.retain(|finding| finding.code == rules::REQUIRED_TASK_MISSING.code);
+    if !outcome.check.units.is_empty() {
+        take(outcome, unused, policy);
     }
-    add_rest(outcome, rest, policy);
+}
+
+/// Findings about tasks that the policy names and of which nothing was judged.
+fn required(outcome: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
+    let task = |unit: &Unit| match unit {
+        Unit::Evaluation(unit) => Some((unit.task.clone(), unit.test.is_some())),
+        Unit::Generation(unit) => Some((unit.task.clone(), unit.compared > 0)),
+        _ => None,
+    };
+    let tasks: Vec<(String, bool)> = outcome.check.units.iter().filter_map(task).collect();
+    let tasks: Vec<(&str, bool)> = tasks.iter().map(|(task, is_tested)| (task.as_str(), *is_tested)).collect();
+    run::required(&tasks, &policy.evaluation)
 }
 
 /// Keys of margins that fitted no unit.
@@ -95,7 +130,7 @@ fn add(outcome: &mut CheckOutcome, judged: Judged, policy: &Policy) {
         outcome.check.verdict = outcome.check.verdict.max(unit.verdict);
         outcome.check.units.push(Unit::Evaluation(Box::new(unit)));
     }
-    add_rest(outcome, rest, policy);
+    take(outcome, rest, policy);
 }
 
 /// Findings after the policy; gives the verdict that they lead to.
@@ -108,10 +143,6 @@ fn take(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) -> 
         outcome.check.verdict = outcome.check.verdict.max(verdict);
     }
     verdict
-}
-
-fn add_rest(outcome: &mut CheckOutcome, findings: Vec<Finding>, policy: &Policy) {
-    take(outcome, findings, policy);
 }
 
 fn judge_generations(outcome: &mut CheckOutcome, ours: &Found, theirs: &Found, policy: &Policy) {

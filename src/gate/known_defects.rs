@@ -4,6 +4,8 @@
 //! operation and lets a defect of known size pass switches the check off, and is refused; one that fits named
 //! operations is told. Defects are sized on a tensor of unit scale, so that `absolute` counts too.
 
+mod evaluation;
+
 use super::CheckOutcome;
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,7 +17,7 @@ use crate::policy::Policy;
 use crate::policy::checkpoint::ParameterRule;
 use crate::policy::dump::{DirectionName, LimitRule};
 use crate::policy::value::{Pattern, Tolerance};
-use crate::verdict::Verdict;
+use crate::verdict::{CheckId, Verdict};
 
 /// A defect that limits for all tensors have to see.
 #[derive(Clone, Copy, Debug)]
@@ -255,6 +257,7 @@ fn verdict(size: f64, band: Band, [noise, wrong]: [Option<Tolerance>; 2]) -> Ver
 /// # Errors
 /// `Policy`, with the limit and the defect.
 pub(super) fn refuse_blind(policy: &Policy) -> Result<()> {
+    evaluation::refuse_blind(&policy.evaluation)?;
     let mut blind = limits(policy).into_iter().filter(|limit| !limit.is_named);
     let Some((limit, defect)) =
         blind.find_map(|limit| Some((limit.passes()?, limit))).map(|(defect, limit)| (limit, defect))
@@ -270,17 +273,20 @@ pub(super) fn refuse_blind(policy: &Policy) -> Result<()> {
 
 /// Says which limits for named operations or parameters are so wide, of those that fitted something.
 pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> {
-    let is_idle = |limit: &Limit| {
-        part.findings.iter().any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == limit.name)
-    };
+    let is_idle =
+        |name: &str| part.findings.iter().any(|finding| finding.code == SELECTOR_UNUSED.code && finding.place == name);
     let fitted = limits(policy)
         .into_iter()
-        .filter(|limit| limit.key.split('.').next() == Some(part.check.id.as_str()) && !is_idle(limit));
+        .filter(|limit| limit.key.split('.').next() == Some(part.check.id.as_str()) && !is_idle(&limit.name));
     let wide = fitted.filter(|_| !part.check.units.is_empty()).filter_map(|limit| Some((limit.passes()?, limit)));
-    wide.map(|(defect, limit)| {
-        Finding::new(&LIMIT_WIDE, limit.name).of_check(part.check.id).with("defect", defect.code)
-    })
-    .collect()
+    let finding =
+        |name: &str, defect: &str| Finding::new(&LIMIT_WIDE, name).of_check(part.check.id).with("defect", defect);
+    let mut findings: Vec<Finding> = wide.map(|(defect, limit)| finding(&limit.name, defect.code)).collect();
+    if part.check.id == CheckId::Evaluation && !part.check.units.is_empty() {
+        let wide = evaluation::wide_margins(&policy.evaluation).filter(|key| !is_idle(key));
+        findings.extend(wide.map(|key| finding(key, evaluation::ANSWERS)));
+    }
+    findings
 }
 
 /// Verdict of the limits for all operations, or all parameters, on a defect; of the built-in ones where there are none.

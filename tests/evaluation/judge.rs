@@ -192,6 +192,9 @@ impl Found {
             one.unit.verdict = run::verdict(&one.unit, verdict_of(&own).max(of_task));
             findings.extend(own);
         }
+        let tasks: Vec<(&str, bool)> =
+            units.iter().map(|one| (one.unit.task.as_str(), one.unit.test.is_some())).collect();
+        findings.extend(applied(&run::required(&tasks, &policy.evaluation)));
         let verdict = Verdict::of_all(units.iter().map(|one| one.unit.verdict).chain([verdict_of(&findings)]));
         Self { units, findings, verdict }
     }
@@ -273,10 +276,10 @@ fn many_tests_are_corrected_for_their_number() {
     let quiet: Vec<PairedTask> = (0..11).map(|nth| answered(&format!("q{nth}"), 0, 0, 12, 8)).collect();
     let unlucky = || answered("unlucky", 5, 0, 10, 5);
     assert_eq!(verdict(vec![unlucky()], "").0, Verdict::Warn, "alone");
-    let all = || quiet.iter().map(|task| task_again(task)).chain([unlucky()]).collect::<Vec<_>>();
+    let all = || quiet.iter().map(task_again).chain([unlucky()]).collect::<Vec<_>>();
     let (found, codes) = verdict(all(), "");
     assert_eq!((found, codes), (Verdict::Pass, texts(&[])));
-    assert_eq!(verdict(all(), "evaluation: {correction: none}").1, texts(&["possible-drop"]));
+    assert_eq!(verdict(all(), "evaluation: {correction: none}").1, texts(&["answers-changed", "possible-drop"]));
 }
 
 fn task_again(task: &PairedTask) -> PairedTask {
@@ -369,7 +372,7 @@ fn perplexities_are_judged_by_their_own_size() {
 #[test]
 fn scores_alone_warn_at_best_and_fail_where_the_drop_is_plain() {
     let only = |b: Score, c: Score, count| {
-        let tasks = vec![task("t", vec![scores_only("acc", b, c, count)])];
+        let tasks = [task("t", vec![scores_only("acc", b, c, count)])];
         move |policy: &str| verdict(tasks.iter().map(task_again).collect(), policy)
     };
     let same = only(score(0.6, Some(0.03)), score(0.6, Some(0.03)), Some(200));
@@ -548,6 +551,19 @@ fn missing_tasks_and_metrics_have_units_that_are_not_tested() {
     let unit = found.unit("gone");
     assert_eq!((unit.verdict, unit.test, unit.filter.as_deref()), (Verdict::Incomplete, None, Some("none")));
     assert_eq!(found.fact("task-missing", "side"), Fact::Text("candidate".into()));
+}
+
+#[test]
+fn a_model_of_one_side_has_units_that_are_not_tested() {
+    let mut run = run_of(&[answered("a", 0, 0, 10, 10)]);
+    let scores = BTreeMap::from([(ScoreName { metric: "acc".to_owned(), filter: None }, score(0.5, None))]);
+    run.tasks.get_mut("a").expect("there").scores = scores;
+    let policy = Policy::default();
+    let found = Found::of(run::judge(&[], &[(Side::Baseline, &run)], &policy, &|_, _| None), &policy);
+    assert_eq!((found.verdict, found.codes()), (Verdict::Incomplete, vec!["model-missing"]));
+    assert_eq!(found.fact("model-missing", "side"), Fact::Text("candidate".into()), "the side that lacks it");
+    let unit = found.unit("a");
+    assert_eq!((unit.verdict, unit.test, unit.samples), (Verdict::Incomplete, None, 20));
 }
 
 #[test]

@@ -12,11 +12,10 @@ use precision_gate::read::evaluation::{
     self, EvaluationFile, Evaluations, FileKind, Harness, SampleId, Score, TextPlace, Value as Measured,
 };
 use precision_gate::verdict::Side;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn cases() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/evaluation");
-    std::env::var_os("EVALUATION_CASES").map_or(folder, PathBuf::from)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/evaluation")
 }
 
 /// The kinds of all files of a side.
@@ -219,6 +218,472 @@ fn every_case_is_read_and_paired_as_its_truth_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    println!("XX {read} cases, {units} units");
     assert!(read >= 24 && units >= 10, "{read} cases, {units} units");
+}
+
+/// One run of lm-evaluation-harness in memory: a results file, and samples by the stem of their files.
+fn lm_eval(results: &Value, samples: &[(&str, String)]) -> Evaluations {
+    const TIME: &str = "2026-11-22T12-00-00.000001";
+    let mut files = BTreeMap::from([(format!("m/results_{TIME}.json"), results.to_string().into_bytes())]);
+    for (stem, lines) in samples {
+        files.insert(format!("m/samples_{stem}_{TIME}.jsonl"), lines.clone().into_bytes());
+    }
+    read_map(&files)
+}
+
+/// Results of one task `t` with the metric `acc` and `asked` documents.
+fn results(asked: u64) -> Value {
+    json!({
+        "results": {"t": {"alias": "t", "acc,none": 0.5, "acc_stderr,none": "N/A"}},
+        "configs": {"t": {"output_type": "multiple_choice"}}, "versions": {"t": 1.0}, "n-shot": {"t": 0},
+        "higher_is_better": {"t": {"acc": true}}, "n-samples": {"t": {"original": 100, "effective": asked}},
+        "config": {"model": "hf", "model_args": {"pretrained": "/x/m", "dtype": "bfloat16"}}
+    })
+}
+
+/// One line of samples.
+fn line(id: u64, value: &str) -> String {
+    format!(
+        "{{\"doc_id\": {id}, \"arguments\": {{\"gen_args_0\": {{\"arg_0\": \"Q{id}\"}}}}, \"filter\": \"none\", \
+         \"metrics\": [\"acc\"], \"doc_hash\": \"h{id}\", \"acc\": {value}}}\n"
+    )
+}
+
+fn lines(values: &[&str]) -> String {
+    values.iter().zip(0..).map(|(value, id)| line(id, value)).collect()
+}
+
+/// The only metric of two runs with one task.
+fn only_metric(baseline: &Evaluations, candidate: &Evaluations) -> PairedMetric {
+    let (models, alone) = pair::models(&baseline.runs, &candidate.runs);
+    assert!(alone.is_empty() && models.len() == 1 && models[0].tasks.len() == 1, "one model with one task");
+    models[0].tasks[0].metrics[0].clone()
+}
+
+#[test]
+fn evalscope_tells_scores_settings_and_reviews() {
+    let found = side("evalscope_lost_14", "gpu");
+    let run = &found.runs[0];
+    assert_eq!((run.harness, run.model.as_str(), found.runs.len()), (Harness::EvalScope, "toy-a", 1));
+    assert_eq!(run.settings.get("dtype").map(String::as_str), Some("float16"));
+    let task = &run.tasks["general_mcq_sums"];
+    assert_eq!(task.version.as_deref(), Some("v1.1 36fb55a3871f"));
+    assert_eq!((task.shots.as_deref(), task.asked, task.errors, task.is_sampled), (Some("0"), Some(50), 0, false));
+    let score = task.scores.values().next().expect("a score");
+    assert_eq!(*score, Score { value: 0.74, error: None, higher_is_better: Some(true) });
+    let samples = &task.samples.as_ref().expect("samples").by_filter[&None];
+    assert_eq!(samples.len(), 50);
+    let folder = cases().join("evalscope_lost_14/gpu");
+    let files = fetch::open(&folder.display().to_string()).expect("a folder");
+    let texts = evaluation::texts(files.as_ref(), &samples[0].texts).expect("texts");
+    assert!(texts.question.contains("What is 9 plus 4?"));
+    assert_eq!((texts.answer.as_str(), texts.target.as_str()), ("ANSWER: D", "D"));
+}
+
+#[test]
+fn percents_of_ais_bench_are_fractions_and_its_texts_come_from_the_predictions() {
+    let found = side("ais_bench_worse", "gpu");
+    let run = &found.runs[0];
+    assert_eq!((run.harness, run.model.as_str()), (Harness::AisBench, "vllm-api-general-chat"));
+    let task = &run.tasks["gsm8k"];
+    assert_eq!((task.version.as_deref(), task.asked), (Some("50861a"), Some(100)));
+    assert!((task.scores.values().next().expect("a score").value - 0.77).abs() < 1e-12);
+    let samples = &task.samples.as_ref().expect("samples").by_filter[&None];
+    let files = fetch::open(&cases().join("ais_bench_worse/gpu").display().to_string()).expect("a folder");
+    let texts = evaluation::texts(files.as_ref(), &samples[0].texts).expect("texts");
+    assert!(texts.question.ends_with("How much is 63 + 73?"));
+    assert_eq!(texts.answer, "63 plus 73 makes 146.\nanswer:146");
+}
+
+#[test]
+fn results_of_ais_bench_alone_have_their_count_from_the_predictions() {
+    let mut files = files_of("ais_bench_worse", "gpu");
+    let path = files.keys().find(|path| path.contains("/results/")).expect("results").clone();
+    files.insert(path, b"{\"accuracy\": 77.0}".to_vec());
+    let found = read_map(&files);
+    let task = &found.runs[0].tasks["gsm8k"];
+    assert!(task.samples.is_none() && task.damages.is_empty());
+    assert_eq!(task.asked, Some(100));
+    assert!((task.scores.values().next().expect("a score").value - 0.77).abs() < 1e-12);
+}
+
+#[test]
+fn texts_of_a_sample_are_those_of_its_line() {
+    let found = side("mirror_benign", "npu");
+    let task = &found.runs[0].tasks["toy_mirror"];
+    let samples = &task.samples.as_ref().expect("samples").by_filter[&Some("none".to_owned())];
+    let files = fetch::open(&cases().join("mirror_benign/npu").display().to_string()).expect("a folder");
+    let texts = evaluation::texts(files.as_ref(), &samples[0].texts).expect("texts");
+    assert_eq!(texts.question, "Turn: do me ki ba\nBack:");
+    assert_eq!((texts.answer.as_str(), texts.target.as_str()), (" ba ki me do", "ba ki me do"));
+    assert_eq!(samples[0].values["bleu"], Measured::Corpus);
+    let TextPlace::Line { path, len, .. } = samples[0].texts.clone();
+    let beyond = TextPlace::Line { path, offset: 1 << 40, len };
+    assert!(evaluation::texts(files.as_ref(), &beyond).is_err());
+}
+
+#[test]
+fn the_newest_run_of_a_folder_counts() {
+    let found = side("two_results_in_folder", "npu");
+    let run = &found.runs[0];
+    assert!(run.path.ends_with("results_2026-11-22T12-39-26.963503.json"), "{}", run.path);
+    assert_eq!(run.older.len(), 1);
+    for (case, part) in [("ais_bench_worse", "/"), ("evalscope_lost_14", "20261122_122255/")] {
+        let files = files_of(case, "gpu");
+        let rename = |path: &str, time: &str| match part {
+            "/" => format!("{time}/{}", path.split_once('/').expect("a folder of a time").1),
+            _ => format!("{time}/{path}"),
+        };
+        let mut both = BTreeMap::new();
+        for (path, bytes) in &files {
+            both.insert(rename(path, "20261122_122255"), bytes.clone());
+            both.insert(rename(path, "20261123_010000"), bytes.clone());
+        }
+        let found = read_map(&both);
+        assert_eq!(found.runs.len(), 1, "{case}");
+        assert!(found.runs[0].path.starts_with("20261123_010000/"), "{}", found.runs[0].path);
+        assert_eq!(found.runs[0].older.len(), 1, "{case}");
+    }
+}
+
+#[test]
+fn samples_find_their_task_by_what_they_hold() {
+    let name = "toy|<b>x</b>](javascript:x) @all `rm` =1+1";
+    let found = side("hostile_task_name", "gpu");
+    assert_eq!(found.runs[0].tasks.len(), 2);
+    assert!(found.runs[0].tasks[name].samples.is_some(), "by the hash over the samples");
+    let mut files = files_of("hostile_task_name", "gpu");
+    let samples = files.iter_mut().find(|(path, _)| path.contains("toy_hostile")).expect("samples").1;
+    samples.truncate(samples.len() - 100);
+    let found = read_map(&files);
+    assert_eq!(found.runs[0].tasks.len(), 2);
+    let task = &found.runs[0].tasks[name];
+    assert!(task.samples.is_some() && task.damages.len() == 1, "by what they measure");
+}
+
+#[test]
+fn an_output_path_may_be_a_file() {
+    let mut files = BTreeMap::new();
+    for (stem, time) in [("a", "2026-11-22T12-00-00.1"), ("b", "2026-11-22T12-00-01.1")] {
+        let mut document = results(2);
+        document["model_name_sanitized"] = stem.into();
+        files.insert(format!("run_{time}.json"), document.to_string().into_bytes());
+        files.insert(format!("samples_t_{time}.jsonl"), lines(&["1.0", "0.0"]).into_bytes());
+    }
+    let found = read_map(&files);
+    let models: Vec<&str> = found.runs.iter().map(|run| run.model.as_str()).collect();
+    assert_eq!(models, ["a", "b"]);
+    assert!(found.runs.iter().all(|run| run.tasks["t"].samples.is_some() && run.older.is_empty()));
+    // One that was renamed has the samples that no other has.
+    let renamed = BTreeMap::from([
+        ("x.json".to_owned(), results(2).to_string().into_bytes()),
+        ("samples_t_2026-11-22T12-00-00.1.jsonl".to_owned(), lines(&["1.0", "0.0"]).into_bytes()),
+    ]);
+    assert!(read_map(&renamed).runs[0].tasks["t"].samples.is_some());
+}
+
+#[test]
+fn groups_are_no_tasks_and_hold_the_tasks_of_their_groups() {
+    let mut document = results(1);
+    document["results"]["g"] = json!({"alias": "g", "acc,none": 0.5});
+    document["results"]["h"] = json!({"alias": "h", "acc,none": 0.5});
+    document["groups"] = json!({"g": {}, "h": {}});
+    document["group_subtasks"] = json!({"g": ["h", "g"], "h": ["t"], "t": []});
+    let found = lm_eval(&document, &[("t", lines(&["1"]))]);
+    let run = &found.runs[0];
+    assert_eq!(run.tasks.keys().collect::<Vec<_>>(), ["t"]);
+    assert_eq!((run.groups["g"].clone(), run.groups["h"].clone()), (vec!["t".to_owned()], vec!["t".to_owned()]));
+}
+
+#[test]
+fn lines_that_stand_twice_count_once_and_contradictions_count_none() {
+    let once = lm_eval(&results(3), &[("t", lines(&["1.0", "0.0", "true"]))]);
+    let twice = lm_eval(&results(3), &[("t", lines(&["1.0", "0.0", "1"]).repeat(2))]);
+    let metric = only_metric(&once, &twice);
+    assert_eq!((metric.pairs.len(), metric.left_out.twice, metric.left_out.contradictory), (3, 3, 0));
+    assert_eq!(changes(&metric), (0, 0));
+    let other = lm_eval(&results(3), &[("t", lines(&["1.0", "0.0", "1.0"]) + &line(1, "1.0"))]);
+    let metric = only_metric(&once, &other);
+    assert_eq!((metric.pairs.len(), metric.left_out.contradictory, metric.samples), (0, 1, 3));
+}
+
+#[test]
+fn a_smaller_limit_explains_what_it_cuts_and_no_more() {
+    let four = lm_eval(&results(4), &[("t", lines(&["1", "1", "1", "1"]))]);
+    let two = lm_eval(&results(2), &[("t", lines(&["1", "1"]))]);
+    let metric = only_metric(&four, &two);
+    assert_eq!((metric.pairs.len(), metric.samples, metric.left_out.only_baseline), (2, 4, 0));
+    let one = lm_eval(&results(2), &[("t", lines(&["1"]))]);
+    assert_eq!(only_metric(&four, &one).left_out.only_baseline, 1);
+    assert_eq!(only_metric(&one, &four).left_out.only_candidate, 1);
+}
+
+#[test]
+fn marks_line_ends_and_bare_nan_are_read() {
+    let plain = side("mirror_benign", "gpu");
+    let mut files = files_of("mirror_benign", "gpu");
+    for bytes in files.values_mut() {
+        let text = String::from_utf8(bytes.clone()).expect("UTF-8").replace('\n', "\r\n");
+        *bytes = format!("\u{feff}{text}").into_bytes();
+    }
+    let marked = read_map(&files);
+    let metrics = pair::models(&plain.runs, &marked.runs).0.remove(0).tasks.remove(0).metrics;
+    assert_eq!(metrics.len(), 4);
+    assert!(metrics.iter().all(|metric| metric.pairs.len() == 70 && metric.has_samples));
+    assert!(causes(&plain, &marked).is_empty());
+    let nan = lm_eval(&results(2), &[("t", lines(&["NaN", "-Infinity"]))]);
+    let values: Vec<f64> = only_metric(&nan, &nan).pairs.iter().map(|pair| number(pair.candidate)).collect();
+    assert!(values[0].is_nan() && values[1] == f64::NEG_INFINITY);
+    let mut document = results(2).to_string();
+    document = document.replace("0.5", "NaN");
+    let path = "m/results_2026-11-22T12-00-00.000001.json";
+    let found = read(&InMemory::new([(path, document.into_bytes())]));
+    assert!(found.runs[0].tasks["t"].scores.values().next().expect("a score").value.is_nan());
+}
+
+#[test]
+fn hostile_lines_cost_their_task_only() {
+    let deep = format!("{{\"doc_id\": 7, \"doc\": {}\n", "[".repeat(100_000));
+    let nested = format!("{{\"doc_id\": 7, \"doc\": {}1{}, \"acc\": 1}}\n", "[".repeat(2000), "]".repeat(2000));
+    let huge = format!("{{\"doc_id\": 7, \"doc\": \"{}\"}}\n", "x".repeat(17 << 20));
+    for bad in [deep, nested, huge, "\u{0}\n".to_owned(), "{\"doc_id\": -1".to_owned() + "\n", "[]\n".to_owned()] {
+        let found = lm_eval(&results(2), &[("t", line(0, "1") + &bad + &line(1, "0"))]);
+        let task = &found.runs[0].tasks["t"];
+        let samples = &task.samples.as_ref().expect("samples").by_filter[&Some("none".to_owned())];
+        assert_eq!((samples.len(), task.damages.len()), (2, 1), "{:?}", task.damages);
+        assert_eq!(task.damages[0].line, Some(2), "{:?}", task.damages);
+        assert_eq!(samples[1].id, SampleId::Number(1));
+    }
+    let garbage = "nonsense\n".repeat(100_000);
+    let found = lm_eval(&results(2), &[("t", garbage)]);
+    let task = &found.runs[0].tasks["t"];
+    assert!(task.samples.is_none() && task.damages.len() == 21, "the first ones, and how many more");
+    assert!(task.damages[20].reason.contains("99980 more"), "{}", task.damages[20].reason);
+}
+
+#[test]
+fn failed_requests_are_counted_once() {
+    let mut files = files_of("evalscope_lost_14", "npu");
+    for (path, bytes) in &mut files {
+        let text = String::from_utf8(bytes.clone()).expect("UTF-8");
+        if path.contains("reviews") && path.contains("_sums") {
+            let failed = text.replacen("\"status\": \"success\"", "\"status\": \"error\"", 2);
+            *bytes = failed.into_bytes();
+        } else if path.contains("reports") {
+            let mut report: Value = serde_json::from_str(&text).expect("JSON");
+            report["execution_summary"]["incomplete"] = true.into();
+            report["execution_summary"]["subsets"]["sums"] = json!({"requested": 50, "succeeded": 47, "errored": 3});
+            *bytes = report.to_string().into_bytes();
+        }
+    }
+    let found = read_map(&files);
+    assert_eq!(found.runs[0].tasks["general_mcq_sums"].errors, 1, "three, two of which the reviews tell");
+    assert_eq!(found.runs[0].tasks["general_mcq_more"].errors, 0);
+    let baseline = side("evalscope_lost_14", "gpu");
+    let (models, _) = pair::models(&baseline.runs, &found.runs);
+    let task = models[0].tasks.iter().find(|task| task.name == "general_mcq_sums").expect("the task");
+    assert_eq!((task.metrics[0].left_out.failed, task.metrics[0].pairs.len()), (2, 48));
+}
+
+#[test]
+fn older_reports_and_reviews_are_read() {
+    let report = json!({
+        "name": "m@b", "dataset_name": "b", "model_name": "m", "score": 0.5,
+        "metrics": [{"name": "mean_acc", "num": 2, "score": 0.5,
+            "categories": [{"name": ["default"], "num": 2, "score": 0.5, "subsets": [{"name": "main", "score": 0.5, "num": 2}]}]}]
+    });
+    let review = |index: u64, value: f64| {
+        json!({"index": index, "input": "Q", "target": "A", "sample_score": {"score": {"value": {"acc": value},
+            "prediction": "x"}, "sample_id": index}})
+        .to_string()
+            + "\n"
+    };
+    let reviews = review(0, 1.0) + &review(1, 0.0);
+    let found = read(&InMemory::new([
+        ("reports/m/b.json", report.to_string().into_bytes()),
+        ("reviews/m/b_main.jsonl", reviews.into_bytes()),
+    ]));
+    let task = &found.runs[0].tasks["b_main"];
+    assert_eq!(task.scores.keys().next().expect("a score").metric, "acc");
+    let metric = only_metric(&found, &found);
+    assert_eq!((metric.pairs.len(), metric.higher_is_better), (2, Some(true)));
+}
+
+#[test]
+fn predictions_of_open_compass_are_one_object() {
+    let predictions = json!({"0": {"origin_prompt": "Q", "prediction": "a", "gold": "1"}, "1": {"origin_prompt": "R", "prediction": "b"}});
+    let results = json!({"accuracy": 50.0, "details": {"type": "GEN", "0": {"origin_prediction": "a", "predictions": "1",
+        "references": "1", "correct": true}, "1": {"origin_prediction": "b", "predictions": "", "references": "2", "correct": [false]}}});
+    let found = read(&InMemory::new([
+        ("t/predictions/m/d.json", predictions.to_string().into_bytes()),
+        ("t/results/m/d.json", results.to_string().into_bytes()),
+    ]));
+    assert_eq!(found.runs.len(), 1);
+    let metric = only_metric(&found, &found);
+    let values: Vec<f64> = metric.pairs.iter().map(|pair| number(pair.baseline)).collect();
+    assert_eq!((metric.metric.as_str(), values.as_slice()), ("accuracy", [1.0, 0.0].as_slice()));
+}
+
+#[test]
+fn records_pair_by_shared_keys_and_else_by_line() {
+    let record = |id: &str, prompt: &str| {
+        json!({"id": id, "prompt": prompt, "object": "text_completion", "choices": [{"index": 0, "text": prompt}]})
+            .to_string()
+            + "\n"
+    };
+    let of = |text: String| read(&InMemory::new([("a.jsonl", text.into_bytes())]));
+    let ours = of(record("x1", "P") + &record("x2", "Q") + &record("x3", "R"));
+    let random = of(record("y1", "P") + &record("y2", "Q") + &record("y3", "S"));
+    let (pairs, _) = pair::generations(&ours.generations, &random.generations);
+    assert_eq!((pairs[0].pairs.len(), pairs[0].prompts), (2, 1));
+    assert_eq!(pairs[0].names, ["1", "2"]);
+    let other_order = of(record("x3", "R") + &record("x1", "P") + &record("x1", "P"));
+    let (pairs, _) = pair::generations(&ours.generations, &other_order.generations);
+    assert_eq!(pairs[0].names, ["x1", "x3"]);
+    assert_eq!((pairs[0].pairs.as_slice(), pairs[0].only_baseline), ([(0, 1), (2, 0)].as_slice(), 1));
+    let contradicting = of(record("x1", "P") + &record("x1", "Q") + &record("x2", "Q"));
+    let (pairs, _) = pair::generations(&ours.generations, &contradicting.generations);
+    assert_eq!((pairs[0].names.len(), pairs[0].contradictory, pairs[0].only_baseline), (1, 1, 1));
+}
+
+#[test]
+fn models_pair_by_name_and_one_on_each_side_whatever_its_name() {
+    let run = |folder: &str| {
+        let path = format!("{folder}/results_2026-11-22T12-00-00.1.json");
+        (path, results(1).to_string().into_bytes())
+    };
+    let of = |folders: &[&str]| read_map(&folders.iter().map(|folder| run(folder)).collect());
+    let (pairs, alone) = pair::models(&of(&["a"]).runs, &of(&["b"]).runs).names();
+    assert_eq!((pairs, alone.len()), (vec!["b".to_owned()], 0));
+    let (pairs, alone) = pair::models(&of(&["a", "b"]).runs, &of(&["a", "c"]).runs).names();
+    assert_eq!(pairs, ["a"]);
+    assert_eq!(alone, [(Side::Baseline, "b".to_owned()), (Side::Candidate, "c".to_owned())]);
+    let twice = of(&["x/a", "y/a"]);
+    assert_eq!(twice.runs.iter().map(|run| run.model.as_str()).collect::<Vec<_>>(), ["x/a", "y/a"]);
+}
+
+/// Names of pairs and of models of one side.
+trait Names {
+    fn names(self) -> (Vec<String>, Vec<(Side, String)>);
+}
+
+impl Names for (Vec<pair::PairedModel<'_>>, Vec<(Side, String)>) {
+    fn names(self) -> (Vec<String>, Vec<(Side, String)>) {
+        (self.0.into_iter().map(|model| model.name).collect(), self.1)
+    }
+}
+
+#[test]
+fn whatever_is_cut_is_told() {
+    const CUTS: usize = 23;
+    for case in [
+        "mirror_benign",
+        "evalscope_lost_14",
+        "ais_bench_worse",
+        "gen_cut_short",
+        "gen_first_token_wrong",
+        "gen_missing_prompts",
+        "scores_only_same",
+    ] {
+        let whole = files_of(case, "gpu");
+        let baseline = read_map(&whole);
+        let undamaged = format!("{:?}{:?}", baseline.runs, baseline.generations);
+        // Settings alone, which the other side may lack too.
+        let counts = |path: &str| path.ends_with(".json") || path.ends_with(".jsonl");
+        for (path, bytes) in &whole {
+            for cut in 0..CUTS {
+                let mut files = whole.clone();
+                files.insert(path.clone(), bytes[..bytes.len() * cut / CUTS].to_vec());
+                let found = read_map(&files);
+                let is_same = format!("{:?}{:?}", found.runs, found.generations) == undamaged;
+                let told = causes(&baseline, &found);
+                assert!(!counts(path) || is_same || !told.is_empty(), "{case}: {path} cut at {cut} of {CUTS}");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_of_other_checks_are_no_evaluations() {
+    let fixtures = cases().parent().expect("fixtures").to_owned();
+    let mut looked = 0;
+    for entry in fs::read_dir(&fixtures).expect("fixtures").flatten() {
+        if entry.file_name() == "evaluation" {
+            continue;
+        }
+        let files = fetch::open(&entry.path().display().to_string()).expect("a folder");
+        let found = recognised(files.as_ref());
+        assert!(found.is_empty(), "{}: {:?}", entry.path().display(), found.first());
+        looked += files.list().len();
+    }
+    assert!(looked > 1000, "{looked}");
+}
+
+#[test]
+fn every_file_of_the_cases_has_its_kind() {
+    let mut kinds: BTreeMap<FileKind, usize> = BTreeMap::new();
+    for entry in fs::read_dir(cases()).expect("cases").flatten().filter(|entry| entry.path().is_dir()) {
+        for side in ["gpu", "npu"] {
+            let files = fetch::open(&entry.path().join(side).display().to_string()).expect("a folder");
+            let found = recognised(files.as_ref());
+            assert_eq!(found.len(), files.list().len(), "{}", entry.path().display());
+            found.into_iter().for_each(|file| *kinds.entry(file.kind).or_default() += 1);
+        }
+    }
+    assert_eq!(kinds.len(), 10, "{kinds:?}");
+}
+
+/// Numbers that only their start decides: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((word ^ (word >> 31)) % limit as u64).expect("small")
+    }
+}
+
+#[test]
+fn whatever_bytes_become_readers_answer() {
+    const PIECES: [&str; 16] = [
+        "\"",
+        "\\",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\n",
+        "null",
+        "NaN",
+        "-1e999",
+        "\u{0}",
+        "true",
+        "\"doc_id\": 1",
+        "\\ud800",
+    ];
+    let mut random = Random(7);
+    for case in ["mirror_benign", "evalscope_lost_14", "ais_bench_worse", "gen_cut_short", "gen_missing_prompts"] {
+        let mut whole = files_of(case, "gpu");
+        whole.values_mut().for_each(|bytes| bytes.truncate(12_000));
+        let baseline = read_map(&whole);
+        for (path, bytes) in &whole {
+            for _ in 0..40 {
+                let mut changed = bytes.clone();
+                for _ in 0..=random.below(4) {
+                    let at = random.below(changed.len());
+                    let end = (at + random.below(30)).min(changed.len());
+                    let piece = PIECES[random.below(PIECES.len())].bytes();
+                    let _removed: Vec<u8> = changed.splice(at..end, piece).collect();
+                }
+                let mut files = whole.clone();
+                files.insert(path.clone(), changed);
+                let _causes = causes(&baseline, &read_map(&files));
+            }
+        }
+    }
 }

@@ -8,6 +8,9 @@ const STEP: i64 = 512;
 /// Terms below this part of their sum no longer change it.
 const NEGLIGIBLE: f64 = 1e-18;
 
+/// Draws whose ways an integer counts, each product on the way too.
+const MOST_COUNTED: u32 = 100;
+
 /// A number that is not negative, whose exponent may lie far outside that of `f64`: `mantissa * 2^exponent`.
 #[derive(Clone, Copy, Debug)]
 struct Scaled {
@@ -88,7 +91,22 @@ pub fn upper_tail(least: u64, trials: u64, chance: f64) -> f64 {
 /// One-sided exact McNemar test: the probability that of `worse + better` changed answers at least `worse` got worse where
 /// either is as likely (McNemar, Psychometrika 12, 1947). 1 where no answer changed.
 pub fn mcnemar(worse: u64, better: u64) -> f64 {
-    upper_tail(worse, worse + better, 0.5)
+    counted(worse, worse + better).unwrap_or_else(|| upper_tail(worse, worse + better, 0.5))
+}
+
+/// The tail of fair draws by counting all ways, which rounds once; `None` for more draws than an integer counts.
+fn counted(least: u64, trials: u64) -> Option<f64> {
+    let trials = u32::try_from(trials).ok().filter(|trials| *trials <= MOST_COUNTED)?;
+    let (mut ways, mut sum) = (1_u128, 0_u128);
+    // From all draws downwards, each number of ways following from the one before.
+    for successes in (0..=trials).rev() {
+        if u64::from(successes) < least {
+            break;
+        }
+        sum += ways;
+        ways = ways * u128::from(successes) / u128::from(trials - successes + 1);
+    }
+    Some(sum as f64 / (1_u128 << trials) as f64)
 }
 
 /// P(X >= `least`), summed from its largest term on, `least` being above the mean.

@@ -5,6 +5,9 @@ use crate::read::evaluation::Token;
 /// Share of the differences that the noise of log-probabilities is taken from.
 const PERCENTILE: f64 = 0.95;
 
+/// Distance of two log-probabilities from which on one of them is a placeholder, as `-9999.0` for a token that was not asked for.
+const PLACEHOLDER: f64 = 1000.0;
+
 /// Place where two generations part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parting {
@@ -110,7 +113,7 @@ impl Agreement {
             for (name, ours_of) in ours.alternatives.iter().filter(|(name, _)| **name != ours.name) {
                 let Some(theirs_of) = theirs.alternatives.get(name) else { continue };
                 let (g, h) = (b - ours_of, c - theirs_of);
-                if g.is_finite() && h.is_finite() {
+                if g.abs() < PLACEHOLDER && h.abs() < PLACEHOLDER {
                     self.products.count += 1;
                     self.products.ours += g * g;
                     self.products.theirs += h * h;
@@ -181,7 +184,7 @@ mod tests {
     #[test]
     fn the_gap_is_the_baselines() {
         let (ours, theirs) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
-        let found = parting(&[ours.clone()], &[theirs]).expect("other tokens");
+        let found = parting(std::slice::from_ref(&ours), &[theirs]).expect("other tokens");
         let Gap::Nats(gap) = found.gap else { panic!("{found:?}") };
         assert!((gap - 2_f64.ln()).abs() < 1e-12);
         // (2/3, 1/3) against (1/3, 2/3).
@@ -210,6 +213,20 @@ mod tests {
         assert!(agreement.mean().expect("tokens") < 0.01);
         assert_eq!(Agreement::default().scale(), None);
         assert_eq!((Agreement::default().mean(), Agreement::default().noise()), (None, None));
+    }
+
+    #[test]
+    fn placeholders_have_no_part_in_the_scale() {
+        let with = |factor: f64| {
+            let mut token = token("a", &[("a", 0.9), ("b", 0.05), ("c", 0.04)]);
+            token.alternatives.values_mut().for_each(|lp| *lp *= factor);
+            token.log_probability = token.alternatives.get("a").copied();
+            token.alternatives.insert("z".to_owned(), -9999.0);
+            token
+        };
+        let mut agreement = Agreement::default();
+        agreement.add(&[with(1.0)], &[with(0.6)], 1);
+        assert!((agreement.scale().expect("alternatives").0 - 0.6).abs() < 1e-9);
     }
 
     #[test]

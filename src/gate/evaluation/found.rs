@@ -1,4 +1,4 @@
-//! What lies on a side: its files recognised, and read once the check asks for them.
+//! Evaluations of a side: their files are recognised, and read once the check asks for them.
 
 use crate::gate::discover::{Inventory, Recognised, Sample};
 use crate::read::evaluation::{self, EvaluationFile, FileKind, Generations, Run};

@@ -1,6 +1,6 @@
 //! Findings about what cannot be compared: models, tasks and samples of one side, other questions, damage.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::rules;
 use crate::judge::finding::Finding;
@@ -232,14 +232,15 @@ fn failed(task: &Task) -> u64 {
 
 /// One finding per damaged file, with its first line that cannot be read.
 fn damages(damages: &[Damage], side: Side, task: Option<&str>) -> Vec<Finding> {
-    let mut seen = BTreeSet::new();
-    let first = damages.iter().filter(|damage| seen.insert(damage.path.as_str()));
-    let finding = |damage: &Damage| {
-        let mut finding = Finding::new(&rules::DAMAGED, &damage.path)
-            .with("path", damage.path.as_str())
+    let mut by_path: BTreeMap<&str, (&Damage, usize)> = BTreeMap::new();
+    for damage in damages {
+        by_path.entry(&damage.path).or_insert((damage, 0)).1 += 1;
+    }
+    let finding = |(path, (damage, count)): (&str, (&Damage, usize))| {
+        let mut finding = Finding::new(&rules::DAMAGED, path)
+            .with("path", path)
             .with("side", side.as_str())
             .with("reason", damage.reason.as_str());
-        let count = damages.iter().filter(|other| other.path == damage.path).count();
         if let Some(line) = damage.line {
             finding = finding.with("line", line).with("count", count);
         }
@@ -248,5 +249,5 @@ fn damages(damages: &[Damage], side: Side, task: Option<&str>) -> Vec<Finding> {
             None => finding,
         }
     };
-    first.map(finding).collect()
+    by_path.into_iter().map(finding).collect()
 }

@@ -57,7 +57,11 @@ pub(super) struct Pool {
 
 /// The pools of a model: each group's, and that of all tasks where no group holds them all. A pool of one task is that task.
 pub(super) fn pools(members: &[Member], groups: &BTreeMap<String, Vec<String>>) -> Vec<Pool> {
-    let all: BTreeSet<&str> = members.iter().map(|member| member.task.as_str()).collect();
+    let mut by_task: BTreeMap<&str, Vec<&Member>> = BTreeMap::new();
+    for member in members {
+        by_task.entry(&member.task).or_default().push(member);
+    }
+    let all: BTreeSet<&str> = by_task.keys().copied().collect();
     let mut pools = Vec::new();
     let mut is_covered = false;
     let mut seen: BTreeSet<BTreeSet<&str>> = BTreeSet::new();
@@ -66,11 +70,11 @@ pub(super) fn pools(members: &[Member], groups: &BTreeMap<String, Vec<String>>) 
         is_covered |= tasks == all;
         // A group of groups may hold just what another one holds.
         if seen.insert(tasks.clone()) {
-            pools.extend(of_tasks(group, EvaluationScope::Group, members, &tasks));
+            pools.extend(of_tasks(group, EvaluationScope::Group, &by_task, &tasks));
         }
     }
     if !is_covered {
-        pools.extend(of_tasks("*", EvaluationScope::All, members, &all));
+        pools.extend(of_tasks("*", EvaluationScope::All, &by_task, &all));
     }
     pools
 }
@@ -92,9 +96,14 @@ fn leaves<'a>(group: &'a str, groups: &'a BTreeMap<String, Vec<String>>) -> BTre
 /// A pool's key: metric, filter and direction.
 type Key<'a> = (&'a str, &'a Option<String>, bool);
 
-fn of_tasks(name: &str, scope: EvaluationScope, members: &[Member], tasks: &BTreeSet<&str>) -> Vec<Pool> {
+fn of_tasks(
+    name: &str,
+    scope: EvaluationScope,
+    members: &BTreeMap<&str, Vec<&Member>>,
+    tasks: &BTreeSet<&str>,
+) -> Vec<Pool> {
     let mut by_metric: BTreeMap<Key<'_>, Vec<&Member>> = BTreeMap::new();
-    for member in members.iter().filter(|member| tasks.contains(member.task.as_str())) {
+    for member in tasks.iter().filter_map(|task| members.get(task)).flatten() {
         by_metric.entry((&member.metric, &member.filter, member.higher_is_better)).or_default().push(member);
     }
     let several = by_metric.into_values().filter(|members| members.len() > 1);

@@ -18,6 +18,7 @@ use crate::pair::evaluation::{PairedMetric, PairedModel, PairedTask};
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::policy::evaluation::{Correction, EvaluationPolicy};
+use crate::policy::value::Pattern;
 use crate::read::evaluation::{Run, SampleId, ScoreName, Task, Value};
 use crate::verdict::{Profile, Severity, Side, Verdict};
 
@@ -33,7 +34,7 @@ const FLIPPED: usize = 3;
 pub struct Judged {
     /// The units, each with findings of its own; their verdicts follow once the policy has applied all.
     pub units: Vec<JudgedUnit>,
-    /// Findings about tasks, in the order of [`JudgedUnit::task`].
+    /// Findings about a task, or about a model of one side with all its tasks, by [`JudgedUnit::task`].
     pub tasks: Vec<Vec<Finding>>,
     /// Findings about models and the policy.
     pub rest: Vec<Finding>,
@@ -75,18 +76,18 @@ pub fn judge(models: &[PairedModel<'_>], lonely: &[(Side, &Run)], policy: &Polic
         drafts.extend(pools);
     }
     for (side, run) in lonely {
-        judged.rest.extend(comparable::of_missing_model(*side, run));
+        // What is said of the model holds for each of its tasks.
+        judged.tasks.push(comparable::of_missing_model(*side, run));
+        let place = judged.tasks.len() - 1;
         for (name, task) in run.tasks.iter().filter(|(name, _)| policy.evaluation.judges(name)) {
-            judged.tasks.push(Vec::new());
-            drafts.extend(unpaired_units(&run.model, name, task, *side, judged.tasks.len() - 1));
+            drafts.extend(unpaired_units(&run.model, name, task, *side, place));
         }
     }
     test(&mut drafts, policy);
     changes(&mut drafts, policy);
-    drafts.par_iter_mut().for_each(|draft| explain(draft, policy, texts));
+    drafts.par_iter_mut().for_each(|draft| explain(draft, texts));
     lengths_of(&mut drafts, texts);
     judged.used = drafts.iter().filter_map(|draft| draft.key.clone()).collect();
-    judged.rest.extend(required(&drafts, &policy.evaluation));
     judged.units = drafts
         .into_iter()
         .map(|draft| JudgedUnit { unit: draft.unit, findings: draft.findings, task: draft.task })
@@ -127,8 +128,16 @@ fn of_model<'a>(model: &'a PairedModel<'_>, policy: &Policy, told: &mut Vec<Vec<
 /// Units of a task that one side lacks: one per metric, none of them tested.
 fn unpaired_units<'a>(model: &str, name: &str, task: &Task, side: Side, place: usize) -> Vec<Draft<'a>> {
     let nameless = ScoreName { metric: String::new(), filter: None };
-    let names: Vec<&ScoreName> = if task.scores.is_empty() { vec![&nameless] } else { task.scores.keys().collect() };
-    names.into_iter().map(|of| unpaired_unit(model, name, task, of, side, place)).collect()
+    let mut names: BTreeSet<ScoreName> = task.scores.keys().cloned().collect();
+    for (filter, samples) in task.samples.iter().flat_map(|samples| &samples.by_filter) {
+        // All samples of a filter have the same metrics, but for damage.
+        let metrics = samples.first().into_iter().flat_map(|sample| sample.values.keys());
+        names.extend(metrics.map(|metric| ScoreName { metric: metric.clone(), filter: filter.clone() }));
+    }
+    if names.is_empty() {
+        names.insert(nameless);
+    }
+    names.iter().map(|of| unpaired_unit(model, name, task, of, side, place)).collect()
 }
 
 fn unpaired_unit<'a>(model: &str, name: &str, task: &Task, of: &ScoreName, side: Side, place: usize) -> Draft<'a> {
@@ -340,7 +349,7 @@ fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
         }
         if is_exact && draft.unit.worse + draft.unit.better > 0 {
             draft.findings.push(decision::of_changes(&draft.unit, 0.0, Severity::Fail));
-        } else if chance <= evaluation.alpha.get() && counts(&draft) {
+        } else if chance <= evaluation.alpha.get() && counts(draft) {
             let severity = rules::ANSWERS_CHANGED.severity;
             draft.findings.push(decision::of_changes(&draft.unit, expected, severity));
         }
@@ -348,7 +357,7 @@ fn changes(drafts: &mut [Draft<'_>], policy: &Policy) {
 }
 
 /// Adds what the samples say: examples, their texts, and classes of documents.
-fn explain(draft: &mut Draft<'_>, policy: &Policy, texts: &Texts<'_>) {
+fn explain(draft: &mut Draft<'_>, texts: &Texts<'_>) {
     let Some((metric, sides)) = draft.source.filter(|_| draft.unit.test.is_some()) else { return };
     let mut worse: Vec<(usize, f64)> = draft.measured.losses.iter().copied().filter(|(_, loss)| *loss > 0.0).collect();
     worse.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
@@ -376,7 +385,6 @@ fn explain(draft: &mut Draft<'_>, policy: &Policy, texts: &Texts<'_>) {
             .with("remainder", found.shard.remainder);
         draft.findings.push(finding.with("inside", found.inside).with("worse", found.worse));
     }
-    let _ = policy;
 }
 
 /// Adds findings about answers that end early or late, once per task: beside a drop where there is one.
@@ -410,23 +418,14 @@ fn of_lengths(unit: &EvaluationUnit, found: Lengths) -> Vec<Finding> {
     patterns.map(finding).collect()
 }
 
-/// Findings about tasks that the policy names and of which nothing was tested.
-fn required(drafts: &[Draft<'_>], policy: &EvaluationPolicy) -> Vec<Finding> {
-    let tested: BTreeSet<&str> =
-        drafts.iter().filter(|draft| draft.unit.test.is_some()).map(|draft| draft.unit.task.as_str()).collect();
-    let mut missing = BTreeSet::new();
-    for pattern in &policy.required {
-        if !tested.iter().any(|task| pattern.matches(task)) {
-            missing.insert(pattern.as_str());
-        }
-    }
+/// Findings about tasks that the policy names and of which nothing was tested. `tasks` are those of all units, each with
+/// whether it was.
+pub fn required(tasks: &[(&str, bool)], policy: &EvaluationPolicy) -> Vec<Finding> {
+    let lacks = |pattern: &&Pattern| !tasks.iter().any(|(task, is_tested)| *is_tested && pattern.matches(task));
     // A name that leads to nothing may be a slip, and would leave its task unseen.
-    let known: BTreeSet<&str> = drafts.iter().map(|draft| draft.unit.task.as_str()).collect();
-    for pattern in &policy.tasks {
-        if !known.iter().any(|task| pattern.matches(task)) {
-            missing.insert(pattern.as_str());
-        }
-    }
+    let is_idle = |pattern: &&Pattern| !tasks.iter().any(|(task, _)| pattern.matches(task));
+    let missing = policy.required.iter().filter(lacks).chain(policy.tasks.iter().filter(is_idle));
+    let missing: BTreeSet<&str> = missing.map(Pattern::as_str).collect();
     missing.into_iter().map(|task| Finding::new(&rules::REQUIRED_TASK_MISSING, task).with("task", task)).collect()
 }
 

@@ -8,7 +8,7 @@ use super::{LeftOut, PairedMetric, ValuePair};
 use crate::read::evaluation::{Harness, Sample, Score, ScoreName, Task, Value};
 use crate::verdict::Side;
 
-/// How the samples of a task are joined.
+/// Way to join the samples of a task.
 pub(super) struct Join {
     /// The harness of both runs.
     pub(super) harness: Harness,

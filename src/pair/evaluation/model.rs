@@ -47,7 +47,7 @@ fn model<'a>(baseline: &'a Run, candidate: &'a Run) -> PairedModel<'a> {
     PairedModel { name: candidate.model.clone(), baseline, candidate, settings, missing, tasks }
 }
 
-/// What differs between two sets of settings, by name.
+/// Differences between two sets of settings, by name.
 fn differences(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<Difference> {
     let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     let differs = names.into_iter().filter(|name| ours.get(*name) != theirs.get(*name));

@@ -32,6 +32,13 @@ struct Output<'a> {
     summary: Option<(&'a str, &'a Summary)>,
 }
 
+/// Files of one data set.
+#[derive(Default)]
+struct Sources<'a> {
+    results: Option<&'a str>,
+    predictions: Vec<&'a str>,
+}
+
 /// The runs that results, predictions and summaries belong to.
 pub(super) fn runs(files: &dyn Files, results: &[&str], predictions: &[&str], summaries: &[&str]) -> Vec<Run> {
     let read = |path: &&str| files.open(path).and_then(|source| Summary::read(source.as_ref()));
@@ -94,19 +101,16 @@ fn first(output: &Output<'_>) -> Option<String> {
 }
 
 fn build(files: &dyn Files, model: &str, output: &Output<'_>) -> Run {
-    let mut sources: BTreeMap<&str, (Option<&str>, Vec<&str>)> = BTreeMap::new();
+    let mut sources: BTreeMap<&str, Sources<'_>> = BTreeMap::new();
     for (name, path) in &output.results {
-        sources.entry(name).or_default().0 = Some(path);
+        sources.entry(name).or_default().results = Some(path);
     }
     let known: BTreeSet<&str> = output.results.keys().copied().collect();
     for (stem, path) in &output.predictions {
-        sources.entry(of_part(stem, &known)).or_default().1.push(path);
+        sources.entry(of_part(stem, &known)).or_default().predictions.push(path);
     }
-    let sources: Vec<(&str, (Option<&str>, Vec<&str>))> = sources.into_iter().collect();
-    let read = |(name, (results, predictions)): &(&str, (Option<&str>, Vec<&str>))| {
-        ((*name).to_owned(), task(files, *results, predictions))
-    };
-    let mut tasks: BTreeMap<String, Task> = sources.par_iter().map(read).collect();
+    let mut tasks: BTreeMap<String, Task> =
+        sources.par_iter().map(|(name, sources)| ((*name).to_owned(), task(files, sources))).collect();
     for (name, version, scores) in output.summary.iter().flat_map(|(_, table)| table.rows(model)) {
         let is_new = !tasks.contains_key(name);
         let task = tasks.entry(name.to_owned()).or_default();
@@ -137,7 +141,8 @@ fn of_part<'a>(stem: &'a str, known: &BTreeSet<&str>) -> &'a str {
     }
 }
 
-fn task(files: &dyn Files, results: Option<&str>, predictions: &[&str]) -> Task {
+fn task(files: &dyn Files, sources: &Sources<'_>) -> Task {
+    let Sources { results, predictions } = sources;
     let mut task = Task::default();
     let results = results.map(|path| (path, files.open(path).and_then(|source| Results::read(path, source.as_ref()))));
     let results = match results {
@@ -157,7 +162,7 @@ fn task(files: &dyn Files, results: Option<&str>, predictions: &[&str]) -> Task 
                 asked += read.drafts.len() as u64;
                 task.damages.extend(read.damages);
                 // Parts count from 0 each; what they hold stands in the details too.
-                if let [_] = predictions {
+                if predictions.len() == 1 {
                     merge(&mut drafts, read.drafts);
                 }
             }

@@ -5,22 +5,37 @@
 
 use std::collections::BTreeMap;
 
-use super::{Generation, Generations, Token, place, samples, setting};
+use super::{Damage, Generation, Generations, Token, place, samples, setting};
 use crate::fetch::ByteSource;
 use crate::read::json::{self, Json};
 
+/// Tokens of a file that are held in memory, each with its alternatives.
+const MOST_TOKENS: usize = 2_000_000;
+
 /// Reads a file of records.
 pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
-    let mut records = Vec::new();
-    let damages = samples::each_line(
+    let mut records: Vec<Generation> = Vec::new();
+    let (mut tokens, mut beyond) = (0, None);
+    let mut damages = samples::each_line(
         path,
         source,
         |line, bytes| {
             let record = json::parse_bytes(path, bytes).map_err(|error| error.message().to_owned())?;
             generation(&record, line.number)
         },
-        |record| records.push(record),
+        |record| {
+            tokens += record.tokens.len();
+            if tokens <= MOST_TOKENS {
+                records.push(record);
+            } else {
+                beyond = beyond.or(Some(record.line));
+            }
+        },
     );
+    if beyond.is_some() {
+        let reason = format!("more than {MOST_TOKENS} tokens; the records from here on are not read");
+        damages.push(Damage { path: path.to_owned(), line: beyond, reason });
+    }
     Generations { task: place::stem(path).to_owned(), path: path.to_owned(), records, damages }
 }
 

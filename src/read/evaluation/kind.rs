@@ -10,7 +10,7 @@ use crate::fetch::Files;
 /// Lines that are looked at.
 const LINES: usize = 8;
 
-/// What a file of an evaluation holds.
+/// Content of a file of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKind {
     /// Results of lm-evaluation-harness.
@@ -138,7 +138,7 @@ impl<'a> Outline<'a> {
         self.get(key).is_some()
     }
 
-    /// How many of `keys` are there.
+    /// Number of `keys` that are there.
     fn count(&self, keys: &[&str]) -> usize {
         keys.iter().filter(|key| self.has(key)).count()
     }

@@ -29,7 +29,7 @@ fn time_len(text: &str) -> Option<usize> {
     Some(if fraction > 0 { FORM.len() + 1 + fraction } else { FORM.len() })
 }
 
-/// What stands before a time at the end of a file's stem, and the time: `samples_town_2026-11-22T11-55-08.26`.
+/// Splits a file's stem before the time at its end: `samples_town_2026-11-22T11-55-08.26`.
 pub(super) fn timed(path: &str) -> Option<(&str, &str)> {
     let name = split(path).1;
     let name = [".jsonl", ".json"].iter().find_map(|ending| name.strip_suffix(ending))?;

@@ -6,7 +6,7 @@ use super::super::digest::Digest;
 use super::super::{Sample, SampleId, TextPlace, Value, setting};
 use crate::read::json::Json;
 
-/// What is known of a sample.
+/// Values, digests and place of a sample, as far as they are known.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     /// 1 for a right answer; a mean where a question was asked several times; `None` where results have no details.

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::{Json, Parser};
 
-/// What a file of results says.
+/// Scores and details of one data set.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     /// Scores as they are written, in the file's order.

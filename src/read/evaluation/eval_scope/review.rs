@@ -10,7 +10,7 @@ use super::super::lines::Line;
 use super::super::samples::{self, Filtered};
 use super::super::{Sample, SampleId, Value};
 
-/// What a line tells.
+/// Content of a line.
 #[derive(Default)]
 struct Draft<'a> {
     index: Option<&'a [u8]>,
@@ -81,7 +81,7 @@ struct Message<'a> {
     is_generated: bool,
 }
 
-/// What the model was asked: a text, or the messages before the first that it generated.
+/// Adds the question: a text, or the messages before the first that the model generated.
 fn prompt(cursor: &mut Cursor<'_>, digest: &mut Digest) -> Parsed<()> {
     if cursor.peek() != Some(b'[') {
         return digest.value(cursor);

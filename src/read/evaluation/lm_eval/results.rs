@@ -10,7 +10,7 @@ use crate::read::json::Json;
 /// Entries of a task's results that are no scores.
 const NO_SCORES: [&str; 5] = ["alias", "name", "sample_count", "sample_len", "samples"];
 
-/// What a results file says.
+/// Content of a results file.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     /// Tasks without their samples.

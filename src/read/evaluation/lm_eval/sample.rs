@@ -27,7 +27,7 @@ const NO_METRICS: [&str; 11] = [
     "target_hash",
 ];
 
-/// What a line tells, before it is known which of its values are metrics.
+/// Content of a line, before it is known which of its values are metrics.
 #[derive(Default)]
 struct Draft<'a> {
     id: Option<&'a [u8]>,
