@@ -203,6 +203,18 @@ fn passing() -> GateResult {
     result(&[unit(&json!({})), unit(&json!({"task": "toy_facts_town"}))], &[])
 }
 
+/// One result per kind of end.
+pub(crate) fn kinds() -> Vec<(&'static str, GateResult)> {
+    vec![
+        ("drop", drop()),
+        ("shard", shard()),
+        ("generations", generations()),
+        ("missing", missing()),
+        ("prompts", prompts()),
+        ("passing", passing()),
+    ]
+}
+
 /// A run of many tasks, of which some fail.
 fn many(tasks: u64, failing: u64) -> GateResult {
     let units: Vec<Value> = (0..tasks)
@@ -234,15 +246,7 @@ fn every_end_of_an_evaluation_reads_well_in_both_languages() {
     settings.add_filter("sha256:[0-9a-f]+", "sha256:…");
     settings.set_prepend_module_to_snapshot(false);
     let _settings = settings.bind_to_scope();
-    let cases = [
-        ("drop", drop()),
-        ("shard", shard()),
-        ("generations", generations()),
-        ("missing", missing()),
-        ("prompts", prompts()),
-        ("passing", passing()),
-    ];
-    for (name, result) in cases {
+    for (name, result) in kinds() {
         for (language, tag) in [(Language::En, "en"), (Language::Zh, "zh")] {
             insta::assert_snapshot!(
                 format!("comment.evaluation_{name}.{tag}"),
