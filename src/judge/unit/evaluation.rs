@@ -262,6 +262,10 @@ impl AnyUnit for EvaluationUnit {
     }
 
     fn size(&self) -> Size {
+        // Samples of several tasks together are counted with their tasks.
+        if self.scope != EvaluationScope::Task {
+            return Size::default();
+        }
         Size { values: self.paired, steps: 0, unmatched: self.samples.saturating_sub(self.paired) }
     }
 
