@@ -265,7 +265,7 @@ fn of_ranks(row: usize, ranks: u64, policy: &Policy) -> Shares {
         let units = judge(vec![task("task".to_owned(), &values, false)], policy);
         let named = units.iter().filter_map(|unit| unit.unit.shard).collect::<Vec<_>>();
         let is_right = named.iter().any(|shard| shard.modulus == ranks && shard.remainder == 1);
-        let holds = |shard: &Shard| ranks % shard.modulus == 0 && shard.remainder == 1 % shard.modulus;
+        let holds = |shard: &Shard| ranks.is_multiple_of(shard.modulus) && shard.remainder == 1 % shard.modulus;
         let is_around = !is_right && named.iter().any(holds);
         vec![is_right, is_around, !named.is_empty() && !is_right && !is_around]
     })

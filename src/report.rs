@@ -12,6 +12,7 @@ mod compared;
 pub mod curve;
 pub mod error_place;
 pub mod escape;
+pub mod evaluation;
 pub mod explain;
 pub mod folder;
 pub mod frame;

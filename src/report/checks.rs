@@ -18,6 +18,9 @@ use crate::error::Result;
 use crate::judge::unit::Unit;
 use crate::verdict::CheckId;
 
+/// Key of the words for agreement of what runs computed.
+const AGREES: &str = "reason_agrees";
+
 /// Presentation of a check beside its row, rules and findings.
 pub(super) struct Presentation {
     /// The check.
@@ -32,6 +35,8 @@ pub(super) struct Presentation {
     pub(super) is_diagnosed_by_place: bool,
     /// Whether it compares settings, and nothing that a run computed.
     pub(super) is_of_settings: bool,
+    /// Key of the words for its agreement.
+    pub(super) agreement: &'static str,
 }
 
 /// A table on the terminal.
@@ -45,6 +50,8 @@ pub(super) enum Details {
     Rules,
     /// A line per unit, where there are several, with its culprit.
     Units,
+    /// A line per score, with its drop.
+    Scores,
 }
 
 /// A picture of a check.
@@ -73,6 +80,7 @@ impl Presentation {
             embedded: None,
             is_diagnosed_by_place: false,
             is_of_settings: false,
+            agreement: AGREES,
         }
     }
 }
@@ -84,6 +92,11 @@ pub(super) const ALL: &[Presentation] =
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {
     ALL.iter().find(|shown| shown.check == check)
+}
+
+/// Key of the words for the agreement of `check`.
+pub(super) fn agreement(check: CheckId) -> &'static str {
+    find(check).map_or(AGREES, |shown| shown.agreement)
 }
 
 /// The table of `check` on the terminal.

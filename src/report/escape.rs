@@ -25,6 +25,8 @@ pub enum Target {
 const MOST_CHARS: usize = 160;
 /// Characters among those that follow the cut: the end tells tensors of one operation apart.
 const END_CHARS: usize = 60;
+/// Characters of a quoted text that are shown.
+const MOST_QUOTED: usize = 200;
 /// Characters of a sentence that are shown.
 const MOST_PROSE: usize = 600;
 
@@ -46,6 +48,20 @@ pub fn prose(text: &str, target: Target) -> String {
         Target::Plain => text,
         Target::Html => html(&text).into_owned(),
         Target::Markdown => prose_markdown(&text),
+    }
+}
+
+/// A text of an artifact that is quoted at length: as [`name`], but cut at its end alone; no `<code>` on the page.
+pub fn quoted(text: &str, target: Target) -> String {
+    let cleaned = cleaned(text);
+    let mut text: String = cleaned.chars().take(MOST_QUOTED).collect();
+    if text.len() < cleaned.len() {
+        text.push('…');
+    }
+    match target {
+        Target::Plain => text,
+        Target::Markdown => code_span(&text),
+        Target::Html => html(&text).into_owned(),
     }
 }
 
@@ -279,6 +295,14 @@ mod tests {
         assert_eq!(prose("/merge now"), "`/merge` now");
         assert_eq!(prose("a ` b <img>"), "a `` ` `` b `<img>`");
         assert_eq!(prose("::error:: x"), "`::error`:: x");
+    }
+
+    #[test]
+    fn quoted_texts_keep_their_beginning_and_are_code_in_markdown_alone() {
+        let long = "x".repeat(300);
+        assert_eq!(quoted(&long, Target::Plain), format!("{}…", "x".repeat(200)));
+        assert_eq!(quoted("a\n`b`", Target::Markdown), "`` a `b` ``");
+        assert_eq!(quoted("<b>\u{202e}a", Target::Html), "&lt;b&gt;a");
     }
 
     #[test]

@@ -52,6 +52,11 @@ fn families(result: &GateResult) -> Vec<Family> {
             help: "error of the culprit, relative to its tensor's scale",
             samples: units(result, culprit_error),
         },
+        Family {
+            name: "precision_gate_drop",
+            help: "drop of a score in the unit of its margin, negative where it is better",
+            samples: units(result, drop),
+        },
         Family { name: "precision_gate_rule", help: "measured value of a rule", samples: rules(result) },
     ]
 }
@@ -78,6 +83,13 @@ fn compared(unit: &Unit) -> Option<f64> {
 
 fn culprit_error(unit: &Unit) -> Option<f64> {
     unit.culprit()?.metrics.get("error").map(|error| error.0)
+}
+
+fn drop(unit: &Unit) -> Option<f64> {
+    match unit {
+        Unit::Evaluation(unit) => unit.drop.map(|drop| drop.0),
+        _ => None,
+    }
 }
 
 fn findings(result: &GateResult) -> Samples {

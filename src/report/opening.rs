@@ -6,6 +6,7 @@
 mod agreement;
 mod culprit;
 mod curves;
+mod evaluation;
 mod lead;
 mod numbers;
 mod settings;
@@ -16,7 +17,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::writer::{Writer, safe};
-use super::{GateResult, causes, checks, next_dump};
+use super::{GateResult, causes, checks, evaluation as evaluations, next_dump};
 use crate::diagnose::{Diagnosis, Sureness};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -108,6 +109,7 @@ impl Opening {
             Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
             Lead::Settings(findings) => build.settings(&findings)?,
             Lead::Curve(unit, finding) => build.curve(unit, finding)?,
+            Lead::Finding(finding, _) if evaluations::of_finding(finding) => build.evaluation(finding)?,
             Lead::Finding(finding, cause) => build.finding(finding, cause)?,
             Lead::Nothing => return build.agreement(),
         };

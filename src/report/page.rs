@@ -21,6 +21,7 @@ use super::messages::Language;
 use super::phrases;
 use super::pictures::data_address;
 use super::plot::error_map::error_map_png;
+use super::plot::evaluation::evaluation_png;
 use super::plot::monitor::monitor_png;
 use super::templates::Templates;
 use super::view::{self, View};
@@ -77,6 +78,7 @@ pub fn write(result: &GateResult, lines: &Lines<'_>, options: &Options<'_>, out:
         data => safe(PLACE_OF_DATA.into()),
         error_map => error_map_png(result, options.language)?.as_deref().map(data_address),
         monitor_map => monitor_png(result, options.language)?.as_deref().map(data_address),
+        evaluation_plot => evaluation_png(result, options.language)?.as_deref().map(data_address),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
             script => safe(SCRIPT.into()),

@@ -137,6 +137,9 @@ mod tests {
             "metric_",
             "value_",
             "axis_",
+            "evaluation_",
+            "place_",
+            "reason_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{key}\"");

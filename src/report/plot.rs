@@ -6,6 +6,7 @@
 mod difference;
 pub mod divergence;
 pub mod error_map;
+pub mod evaluation;
 mod heat;
 mod lines;
 pub mod loss;

@@ -5,6 +5,7 @@ use minijinja::{Value, context};
 
 use super::GateResult;
 use super::escape::Target;
+use super::evaluation;
 use super::mermaid;
 use super::messages::Language;
 use super::templates::Templates;
@@ -43,12 +44,15 @@ pub struct Options<'a> {
 }
 
 /// Number of rows that a section shows before length matters.
-const ROOM: [(&str, usize); 12] = [
+const ROOM: [(&str, usize); 15] = [
     ("culprit", 1),
     ("next_dump", 1),
     ("diagnoses", 5),
     ("evidence", 3),
     ("history", 30),
+    ("evaluation", 60),
+    ("flipped", 5),
+    ("passed", 60),
     ("findings", 30),
     ("config", 1),
     ("rules", 100),
@@ -58,12 +62,18 @@ const ROOM: [(&str, usize); 12] = [
     ("environment", 1),
 ];
 
+/// Sections that only an evaluation has.
+const OF_EVALUATION: [&str; 3] = ["evaluation", "flipped", "passed"];
+
 /// Parts that are cut when the text is too long, the least important first, each with the number that stays.
-const CUTS: [(&str, usize); 16] = [
+const CUTS: [(&str, usize); 22] = [
+    ("passed", 20),
     ("artifacts", 10),
     ("artifacts", 0),
     ("units", 10),
     ("rules", 20),
+    ("passed", 0),
+    ("flipped", 1),
     ("environment", 0),
     ("history", 10),
     ("units", 0),
@@ -73,6 +83,9 @@ const CUTS: [(&str, usize); 16] = [
     ("waived", 0),
     ("config", 0),
     ("findings", 3),
+    ("evaluation", 10),
+    ("flipped", 0),
+    ("evaluation", 0),
     ("culprit", 0),
     ("diagnoses", 0),
     ("next_dump", 0),
@@ -84,7 +97,7 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     let view = View::new(result, &writer)?;
     let mut room: Vec<(&str, usize)> = ROOM.to_vec();
     let mut omitted: Vec<&str> = Vec::new();
-    let mut cuts = CUTS.iter();
+    let mut cuts = CUTS.iter().filter(|(section, _)| view.evaluation.is_some() || !OF_EVALUATION.contains(section));
     loop {
         let text = once(result, &view, &writer, options, (&room, &omitted))?;
         if fits(&text, options.limit) {
@@ -139,7 +152,11 @@ fn waiver_of(result: &GateResult, language: Language) -> Option<String> {
         .culprit
         .as_ref()
         .and_then(|culprit| result.findings.iter().filter(blocks).find(|finding| culprit.stands_for(finding)));
-    let finding = of_culprit.or_else(|| result.findings.iter().find(blocks))?;
+    let first = || {
+        let first = result.findings.iter().find(blocks)?;
+        Some(if evaluation::of_finding(first) { evaluation::leading(result, first) } else { first })
+    };
+    let finding = of_culprit.or_else(first)?;
     waiver::waiver(finding, &result.today, waiver::DAYS, language).map(|text| text.trim_end().to_owned())
 }
 

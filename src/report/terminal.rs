@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::GateResult;
 use super::checks::{self, Details};
-use super::escape::Target;
+use super::escape::{Target, cleaned};
 use super::messages::{Language, ratio, short};
 use super::outcomes::RuleRow;
 use super::reference;
@@ -242,6 +242,7 @@ impl Page<'_> {
         match checks::details(check.id) {
             Details::Checkers if !check.items.is_empty() => self.config(&check.items),
             Details::Rules if !check.units.is_empty() => self.rules(check.id),
+            Details::Scores => self.scores(),
             Details::Units if check.units.len() > 1 => self.units(check),
             _ => Ok(Vec::new()),
         }
@@ -307,6 +308,56 @@ impl Page<'_> {
             ]);
         }
         self.section("section_units", self.table(&rows))
+    }
+
+    /// Scores and generations: those that are not pass, then those that passed.
+    fn scores(&self) -> Result<Vec<String>> {
+        let Some(view) = &self.view.evaluation else { return Ok(Vec::new()) };
+        let mut rows = vec![self.heads(&[
+            "evaluation_score",
+            "verdict",
+            "side_baseline",
+            "side_candidate",
+            "evaluation_drop",
+            "evaluation_pairs",
+            "evaluation_p",
+        ])?];
+        for (place, side) in [(2, "baseline"), (3, "candidate")] {
+            let name = cleaned(&self.writer.fact("side", &side.into()).to_string());
+            if let Some(head) = rows.first_mut().and_then(|heads| heads.get_mut(place)) {
+                *head = plain(name);
+            }
+        }
+        for row in view.wrong.iter().chain(&view.passed).take(MOST_ROWS) {
+            let text = |value: &Value| plain(value.to_string());
+            let name = [row.task.to_string(), row.metric.clone(), row.filter.clone()];
+            let name: Vec<String> =
+                name.iter().filter(|part| !part.is_empty()).map(|part| self.writer.name(part)).collect();
+            rows.push(vec![
+                plain(name.join(" ")),
+                self.badge(row.verdict)?,
+                text(&row.baseline),
+                text(&row.candidate),
+                text(&row.drop),
+                text(&row.counts),
+                text(&row.p),
+            ]);
+        }
+        let mut lines = if rows.len() > 1 { self.table(&rows) } else { Vec::new() };
+        let more = (view.wrong.len() + view.passed.len()).saturating_sub(MOST_ROWS);
+        if more > 0 {
+            lines.push(self.writer.phrase("more", &context! { count => more })?);
+        }
+        for row in &view.generations {
+            let (verdict, _) = self.badge(row.verdict)?;
+            let said = [&row.changed, &row.logprobs, &row.first].map(Value::to_string);
+            let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+            let name = self.writer.name(&row.task);
+            let line = format!("{name}{}{verdict}{}", self.word("colon")?, self.word("comma")?);
+            lines.extend(wrapped(&format!("{line}{}", said.join(&self.word("semicolon")?))));
+        }
+        lines.extend(view.notes.iter().map(Value::to_string));
+        self.section("check_evaluation", lines)
     }
 
     fn inherited(&self, place: &Place) -> Result<String> {

@@ -8,6 +8,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::causes::{self, DiagnosisRow};
+use super::evaluation::{self, EvaluationView};
 use super::frame::{self, Frame};
 use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
@@ -55,6 +56,8 @@ pub struct View {
     pub findings: Vec<FindingRow>,
     /// Rules as applied, the worst first.
     pub rules: Vec<RuleRow>,
+    /// Evaluations; `None` where there are none.
+    pub evaluation: Option<EvaluationView>,
     /// Whether a config check looked at packs.
     pub has_checkers: bool,
     /// Steps and ranks of dumps.
@@ -135,6 +138,7 @@ impl View {
             culprit,
             findings,
             rules: outcomes::rows(result, writer)?,
+            evaluation: evaluation::view(result, writer)?,
             has_checkers: result.checks.iter().any(|check| !check.items.is_empty()),
             units: dumps(&result.checks).count(),
             history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
@@ -235,8 +239,7 @@ impl Builder<'_> {
             [] if check.verdict > Verdict::Warn => return self.words("headline_nothing"),
             [] => {
                 let instead = standing.instead_of_agreement(check.id)?;
-                let agrees = if checks::is_of_settings(check.id) { "row_config_agree" } else { "reason_agrees" };
-                return instead.map_or_else(|| self.words(agrees), Ok);
+                return instead.map_or_else(|| self.words(checks::agreement(check.id)), Ok);
             }
             [first, others @ ..] => (self.check_sentence(first)?, others.len()),
         };

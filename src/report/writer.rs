@@ -4,7 +4,7 @@
 //! [`escape::name`], so that a template is safe without doing anything for it. Numbers stay plain, with four
 //! significant digits. Beside minijinja's own filters there are:
 //!
-//! * `number`: a number
+//! * `number(digits)`: a number, with four digits unless said
 //! * `percent`: a ratio with its exact digits, for limits and shares
 //! * `relative(limit)`: a measured relative error with two digits, or as many as tell it from `limit`
 //! * `prose`: a sentence that may quote an artifact, in place of a name
@@ -25,11 +25,14 @@ use minijinja::{
 use minijinja_contrib::filters::pluralize;
 
 use super::escape::{self, Target};
-use super::messages::{self, Language, short};
+use super::messages::{self, Language};
 use super::phrases;
 use super::sides::{self, Sides};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
+
+/// Significant digits of a number.
+const MOST_DIGITS: usize = 4;
 
 /// Text of a finding in one language.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +62,7 @@ impl Writer {
         environment.set_auto_escape_callback(|_| AutoEscape::Custom("precision-gate".into()));
         environment
             .set_formatter(move |out, _, value| out.write_str(&shown(value, target)?).map_err(TemplateError::from));
-        environment.add_filter("number", |value: &Value| number(value));
+        environment.add_filter("number", |value: &Value, digits: Option<usize>| number(value, digits));
         environment.add_filter("pluralize", |count: &Value, singular: Option<Value>, plural: Option<Value>| {
             pluralize(&small(count), singular, plural).map(|ending| word(&ending.to_string()))
         });
@@ -280,7 +283,7 @@ fn shown(value: &Value, target: Target) -> Result<String, TemplateError> {
     Ok(match value.kind() {
         ValueKind::Undefined => return Err(TemplateError::from(TemplateErrorKind::UndefinedError)),
         ValueKind::None => String::new(),
-        ValueKind::Number => number(value).to_string(),
+        ValueKind::Number => number(value, None).to_string(),
         ValueKind::String if value.is_safe() || is_number_word(value) => value.to_string(),
         ValueKind::Seq | ValueKind::Iterable => join(value, ", ", target)?.to_string(),
         _ => escape::name(&value.to_string(), target),
@@ -308,12 +311,13 @@ fn phrase(state: &State, key: &str, arguments: &Kwargs, language: Language) -> R
     state.env().render_named_str(key, phrase, Value::from(context)).map(safe)
 }
 
-/// A number for reading: counts in full, others with four significant digits; anything else stays.
-fn number(value: &Value) -> Value {
+/// A number for reading: counts in full, others with `digits` significant digits, four unless said; anything else stays.
+fn number(value: &Value, digits: Option<usize>) -> Value {
     if value.is_integer() {
         return safe(value.to_string());
     }
-    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| safe(short(number)))
+    let digits = digits.unwrap_or(MOST_DIGITS).clamp(1, MOST_DIGITS);
+    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| safe(messages::rounded(number, digits)))
 }
 
 /// A ratio with at most `digits` digits: a percentage from 0.01 % on, below that a plain number.
@@ -361,6 +365,8 @@ mod tests {
         assert_eq!(said("{{ value | relative }}", 0.003_999), "0.4 %");
         assert_eq!(said("{{ value | percent }}", 0.012_5), "1.25 %");
         assert_eq!(said("{{ value | percent }}", 0.000_015), "1.5e-5");
+        assert_eq!(said("p = {{ value | number(2) }}", 1.049_04e-5), "p = 1e-5");
+        assert_eq!(said("{{ value | number }}", 1.049_04e-5), "1.049e-5");
     }
 
     #[test]

@@ -52,6 +52,13 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Curve(unit) => unit.evidence,
             Unit::Checkpoint(unit) => unit.evidence,
             Unit::Monitor(unit) => unit.evidence,
+            Unit::Evaluation(unit) => {
+                let one_sided = unit.samples.saturating_sub(unit.paired);
+                Evidence { compared: unit.paired, one_sided, ..Evidence::default() }
+            }
+            Unit::Generation(unit) => {
+                Evidence { compared: unit.compared, one_sided: unit.unmatched, ..Evidence::default() }
+            }
         };
         sum.compared += of_unit.compared;
         sum.shown_only += of_unit.shown_only;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::cases::CASES;
 use crate::comment::comment;
+use crate::evaluation;
 
 /// Keys of a result whose texts are the gate's own sentences, not names of artifacts.
 const SENTENCES: [&str; 4] = ["message", "help", "text", "formula"];
@@ -69,16 +70,26 @@ fn reports_in_chinese_hold_no_english_and_no_stray_space() {
                 outcome.result.baseline.label = baseline.into();
                 outcome.result.candidate.label = candidate.into();
             }
-            let mut known = BTreeSet::new();
-            names(&serde_json::to_value(&outcome.result).expect("JSON"), &mut known);
-            for (name, text) in documents(&outcome.result, &Lines::from(outcome.operations.as_slice())) {
-                let left = words::english(&text, &known);
-                let spaces = words::stray_spaces(&text);
-                if !left.is_empty() || !spaces.is_empty() {
-                    writeln!(found, "{} {name}: {left:?}, spaces at {spaces:?}", case.name).expect("a string takes it");
-                }
-            }
+            found += &english_in(case.name, &outcome.result, &Lines::from(outcome.operations.as_slice()));
         }
     }
+    for (name, result) in evaluation::kinds() {
+        found += &english_in(name, &result, &Lines::from([].as_slice()));
+    }
     assert!(found.is_empty(), "\n{found}");
+}
+
+/// What is English, or a stray space, in the Chinese documents of a result.
+fn english_in(case: &str, result: &GateResult, lines: &Lines<'_>) -> String {
+    let mut found = String::new();
+    let mut known = BTreeSet::new();
+    names(&serde_json::to_value(result).expect("JSON"), &mut known);
+    for (name, text) in documents(result, lines) {
+        let left = words::english(&text, &known);
+        let spaces = words::stray_spaces(&text);
+        if !left.is_empty() || !spaces.is_empty() {
+            writeln!(found, "{case} {name}: {left:?}, spaces at {spaces:?}").expect("a string takes it");
+        }
+    }
+    found
 }

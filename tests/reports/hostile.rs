@@ -58,6 +58,8 @@ const OWN: &[&str] = &[
     "direction",
     "pattern",
     "role",
+    "scope",
+    "test",
 ];
 
 /// A result of a real run, every foreign text in it replaced by hostile ones.
@@ -95,6 +97,16 @@ fn shifted(shift: usize) -> GateResult {
     result
 }
 
+/// An evaluation whose tasks, metrics, questions and answers are hostile texts.
+fn evaluation(shift: usize) -> GateResult {
+    let mut next = (shift..).map(|index: usize| format!("{}{}", NAMES[index % NAMES.len()], "x".repeat(index % 7)));
+    let mut made = json!(crate::evaluation::everything());
+    poison(&mut made, "", &mut next);
+    let mut result: GateResult = serde_json::from_value(made).expect("still a result");
+    result.identify();
+    result
+}
+
 fn poison(value: &mut Value, key: &str, next: &mut impl Iterator<Item = String>) {
     match value {
         Value::String(text) if !OWN.contains(&key) && text != "nan" && text != "inf" => {
@@ -121,37 +133,42 @@ fn operations() -> Vec<OperationLine> {
 #[test]
 fn in_the_comment() {
     for (shift, language) in (0..NAMES.len()).flat_map(|shift| Language::ALL.map(|language| (shift, language))) {
-        let result = shifted(shift);
-        let text = comment(&result, language, COMMENT_LIMIT);
-        for line in text.lines() {
-            let start = line.trim_start();
-            assert!(!start.starts_with(['/', '@']) && !start.starts_with("::"), "{line}");
+        for result in [shifted(shift), evaluation(shift)] {
+            is_harmless(&comment(&result, language, COMMENT_LIMIT));
         }
-        let mut html: BTreeMap<String, usize> = BTreeMap::new();
-        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        // No forge makes links of what stands in a block of code.
-        let mut in_code = false;
-        for event in Parser::new_ext(&text, options) {
-            match event {
-                Event::Start(Tag::CodeBlock(_)) => in_code = true,
-                Event::End(TagEnd::CodeBlock) => in_code = false,
-                Event::Start(Tag::Link { .. } | Tag::Image { .. }) => panic!("a link: {event:?}"),
-                Event::Html(tag) | Event::InlineHtml(tag) => {
-                    let tag = tag.trim().chars().take_while(|letter| *letter != '(').collect::<String>();
-                    *html.entry(tag.split("<summary>").next().unwrap_or_default().to_owned()).or_default() += 1;
-                }
-                Event::Text(words) if !in_code => {
-                    assert!(!words.contains('@') && !words.contains("http") && !words.contains("www."), "{words}");
-                }
-                _ => {}
-            }
-        }
-        let kinds: Vec<&str> = html.keys().map(String::as_str).collect();
-        assert_eq!(kinds, ["</details>", "</sub>", "<details>", "<sub>"]);
-        assert_eq!(html["<details>"], html["</details>"]);
-        assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
-        assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
     }
+}
+
+/// A comment in which every foreign text is text.
+fn is_harmless(text: &str) {
+    for line in text.lines() {
+        let start = line.trim_start();
+        assert!(!start.starts_with(['/', '@']) && !start.starts_with("::"), "{line}");
+    }
+    let mut html: BTreeMap<String, usize> = BTreeMap::new();
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    // No forge makes links of what stands in a block of code.
+    let mut in_code = false;
+    for event in Parser::new_ext(text, options) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Start(Tag::Link { .. } | Tag::Image { .. }) => panic!("a link: {event:?}"),
+            Event::Html(tag) | Event::InlineHtml(tag) => {
+                let tag = tag.trim().chars().take_while(|letter| *letter != '(').collect::<String>();
+                *html.entry(tag.split("<summary>").next().unwrap_or_default().to_owned()).or_default() += 1;
+            }
+            Event::Text(words) if !in_code => {
+                assert!(!words.contains('@') && !words.contains("http") && !words.contains("www."), "{words}");
+            }
+            _ => {}
+        }
+    }
+    let kinds: Vec<&str> = html.keys().map(String::as_str).collect();
+    assert_eq!(kinds, ["</details>", "</sub>", "<details>", "<sub>"]);
+    assert_eq!(html["<details>"], html["</details>"]);
+    assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
+    assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
 }
 
 /// The page of the hostile result.
@@ -168,43 +185,51 @@ fn page_of(result: &GateResult, language: Language) -> String {
 #[test]
 fn in_the_page() {
     for (shift, language) in (0..NAMES.len()).flat_map(|shift| Language::ALL.map(|language| (shift, language))) {
-        let html = page_of(&shifted(shift), language);
-        let (document, _) = html.split_once("<script type=\"application/json\"").expect("data");
-        let document = document.replacen("<img id=\"error-map\" alt=\"", "", 1);
-        for tag in ["<script", "<b>", "<img", "<x ", "<!-- "] {
-            assert!(!document.contains(tag), "{tag}");
+        for result in [shifted(shift), evaluation(shift)] {
+            let html = page_of(&result, language);
+            let (document, _) = html.split_once("<script type=\"application/json\"").expect("data");
+            let document = document.replacen("<img id=\"error-map\" alt=\"", "", 1);
+            let document = document.replacen("<img id=\"evaluation-plot\" alt=\"", "", 1);
+            for tag in ["<script", "<b>", "<img", "<x ", "<!-- "] {
+                assert!(!document.contains(tag), "{tag}");
+            }
+            assert_eq!(html.matches("</script>").count(), 3, "data, library, page");
+            assert!(document.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+            assert!(!html.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
         }
-        assert_eq!(html.matches("</script>").count(), 3, "data, library, page");
-        assert!(document.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
-        assert!(!html.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
     }
 }
 
 #[test]
 fn on_the_terminal_and_in_workflow_commands() {
-    let result = result();
-    let options = terminal::Options { language: Language::En, colour: false, report: "out", detail: Detail::All };
-    let shown = terminal::render(&result, &options).expect("renders");
-    assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()));
-    assert!(shown.lines().all(|line| !line.trim_start().starts_with("::")), "{shown}");
-    assert!(!shown.contains("##["));
-    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
-    let lines = annotations::render(&result, &issues, Language::En).expect("renders");
-    assert!(lines.len() <= 10);
-    for line in &lines {
-        let command = line.strip_prefix("::").and_then(|rest| rest.split([' ', ':']).next());
-        assert!(command.is_some_and(|name| ["error", "warning", "notice"].contains(&name)), "{line}");
-        assert!(!line.contains(['\n', '\r']));
+    for result in [result(), evaluation(0), evaluation(9)] {
+        let options = terminal::Options { language: Language::En, colour: false, report: "out", detail: Detail::All };
+        let shown = terminal::render(&result, &options).expect("renders");
+        assert!(shown.chars().all(|letter| letter == '\n' || !letter.is_control()));
+        assert!(shown.lines().all(|line| !line.trim_start().starts_with("::")), "{shown}");
+        assert!(!shown.contains("##["));
+        let issues =
+            issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+        let lines = annotations::render(&result, &issues, Language::En).expect("renders");
+        assert!(lines.len() <= 10);
+        for line in &lines {
+            let command = line.strip_prefix("::").and_then(|rest| rest.split([' ', ':']).next());
+            assert!(command.is_some_and(|name| ["error", "warning", "notice"].contains(&name)), "{line}");
+            assert!(!line.contains(['\n', '\r']));
+        }
     }
 }
 
 #[test]
 fn in_reports_for_systems() {
-    let result = result();
-    let issues = issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
-    crate::formats::check_sarif(&sarif::render(&result, &issues).expect("renders"));
-    crate::formats::check_code_quality(&code_quality::render(&issues).expect("renders"));
-    let xml = junit::render(&result, &issues, &[]).expect("renders");
-    assert!(!xml.contains("[[ATTACHMENT") || xml.matches("<system-out>").count() == 0, "only pictures are attached");
-    crate::formats::check_metrics(&metrics::render(&result));
+    for result in [result(), evaluation(0), evaluation(9)] {
+        let issues =
+            issue::all(&result, &issue::Options { language: Language::En, source_root: None }).expect("issues");
+        crate::formats::check_sarif(&sarif::render(&result, &issues).expect("renders"));
+        crate::formats::check_code_quality(&code_quality::render(&issues).expect("renders"));
+        let xml = junit::render(&result, &issues, &[]).expect("renders");
+        let said = xml.split("<system-out>").skip(1).filter_map(|rest| rest.split("</system-out>").next());
+        assert!(said.into_iter().all(|said| !said.contains("[[ATTACHMENT")), "only pictures are attached");
+        crate::formats::check_metrics(&metrics::render(&result));
+    }
 }

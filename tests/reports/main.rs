@@ -9,6 +9,7 @@
 mod cases;
 mod chinese;
 mod comment;
+mod evaluation;
 mod formats;
 mod hostile;
 mod opening;

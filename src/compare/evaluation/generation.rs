@@ -13,7 +13,7 @@ const PLACEHOLDER: f64 = 1000.0;
 pub struct Parting {
     /// Number of the first different token, from 0.
     pub token: usize,
-    /// What the baseline knows of both tokens.
+    /// Log-probabilities that the baseline has of both tokens.
     pub gap: Gap,
     /// Kullback-Leibler divergence of the candidate from the baseline over the tokens that both top lists hold, in nats, each
     /// list made to add up to 1; `None` where fewer than two are shared.
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn the_gap_is_the_baselines() {
         let (ours, theirs) = (token("a", &[("a", 0.5), ("b", 0.25)]), token("b", &[("b", 0.6), ("a", 0.3)]));
-        let found = parting(&[ours.clone()], &[theirs]).expect("other tokens");
+        let found = parting(std::slice::from_ref(&ours), &[theirs]).expect("other tokens");
         let Gap::Nats(gap) = found.gap else { panic!("{found:?}") };
         assert!((gap - 2_f64.ln()).abs() < 1e-12);
         // (2/3, 1/3) against (1/3, 2/3).

@@ -34,7 +34,7 @@ pub struct EvaluationUnit {
     pub baseline: Option<Number>,
     /// The candidate's score; null where it has none.
     pub candidate: Option<Number>,
-    /// How much worse the candidate is, in the margin's unit; negative where it is better, null without a comparison.
+    /// Drop of the candidate, in the margin's unit; negative where it is better, null without a comparison.
     pub drop: Option<Number>,
     /// Ends of the drop's 95 % confidence interval; null without one.
     pub interval: Option<[Number; 2]>,
@@ -213,10 +213,26 @@ pub enum DivergenceKind {
 }
 
 impl EvaluationUnit {
+    /// Its name among the units of a run; models may share tasks, and a group may be called as a task is.
+    pub fn place_of(model: &str, title: &str, scope: &str) -> String {
+        format!("{model}: {title} ({scope})")
+    }
+
     /// Its name as findings have it: task, metric and filter.
     pub fn title(&self) -> String {
         let filter = self.filter.as_ref().map(|filter| format!(" ({filter})")).unwrap_or_default();
         format!("{} {}{filter}", self.task, self.metric)
+    }
+}
+
+impl EvaluationScope {
+    /// The scope as results name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Group => "group",
+            Self::All => "all",
+        }
     }
 }
 
@@ -233,6 +249,10 @@ impl AnyUnit for EvaluationUnit {
         self.title()
     }
 
+    fn place(&self) -> String {
+        Self::place_of(&self.model, &self.title(), self.scope.as_str())
+    }
+
     fn rules(&self) -> &[RuleOutcome] {
         &self.rules
     }
@@ -242,6 +262,10 @@ impl AnyUnit for EvaluationUnit {
     }
 
     fn size(&self) -> Size {
+        // Samples of several tasks together are counted with their tasks.
+        if self.scope != EvaluationScope::Task {
+            return Size::default();
+        }
         Size { values: self.paired, steps: 0, unmatched: self.samples.saturating_sub(self.paired) }
     }
 

@@ -3,5 +3,9 @@
 use super::{Details, Presentation};
 use crate::verdict::CheckId;
 
-pub(super) const SHOWN: Presentation =
-    Presentation { details: Details::Checkers, is_of_settings: true, ..Presentation::of(CheckId::Config) };
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Checkers,
+    is_of_settings: true,
+    agreement: "row_config_agree",
+    ..Presentation::of(CheckId::Config)
+};

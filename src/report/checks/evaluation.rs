@@ -1,7 +1,12 @@
 //! Presentation of evaluations.
 
-use super::{Details, Presentation};
+use super::{Details, Picture, Presentation};
+use crate::report::plot::evaluation::evaluation_png;
 use crate::verdict::CheckId;
 
-pub(super) const SHOWN: Presentation =
-    Presentation { details: Details::Units, pictures: &[], ..Presentation::of(CheckId::Evaluation) };
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Scores,
+    pictures: &[Picture { file: "evaluation.png", draw: evaluation_png }],
+    agreement: "reason_agrees_evaluation",
+    ..Presentation::of(CheckId::Evaluation)
+};

@@ -11,7 +11,7 @@ use crate::judge::finding::WaivedFinding;
 use crate::judge::unit::{Check, CurveUnit};
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
-use crate::report::{checks, compared, curve, standing};
+use crate::report::{checks, compared, curve, evaluation, standing};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 impl Builder<'_> {
@@ -175,6 +175,7 @@ impl Builder<'_> {
         if first.severity < Severity::Warn {
             return self.writer.word("headline_nothing");
         }
+        let first = if evaluation::of_finding(first) { evaluation::leading(self.result, first) } else { first };
         let alike = super::settings::alike(first, &self.result.findings);
         if alike.is_empty() { self.headline_of_finding(first) } else { self.headline_of_settings(&alike) }
     }

@@ -1,0 +1,37 @@
+//! Scores and drops as people write them.
+
+use crate::judge::number::Number;
+use crate::judge::unit::EvaluationUnit;
+use crate::report::messages::{relative, rounded, short};
+
+/// A score with four digits.
+pub(in crate::report) fn score(value: f64) -> String {
+    minus(&short(value))
+}
+
+/// A drop in the unit's own measure: a percentage where it is a fraction of the baseline's score, else with two digits, three
+/// from 0.1 on.
+pub(in crate::report) fn lost(value: f64, unit: &EvaluationUnit) -> String {
+    let digits = if value.abs() < 0.1 { 2 } else { 3 };
+    minus(&if unit.is_relative { relative(value, &[]) } else { rounded(value, digits) })
+}
+
+/// The filter of a unit; `None` where the harness has none, or calls none by that word.
+pub(in crate::report) fn filter(unit: &EvaluationUnit) -> Option<&str> {
+    unit.filter.as_deref().filter(|filter| *filter != "none" && !filter.is_empty())
+}
+
+/// Metric and filter of a unit: `exact_match (strict-match)`.
+pub(in crate::report) fn metric(unit: &EvaluationUnit) -> String {
+    filter(unit).map_or_else(|| unit.metric.clone(), |filter| format!("{} ({filter})", unit.metric))
+}
+
+/// A number in words; empty for none.
+pub(super) fn shown(value: Option<Number>, words: impl Fn(f64) -> String) -> String {
+    value.map_or_else(String::new, |value| words(value.0))
+}
+
+/// A written number with a proper minus sign.
+fn minus(number: &str) -> String {
+    number.strip_prefix('-').map_or_else(|| number.to_owned(), |rest| format!("−{rest}"))
+}

@@ -1,0 +1,99 @@
+//! The order of evaluations: units and findings by what they weigh.
+
+use std::cmp::{Ordering, Reverse};
+
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, Unit};
+use crate::report::GateResult;
+use crate::verdict::CheckId;
+
+/// Codes that say why a score dropped.
+const REASONS: [&str; 3] =
+    ["evaluation-shard-pattern", "evaluation-overlong-generation", "evaluation-truncated-generation"];
+
+/// Codes about a score that got worse.
+const DROPS: [&str; 4] =
+    ["evaluation-drop", "evaluation-small-drop", "evaluation-possible-drop", "evaluation-answers-changed"];
+
+/// The scores of a result, the worst first: by verdict, then by the drop against the margin.
+pub(in crate::report) fn scores(result: &GateResult) -> Vec<&EvaluationUnit> {
+    let mut units: Vec<&EvaluationUnit> = units(result)
+        .filter_map(|unit| match unit {
+            Unit::Evaluation(unit) => Some(unit.as_ref()),
+            _ => None,
+        })
+        .collect();
+    units.sort_by(|a, b| by_weight(a, b));
+    units
+}
+
+/// The generations of a result, the worst first.
+pub(in crate::report) fn generations(result: &GateResult) -> Vec<&GenerationUnit> {
+    let mut units: Vec<&GenerationUnit> = units(result)
+        .filter_map(|unit| match unit {
+            Unit::Generation(unit) => Some(unit.as_ref()),
+            _ => None,
+        })
+        .collect();
+    units.sort_by_key(|unit| (Reverse(unit.verdict), Reverse(unit.far + unit.length), Reverse(unit.changed)));
+    units
+}
+
+fn units(result: &GateResult) -> impl Iterator<Item = &Unit> {
+    result.checks.iter().flat_map(|check| &check.units)
+}
+
+fn by_weight(a: &EvaluationUnit, b: &EvaluationUnit) -> Ordering {
+    let p = |unit: &EvaluationUnit| unit.p_adjusted.map_or(f64::INFINITY, |p| p.0);
+    (b.verdict.cmp(&a.verdict))
+        .then_with(|| weight(b).total_cmp(&weight(a)))
+        .then_with(|| p(a).total_cmp(&p(b)))
+        .then_with(|| a.title().cmp(&b.title()))
+}
+
+/// The drop in multiples of the margin: infinite for a score that is not finite, negative infinity without a comparison.
+pub(in crate::report) fn weight(unit: &EvaluationUnit) -> f64 {
+    match (unit.drop, unit.candidate) {
+        (Some(drop), _) if drop.0.is_finite() => drop.0 / unit.margin.0.max(f64::MIN_POSITIVE),
+        (Some(_), _) => f64::INFINITY,
+        (None, Some(score)) if !score.0.is_finite() => f64::INFINITY,
+        (None, _) => f64::NEG_INFINITY,
+    }
+}
+
+/// The drop that a test does not see, in multiples of the margin; 0 where that is not known.
+pub(super) fn unseen(unit: &EvaluationUnit) -> f64 {
+    unit.detectable.map_or(0.0, |detectable| detectable.0 / unit.margin.0.max(f64::MIN_POSITIVE))
+}
+
+/// Whether a finding is about an evaluation.
+pub(in crate::report) fn of_finding(finding: &Finding) -> bool {
+    finding.check == CheckId::Evaluation
+}
+
+/// The finding that tells most of those as severe as `finding`: that of the worst unit, of a task before that of several.
+pub(in crate::report) fn leading<'a>(result: &'a GateResult, finding: &'a Finding) -> &'a Finding {
+    let is_pooled = |unit: &&EvaluationUnit| unit.scope != EvaluationScope::Task;
+    let mut scores = scores(result);
+    scores.sort_by_key(|unit| (Reverse(unit.verdict), is_pooled(unit)));
+    let names = scores.into_iter().map(EvaluationUnit::title);
+    let names: Vec<String> = names.chain(generations(result).into_iter().map(AnyUnit::name)).collect();
+    let place = |other: &Finding| names.iter().position(|name| *name == other.place).unwrap_or(names.len());
+    let alike = result.findings.iter().filter(|other| of_finding(other) && other.severity == finding.severity);
+    alike.min_by_key(|other| place(other)).unwrap_or(finding)
+}
+
+/// Findings that say why the score of `finding` dropped; none where it is not about a score that got worse.
+pub(in crate::report) fn reasons<'a>(result: &'a GateResult, finding: &Finding) -> Vec<&'a Finding> {
+    if !DROPS.contains(&finding.code.as_str()) {
+        return Vec::new();
+    }
+    let task = |finding: &Finding| match finding.facts.get("task") {
+        Some(Fact::Text(task)) => Some(task.clone()),
+        _ => None,
+    };
+    let is_alike =
+        |other: &Finding| other.place == finding.place || (task(other).is_some() && task(other) == task(finding));
+    let reason = |code: &&str| result.findings.iter().find(|other| other.code == **code && is_alike(other));
+    REASONS.iter().filter_map(reason).collect()
+}

@@ -1,0 +1,169 @@
+//! An evaluation in the opening: how much worse the answers are, the scores of both runs, and why.
+
+use std::collections::BTreeSet;
+
+use minijinja::context;
+
+use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use crate::error::Result;
+use crate::judge::finding::{Fact, Finding};
+use crate::judge::number::Number;
+use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
+use crate::report::evaluation;
+use crate::report::writer::safe;
+use crate::verdict::{Severity, Verdict};
+
+impl Builder<'_> {
+    /// The opening of an evaluation; of several findings as severe as `finding` the one that tells most leads.
+    pub(super) fn evaluation(&self, finding: &Finding) -> Result<Opening> {
+        let finding = evaluation::leading(self.result, finding);
+        let mut headline = finding.clone();
+        headline.facts.insert("more".into(), Fact::Count(self.other_tasks(finding)));
+        let told = self.headline_of_finding(&headline)?;
+        let mut opening = Opening { picture: "evaluation", ..Opening::saying(safe(told)) };
+        let others = self.other_checks(Some(finding.check), Columns::Sides)?;
+        let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+        let rows = self.rows_of_evaluation()?;
+        let is_told = rows.len() <= most && self.is_told_by_rows(finding);
+        opening.rows = rows.into_iter().take(most).chain(others).collect();
+        if opening.rows.is_empty() {
+            opening.rows = self.all_checks(finding.check)?;
+            opening.columns = self.columns_of_checks()?;
+            let width = opening.rows.first().map_or(0, |row| row.cells.len());
+            opening.columns.truncate(width);
+        } else {
+            opening.columns = self.columns_of_sides()?;
+        }
+        let unit = self.unit_of(finding);
+        opening.place = match unit {
+            Some(unit) => safe(self.place_of_score(unit)?),
+            None => opening.place,
+        };
+        self.advise(&mut opening, None, finding)?;
+        self.reasons_of_evaluation(&mut opening, finding)?;
+        opening.told = is_told.then_some(finding.check);
+        Ok(opening)
+    }
+
+    /// Whether every finding that counts is the one that leads, or about a score or file of generations that is not pass.
+    fn is_told_by_rows(&self, leading: &Finding) -> bool {
+        let scores = evaluation::scores(self.result).into_iter().map(EvaluationUnit::title);
+        let generations = evaluation::generations(self.result).into_iter().map(AnyUnit::name);
+        let places: BTreeSet<String> = scores.chain(generations).collect();
+        let counts = |other: &&Finding| evaluation::of_finding(other) && other.severity >= Severity::Warn;
+        let mut counting = self.result.findings.iter().filter(counts);
+        counting.all(|other| other.id == leading.id || places.contains(&other.place))
+    }
+
+    /// The unit that a finding is about; of a task the one that lost most.
+    fn unit_of(&self, finding: &Finding) -> Option<&EvaluationUnit> {
+        let units = || evaluation::scores(self.result).into_iter();
+        let of_task = || units().find(|unit| unit.task == finding.place && unit.verdict >= Verdict::Warn);
+        units().find(|unit| unit.title() == finding.place).or_else(of_task)
+    }
+
+    /// Tasks beside that of `finding` with a finding of the same code and severity.
+    fn other_tasks(&self, finding: &Finding) -> u64 {
+        let is_alike = |other: &&Finding| other.code == finding.code && other.severity == finding.severity;
+        let mut tasks: Vec<Option<&Fact>> = self
+            .result
+            .findings
+            .iter()
+            .filter(is_alike)
+            .filter(|other| other.facts.get("scope") == finding.facts.get("scope"))
+            .map(|other| other.facts.get("task"))
+            .filter(|task| *task != finding.facts.get("task"))
+            .collect();
+        tasks.sort_by_key(|task| format!("{task:?}"));
+        tasks.dedup();
+        u64::try_from(tasks.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The drop with its interval, its margin, and the smallest one that the test finds.
+    fn place_of_score(&self, unit: &EvaluationUnit) -> Result<String> {
+        let lost = |value: f64| safe(evaluation::lost(value, unit));
+        let Some(drop) = unit.drop else { return Ok(String::new()) };
+        let interval = unit.interval.map(|ends| ends.map(|end| lost(end.0)));
+        let context = context! {
+            unit => format!("{} {}", unit.task, evaluation::metric(unit)),
+            drop => lost(drop.0),
+            low => interval.as_ref().map(|[low, _]| low.clone()),
+            high => interval.as_ref().map(|[_, high]| high.clone()),
+            margin => lost(unit.margin.0),
+            detectable => unit.detectable.map(|least| lost(least.0)),
+        };
+        self.writer.phrase("place_score", &context)
+    }
+
+    /// A row for each score and each file of generations that is not pass, the worst first.
+    fn rows_of_evaluation(&self) -> Result<Vec<EvidenceRow>> {
+        let wrong = |verdict: Verdict| verdict >= Verdict::Warn;
+        let scores = evaluation::scores(self.result).into_iter().filter(|unit| wrong(unit.verdict));
+        let mut rows = Vec::new();
+        let mut untested: BTreeSet<&str> = BTreeSet::new();
+        for unit in scores {
+            // What was not compared is one fact for all metrics of a task.
+            if unit.test.is_some() || untested.insert(&unit.task) {
+                rows.push(self.row_of_score(unit)?);
+            }
+        }
+        let generations = evaluation::generations(self.result).into_iter().filter(|unit| wrong(unit.verdict));
+        for unit in generations {
+            rows.push(self.row_of_generations(unit)?);
+        }
+        rows.sort_by_key(|row| std::cmp::Reverse(row.verdict));
+        Ok(rows)
+    }
+
+    fn row_of_score(&self, unit: &EvaluationUnit) -> Result<EvidenceRow> {
+        let score = |value: Option<Number>| value.map_or_else(String::new, |value| evaluation::score(value.0));
+        let name = match unit.scope {
+            EvaluationScope::All => {
+                let metric = safe(self.writer.name(&evaluation::metric(unit)));
+                self.writer.phrase("row_all_tasks", &context! { metric })?
+            }
+            EvaluationScope::Task | EvaluationScope::Group if unit.test.is_none() => self.writer.name(&unit.task),
+            EvaluationScope::Task | EvaluationScope::Group => {
+                self.writer.name(&format!("{} {}", unit.task, evaluation::metric(unit)))
+            }
+        };
+        let note = match (unit.test, unit.paired) {
+            (None, _) => self.writer.word("evaluation_not_compared")?,
+            (_, 0) => self.writer.word("evaluation_scores_alone")?,
+            (_, paired) => {
+                let counts = context! { worse => unit.worse, better => unit.better, paired };
+                self.writer.phrase("evaluation_counts", &counts)?
+            }
+        };
+        let cells = vec![name, score(unit.baseline), score(unit.candidate)];
+        Ok(EvidenceRow { note: safe(note), ..EvidenceRow::new(cells, unit.verdict) })
+    }
+
+    fn row_of_generations(&self, unit: &GenerationUnit) -> Result<EvidenceRow> {
+        let counts = context! { changed => unit.changed, compared => unit.compared };
+        let cells =
+            vec![self.writer.name(&unit.name()), String::new(), self.writer.phrase("row_generations", &counts)?];
+        let kinds = context! {
+            changed => unit.changed, near_ties => unit.near_ties, far => unit.far, length => unit.length,
+            unexplained => unit.unexplained,
+        };
+        let note = safe(self.writer.phrase("evaluation_kinds", &kinds)?);
+        Ok(EvidenceRow { note, ..EvidenceRow::new(cells, unit.verdict) })
+    }
+
+    /// Findings that explain the drop: their sentences as evidence, the first one's advice in place of the drop's.
+    fn reasons_of_evaluation(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
+        let reasons = evaluation::reasons(self.result, finding);
+        let Some(first) = reasons.first() else { return Ok(()) };
+        let mut told = Vec::new();
+        for reason in reasons.iter().take(MOST_REASONS) {
+            let message = self.writer.finding(reason)?.message;
+            let unit = format!("{}{}", self.writer.name(&reason.place), self.writer.word("colon")?);
+            told.push(message.strip_prefix(&unit).unwrap_or(&message).to_owned());
+        }
+        opening.certainty = self.word("because_likely")?;
+        opening.reasons = safe(told.join(&self.writer.word("semicolon")?));
+        opening.advice = safe(self.writer.finding(first)?.help);
+        Ok(())
+    }
+}
