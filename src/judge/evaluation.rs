@@ -4,6 +4,7 @@
 
 mod comparable;
 mod decision;
+mod draft;
 mod excerpt;
 pub mod generations;
 mod margin;
