@@ -5,15 +5,19 @@
     reason = "a test that indexes beyond what is there fails, as it should"
 )]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use precision_gate::fetch::Memory;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::judge::unit::{MonitorUnit, monitors};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
+use precision_gate::read::monitor::{Place, Table};
 use precision_gate::report::GateResult;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
@@ -243,4 +247,112 @@ fn a_monitor_is_never_a_curve_and_hostile_tables_are_damage() {
         let result = judge(&case.join("gpu"), &folder.path().join(name), "");
         assert!(result.verdict.blocks() && has(&result, "monitor-file-damaged"), "{name}: {:?}", result.verdict);
     }
+}
+
+/// Tables of all cases, by their paths.
+fn tables(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        if entry.path().is_dir() {
+            tables(&entry.path(), found);
+        } else if entry.path().extension().is_some_and(|ending| ending == "csv") {
+            found.push(entry.path());
+        }
+    }
+}
+
+#[test]
+fn every_row_that_was_counted_is_read_at_its_step_whatever_bytes_a_table_holds() {
+    let mut found = Vec::new();
+    tables(&cases(), &mut found);
+    found.sort();
+    let strange = *b",\n\r\"-+.eEnaif0195 x\xff";
+    let mut state = 0_u64;
+    let mut below = move |most: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).expect("small") % most.max(1)
+    };
+    let (mut rows_read, mut damaged) = (0, 0);
+    for round in 0..1_500 {
+        let path = &found[round % found.len()];
+        let mut bytes = fs::read(path).expect("a table");
+        for _ in 0..below(6) {
+            let at = below(bytes.len());
+            match below(3) {
+                0 => bytes[at] = strange[below(strange.len())],
+                1 => bytes.insert(at, strange[below(strange.len())]),
+                _ => bytes.truncate(at.max(60)),
+            }
+        }
+        let source = Arc::new(Memory::new("table", bytes));
+        let table = Table::open(Place::of(&path.display().to_string()), source);
+        damaged += u64::from(table.damage.is_some());
+        let mut counted: BTreeMap<i64, u64> = BTreeMap::new();
+        table.steps().for_each(|(step, rows)| *counted.entry(step).or_default() += rows);
+        for (step, count) in counted {
+            let rows = table.rows(step).expect("bytes in memory").len() as u64;
+            assert_eq!(rows, count, "{} round {round} step {step}", path.display());
+            rows_read += rows;
+        }
+    }
+    assert!(rows_read > 10_000 && damaged > 100, "{rows_read} rows, {damaged} damaged tables");
+}
+
+#[test]
+fn what_nobody_compared_does_not_pass() {
+    let folder = TempDir::new().expect("a folder");
+    // One side recorded forward only, the other backward only: no kind in common with another version.
+    let [gpu, npu] = ["gpu", "npu"].map(|side| folder.path().join(side).join("rank_0"));
+    for (side, header, row) in [
+        (&gpu, "vpp_stage,step,module_name,scope,norm", "-1,0,fc.output.0,forward,1.5"),
+        (&npu, "vpp_stage,name,step,norm", "0,fc.weight,0,1.5"),
+    ] {
+        fs::create_dir_all(side).expect("a folder");
+        let name = if header.contains("scope") { "module_step0-4.csv" } else { "grad_reduced_0-4.csv" };
+        fs::write(side.join(name), format!("{header}\n{row}\n")).expect("written");
+    }
+    let result = judge(&folder.path().join("gpu"), &folder.path().join("npu"), "");
+    assert_eq!(result.verdict, Verdict::Incomplete);
+    assert!(has(&result, "monitor-nothing-compared"), "{:?}", result.findings);
+
+    let case = cases().join("v1-against-v2");
+    let result = judge(&case.join("gpu"), &case.join("npu"), "monitor: {ignore: ['*']}");
+    assert_eq!(result.verdict, Verdict::Incomplete, "a policy that leaves everything out");
+    assert!(has(&result, "monitor-nothing-compared"));
+}
+
+/// A folder with a monitor (wrong at step 2), a curve that diverges, and a dump that is wrong at `dump_step`.
+fn mixed(to: &Path, side: &str, dump_step: u64) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let nothing = |_: &Path, _: &[String], _: &mut Vec<String>| {};
+    copied(&fixtures.join("monitor/stale-rank2-v2").join(side), &to.join(side).join("monitor"), &nothing);
+    copied(&fixtures.join("loss/diverging_trend").join(side), &to.join(side).join("curves"), &nothing);
+    let dump = fixtures.join("dumps/gpt_bf16_stats_attention_scale").join(side).join("step0");
+    copied(&dump, &to.join(side).join(format!("dump/step{dump_step}")), &nothing);
+}
+
+#[test]
+fn monitors_curves_and_dumps_of_one_folder_are_all_judged_and_the_earliest_culprit_leads() {
+    for (dump_step, first, step) in [(0, "dump", 0), (2, "dump", 2), (3, "monitor", 2)] {
+        let folder = TempDir::new().expect("a folder");
+        for side in ["gpu", "npu"] {
+            mixed(folder.path(), side, dump_step);
+        }
+        let result = judge(&folder.path().join("gpu"), &folder.path().join("npu"), "");
+        for check in [CheckId::Loss, CheckId::Dump, CheckId::Monitor] {
+            let verdict = result.checks.iter().find(|judged| judged.id == check).map(|judged| judged.verdict);
+            assert_eq!(verdict, Some(Verdict::Fail), "{check:?} beside a dump of step {dump_step}");
+        }
+        let culprit = culprit(&result);
+        assert_eq!((culprit["check"].as_str(), culprit["step"].as_u64()), (Some(first), Some(step)), "{culprit}");
+    }
+}
+
+#[test]
+fn the_example_says_what_its_page_says() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/monitor");
+    let result = judge(&example.join("gpu"), &example.join("npu"), "");
+    let culprit = culprit(&result);
+    assert_eq!((culprit["name"].as_str(), culprit["step"].as_u64()), (Some("fc1.weight"), Some(3)));
+    let page = fs::read_to_string(example.join("README.md")).expect("a page");
+    assert!(page.contains("The gradient of `fc1.weight` is 5.0 % off at step 3; the forward pass agrees"), "{page}");
 }

@@ -1,7 +1,7 @@
 //! The check of training monitors: tables of both sides to a verdict per rank.
 
 mod rank;
-mod shares;
+pub(super) mod shares;
 
 use std::collections::{BTreeMap, BTreeSet};
 

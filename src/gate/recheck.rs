@@ -12,6 +12,7 @@ mod curve;
 mod dump;
 mod fits;
 mod limits;
+mod monitor;
 mod outcome;
 mod read;
 mod recount;

@@ -1,8 +1,8 @@
 //! Rows of a step of two monitors, paired by kind, stage, name and micro step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use crate::read::monitor::{Keys, Kind, Row, Step};
+use crate::read::monitor::{Keyed, Keys, Kind, Row, Step};
 
 /// A row of both sides.
 #[derive(Debug)]
@@ -29,22 +29,26 @@ pub struct Paired {
 }
 
 /// Pairs the rows of a step; those of other kinds than `kinds` are left out.
-pub fn rows(baseline: Step, mut candidate: Step, kinds: &BTreeSet<Kind>) -> Paired {
+pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<Kind>) -> Paired {
+    let of_kinds = |step: Step| step.rows.into_iter().filter(|row| kinds.contains(&row.key.kind));
     let mut paired = Paired::default();
-    for (key, ours) in baseline.rows {
-        if !kinds.contains(&key.kind) {
-            candidate.rows.remove(&key);
-            continue;
-        }
-        match candidate.rows.remove(&key) {
-            Some(theirs) => {
-                let order = ours.order;
-                paired.matched.push(RowPair { key, order, baseline: ours.row, candidate: theirs.row });
-            }
-            None => paired.only_baseline.push(key),
+    let mut theirs = of_kinds(candidate).peekable();
+    // Both sides mostly write the same rows in the same order; what stands elsewhere is looked up.
+    let mut elsewhere = Vec::new();
+    for ours in of_kinds(baseline) {
+        match theirs.next_if(|theirs| theirs.key == ours.key) {
+            Some(theirs) => paired.matched.push(pair(ours, theirs)),
+            None => elsewhere.push(ours),
         }
     }
-    paired.only_candidate.extend(candidate.rows.into_keys().filter(|key| kinds.contains(&key.kind)));
+    let mut left: HashMap<Keys, Keyed> = theirs.map(|row| (row.key.clone(), row)).collect();
+    for ours in elsewhere {
+        match left.remove(&ours.key) {
+            Some(theirs) => paired.matched.push(pair(ours, theirs)),
+            None => paired.only_baseline.push(ours.key),
+        }
+    }
+    paired.only_candidate.extend(left.into_keys());
     paired.only_baseline.sort_unstable();
     paired.only_candidate.sort_unstable();
     paired.matched.sort_by(|a, b| {
@@ -52,4 +56,8 @@ pub fn rows(baseline: Step, mut candidate: Step, kinds: &BTreeSet<Kind>) -> Pair
         place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key))
     });
     paired
+}
+
+fn pair(ours: Keyed, theirs: Keyed) -> RowPair {
+    RowPair { key: ours.key, order: ours.order, baseline: ours.row, candidate: theirs.row }
 }

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 pub use assemble::{EvaluationFile, Evaluations, read};
 pub use kind::{FileKind, recognise};
-pub use texts::texts;
+pub use texts::{KeptOpen, texts};
 
 /// The harness that wrote a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,6 +10,9 @@ mod name;
 mod place;
 mod rank;
 mod table;
+mod texts;
+
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,9 +164,9 @@ pub struct Row {
     /// Stage of the pipeline on this rank; 0 for an unsplit model.
     pub stage: i64,
     /// Its name as the tool wrote it.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its name as both tools would write it.
-    pub canonical: String,
+    pub canonical: Arc<str>,
     /// The step as written.
     pub step: u64,
     /// Micro step, from 0, where the table counts them.
@@ -173,22 +176,15 @@ pub struct Row {
     /// Number of NaN, where it was recorded.
     pub nans: Option<f64>,
     /// Shape, where it was recorded.
-    pub shape: Option<String>,
+    pub shape: Option<Arc<str>>,
     /// Element type, where it was recorded.
-    pub dtype: Option<String>,
+    pub dtype: Option<Arc<str>>,
 }
 
 impl Row {
     /// Whether the row says that there was no tensor: the tool writes `nan` into every column then.
     pub fn is_absent(&self) -> bool {
-        let is_nan = |value: Option<f64>| value.is_none_or(f64::is_nan);
-        let is_word = |text: &Option<String>| text.as_deref().is_none_or(|text| text == "nan");
-        let says_so = self.nans.is_some() || self.dtype.is_some() || self.shape.is_some();
-        says_so
-            && is_nan(self.nans)
-            && is_word(&self.shape)
-            && is_word(&self.dtype)
-            && self.statistics.written().all(|(_, value)| value.is_nan())
+        says_absent(&self.statistics, self.nans, [self.shape.as_deref(), self.dtype.as_deref()])
     }
 
     /// Whether nothing but NaN was written, and no column says whether there was a tensor.
@@ -197,4 +193,13 @@ impl Row {
         let mut written = self.statistics.written().peekable();
         columns && written.peek().is_some() && written.all(|(_, value)| value.is_nan())
     }
+}
+
+/// Whether statistics, number of NaN, shape and type, as far as they were recorded, all are NaN.
+fn says_absent(statistics: &Statistics, nans: Option<f64>, words: [Option<&str>; 2]) -> bool {
+    let says_so = nans.is_some() || words.iter().any(Option::is_some);
+    says_so
+        && nans.is_none_or(f64::is_nan)
+        && words.into_iter().flatten().all(|word| word == "nan")
+        && statistics.written().all(|(_, value)| value.is_nan())
 }

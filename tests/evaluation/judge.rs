@@ -123,7 +123,7 @@ fn run_of(tasks: &[PairedTask]) -> Run {
     }
 }
 
-/// What is judged, and how.
+/// Input of the judge.
 struct Case {
     tasks: Vec<PairedTask>,
     missing: Vec<(Side, String)>,
@@ -406,6 +406,33 @@ fn values_that_are_no_numbers_fail_or_stay_open() {
     let mut scores = metric("acc", &answers(0, 0, 10, 10));
     scores.candidate = Some(score(f64::INFINITY, None));
     assert_eq!(verdict(vec![task("t", vec![scores])], "").0, Verdict::Fail);
+}
+
+#[test]
+fn numbers_too_large_to_add_up_never_pass() {
+    for values in [vec![(1e308, -1e308); 3], vec![(1e308, -1e308), (-1e308, 1e308)], vec![(1.5e308, 1.4e308); 3]] {
+        let mut found = metric("score", &values);
+        (found.baseline, found.candidate) = (None, None);
+        assert_eq!(verdict(vec![task("t", vec![found])], ""), (Verdict::Incomplete, texts(&["metric-error"])));
+    }
+    let huge = scores_only("score", score(1e308, Some(1e308)), score(-1e308, Some(1e308)), None);
+    assert_eq!(verdict(vec![task("t", vec![huge])], "").0, Verdict::Incomplete);
+}
+
+#[test]
+fn a_metric_of_the_corpus_is_compared_by_its_scores() {
+    let corpus = |baseline: Score, candidate: Score, is_same: bool| {
+        let mut found = metric("bleu", &answers(0, 0, 30, 30));
+        for pair in &mut found.pairs {
+            (pair.baseline, pair.candidate, pair.same_answer) = (Value::Corpus, Value::Corpus, Some(is_same));
+        }
+        (found.baseline, found.candidate) = (Some(baseline), Some(candidate));
+        verdict(vec![task("t", vec![found])], "")
+    };
+    assert_eq!(corpus(score(30.0, Some(1.0)), score(29.0, Some(1.0)), false), (Verdict::Pass, texts(&[])));
+    assert_eq!(corpus(score(30.0, Some(1.0)), score(20.0, Some(1.0)), false), (Verdict::Fail, texts(&["drop"])));
+    assert_eq!(corpus(score(30.0, None), score(30.0, None), true), (Verdict::Pass, texts(&[])), "the same answers");
+    assert_eq!(corpus(score(30.0, None), score(30.0, None), false), (Verdict::Incomplete, texts(&["no-stderr"])));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use precision_gate::error::Result;
 use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
 use precision_gate::pair::evaluation::{self as pair, PairedMetric};
 use precision_gate::read::evaluation::{
-    self, EvaluationFile, Evaluations, FileKind, Harness, SampleId, Score, TextPlace, Value as Measured,
+    self, EvaluationFile, Evaluations, FileKind, Harness, KeptOpen, SampleId, Score, TextPlace, Value as Measured,
 };
 use precision_gate::verdict::Side;
 use serde_json::{Value, json};
@@ -317,6 +317,10 @@ fn texts_of_a_sample_are_those_of_its_line() {
     assert_eq!(texts.question, "Turn: do me ki ba\nBack:");
     assert_eq!((texts.answer.as_str(), texts.target.as_str()), (" ba ki me do", "ba ki me do"));
     assert_eq!(samples[0].values["bleu"], Measured::Corpus);
+    let kept = KeptOpen::new(files.as_ref());
+    let all: BTreeSet<String> =
+        samples.iter().map(|sample| evaluation::texts(&kept, &sample.texts).expect("texts").question).collect();
+    assert_eq!(all.len(), 70);
     let TextPlace::Line { path, len, .. } = samples[0].texts.clone();
     let beyond = TextPlace::Line { path, offset: 1 << 40, len };
     assert!(evaluation::texts(files.as_ref(), &beyond).is_err());
@@ -380,6 +384,22 @@ fn an_output_path_may_be_a_file() {
         ("samples_t_2026-11-22T12-00-00.1.jsonl".to_owned(), lines(&["1.0", "0.0"]).into_bytes()),
     ]);
     assert!(read_map(&renamed).runs[0].tasks["t"].samples.is_some());
+}
+
+#[test]
+fn samples_without_results_are_compared_and_the_loss_is_told() {
+    let baseline = side("mirror_benign", "gpu");
+    for content in [None, Some(Vec::new()), Some(b"{\"results\": {\"toy_mirror\": {\"alias\": ".to_vec())] {
+        let mut files = files_of("mirror_benign", "npu");
+        let path = files.keys().find(|path| path.contains("results_")).expect("results").clone();
+        files.remove(&path);
+        files.extend(content.map(|bytes| (path, bytes)));
+        let found = read_map(&files);
+        assert_eq!(found.runs[0].damages.len(), 1);
+        let (models, _) = pair::models(&baseline.runs, &found.runs);
+        assert!(models[0].settings.is_empty() && models[0].missing.is_empty());
+        assert!(models[0].tasks[0].metrics.iter().all(|metric| metric.pairs.len() == 70));
+    }
 }
 
 #[test]
@@ -454,6 +474,11 @@ fn hostile_lines_cost_their_task_only() {
         assert_eq!(task.damages[0].line, Some(2), "{:?}", task.damages);
         assert_eq!(samples[1].id, SampleId::Number(1));
     }
+    let metrics: String = (0..300).map(|id| line(id, "1").replace("acc", &format!("m{id}"))).collect();
+    let found = lm_eval(&results(300), &[("t", metrics)]);
+    let task = &found.runs[0].tasks["t"];
+    assert_eq!(task.samples.as_ref().expect("samples").by_filter[&Some("none".to_owned())].len(), 256);
+    assert!(task.damages[0].reason.starts_with("44 lines"), "{}", task.damages[0].reason);
     let garbage = "nonsense\n".repeat(100_000);
     let found = lm_eval(&results(2), &[("t", garbage)]);
     let task = &found.runs[0].tasks["t"];
@@ -541,6 +566,9 @@ fn records_pair_by_shared_keys_and_else_by_line() {
     let (pairs, _) = pair::generations(&ours.generations, &other_order.generations);
     assert_eq!(pairs[0].names, ["x1", "x3"]);
     assert_eq!((pairs[0].pairs.as_slice(), pairs[0].only_baseline), ([(0, 1), (2, 0)].as_slice(), 1));
+    let same_id = of(record("x", "P") + &record("x", "Q") + &record("x", "R"));
+    let (pairs, _) = pair::generations(&same_id.generations, &same_id.generations);
+    assert_eq!((pairs[0].names.len(), pairs[0].contradictory), (3, 0));
     let contradicting = of(record("x1", "P") + &record("x1", "Q") + &record("x2", "Q"));
     let (pairs, _) = pair::generations(&ours.generations, &contradicting.generations);
     assert_eq!((pairs[0].names.len(), pairs[0].contradictory, pairs[0].only_baseline), (1, 1, 1));

@@ -13,7 +13,7 @@ const PLACEHOLDER: f64 = 1000.0;
 pub struct Parting {
     /// Number of the first different token, from 0.
     pub token: usize,
-    /// What the baseline knows of both tokens.
+    /// Log-probabilities that the baseline has of both tokens.
     pub gap: Gap,
     /// Kullback-Leibler divergence of the candidate from the baseline over the tokens that both top lists hold, in nats, each
     /// list made to add up to 1; `None` where fewer than two are shared.

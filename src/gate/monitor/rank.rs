@@ -15,7 +15,7 @@ use crate::judge::unit::{CurveSeries, Evidence, MonitorSteps, MonitorUnit};
 use crate::pair::monitor::{self as pair, Paired};
 use crate::policy::Policy;
 use crate::read::monitor::{Damage, Keys, Kind, RankTables, Row, Statistic};
-use crate::verdict::Side;
+use crate::verdict::{Side, Verdict};
 
 /// Points of the culprit's series.
 const MOST_POINTS: usize = 500;
@@ -89,14 +89,17 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
         walk.step(*step, &paired.matched);
     }
     let walked = walk.finish();
-    let of_rows = verdict_of(&walked.findings);
+    let of_jumps = verdict_of(walked.findings.iter().filter(|finding| finding.code == rules::JUMP.code));
     findings.extend(walked.findings.iter().cloned());
     findings.extend(unpaired.findings(rank, total, &steps));
     if replaced > 0 {
         let finding = Finding::new(&rules::RANK_TWICE, format!("rank {rank}")).with("rank", rank);
         findings.push(finding.with("count", replaced));
     }
-    unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_rows)];
+    if walked.compared == 0 && verdict_of(&findings) < Verdict::Incomplete {
+        findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
+    }
+    unit.rules = vec![RuleOutcome::new("monitor_jump", walked.worst, (Some(1.0), None), of_jumps)];
     unit.culprit_series = series(sides, &walked, &steps.both);
     let used = walked.used.clone();
     let not_compared = walked.not_compared;
@@ -136,7 +139,7 @@ fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<Kind>) {
 
 /// The kinds to compare: all, or of two versions those that both wrote.
 fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<Kind> {
-    let of = |tables: &RankTables| tables.names().into_iter().map(|(kind, _)| *kind).collect::<BTreeSet<Kind>>();
+    let of = |tables: &RankTables| tables.names().into_iter().map(|(kind, _)| kind).collect::<BTreeSet<Kind>>();
     let (ours, theirs) = (of(baseline), of(candidate));
     if baseline.version() == candidate.version() {
         ours.union(&theirs).copied().collect()
@@ -181,7 +184,7 @@ fn about_files(sides: (&RankTables, &RankTables)) -> Vec<Finding> {
     let versions_differ = baseline.version() != candidate.version();
     if versions_differ {
         let compared = kinds(sides);
-        let all = baseline.names().into_iter().chain(candidate.names()).map(|(kind, _)| *kind);
+        let all = baseline.names().into_iter().chain(candidate.names()).map(|(kind, _)| kind);
         let left_out: BTreeSet<&str> = all.filter(|kind| !compared.contains(kind)).map(Kind::as_str).collect();
         let left_out: Vec<String> = left_out.into_iter().map(str::to_owned).collect();
         findings.push(
@@ -232,6 +235,9 @@ fn both(
     step: i64,
     key: &Keys,
 ) -> Result<(Option<Row>, Option<Row>)> {
-    let row = |tables: &RankTables| Ok(tables.step(step, Some(key.kind))?.rows.remove(key).map(|keyed| keyed.row));
+    let row = |tables: &RankTables| {
+        let mut rows = tables.step(step, Some(key.kind))?.rows.into_iter();
+        Ok(rows.find(|keyed| keyed.key == *key).map(|keyed| keyed.row))
+    };
     Ok((row(baseline)?, row(candidate)?))
 }

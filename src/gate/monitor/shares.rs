@@ -42,7 +42,7 @@ impl Unpaired {
     /// Findings about them, of `total` rows of the baseline.
     pub(super) fn findings(&self, rank: u64, total: u64, steps: &OneSided) -> Vec<Finding> {
         let finding = |rule: &Rule, rows: u64| {
-            let severity = if exceeds(rows, total) { rule.severity } else { Severity::Warn };
+            let severity = severity(rule, rows, total);
             Finding::new(rule, format!("rank {rank}"))
                 .with_severity(severity)
                 .with("rank", rank)
@@ -73,10 +73,10 @@ impl Unpaired {
     }
 }
 
-/// Whether `rows` are more of `total` than may be missing.
+/// Severity of a finding about `rows` of `total` that are missing: a warning up to the share that may be.
 #[allow(clippy::cast_precision_loss, reason = "a share needs no exact count")]
-fn exceeds(rows: u64, total: u64) -> bool {
-    rows as f64 > MOST * total as f64
+pub(in crate::gate) fn severity(rule: &Rule, rows: u64, total: u64) -> Severity {
+    if rows as f64 > MOST * total as f64 { rule.severity } else { Severity::Warn }
 }
 
 /// Steps of one side only.
@@ -109,11 +109,11 @@ pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<Ki
     let (ours, theirs) = (baseline.names(), candidate.names());
     let judged = ours.iter().filter(|(kind, _)| kinds.contains(kind));
     let (total, common) = judged
-        .fold((0_usize, 0_usize), |(total, common), name| (total + 1, common + usize::from(theirs.contains(*name))));
+        .fold((0_usize, 0_usize), |(total, common), name| (total + 1, common + usize::from(theirs.contains(name))));
     if total == 0 || 2 * common >= total {
         return None;
     }
-    let lacking = ours.iter().filter(|name| !theirs.contains(**name)).take(SHOWN);
+    let lacking = ours.iter().filter(|name| !theirs.contains(*name)).take(SHOWN);
     let names: Vec<String> = lacking.map(|(kind, name)| format!("{} {name}", kind.as_str())).collect();
     let place = format!("rank {}", baseline.rank);
     Some(

@@ -6,6 +6,9 @@ use crate::report::GateResult;
 
 /// Points of a series and of a profile, as the gate thins them.
 const POINTS: usize = 2_000;
+/// Layers and steps of a map of errors.
+const LAYERS: usize = 200;
+const COLUMNS: usize = 500;
 /// Units of a check: a thousand ranks at four steps.
 const UNITS: usize = 4_096;
 /// Findings, waived ones too: forty of each of a hundred units. Their sentences take the longest of all that is made of a
@@ -67,17 +70,26 @@ pub(super) fn drawn(result: &GateResult) -> Checked {
 }
 
 fn of_unit(unit: &Unit, name: &impl Fn(&str) -> String, most: &impl Fn(&str, usize, usize) -> Checked) -> Checked {
+    let of_culprit = |culprit: &Culprit| {
+        most(&name("culprit.metrics"), culprit.metrics.len(), METRICS)?;
+        most(&name("culprit.stack"), culprit.stack.len(), FRAMES)
+    };
     if let Unit::Curve(unit) = unit {
         most(&name("series"), unit.series.step.len(), POINTS)?;
         most(&name("non_finite_steps"), unit.non_finite_steps.len(), LISTED)?;
     }
     if let Unit::Dump(unit) = unit {
         most(&name("profile"), unit.profile.len(), POINTS)?;
-        let of_culprit = |culprit: &Culprit| {
-            most(&name("culprit.metrics"), culprit.metrics.len(), METRICS)?;
-            most(&name("culprit.stack"), culprit.stack.len(), FRAMES)
-        };
         unit.culprit.iter().chain(&unit.runner_up).try_for_each(of_culprit)?;
+    }
+    if let Unit::Monitor(unit) = unit {
+        most(&name("series"), unit.series.len(), POINTS)?;
+        most(&name("culprit_series"), unit.culprit_series.as_ref().map_or(0, |series| series.step.len()), POINTS)?;
+        let map = unit.heatmap.iter();
+        most(&name("heatmap.layers"), map.clone().map(|map| map.layers.len().max(map.cells.len())).sum(), LAYERS)?;
+        let widest = map.flat_map(|map| map.cells.iter().map(Vec::len).chain([map.steps.len()])).max();
+        most(&name("heatmap.steps"), widest.unwrap_or(0), COLUMNS)?;
+        unit.culprit.iter().try_for_each(of_culprit)?;
     }
     Ok(())
 }

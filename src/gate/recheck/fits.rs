@@ -6,6 +6,7 @@ use super::refusal::{Checked, demand, shown};
 use super::trend;
 use crate::dtype::Dtype;
 use crate::gate::baseline_name::SCHEME;
+use crate::judge::apply_policy::decide;
 use crate::judge::dump::element_limits::{ALLCLOSE, COSINE, KINDS};
 use crate::judge::dump::limits::band;
 use crate::judge::dump::rules;
@@ -15,14 +16,15 @@ use crate::judge::loss::own_policy;
 use crate::judge::number::Number;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::partial_coverage;
-use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, Unit};
+use crate::judge::register;
+use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, MonitorUnit, Unit};
 use crate::policy::Policy;
 use crate::policy::dump::{LeastCosine, LimitRule, MissedShare};
 use crate::policy::loss::{Kind, Mode};
 use crate::policy::value::Tolerance;
 use crate::read::metric::{self, Role};
 use crate::report::GateResult;
-use crate::verdict::{Profile, Verdict};
+use crate::verdict::{Profile, Severity, Verdict};
 
 /// Floating-point types that a parameter can have.
 const FLOATS: [Dtype; 6] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F8E4M3, Dtype::F8E5M2];
@@ -45,6 +47,8 @@ pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
                 dump(result, unit, policy, &at)?;
             } else if let Unit::Checkpoint(unit) = unit {
                 checkpoint(unit, policy, &at)?;
+            } else if let Unit::Monitor(unit) = unit {
+                monitor(unit, policy, &at)?;
             }
         }
     }
@@ -163,6 +167,15 @@ fn limit_is_applied(result: &GateResult, unit: &DumpUnit, policy: &Policy, at: &
     let is_told =
         || super::said::everything(result).any(|finding| uncounted.iter().any(|rule| rule.code == finding.code));
     demand(is_applied || is_told(), at, || "was not judged by the policy's limit for all operations".into())
+}
+
+/// A rank is judged up to its culprit; what this policy lets through it has to have been judged beyond.
+fn monitor(unit: &MonitorUnit, policy: &Policy, at: &str) -> Checked {
+    let Some(culprit) = &unit.culprit else { return Ok(()) };
+    let severity = register::find(&culprit.code).map_or(Severity::Fail, |rule| rule.severity);
+    demand(decide(&culprit.code, &culprit.tensor, severity, policy).counts(), at, || {
+        format!("was judged up to {}, which the target's policy lets through", shown(&culprit.tensor))
+    })
 }
 
 /// Without limits of the policy's own, those of a parameter are the ones of an element type.

@@ -10,7 +10,7 @@ use super::said::{Key, Said, key, keys, owner, text};
 use super::trend;
 use super::weight::least;
 use super::whole::range;
-use crate::gate::dump::first_culprit;
+use crate::gate::first_culprit;
 use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::outcome::RuleOutcome;
@@ -84,7 +84,9 @@ fn missing(result: &GateResult, policy: &Policy) -> Vec<Finding> {
 
 /// Worst first; those that were there before stay in their order.
 fn keep_order(findings: &mut [Finding], before: &[Finding]) {
-    let name = |finding: &Finding| (finding.check, finding.code.clone(), finding.place.clone());
+    // Ranks have tensors of the same names.
+    let unit = |finding: &Finding| text(finding, "unit").map(str::to_owned);
+    let name = |finding: &Finding| (finding.check, finding.code.clone(), finding.place.clone(), unit(finding));
     let made = |finding: &Finding| finding.check == CheckId::Policy || finding.code == artifacts::REQUIRED_MISSING.code;
     if before.iter().any(made) {
         let mut places = HashMap::new();
@@ -131,14 +133,21 @@ fn items(result: &GateResult, before: &[Finding]) -> Vec<Vec<(Verdict, usize)>> 
 /// Passes over a culprit that the policy waives or takes for mere information, as judging does; where the runner-up is passed
 /// over too, the result does not say who is next.
 fn name_culprit(unit: &mut Unit, findings: &[Finding], policy: &Policy) {
-    let Unit::Dump(unit) = unit else { return };
-    let place = unit_place(unit.step, unit.rank);
     let stands = |culprit: &Culprit| {
+        let place = unit_place(culprit.step, culprit.rank);
         let is_own = |finding: &&Finding| {
             finding.code == culprit.code && finding.place == culprit.tensor && text(finding, "unit") == Some(&place)
         };
         let own = findings.iter().find(is_own);
         own.is_some_and(|finding| finding.severity > Severity::Info || policy.dump.preset.is_some())
+    };
+    let unit = match unit {
+        Unit::Dump(unit) => unit,
+        Unit::Monitor(unit) => {
+            unit.culprit = unit.culprit.take().filter(stands);
+            return;
+        }
+        _ => return,
     };
     unit.runner_up = unit.runner_up.take().filter(stands);
     if !unit.culprit.as_ref().is_none_or(stands) {

@@ -68,7 +68,7 @@ pub(super) fn key(check: CheckId, unit: &Unit) -> Key {
 /// The unit that a finding is about; `None` where it is about a check or the run as a whole.
 pub(super) fn owner(finding: &Finding, units: &BTreeSet<Key>) -> Option<Key> {
     let name = claimed_owner(finding)?;
-    let key = (finding.check, name.to_owned());
+    let key = (finding.check, name);
     (!is_of_file(finding) || units.contains(&key)).then_some(key)
 }
 
@@ -77,21 +77,26 @@ fn is_of_file(finding: &Finding) -> bool {
     finding.code == artifacts::DAMAGED.code || finding.code == artifacts::UNSUPPORTED.code
 }
 
-fn claimed_owner(finding: &Finding) -> Option<&str> {
+fn claimed_owner(finding: &Finding) -> Option<String> {
     let own = register::find(&finding.code).is_some_and(|rule| rule.check == finding.check);
     let of_whole_unit = [&dump::NOTHING_COMPARED, &dump::TASK_DIFFERS, &dump::PRESET_NEEDS_DATA];
-    match finding.check {
-        CheckId::Dump if own && of_whole_unit.iter().any(|rule| rule.code == finding.code) => Some(&finding.place),
+    let place = || finding.place.as_str();
+    let name = match finding.check {
+        CheckId::Dump if own && of_whole_unit.iter().any(|rule| rule.code == finding.code) => Some(place()),
         CheckId::Dump if own => text(finding, "unit"),
         CheckId::Loss
             if own && ![code::ONE_SIDED.code, code::METRICS_MISSING.code].contains(&finding.code.as_str()) =>
         {
-            Some(&finding.place)
+            Some(place())
         }
         CheckId::Checkpoint if own => text(finding, "checkpoint"),
-        CheckId::Checkpoint if is_of_file(finding) => Some(&finding.place),
+        CheckId::Checkpoint if is_of_file(finding) => Some(place()),
+        CheckId::Monitor if own => {
+            return number(finding, "rank").map(|rank| format!("rank {rank}"));
+        }
         _ => None,
-    }
+    };
+    name.map(str::to_owned)
 }
 
 /// A text among a finding's facts.

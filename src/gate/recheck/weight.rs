@@ -2,11 +2,14 @@
 
 use super::said::{number, text};
 use crate::dtype::Dtype;
+use crate::gate::monitor::shares;
 use crate::judge::dump::limits::{Band, band};
 use crate::judge::dump::rules as dump;
-use crate::judge::finding::Finding;
+use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::completeness::{COVERAGE, must_be_whole};
 use crate::judge::loss::{code, rl};
+use crate::judge::monitor::precision::Precision;
+use crate::judge::monitor::rules as monitor;
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::{Rule, artifacts};
@@ -56,6 +59,8 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], in_rl: bool, polic
             let weights = policy.config.env.required.iter().map(|rule| rule.severity);
             weights.map(|severity| severity.unwrap_or(rule.severity)).min().unwrap_or(rule.severity)
         }
+        () if is(&monitor::JUMP) => of_jump(finding, policy),
+        () if is(&monitor::STEPS_MISSING) || is(&monitor::NAMES_MISSING) => of_missing_rows(finding, rule),
         () if rule.check == crate::verdict::CheckId::History => Severity::Info,
         () if rule.check == crate::verdict::CheckId::Loss => of_curve(finding, rule, rules, in_rl, strict),
         () => rule.severity,
@@ -71,6 +76,25 @@ fn of_input(finding: &Finding, policy: &Policy) -> Severity {
     let wrong = FLOATS.iter().map(|dtype| band(Some(*dtype))).filter(fits).map(|band| band.wrong).fold(0.0, f64::max);
     let within = error <= wrong || !policy.dump.limits.is_empty();
     if within && error.is_finite() { Severity::Warn } else { Severity::Fail }
+}
+
+/// A row of a monitor that jumps warns up to the error that is wrong for its type.
+pub(super) fn of_jump(finding: &Finding, policy: &Policy) -> Severity {
+    let numbers = (number(finding, "error"), number(finding, "limit"), number(finding, "wrong"));
+    let (Some(error), Some(limit), Some(wrong)) = numbers else { return Severity::Fail };
+    let is_of_type = Precision::ALL.into_iter().any(|precision| precision.wrong().to_bits() == wrong.to_bits());
+    let is_known = is_of_type || !policy.monitor.limits.is_empty();
+    if is_known && error <= wrong.max(limit) { Severity::Warn } else { Severity::Fail }
+}
+
+/// Rows of a monitor that one side lacks, as a share of those that it should have.
+fn of_missing_rows(finding: &Finding, rule: &Rule) -> Severity {
+    let count = |name: &str| match finding.facts.get(name) {
+        Some(Fact::Count(count)) => Some(*count),
+        _ => None,
+    };
+    let rows = count("rows").zip(count("total"));
+    rows.map_or(rule.severity, |(rows, total)| shares::severity(rule, rows, total))
 }
 
 /// Statistics beside a checksum may say that the difference is noise.

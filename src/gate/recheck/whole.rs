@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
-use super::{Against, checkpoint, config, curve, dump};
+use super::{Against, checkpoint, config, curve, dump, monitor};
 use crate::check::Command;
 use crate::gate::Request;
-use crate::gate::dump::first_culprit;
+use crate::gate::first_culprit;
 use crate::judge::dump::rules as dump_rules;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::register;
@@ -159,6 +159,7 @@ fn check_of(row: &ArtifactRow) -> Option<CheckId> {
         "config pack" => Some(CheckId::Config),
         "dump" => Some(CheckId::Dump),
         "checkpoint" => Some(CheckId::Checkpoint),
+        "training monitor" | "anomalies of a monitor" => Some(CheckId::Monitor),
         // Curves are called by their format.
         _ => Some(CheckId::Loss),
     }
@@ -176,6 +177,7 @@ fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
             (CheckId::Checkpoint, Unit::Checkpoint(unit)) => {
                 checkpoint::check(unit, &key, said, result.profile, &at)?;
             }
+            (CheckId::Monitor, Unit::Monitor(unit)) => monitor::check(unit, &key, said, &at)?,
             // A unit that cannot be compared with itself proves nothing.
             _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
@@ -215,7 +217,7 @@ pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
             }
         }
         let of_limits = finding.code == policy_rules::SELECTOR_UNUSED.code;
-        if of_limits && matches!(check.id, CheckId::Dump | CheckId::Checkpoint) {
+        if of_limits && matches!(check.id, CheckId::Dump | CheckId::Checkpoint | CheckId::Monitor) {
             most = most.max(verdict);
         }
     }

@@ -26,7 +26,7 @@ const SURE: f64 = 3.0;
 pub struct JudgedGenerations {
     /// The unit.
     pub unit: GenerationUnit,
-    /// What is said of it.
+    /// Findings about it.
     pub findings: Vec<Finding>,
 }
 

@@ -9,6 +9,9 @@ use crate::pair::evaluation::{PairedMetric, ValuePair};
 use crate::policy::evaluation::margin::MetricScale;
 use crate::read::evaluation::{Score, Value};
 
+/// Part of a score by which two writings of it may differ.
+const ROUNDING: f64 = 1e-9;
+
 /// Input of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Evidence {
@@ -251,7 +254,15 @@ fn of_numbers(measured: &mut Measured, numbers: &[(usize, f64, f64)], is_higher_
         measured.effect = rate_effect(worse, better, pairs);
         measured.evidence = Some(Evidence::Counts { worse, better });
     } else {
-        measured.effect = interval::mean(&losses).map(|(drop, error)| around(drop, error));
+        // Sums of numbers near the end of what can be written have no size.
+        let are_finite =
+            |(drop, error): &(f64, f64)| drop.is_finite() && error.is_finite() && measured.size.is_finite();
+        let found = interval::mean(&losses).filter(are_finite);
+        let Some((drop, error)) = found else {
+            measured.uncomputed += losses.len() as u64;
+            return;
+        };
+        measured.effect = Some(around(drop, error));
         measured.evidence = Some(Evidence::Losses(losses));
     }
 }
@@ -282,11 +293,11 @@ fn of_likelihoods(measured: &mut Measured, values: &[(usize, f64, f64, f64)]) {
     let is_bits = measured.scale == Some(MetricScale::BitsPerByte);
     let over = if is_bits { log } else { size };
     // Text of no length, or of certain likelihood, has nothing that could get worse by a part.
-    if over.is_nan() || over <= 0.0 {
+    let (drop, error) = (mean * count / over, error * count / over);
+    if over.is_nan() || over <= 0.0 || drop.is_nan() || error.is_nan() {
         measured.uncomputed += values.len() as u64;
         return;
     }
-    let (drop, error) = (mean * count / over, error * count / over);
     let natural = around(drop, error);
     let grown = |value: f64| if is_bits { value } else { value.exp_m1() };
     measured.effect = Some(Effect {
@@ -314,9 +325,14 @@ fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
         given.or_else(|| error_of_rate(score.value, count.filter(|_| is_rate)?))
     };
     let errors = (error(ours, metric.counts.0), error(theirs, metric.counts.1));
-    let (Some(of_ours), Some(of_theirs)) = errors else {
-        measured.lacks_error = true;
-        return;
+    let (of_ours, of_theirs) = match errors {
+        (Some(of_ours), Some(of_theirs)) => (of_ours, of_theirs),
+        // The same answers have the same score, whatever its error.
+        _ if is_same(metric, ours.value, theirs.value) => (0.0, 0.0),
+        _ => {
+            measured.lacks_error = true;
+            return;
+        }
     };
     let is_higher_better = metric.higher_is_better.unwrap_or(true);
     let drop = if is_higher_better { ours.value - theirs.value } else { theirs.value - ours.value };
@@ -332,9 +348,19 @@ fn of_scores(measured: &mut Measured, metric: &PairedMetric) {
             }
         }
     }
+    if !drop.is_finite() || !error.is_finite() {
+        measured.lacks_error = true;
+        return;
+    }
     measured.size = ours.value.abs();
     measured.effect = Some(around(drop, error));
     measured.evidence = Some(Evidence::Scores(if error > 0.0 { drop / error } else { 0.0 }));
+}
+
+/// Whether all answers of a metric of the whole corpus are the same on both sides, and the scores too.
+fn is_same(metric: &PairedMetric, ours: f64, theirs: f64) -> bool {
+    let are_same = !metric.pairs.is_empty() && metric.pairs.iter().all(|pair| pair.same_answer == Some(true));
+    are_same && (ours - theirs).abs() <= ROUNDING * ours.abs()
 }
 
 /// Standard error of a rate over `count` samples; `None` of fewer than two, which show none.

@@ -18,6 +18,9 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Fp32, Self::Fp16, Self::Bf16, Self::Fp8];
+
     /// The name in results.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn looser_types_have_wider_limits() {
-        let all = [Precision::Fp32, Precision::Fp16, Precision::Bf16, Precision::Fp8];
+        let all = Precision::ALL;
         assert!(all.windows(2).all(|two| two[0].limit() < two[1].limit() && two[0].epsilon() < two[1].epsilon()));
         assert!(all.into_iter().all(|one| one.wrong() >= one.limit() && one.horizon() > one.limit()));
     }

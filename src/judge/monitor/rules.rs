@@ -25,6 +25,8 @@ pub const STEPS_MISSING: Rule = rule("monitor-steps-missing", Severity::Incomple
 pub const NAMES_MISSING: Rule = rule("monitor-names-missing", Severity::Incomplete);
 /// A table cannot be read to its end.
 pub const FILE_DAMAGED: Rule = rule("monitor-file-damaged", Severity::Incomplete);
+/// Not one row of a rank was compared.
+pub const NOTHING_COMPARED: Rule = rule("monitor-nothing-compared", Severity::Incomplete);
 /// No statistic with a number was recorded.
 pub const NO_STATISTICS: Rule = rule("monitor-no-statistics", Severity::Warn);
 /// The runs are apart by growth, and only exact rules hold from there on.
@@ -49,6 +51,7 @@ pub const RULES: &[&Rule] = &[
     &STEPS_MISSING,
     &NAMES_MISSING,
     &FILE_DAMAGED,
+    &NOTHING_COMPARED,
     &NO_STATISTICS,
     &NOISE_HORIZON,
     &ANOMALIES,

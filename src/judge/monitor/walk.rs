@@ -1,6 +1,7 @@
 //! The walk over the rows of a rank, step by step, up to the first one that breaks a rule.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::cause::{self, Cause};
 use super::measure::{self, Measured, Written};
@@ -66,6 +67,8 @@ struct Defect {
     statistic: &'static str,
     error: f64,
     limit: f64,
+    /// Error above which it fails; `None` where any fails.
+    wrong: Option<f64>,
 }
 
 /// Result of a walk.
@@ -105,8 +108,10 @@ pub struct Walk<'a> {
     growth: f64,
     /// The largest difference of a gradient so far, over the largest gradient of its step.
     gradient: f64,
-    parameters: HashMap<(i64, String), Parameter>,
-    noise_driven: BTreeSet<(i64, String)>,
+    parameters: HashMap<(i64, Arc<str>), Parameter>,
+    noise_driven: HashSet<(i64, Arc<str>)>,
+    /// The modules that they belong to, by stage.
+    noisy_modules: HashMap<i64, HashSet<String>>,
     horizon: Option<u64>,
     findings: Vec<Finding>,
     culprit: Option<Culprit>,
@@ -146,7 +151,8 @@ impl<'a> Walk<'a> {
             growth: 0.0,
             gradient: 0.0,
             parameters: HashMap::new(),
-            noise_driven: BTreeSet::new(),
+            noise_driven: HashSet::new(),
+            noisy_modules: HashMap::new(),
             horizon: None,
             findings: Vec::new(),
             culprit: None,
@@ -188,7 +194,7 @@ impl<'a> Walk<'a> {
         self.compared += 1;
         if is_blind(pair) {
             self.blind += 1;
-            self.first_blind.get_or_insert_with(|| (pair.candidate.name.clone(), pair.candidate.step));
+            self.first_blind.get_or_insert_with(|| (pair.candidate.name.to_string(), pair.candidate.step));
         }
         if let Some(precision) = Precision::of(&pair.baseline, self.setting.decimals) {
             self.precision = self.precision.max(precision);
@@ -224,7 +230,14 @@ impl<'a> Walk<'a> {
             _ => measure::error(pair, |_| 0.0).map_or(0.0, |measured| measured.error),
         };
         self.picture.add(&pair.key, &pair.candidate.name, pair.candidate.step, error, f64::INFINITY);
-        (self.reach <= Reach::Exact).then_some(Defect { rule, severity: rule.severity, statistic, error, limit: 0.0 })
+        (self.reach <= Reach::Exact).then_some(Defect {
+            rule,
+            severity: rule.severity,
+            statistic,
+            error,
+            limit: 0.0,
+            wrong: None,
+        })
     }
 
     /// The error of a row against its limit and against the errors before it.
@@ -273,7 +286,7 @@ impl<'a> Walk<'a> {
 
     /// Limits of a row, above which it is suspicious and wrong: those of its type, unless the policy sets others.
     fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
-        let (name, kind) = (pair.candidate.name.as_str(), pair.key.kind.as_str());
+        let (name, kind) = (&*pair.candidate.name, pair.key.kind.as_str());
         let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
         let rule = rules.find(|(_, rule)| rule.fits(name, kind)).map(|(place, rule)| {
             self.used.insert(place);
@@ -292,7 +305,7 @@ impl<'a> Walk<'a> {
         let is_wrong = measured.error > wrong.max(limit);
         let severity = if is_wrong { Severity::Fail } else { Severity::Warn };
         let statistic = measured.statistic.as_str();
-        Some(Defect { rule: &rules::JUMP, severity, statistic, error: measured.error, limit })
+        Some(Defect { rule: &rules::JUMP, severity, statistic, error: measured.error, limit, wrong: Some(wrong) })
     }
 
     /// Movement of a parameter since the first step.
@@ -329,7 +342,13 @@ impl<'a> Walk<'a> {
         // A gradient that is written in full and zero moves nothing.
         let is_zero = self.setting.written.unit <= 0.0 && sizes_of(&pair.baseline.statistics, largest).0 <= 0.0;
         if kind != Kind::ActvGrad && self.is_noise(view, pair) && !is_zero {
-            self.noise_driven.insert(parameter_key(pair));
+            let (stage, name) = parameter_key(pair);
+            if let Some((module, _)) = name.rsplit_once('.')
+                && !self.noise_driven.contains(&(stage, name.clone()))
+            {
+                self.noisy_modules.entry(stage).or_default().insert(module.to_owned());
+            }
+            self.noise_driven.insert((stage, name));
         }
         let share = measure::of_largest(pair, largest, self.setting.written.unit);
         if share.is_finite() {
@@ -353,10 +372,8 @@ impl<'a> Walk<'a> {
             kind if kind.is_parameter() => self.noise_driven.contains(&(stage, name)),
             Kind::Actv => {
                 let module = name.rsplit_once('.').and_then(|(port, _)| port.strip_suffix(".output"));
-                let is_of = |(of, parameter): &(i64, String)| {
-                    *of == stage && parameter.rsplit_once('.').map(|(owner, _)| owner) == module
-                };
-                let is_output = module.is_some() && self.noise_driven.iter().any(is_of);
+                let noisy = self.noisy_modules.get(&stage);
+                let is_output = module.zip(noisy).is_some_and(|(module, noisy)| noisy.contains(module));
                 if is_output {
                     view.noisy_outputs.push(&pair.baseline);
                 }
@@ -408,11 +425,12 @@ impl<'a> Walk<'a> {
         let numbers = [
             ("error", Some(Number(defect.error))),
             ("limit", Some(Number(defect.limit))),
+            ("wrong", defect.wrong.map(Number)),
             ("before", Some(Number(self.growth))),
             ("baseline", value(&pair.baseline)),
             ("candidate", value(&pair.candidate)),
         ];
-        let name = pair.candidate.name.clone();
+        let name = pair.candidate.name.to_string();
         let mut culprit = Culprit {
             check: defect.rule.check,
             finding: String::new(),
@@ -478,7 +496,7 @@ impl<'a> Walk<'a> {
 }
 
 fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) -> Finding {
-    let mut finding = Finding::new(defect.rule, pair.candidate.name.clone())
+    let mut finding = Finding::new(defect.rule, &*pair.candidate.name)
         .with_severity(defect.severity)
         .with("unit", unit_place(culprit.step, culprit.rank))
         .with("step", culprit.step)
@@ -498,7 +516,7 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
     };
     for (side, row) in [("baseline", &pair.baseline), ("candidate", &pair.candidate)] {
         if let Some(text) = text(row) {
-            finding = finding.with(side, text);
+            finding = finding.with(side, &*text);
         }
     }
     let told = culprit.metrics.iter().filter(|(_, number)| number.0.is_finite());
@@ -513,7 +531,7 @@ fn is_summed(kind: Kind) -> bool {
     kind.is_gradient() || kind.is_moment() || kind == Kind::Comm
 }
 
-fn parameter_key(pair: &RowPair) -> (i64, String) {
+fn parameter_key(pair: &RowPair) -> (i64, Arc<str>) {
     (pair.key.stage, pair.key.name.clone())
 }
 

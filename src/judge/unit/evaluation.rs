@@ -34,7 +34,7 @@ pub struct EvaluationUnit {
     pub baseline: Option<Number>,
     /// The candidate's score; null where it has none.
     pub candidate: Option<Number>,
-    /// How much worse the candidate is, in the margin's unit; negative where it is better, null without a comparison.
+    /// Drop of the candidate, in the margin's unit; negative where it is better, null without a comparison.
     pub drop: Option<Number>,
     /// Ends of the drop's 95 % confidence interval; null without one.
     pub interval: Option<[Number; 2]>,

@@ -72,9 +72,14 @@ struct Keyed<'a> {
 }
 
 fn records<'a>(baseline: &'a Generations, candidate: &'a Generations) -> PairedGenerations<'a> {
-    let names = |file: &'a Generations| file.records.iter().filter_map(|record| record.key.as_deref());
-    let known: BTreeSet<&str> = names(candidate).collect();
-    let is_shared = names(baseline).any(|name| known.contains(name));
+    let names = |file: &'a Generations| -> BTreeSet<&'a str> {
+        file.records.iter().filter_map(|record| record.key.as_deref()).collect()
+    };
+    let (our_names, their_names) = (names(baseline), names(candidate));
+    // One id for all records is none.
+    let are_many = |file: &Generations, names: &BTreeSet<&str>| 2 * names.len() > file.records.len();
+    let is_shared =
+        !our_names.is_disjoint(&their_names) && are_many(baseline, &our_names) && are_many(candidate, &their_names);
     let (ours, theirs) = (keyed(baseline, is_shared), keyed(candidate, is_shared));
     let mut paired = PairedGenerations {
         baseline,

@@ -43,7 +43,9 @@ fn model<'a>(baseline: &'a Run, candidate: &'a Run) -> PairedModel<'a> {
     }
     let only = candidate.tasks.keys().filter(|name| !baseline.tasks.contains_key(*name));
     missing.extend(only.map(|name| (Side::Baseline, name.clone())));
-    let settings = differences(&baseline.settings, &candidate.settings);
+    // Results that are missing or damaged tell no setting at all.
+    let are_known = !baseline.settings.is_empty() && !candidate.settings.is_empty();
+    let settings = if are_known { differences(&baseline.settings, &candidate.settings) } else { Vec::new() };
     PairedModel { name: candidate.model.clone(), baseline, candidate, settings, missing, tasks }
 }
 

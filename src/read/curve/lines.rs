@@ -1,5 +1,7 @@
 //! Lines of a text file, pulled in blocks.
 
+use std::ops::Range;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::ByteSource;
 
@@ -7,6 +9,9 @@ use crate::fetch::ByteSource;
 const BLOCK: usize = 256 * 1024;
 /// Longest line; a training log line has a few hundred bytes, a JSON record at most a few thousand.
 const MAX_LINE: usize = 4 << 20;
+
+/// A line, whether it has its line end, and its place in the source.
+type Placed<'l> = (&'l [u8], bool, Range<u64>);
 
 /// Splits a source at `\n` and `\r` (progress bars overwrite their line with `\r`).
 pub(in crate::read) struct Lines<'a> {
@@ -37,17 +42,23 @@ impl<'a> Lines<'a> {
 
     /// The same, and whether it has its line end: a last line without one may be cut.
     pub(in crate::read) fn next_with_end(&mut self) -> Result<Option<(&[u8], bool)>> {
+        Ok(self.next_in_place()?.map(|(line, ended, _)| (line, ended)))
+    }
+
+    /// The same, and the bytes of the source that it and the empty lines before it take.
+    pub(in crate::read) fn next_in_place(&mut self) -> Result<Option<Placed<'_>>> {
+        let begin = self.consumed();
         loop {
             let Some(range) = self.next_range()? else { return Ok(None) };
             self.number += 1;
             if !self.buffer.get(range.clone()).unwrap_or_default().trim_ascii_start().is_empty() {
-                let ended = !self.unterminated;
-                return Ok(self.buffer.get(range).map(|line| (line.trim_ascii(), ended)));
+                let (ended, place) = (!self.unterminated, begin..self.consumed());
+                return Ok(self.buffer.get(range).map(|line| (line.trim_ascii(), ended, place)));
             }
         }
     }
 
-    fn next_range(&mut self) -> Result<Option<std::ops::Range<usize>>> {
+    fn next_range(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
             let rest = self.buffer.get(searched..).unwrap_or_default();

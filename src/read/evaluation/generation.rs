@@ -11,11 +11,13 @@ use crate::read::json::{self, Json};
 
 /// Tokens of a file that are held in memory, each with its alternatives.
 const MOST_TOKENS: usize = 2_000_000;
+/// Bytes of prompts and texts of a file that are held in memory.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Reads a file of records.
 pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
     let mut records: Vec<Generation> = Vec::new();
-    let (mut tokens, mut beyond) = (0, None);
+    let (mut tokens, mut bytes, mut beyond) = (0, 0, None);
     let mut damages = samples::each_line(
         path,
         source,
@@ -25,7 +27,8 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         },
         |record| {
             tokens += record.tokens.len();
-            if tokens <= MOST_TOKENS {
+            bytes += record.text.len() + record.prompt.as_ref().map_or(0, String::len);
+            if tokens <= MOST_TOKENS && bytes <= MOST_BYTES {
                 records.push(record);
             } else {
                 beyond = beyond.or(Some(record.line));
@@ -33,7 +36,7 @@ pub(super) fn read(path: &str, source: &dyn ByteSource) -> Generations {
         },
     );
     if beyond.is_some() {
-        let reason = format!("more than {MOST_TOKENS} tokens; the records from here on are not read");
+        let reason = format!("more than {MOST_TOKENS} tokens or 1 GiB of texts; the records from here on are not read");
         damages.push(Damage { path: path.to_owned(), line: beyond, reason });
     }
     Generations { task: place::stem(path).to_owned(), path: path.to_owned(), records, damages }

@@ -160,12 +160,12 @@ impl<'a> Outline<'a> {
         if self.is_lm_eval_results() {
             return Some(FileKind::LmEvalResults);
         }
+        if self.has("index") && self.is_object("model_output") {
+            return Some(FileKind::Other);
+        }
         if self.has("index") && (self.has("sample_score") || (!self.is_whole && self.count(&["messages", "input"]) > 0))
         {
             return Some(FileKind::EvalScopeReviews);
-        }
-        if self.has("index") && self.is_object("model_output") {
-            return Some(FileKind::Other);
         }
         if self.has("dataset_name")
             && self.is_array("metrics")
@@ -193,14 +193,14 @@ impl<'a> Outline<'a> {
 
     /// Results with details, or predictions by index.
     fn of_entries(&self) -> Option<FileKind> {
-        const DETAIL: [&str; 4] = ["correct", "origin_prediction", "predictions", "references"];
+        const DETAIL: [&str; 5] = ["correct", "origin_prediction", "predictions", "prompt", "references"];
         let first = |value: &'a [u8]| -> Option<Outline<'a>> {
             let mut cursor = Cursor::new(value);
             let rest = first_object(&mut cursor);
             rest.map(Outline::of)
         };
         if let Some(details) = self.get("details") {
-            let is_scored = self.entries.iter().any(|entry| entry.is_scalar);
+            let is_scored = !self.is_whole || self.entries.iter().any(|entry| entry.is_scalar);
             let is_detail = first(details).is_some_and(|detail| detail.count(&DETAIL) > 0);
             return (is_scored && is_detail).then_some(FileKind::AisBenchResults);
         }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::fetch::ByteSource;
 
 /// Bytes read at once.
-const BLOCK: usize = 8 << 20;
+const BLOCK: usize = 4 << 20;
 /// Longest line; a longer one is damage.
 pub(super) const MAX_LINE: usize = 16 << 20;
 /// Mark at the start of a text in UTF-8.

@@ -19,6 +19,9 @@ use results::Results;
 /// Results files of one model in one folder, by time.
 type Series<'a> = BTreeMap<(Option<&'a str>, &'a str), Option<Results>>;
 
+/// Samples files of a folder, by time.
+type ByTime<'a> = BTreeMap<Option<&'a str>, Vec<&'a str>>;
+
 /// The runs that `results` and `samples` files belong to.
 pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec<Run> {
     let mut series: BTreeMap<(&str, String), Series<'_>> = BTreeMap::new();
@@ -30,22 +33,36 @@ pub(super) fn runs(files: &dyn Files, results: &[&str], samples: &[&str]) -> Vec
         let model = read.as_ref().and_then(|read| read.model.clone()).unwrap_or_default();
         series.entry((folder, format!("{stem}/{model}"))).or_default().insert((time, path), read);
     }
-    let taken: BTreeSet<(&str, Option<&str>)> =
-        results.iter().map(|path| (place::split(path).0, stem_and_time(path).1)).collect();
-    let mut by_folder: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut by_folder: BTreeMap<&str, ByTime<'_>> = BTreeMap::new();
     for path in samples {
-        by_folder.entry(place::split(path).0).or_default().push(path);
+        let of_folder = by_folder.entry(place::split(path).0).or_default();
+        of_folder.entry(stem_and_time(path).1).or_default().push(path);
+    }
+    // A results file that was renamed, or none at all: its samples are the newest of no other one.
+    let mut free = by_folder.clone();
+    for path in results {
+        let (_, time) = stem_and_time(path);
+        free.get_mut(place::split(path).0).filter(|_| time.is_some()).and_then(|samples| samples.remove(&time));
+    }
+    let mut runs = Vec::new();
+    for ((folder, _), mut series) in series {
+        let Some(((time, path), read)) = series.pop_last() else { continue };
+        let samples = match time {
+            Some(_) => by_folder.get(folder).and_then(|samples| samples.get(&time)).cloned(),
+            None => free.get(folder).and_then(|samples| samples.values().next_back()).cloned(),
+        };
+        let results = read.map_or_else(|| read_results(files, path), Ok);
+        let mut run = build(files, folder, path.to_owned(), results, &samples.unwrap_or_default());
+        run.older = series.into_keys().map(|(_, path)| path.to_owned()).collect();
+        runs.push(run);
     }
     let with_results: BTreeSet<&str> = results.iter().map(|path| place::split(path).0).collect();
-    let mut runs = Vec::new();
-    for ((folder, _), series) in series {
-        let samples = by_folder.get(folder).map(Vec::as_slice).unwrap_or_default();
-        runs.extend(newest(files, folder, series, samples, &taken));
-    }
-    for (folder, paths) in by_folder.into_iter().filter(|(folder, _)| !with_results.contains(folder)) {
-        let paths = of_newest(&paths);
+    for (folder, samples) in by_folder.iter().filter(|(folder, _)| !with_results.contains(*folder)) {
+        let Some((_, paths)) = samples.last_key_value() else { continue };
         let path = paths.first().copied().unwrap_or_default().to_owned();
-        runs.push(build(files, folder, path, Ok(Results::default()), &paths));
+        let reason = "expected a results file beside these samples, found none".to_owned();
+        let damage = Damage { path: path.clone(), line: None, reason };
+        runs.push(build(files, folder, path, Err(damage), paths));
     }
     runs
 }
@@ -58,43 +75,9 @@ fn stem_and_time(path: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The samples files of the newest time among `paths`.
-fn of_newest<'a>(paths: &[&'a str]) -> Vec<&'a str> {
-    let time = |path: &str| place::timed(path).map(|(_, time)| time.to_owned());
-    let newest = paths.iter().map(|path| time(path)).max().flatten();
-    paths.iter().filter(|path| time(path) == newest).copied().collect()
-}
-
 fn read_results(files: &dyn Files, path: &str) -> Result<Results, Damage> {
     let read = files.open(path).and_then(|source| results::read(source.as_ref()));
     read.map_err(|error| Damage { path: path.to_owned(), line: None, reason: error.message().to_owned() })
-}
-
-/// The newest run of a series.
-fn newest(
-    files: &dyn Files,
-    folder: &str,
-    mut series: Series<'_>,
-    samples: &[&str],
-    taken: &BTreeSet<(&str, Option<&str>)>,
-) -> Option<Run> {
-    let ((time, path), read) = series.pop_last()?;
-    let results = read.map_or_else(|| read_results(files, path), Ok);
-    let in_folder = samples.iter().copied();
-    let own: Vec<&str> = match time {
-        Some(_) => in_folder.filter(|sample| place::timed(sample).map(|(_, time)| time) == time).collect(),
-        None => {
-            // A renamed results file: its samples are those of no other one.
-            let is_free = |sample: &&str| match place::timed(sample) {
-                Some((_, time)) => !taken.contains(&(folder, Some(time))),
-                None => true,
-            };
-            of_newest(&in_folder.filter(is_free).collect::<Vec<_>>())
-        }
-    };
-    let mut run = build(files, folder, path.to_owned(), results, &own);
-    run.older = series.into_keys().map(|(_, path)| path.to_owned()).collect();
-    Some(run)
 }
 
 /// A run of what its results say and its samples hold.

@@ -1,15 +1,28 @@
 //! Samples of a task, gathered from the lines of its file.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::digest::Digest;
 use super::lines::{self, Line};
 use super::{Damage, Sample, SampleId, Samples, TextPlace};
 use crate::fetch::ByteSource;
 
 /// Damaged lines of a file that are told one by one.
 const MOST_DAMAGES: usize = 20;
+
+/// Lines that are parsed at once.
+const LINES: usize = 16_384;
+/// Samples of a file.
+const MOST_SAMPLES: usize = 2_000_000;
+/// Different filters of a file, and different metrics.
+const MOST_NAMES: usize = 256;
+/// Bytes of a filter's or metric's name.
+const LONGEST_NAME: usize = 1024;
+/// Bytes of an id; of a longer one its digest stands for it.
+const LONGEST_ID: usize = 256;
 
 /// A sample under its filter.
 pub(super) type Filtered = (Option<String>, Sample);
@@ -41,12 +54,14 @@ pub(super) fn each_line<T: Send>(
             let bytes = line.bytes.ok_or_else(|| format!("a line longer than {} MiB", lines::MAX_LINE >> 20));
             bytes.and_then(|bytes| read(line, bytes)).map_err(|reason| (line.number, reason))
         };
-        let all: Vec<Result<T, (u64, String)>> = lines.par_iter().map(one).collect();
-        for line in all {
+        for lines in lines.chunks(LINES) {
+            let all: Vec<Result<T, (u64, String)>> = lines.par_iter().map(one).collect();
             some = true;
-            match line {
-                Ok(read) => take(read),
-                Err((number, reason)) => damages.add(Some(number), reason),
+            for line in all {
+                match line {
+                    Ok(read) => take(read),
+                    Err((number, reason)) => damages.add(Some(number), reason),
+                }
             }
         }
     });
@@ -90,9 +105,45 @@ pub(super) fn gather(
     read: impl Fn(&Line<'_>, &[u8]) -> Result<Filtered, String> + Sync,
 ) -> Gathered {
     let mut samples = Samples::default();
-    let damages = each_line(path, source, read, |sample| samples.add(sample));
+    let mut names = Names::default();
+    let mut left_out = 0_u64;
+    let mut damages = each_line(path, source, read, |sample| {
+        if names.len < MOST_SAMPLES && names.add(&sample) {
+            samples.add(sample);
+        } else {
+            left_out += 1;
+        }
+    });
+    if left_out > 0 {
+        let limits = format!("{MOST_SAMPLES} samples, {MOST_NAMES} filters or {MOST_NAMES} metrics");
+        let reason = format!("{left_out} lines beyond what is read of a file: {limits}");
+        damages.push(Damage { path: path.to_owned(), line: None, reason });
+    }
     samples.sort();
     Gathered { samples, damages }
+}
+
+/// Filters and metrics of a file.
+#[derive(Default)]
+struct Names {
+    filters: BTreeSet<String>,
+    metrics: BTreeSet<String>,
+    /// Samples so far.
+    len: usize,
+}
+
+impl Names {
+    /// Adds those of a sample; false where these would be too many or too long.
+    fn add(&mut self, (filter, sample): &Filtered) -> bool {
+        let is_known = add_name(&mut self.filters, filter.as_deref().unwrap_or_default())
+            && sample.values.keys().all(|metric| add_name(&mut self.metrics, metric));
+        self.len += usize::from(is_known);
+        is_known
+    }
+}
+
+fn add_name(names: &mut BTreeSet<String>, name: &str) -> bool {
+    names.contains(name) || names.len() < MOST_NAMES && name.len() <= LONGEST_NAME && names.insert(name.to_owned())
 }
 
 impl Samples {
@@ -124,6 +175,7 @@ pub(super) fn id(raw: &[u8]) -> SampleId {
     let text = std::str::from_utf8(raw).unwrap_or_default();
     match text.parse() {
         Ok(number) => SampleId::Number(number),
+        Err(_) if raw.len() > LONGEST_ID => SampleId::Text(format!("{:016x}", Digest::of(text))),
         Err(_) => SampleId::Text(text.trim_matches('"').to_owned()),
     }
 }

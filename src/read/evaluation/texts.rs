@@ -1,15 +1,61 @@
 //! Texts of a sample, read again where they are shown.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
 use super::lines::MAX_LINE;
 use super::{SampleTexts, TextPlace};
 use crate::error::{Error, Result};
-use crate::fetch::Files;
+use crate::fetch::{FileEntry, Files, Source};
 use crate::read::json::{self, Json};
 
 /// Characters of a question that are kept: its end.
 const QUESTION: usize = 2000;
 
-/// Reads the texts of a sample.
+/// Files that stay open at once.
+const OPEN: usize = 32;
+
+/// Files that stay open between two samples: a packed one is expanded each time it is opened.
+pub struct KeptOpen<'a> {
+    files: &'a dyn Files,
+    open: Mutex<HashMap<String, Source>>,
+}
+
+impl<'a> KeptOpen<'a> {
+    /// Of a side's files.
+    pub fn new(files: &'a dyn Files) -> Self {
+        Self { files, open: Mutex::default() }
+    }
+}
+
+impl Files for KeptOpen<'_> {
+    fn location(&self) -> &str {
+        self.files.location()
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        self.files.list()
+    }
+
+    fn skipped(&self) -> &[(String, String)] {
+        self.files.skipped()
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = open.get(path) {
+            return Ok(source.clone());
+        }
+        if open.len() >= OPEN {
+            open.clear();
+        }
+        let source = self.files.open(path)?;
+        open.insert(path.to_owned(), source.clone());
+        Ok(source)
+    }
+}
+
+/// Reads the texts of a sample. Of many samples, give [`KeptOpen`].
 ///
 /// # Errors
 /// A file that cannot be read any more, or holds no sample there.

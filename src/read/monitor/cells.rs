@@ -1,6 +1,7 @@
 //! Header and cells of a table.
 
-use super::{Kind, Place, Row, Statistic, Statistics, Version, name};
+use super::texts::{Name, Texts};
+use super::{Kind, Place, Row, Statistic, Statistics, Version, says_absent};
 
 /// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,39 +70,39 @@ impl Header {
 
     /// Reads a line; `None` where it is no row under this header.
     pub fn read(&self, line: &[u8], place: &Place) -> Option<Row> {
-        self.row(line, place).ok().flatten()
+        Some(self.line(line, place, float).ok()??.into_row(self.version, &Texts::default()))
     }
 
-    /// Reads a line; `Ok(None)` for a line of communication that is left out.
-    pub(super) fn row(&self, line: &[u8], place: &Place) -> Result<Option<Row>, Broken> {
+    /// Reads the cells of a line, numbers by `number`; `Ok(None)` for a line of communication that is left out.
+    pub(super) fn line<'l>(&self, line: &'l [u8], place: &Place, number: Number) -> Result<Option<Line<'l>>, Broken> {
         let line = std::str::from_utf8(line).map_err(|_| Broken)?;
-        let cells = split(line);
         if self.version == Version::V1 && place.kinds() == [Kind::Comm] {
-            return Ok(self.shifted(&cells, place));
+            return Ok(self.shifted(line, place, number));
         }
-        if cells.len() != self.columns.len() {
-            return Err(Broken);
-        }
+        let mut cells = Cells(Some(line));
         let mut raw = Raw::default();
-        for (column, cell) in self.columns.iter().zip(&cells) {
-            raw.take(*column, cell)?;
+        for column in &self.columns {
+            raw.take(*column, cells.next().ok_or(Broken)?, number)?;
+        }
+        if cells.next().is_some() {
+            return Err(Broken);
         }
         raw.finish(self.version, place).map(Some)
     }
 
     /// A line of V1's communication table: `name, first statistic, step, other statistics`, under a header of another order.
-    fn shifted(&self, cells: &[&str], place: &Place) -> Option<Row> {
+    fn shifted<'l>(&self, line: &'l str, place: &Place, number: Number) -> Option<Line<'l>> {
         let statistics: Vec<Column> =
             self.columns.iter().copied().filter(|column| !is_key(*column) && *column != Column::MicroStep).collect();
         let (first, rest) = statistics.split_first()?;
         let order = [Column::Name, *first, Column::Step];
         let columns: Vec<Column> = order.into_iter().chain(rest.iter().copied()).collect();
-        if columns.len() != cells.len() {
+        if columns.len() != Cells(Some(line)).count() {
             return None;
         }
         let mut raw = Raw::default();
-        for (column, cell) in columns.into_iter().zip(cells) {
-            raw.take(column, cell).ok()?;
+        for (column, cell) in columns.into_iter().zip(Cells(Some(line))) {
+            raw.take(column, cell, number).ok()?;
         }
         raw.finish(Version::V1, place).ok()
     }
@@ -111,63 +112,103 @@ fn is_key(column: Column) -> bool {
     matches!(column, Column::Stage | Column::Name | Column::Step | Column::Scope)
 }
 
-/// A row while its cells are read.
-#[derive(Default)]
-struct Raw {
+/// Reads a cell that holds a number.
+pub(super) type Number = fn(&str) -> Result<f64, Broken>;
+
+/// A row whose texts still lie in the file.
+pub(super) struct Line<'l> {
+    /// Kind of the tensor.
+    pub(super) kind: Kind,
     stage: i64,
-    name: Option<String>,
-    step: Option<u64>,
-    scope: Option<String>,
+    /// Its name as the tool wrote it.
+    pub(super) name: &'l str,
+    /// The step as written.
+    pub(super) step: u64,
     micro_step: Option<u64>,
     statistics: Statistics,
     nans: Option<f64>,
-    shape: Option<String>,
-    dtype: Option<String>,
+    /// Shape and element type, where they were recorded.
+    pub(super) words: [Option<&'l str>; 2],
 }
 
-impl Raw {
-    fn take(&mut self, column: Column, cell: &str) -> Result<(), Broken> {
-        let text = || Some(cell.to_owned());
+impl Line<'_> {
+    /// Whether it says that there was no tensor.
+    pub(super) fn is_absent(&self) -> bool {
+        says_absent(&self.statistics, self.nans, self.words)
+    }
+
+    /// The row, with its texts as they are stored.
+    pub(super) fn into_row(self, version: Version, texts: &Texts) -> Row {
+        let Name { written, canonical } = texts.name(self.name, self.kind, version);
+        let [shape, dtype] = self.words.map(|word| word.map(|word| texts.word(word)));
+        Row {
+            kind: self.kind,
+            stage: self.stage,
+            name: written,
+            canonical,
+            step: self.step,
+            micro_step: self.micro_step,
+            statistics: self.statistics,
+            nans: self.nans,
+            shape,
+            dtype,
+        }
+    }
+}
+
+/// A line while its cells are read.
+#[derive(Default)]
+struct Raw<'l> {
+    stage: i64,
+    name: Option<&'l str>,
+    step: Option<u64>,
+    scope: Option<&'l str>,
+    micro_step: Option<u64>,
+    statistics: Statistics,
+    nans: Option<f64>,
+    words: [Option<&'l str>; 2],
+}
+
+impl<'l> Raw<'l> {
+    fn take(&mut self, column: Column, cell: &'l str, number: Number) -> Result<(), Broken> {
+        let [shape, dtype] = &mut self.words;
         match column {
             Column::Stage if cell.is_empty() => {}
-            Column::Stage => self.stage = number::<i64>(cell)?.max(0),
-            Column::Name => self.name = text(),
-            Column::Step => self.step = Some(number(cell)?),
-            Column::Scope => self.scope = text(),
+            Column::Stage => self.stage = integer::<i64>(cell)?.max(0),
+            Column::Name => self.name = Some(cell),
+            Column::Step => self.step = Some(integer(cell)?),
+            Column::Scope => self.scope = Some(cell),
             Column::MicroStep if cell.is_empty() => {}
-            Column::MicroStep => self.micro_step = Some(number(cell)?),
-            Column::Statistic(statistic) => self.statistics.set(statistic, float(cell)?),
-            Column::Nans => self.nans = Some(float(cell)?),
-            Column::Shape => self.shape = text(),
-            Column::Dtype => self.dtype = text(),
+            Column::MicroStep => self.micro_step = Some(integer(cell)?),
+            Column::Statistic(statistic) => self.statistics.set(statistic, number(cell)?),
+            Column::Nans => self.nans = Some(number(cell)?),
+            Column::Shape => *shape = Some(cell),
+            Column::Dtype => *dtype = Some(cell),
             Column::Other => {}
         }
         Ok(())
     }
 
-    fn finish(self, version: Version, place: &Place) -> Result<Row, Broken> {
+    fn finish(self, version: Version, place: &Place) -> Result<Line<'l>, Broken> {
         let kind = match version {
             Version::V1 => *place.kinds().first().ok_or(Broken)?,
-            Version::V2 => kind_of_scope(self.scope.as_deref().unwrap_or_default()).ok_or(Broken)?,
+            Version::V2 => kind_of_scope(self.scope.unwrap_or_default()).ok_or(Broken)?,
         };
-        let name = self.name.ok_or(Broken)?;
         let micro_step = match (version, kind) {
             // V1 counts from 0, V2 from 1; of a reduced gradient V2 writes how many there were.
             (Version::V2, Kind::GradUnreduced) => self.micro_step.map(|number| number.saturating_sub(1)),
             (Version::V2, _) => None,
             (Version::V1, _) => self.micro_step,
         };
-        Ok(Row {
+        Ok(Line {
             kind,
             stage: self.stage,
-            canonical: name::canonical(&name, kind, version),
-            name,
+            name: self.name.ok_or(Broken)?,
             step: self.step.ok_or(Broken)?,
             micro_step,
             statistics: self.statistics,
             nans: self.nans,
-            shape: self.shape,
-            dtype: self.dtype,
+            words: self.words,
         })
     }
 }
@@ -187,43 +228,56 @@ fn kind_of_scope(scope: &str) -> Option<Kind> {
     })
 }
 
-fn number<T: std::str::FromStr>(cell: &str) -> Result<T, Broken> {
+fn integer<T: std::str::FromStr>(cell: &str) -> Result<T, Broken> {
     // pandas writes a column of integers with a gap as 0.0.
     cell.strip_suffix(".0").unwrap_or(cell).parse().map_err(|_| Broken)
 }
 
 /// A number as the tool writes it; an empty cell, which pandas writes for NaN, is NaN.
-fn float(cell: &str) -> Result<f64, Broken> {
+pub(super) fn float(cell: &str) -> Result<f64, Broken> {
     if cell.is_empty() {
         return Ok(f64::NAN);
     }
     cell.parse().map_err(|_| Broken)
 }
 
+/// Reads a number where only its form counts, in less time: a plain decimal number is 0, anything else as [`float`] reads it.
+pub(super) fn form(cell: &str) -> Result<f64, Broken> {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let text = match cell.as_bytes() {
+        [b'-', rest @ ..] | rest => rest,
+    };
+    let whole = digits(text);
+    let rest = text.get(whole..).unwrap_or_default();
+    let is_plain = match rest {
+        [] => whole > 0,
+        [b'.', decimals @ ..] => whole > 0 && digits(decimals) == decimals.len(),
+        _ => false,
+    };
+    if is_plain { Ok(0.0) } else { float(cell) }
+}
+
 /// The cells of a line; a quoted cell may hold commas.
-pub(super) fn split(line: &str) -> Vec<&str> {
-    let mut cells = Vec::with_capacity(12);
-    let mut rest = line;
-    loop {
-        if let Some(quoted) = rest.strip_prefix('"')
-            && let Some((cell, after)) = quoted.split_once('"')
+pub(super) struct Cells<'l>(pub(super) Option<&'l str>);
+
+impl<'l> Iterator for Cells<'l> {
+    type Item = &'l str;
+
+    fn next(&mut self) -> Option<&'l str> {
+        let rest = self.0?;
+        if rest.as_bytes().first() == Some(&b'"')
+            && let Some((cell, after)) = rest.get(1..).and_then(|quoted| quoted.split_once('"'))
         {
-            cells.push(cell);
-            match after.strip_prefix(',') {
-                Some(next) => rest = next,
-                None => return cells,
-            }
-            continue;
+            self.0 = after.strip_prefix(',');
+            return Some(cell);
         }
-        match rest.split_once(',') {
+        match memchr::memchr(b',', rest.as_bytes()).and_then(|comma| Some((rest.get(..comma)?, rest.get(comma + 1..)?)))
+        {
             Some((cell, next)) => {
-                cells.push(cell);
-                rest = next;
+                self.0 = Some(next);
+                Some(cell)
             }
-            None => {
-                cells.push(rest);
-                return cells;
-            }
+            None => self.0.take(),
         }
     }
 }
@@ -249,18 +303,38 @@ mod tests {
     fn a_row_without_a_tensor_is_told_from_nan() {
         let header = header("vpp_stage,name,step,norm,nans,shape,dtype");
         let place = Place::of("a-rank0-b/actv_grad_0-4.csv");
-        let row = |line: &str| header.row(line.as_bytes(), &place).ok().flatten().expect("a row");
+        let row = |line: &str| header.read(line.as_bytes(), &place).expect("a row");
         assert!(row("0,fc.input,0,nan,nan,nan,nan").is_absent());
         assert!(!row("0,fc.input,0,nan,3,[4],torch.float32").is_absent());
-        assert!(header.row(b"0,fc.input,0,1.5", &place).is_err());
+        assert!(header.line(b"0,fc.input,0,1.5", &place, float).is_err());
     }
 
     #[test]
     fn communication_of_v1_is_read_as_it_is_shifted_or_left_out() {
         let header = header("vpp_stage,name,step,norm,min,max");
         let place = Place::of("a-rank0-b/other_0-4.csv");
-        let row = header.row(b"all_reduce,2.5,3,-1.0,1.0", &place).ok().flatten().expect("a shifted row");
-        assert_eq!((row.name.as_str(), row.step, row.statistics.get(Statistic::Norm)), ("all_reduce", 3, Some(2.5)));
-        assert!(header.row(b"all_reduce,2.5,3,-1.0,1.0,2.5,-1.0", &place).is_ok_and(|row| row.is_none()));
+        let row = header.read(b"all_reduce,2.5,3,-1.0,1.0", &place).expect("a shifted row");
+        assert_eq!((&*row.name, row.step, row.statistics.get(Statistic::Norm)), ("all_reduce", 3, Some(2.5)));
+        assert!(header.line(b"all_reduce,2.5,3,-1.0,1.0,2.5,-1.0", &place, float).is_ok_and(|row| row.is_none()));
+    }
+
+    #[test]
+    fn the_form_of_a_number_tells_as_much_as_reading_it() {
+        let cells = [
+            "1", "-1.5", "1.", ".5", "-", ".", "", "nan", "inf", "-inf", "1e5", "1.5e-09", "1e", "+1", "1-2", "1.2.3",
+            "x",
+        ];
+        for cell in cells {
+            let (form, read) = (form(cell).ok(), float(cell).ok());
+            assert_eq!(form.map(f64::is_nan), read.map(f64::is_nan), "{cell}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_cell_may_hold_commas() {
+        let cells = |line: &'static str| Cells(Some(line)).collect::<Vec<_>>();
+        assert_eq!(cells("0,a,\"[4, 12]\",torch.int64"), ["0", "a", "[4, 12]", "torch.int64"]);
+        assert_eq!(cells("0,,\"[4]\""), ["0", "", "[4]"]);
+        assert_eq!(cells("a,"), ["a", ""]);
     }
 }

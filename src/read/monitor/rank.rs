@@ -1,6 +1,8 @@
 //! All tables of a rank, read step by step.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::{Damage, Kind, Row, Table, Version};
 use crate::error::Result;
@@ -13,7 +15,7 @@ pub struct Keys {
     /// Stage of the pipeline.
     pub stage: i64,
     /// Its name as both versions would write it.
-    pub name: String,
+    pub name: Arc<str>,
     /// Micro step, or which of several equal rows it is.
     pub micro_step: u64,
 }
@@ -32,8 +34,8 @@ pub struct Keyed {
 /// The rows of a step.
 #[derive(Debug, Default)]
 pub struct Step {
-    /// Rows by key, without those that say that there was no tensor.
-    pub rows: HashMap<Keys, Keyed>,
+    /// Rows in the order of their files, without those that say that there was no tensor; each key once.
+    pub rows: Vec<Keyed>,
     /// Keys of which a later start wrote another row.
     pub replaced: u64,
 }
@@ -94,8 +96,8 @@ impl RankTables {
     }
 
     /// Kind and name of its tensors.
-    pub fn names(&self) -> BTreeSet<&(Kind, String)> {
-        self.tables.iter().flat_map(|table| &table.names).collect()
+    pub fn names(&self) -> BTreeSet<(Kind, &str)> {
+        self.tables.iter().flat_map(Table::names).collect()
     }
 
     /// Its steps with the number of their rows.
@@ -118,38 +120,93 @@ impl RankTables {
     /// # Errors
     /// Where a file can no longer be read.
     pub fn step(&self, step: i64, kind: Option<Kind>) -> Result<Step> {
-        let mut read = Step::default();
-        let mut orders: HashMap<Kind, u64> = HashMap::new();
+        let mut reading = Reading::default();
+        let may_hold = |table: &&Table| {
+            let kinds = table.place.kinds();
+            kind.is_none_or(|kind| kinds.is_empty() || kinds.contains(&kind))
+        };
         let mut folder = "";
-        let mut seen: HashMap<Keys, u64> = HashMap::new();
-        for table in &self.tables {
-            if kind.is_some_and(|kind| !table.place.kinds().is_empty() && !table.place.kinds().contains(&kind)) {
-                continue;
-            }
+        for table in self.tables.iter().filter(may_hold) {
             if folder != table.place.folder {
-                (folder, seen) = (&table.place.folder, HashMap::new());
+                folder = &table.place.folder;
+                reading.begin_start();
             }
-            for row in table.rows(step)? {
-                let order = orders.entry(row.kind).or_default();
-                *order += 1;
-                let mut key = Keys {
-                    kind: row.kind,
-                    stage: row.stage,
-                    name: row.canonical.clone(),
-                    micro_step: row.micro_step.unwrap_or(0),
-                };
-                let nth = seen.entry(key.clone()).or_default();
-                key.micro_step = key.micro_step.saturating_add(*nth);
-                *nth += 1;
-                if row.is_absent() || kind.is_some_and(|kind| kind != row.kind) {
-                    continue;
+            let rows = table.rows(step)?;
+            reading.places.reserve(rows.len());
+            let wanted = rows.into_iter().filter(|row| kind.is_none_or(|kind| kind == row.kind));
+            wanted.for_each(|row| reading.add(row));
+        }
+        Ok(reading.step)
+    }
+}
+
+/// A step while its tables are read.
+#[derive(Default)]
+struct Reading {
+    step: Step,
+    orders: BTreeMap<Kind, u64>,
+    /// Number of the present start, from 1.
+    start: u64,
+    /// Places of rows by key, with the start that wrote them.
+    places: HashMap<Keys, (usize, u64)>,
+    /// Times that the present start wrote a key, where that is more than once or there was no tensor.
+    again: HashMap<Keys, u64>,
+}
+
+impl Reading {
+    /// Begins the tables of a later start.
+    fn begin_start(&mut self) {
+        self.start += 1;
+        self.again.clear();
+    }
+
+    /// Adds the next row. A key that a start writes again is that of the next micro step; one that an earlier start wrote is
+    /// replaced.
+    fn add(&mut self, row: Row) {
+        let order = self.orders.entry(row.kind).or_default();
+        *order += 1;
+        let order = *order;
+        let (kind, stage, name) = (row.kind, row.stage, row.canonical.clone());
+        let mut key = Keys { kind, stage, name, micro_step: row.micro_step.unwrap_or(0) };
+        if row.is_absent() {
+            let before = u64::from(self.is_written(&key));
+            *self.again.entry(key).or_insert(before) += 1;
+            return;
+        }
+        let count = self.again.get_mut(&key).map(|count| {
+            *count += 1;
+            *count - 1
+        });
+        key.micro_step = key.micro_step.saturating_add(count.unwrap_or(0));
+        if let Some(mut keyed) = self.put(Keyed { key, order, row }, count.is_none()) {
+            self.again.insert(keyed.key.clone(), 2);
+            keyed.key.micro_step = keyed.key.micro_step.saturating_add(1);
+            self.put(keyed, false);
+        }
+    }
+
+    /// Whether the present start wrote a row of this key.
+    fn is_written(&self, key: &Keys) -> bool {
+        self.places.get(key).is_some_and(|(_, start)| *start == self.start)
+    }
+
+    /// Puts a row in its place; gives it back where the present start wrote its key already and `is_once`.
+    fn put(&mut self, keyed: Keyed, is_once: bool) -> Option<Keyed> {
+        match self.places.entry(keyed.key.clone()) {
+            Entry::Vacant(free) => {
+                free.insert((self.step.rows.len(), self.start));
+                self.step.rows.push(keyed);
+            }
+            Entry::Occupied(taken) if is_once && taken.get().1 == self.start => return Some(keyed),
+            Entry::Occupied(mut taken) => {
+                let (place, start) = taken.get_mut();
+                *start = self.start;
+                if let Some(row) = self.step.rows.get_mut(*place) {
+                    *row = keyed;
                 }
-                let keyed = Keyed { key: key.clone(), order: *order, row };
-                if read.rows.insert(key, keyed).is_some() {
-                    read.replaced += 1;
-                }
+                self.step.replaced += 1;
             }
         }
-        Ok(read)
+        None
     }
 }

@@ -1,9 +1,9 @@
 //! A table with the places of its steps: it is read once to its end, and then step by step.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::cells::{Broken, split};
+use super::cells::{Broken, Cells, Line, float, form};
+use super::texts::Texts;
 use super::{Header, Kind, Place, Row, Version, name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Memory, Source};
@@ -61,9 +61,8 @@ pub struct Table {
     pub decimals: Option<u32>,
     /// Lines of communication that were left out.
     pub left_out: u64,
-    /// Kind and name of its tensors.
-    pub names: BTreeSet<(Kind, String)>,
     source: Source,
+    texts: Texts,
     runs: Vec<Run>,
 }
 
@@ -96,8 +95,8 @@ impl Table {
             header: None,
             decimals: None,
             left_out: 0,
-            names: BTreeSet::new(),
             source,
+            texts: Texts::default(),
             runs: Vec::new(),
         }
     }
@@ -110,18 +109,15 @@ impl Table {
             return Ok(());
         };
         let (mut broken, mut first_broken) = (0, 0);
-        loop {
-            let start = lines.consumed();
-            let Some((line, ended)) = lines.next_with_end()? else { break };
+        while let Some((line, ended, bytes)) = lines.next_in_place()? {
             if !ended && !is_whole(&header, line, &self.place) {
                 self.damage = Some(Damage::Cut { line: lines.number });
                 break;
             }
-            match header.row(line, &self.place) {
-                Ok(Some(row)) => {
-                    self.note_digits(&header, line);
-                    let end = lines.consumed();
-                    self.add(&header, row, start..end)?;
+            match header.line(line, &self.place, form) {
+                Ok(Some(read)) => {
+                    note_digits(&mut self.decimals, &header, line);
+                    self.add(&header, &read, bytes)?;
                 }
                 Ok(None) => self.left_out += 1,
                 Err(Broken) => {
@@ -137,21 +133,12 @@ impl Table {
         Ok(())
     }
 
-    fn note_digits(&mut self, header: &Header, line: &[u8]) {
-        if header.version == Version::V2 {
-            return;
-        }
-        let cells = std::str::from_utf8(line).map(split).unwrap_or_default();
-        let most = cells.into_iter().skip(3).filter(|cell| cell.contains(['.', 'e'])).filter_map(name::decimals).max();
-        self.decimals = self.decimals.max(most);
-    }
-
-    fn add(&mut self, header: &Header, row: Row, bytes: Range<u64>) -> Result<()> {
+    fn add(&mut self, header: &Header, line: &Line<'_>, bytes: Range<u64>) -> Result<()> {
         let limit = |message| Error::new(ErrorKind::LimitExceeded, self.source.name(), message);
-        if row.name.len() > MOST_NAME {
+        if line.name.len() > MOST_NAME {
             return Err(limit(format!("a name of more than {MOST_NAME} bytes")));
         }
-        let step = order_of(&row, header.version);
+        let step = order_of(line, header.version);
         if self.runs.len() >= MOST_RUNS {
             return Err(limit(format!("the step changes more than {MOST_RUNS} times")));
         }
@@ -160,18 +147,22 @@ impl Table {
                 run.bytes.end = bytes.end;
                 run.rows += 1;
                 if run.bytes.end - run.bytes.start > MOST_STEP_BYTES {
-                    return Err(limit(format!("step {} has more than {MOST_STEP_BYTES} bytes", row.step)));
+                    return Err(limit(format!("step {} has more than {MOST_STEP_BYTES} bytes", line.step)));
                 }
             }
             None => self.runs.push(Run { step, bytes, rows: 1 }),
         }
-        if !row.is_absent() {
-            self.names.insert((row.kind, row.canonical));
-        }
-        if self.names.len() > MOST_NAMES {
+        self.texts.note_name(line.name, line.kind, header.version, !line.is_absent());
+        line.words.into_iter().for_each(|word| self.texts.note_word(word));
+        if self.texts.count > MOST_NAMES {
             return Err(limit(format!("more than {MOST_NAMES} names")));
         }
         Ok(())
+    }
+
+    /// Kind and name of its tensors.
+    pub fn names(&self) -> impl Iterator<Item = (Kind, &str)> {
+        self.texts.tensors()
     }
 
     /// The steps it has rows of, and how many. A moment of V1 is counted with the update it follows.
@@ -185,29 +176,47 @@ impl Table {
     /// Where the file can no longer be read.
     pub fn rows(&self, step: i64) -> Result<Vec<Row>> {
         let Some(header) = &self.header else { return Ok(Vec::new()) };
-        let mut rows = Vec::new();
         let first = self.runs.partition_point(|run| run.step < step);
         let runs = self.runs.iter().skip(first).take_while(|run| run.step == step);
         if runs.clone().map(|run| run.bytes.end - run.bytes.start).sum::<u64>() > MOST_STEP_BYTES {
             let message = format!("step {step} has more than {MOST_STEP_BYTES} bytes");
             return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
         }
+        let count: u64 = runs.clone().map(|run| run.rows).sum();
+        let mut rows = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
         for run in runs {
             let len = usize::try_from(run.bytes.end - run.bytes.start).unwrap_or(0);
             let mut bytes = vec![0; len];
             self.source.read_at(run.bytes.start, &mut bytes)?;
             let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
-            let read = lines.filter(|line| !line.is_empty()).map(|line| header.row(line, &self.place));
-            rows.extend(read.filter_map(std::result::Result::ok).flatten());
+            let read = lines.filter(|line| !line.is_empty()).map(|line| header.line(line, &self.place, float));
+            let read = read.filter_map(std::result::Result::ok).flatten();
+            rows.extend(read.map(|line| line.into_row(header.version, &self.texts)));
         }
         Ok(rows)
     }
 }
 
 /// The step by which rows are ordered. V1 records moments before the update, so that those of step t are what update t-1 left.
-fn order_of(row: &Row, version: Version) -> i64 {
-    let step = i64::try_from(row.step).unwrap_or(i64::MAX);
-    if version == Version::V1 && row.kind.is_moment() { step - 1 } else { step }
+fn order_of(line: &Line<'_>, version: Version) -> i64 {
+    let step = i64::try_from(line.step).unwrap_or(i64::MAX);
+    if version == Version::V1 && line.kind.is_moment() { step - 1 } else { step }
+}
+
+/// Raises `decimals` to the most of a number in a line of V1, which rounds them.
+fn note_digits(decimals: &mut Option<u32>, header: &Header, line: &[u8]) {
+    if header.version == Version::V2 {
+        return;
+    }
+    let Ok(line) = std::str::from_utf8(line) else { return };
+    for cell in Cells(Some(line)).skip(3) {
+        let after = cell.len() - cell.find('.').map_or(cell.len(), |point| point + 1);
+        // A number without an exponent has as many decimals as it has digits behind its point.
+        let may_be_more = decimals.is_none_or(|most| after > most as usize) && after > 0;
+        if may_be_more || cell.contains('e') {
+            *decimals = (*decimals).max(name::decimals(cell));
+        }
+    }
 }
 
 /// Whether a last line without an end is a whole row all the same: its last cell is a known element type.

@@ -120,7 +120,8 @@ fn scale(area: &Area<'_>, location: &ErrorLocation, top: i32, words: &Writer) ->
     let label = words.word("plot_error_scale")?;
     text(area, &label, (24, top + 66), 28, INK)?;
     let (width, _) = area.estimate_text_size(&label, &style(28, INK)).map_err(internal)?;
-    heat::scale(area, (LEFT.max(24 + pixel(width) + 24), top + 66), 28, largest(location))
+    let has_infinite = location.map.cells.iter().flatten().any(|cell| !cell.0.is_finite());
+    heat::scale(area, (LEFT.max(24 + pixel(width) + 24), top + 66), 28, (largest(location), has_infinite))
 }
 
 #[cfg(test)]

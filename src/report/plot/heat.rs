@@ -59,8 +59,23 @@ impl Frame {
     }
 }
 
-/// Draws the colours from `left` on, between the errors that the lightest and the darkest stand for.
-pub(super) fn scale(area: &Area<'_>, (left, top): (i32, i32), size: u32, largest: f64) -> Result<()> {
+/// Draws a frame around a cell that stands out from every colour: white inside, dark outside.
+pub(super) fn mark(area: &Area<'_>, [(left, top), (right, bottom)]: [(i32, i32); 2]) -> Result<()> {
+    for (distance, colour) in [(-3, PAPER), (2, INK)] {
+        let corners = [(left - distance, top - distance), (right + distance, bottom + distance)];
+        area.draw(&Rectangle::new(corners, colour.stroke_width(5))).map_err(internal)?;
+    }
+    Ok(())
+}
+
+/// Draws the colours from `left` on, between the errors that the lightest and the darkest stand for, and that of an error
+/// that is infinite where there is one.
+pub(super) fn scale(
+    area: &Area<'_>,
+    (left, top): (i32, i32),
+    size: u32,
+    (largest, has_infinite): (f64, bool),
+) -> Result<()> {
     /// Steps of the scale, and the width of one.
     const STEPS: i32 = 60;
     const STEP: i32 = 6;
@@ -73,16 +88,26 @@ pub(super) fn scale(area: &Area<'_>, (left, top): (i32, i32), size: u32, largest
         let corners = [(left + step * STEP, top), (left + (step + 1) * STEP, top + 26)];
         area.draw(&Rectangle::new(corners, colour(error, largest).filled())).map_err(internal)?;
     }
-    text(area, &short(largest), (left + STEPS * STEP + 16, top), size, INK)
+    let left = left + STEPS * STEP + 16;
+    text(area, &short(largest), (left, top), size, INK)?;
+    if !has_infinite {
+        return Ok(());
+    }
+    let (width, _) = area.estimate_text_size(&short(largest), &style(size, INK)).map_err(internal)?;
+    let left = left + pixel(width) + 60;
+    area.draw(&Rectangle::new([(left, top), (left + 40, top + 26)], INK.filled())).map_err(internal)?;
+    text(area, "NaN, inf", (left + 56, top), size, INK)
 }
 
-/// White for no error and for one that is far below the largest, then through orange to dark red, by decades.
+/// Ink for an error that is infinite or NaN; white for no error and for one that is far below the largest, then through orange to dark red, by decades.
 fn colour(error: f64, largest: f64) -> RGBColor {
+    if !error.is_finite() {
+        return INK;
+    }
     if error <= largest / 10_f64.powf(DECADES) {
         return PAPER;
     }
-    let level = if error.is_finite() { 1.0 + (error / largest).log10() / DECADES } else { 1.0 };
-    let level = level.clamp(0.0, 1.0);
+    let level = (1.0 + (error / largest).log10() / DECADES).clamp(0.0, 1.0);
     let between = |from: RGBColor, to: RGBColor, share: f64| {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of two bytes is a byte")]
         let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * share).round() as u8;

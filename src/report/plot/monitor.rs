@@ -1,7 +1,7 @@
 //! `monitor.png`: errors layer by step, and below them both sides' statistic of the culprit.
 
 use minijinja::context;
-use plotters::prelude::{Circle, PathElement, Rectangle};
+use plotters::prelude::{Circle, PathElement};
 use plotters::style::{Color, RGBColor};
 
 use super::heat::{self, Frame};
@@ -55,7 +55,11 @@ pub fn monitor_png(result: &GateResult, language: Language) -> Result<Option<Vec
         }
         names(root, map, frame, &words)?;
         text(root, &words.word("plot_monitor_scale")?, (24, TITLE + MAP + 62), 24, INK)?;
-        heat::scale(root, (LEFT - 80, TITLE + MAP + 62), 24, DARKEST)?;
+        let has_infinite = map.cells.iter().flatten().flatten().any(|ratio| !ratio.0.is_finite());
+        heat::scale(root, (LEFT - 80, TITLE + MAP + 62), 24, (DARKEST, has_infinite))?;
+        if let Some(horizon) = unit.horizon {
+            end_of_judging(root, map, horizon, frame, &words)?;
+        }
         if let (Some(series), Some(culprit)) = (series, &unit.culprit) {
             lines(root, series, culprit, &words)?;
         }
@@ -85,9 +89,19 @@ fn mark(area: &Area<'_>, map: &MonitorMap, culprit: &Culprit, frame: Frame) -> R
     let update = u64::try_from(update).unwrap_or(0);
     let column = map.steps.iter().rposition(|step| *step <= update);
     let Some((row, column)) = row.zip(column) else { return Ok(()) };
-    let [(left, top), (right, bottom)] = frame.cell((row, map.layers.len()), (column, map.steps.len()));
-    let corners = [(left - 3, top - 3), (right + 3, bottom + 3)];
-    area.draw(&Rectangle::new(corners, ALARM.stroke_width(4))).map_err(internal)
+    heat::mark(area, frame.cell((row, map.layers.len()), (column, map.steps.len())))
+}
+
+/// A line behind the step from which on errors are no longer judged.
+fn end_of_judging(area: &Area<'_>, map: &MonitorMap, horizon: u64, frame: Frame, words: &Writer) -> Result<()> {
+    let Some(column) = map.steps.iter().rposition(|step| *step <= horizon) else { return Ok(()) };
+    let [_, (right, _)] = frame.cell((0, 1), (column, map.steps.len()));
+    let line = vec![(right, frame.top - 12), (right, frame.top + frame.tall + 4)];
+    area.draw(&PathElement::new(line, INK.stroke_width(3))).map_err(internal)?;
+    let said = words.phrase("plot_monitor_horizon", &context! { step => horizon })?;
+    let (width, _) = area.estimate_text_size(&said, &style(22, INK)).map_err(internal)?;
+    let left = (right + 8).min(frame.left + frame.wide - pixel(width));
+    text(area, &said, (left, frame.top - 30), 22, INK)
 }
 
 /// Names of the layers and of the first and last step.

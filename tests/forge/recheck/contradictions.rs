@@ -35,6 +35,7 @@ fn hold(name: &str, changes: &[(&str, fn(&mut Value))]) {
 const LOSS: usize = 1;
 const DUMP: usize = 2;
 const CHECKPOINT: usize = 3;
+const MONITOR: usize = 4;
 
 fn unit(value: &mut Value, check: usize) -> &mut Value {
     &mut value["checks"][check]["units"][0]
@@ -255,6 +256,55 @@ fn a_checkpoint_or_config_check_that_contradicts_itself() {
             ("has a checker twice", |v| v["checks"][0]["items"][1] = v["checks"][0]["items"][0].clone()),
             ("msprobe says no such thing", |v| v["checks"][0]["items"][0]["msprobe"] = "fine".into()),
         ],
+    );
+}
+
+#[test]
+fn a_monitor_that_contradicts_itself() {
+    hold(
+        "monitor/loss-scale-half-v1",
+        &[
+            ("says pass, and its findings come to fail", |v| unit(v, MONITOR)["verdict"] = "pass".into()),
+            ("checks.monitor: claims pass", |v| v["checks"][MONITOR]["verdict"] = "pass".into()),
+            ("compared nothing, and no finding says so", |v| unit(v, MONITOR)["compared"] = 0.into()),
+            ("rows without a partner, and no finding says so", |v| unit(v, MONITOR)["unmatched_baseline"] = 7.into()),
+            ("its evidence does not add up", |v| unit(v, MONITOR)["compared"] = 7.into()),
+            ("which its findings deny", |v| unit(v, MONITOR)["evidence"]["not_compared"] = 7.into()),
+            ("its horizon is not that of its findings", |v| unit(v, MONITOR)["horizon"] = 3.into()),
+            ("is not an element type of a monitor", |v| unit(v, MONITOR)["dtype"] = "int4".into()),
+            ("steps, more than a side has", |v| unit(v, MONITOR)["steps"]["paired"] = 9_999.into()),
+            ("lacks its rule", |v| unit(v, MONITOR)["rules"] = json!([])),
+            ("does not exist, or has other limits", |v| unit(v, MONITOR)["rules"][0]["warn"] = 9.0.into()),
+            ("its rule's verdict does not follow", |v| unit(v, MONITOR)["rules"][0]["verdict"] = "pass".into()),
+            ("and it has no culprit", |v| unit(v, MONITOR)["culprit"] = Value::Null),
+            ("its culprit belongs to another unit", |v| unit(v, MONITOR)["culprit"]["rank"] = 5.into()),
+            (" has no finding", |v| unit(v, MONITOR)["culprit"]["metrics"]["error"] = 1e-9.into()),
+            (" has no finding", |v| unit(v, MONITOR)["culprit"]["cause"] = "data".into()),
+            ("differ in length, or do not rise", |v| unit(v, MONITOR)["culprit_series"]["step"][0] = 9_999.into()),
+            ("its map of errors has rows of other lengths", |v| unit(v, MONITOR)["heatmap"]["cells"][0] = json!([])),
+            ("heatmap.layers: holds 201", |v| unit(v, MONITOR)["heatmap"]["layers"] = vec!["x"; 201].into()),
+            ("culprit: is not", |v| v["culprit"] = Value::Null),
+            ("artifacts: hold nothing of the check `monitor`", |v| v["artifacts"] = json!([])),
+        ],
+    );
+    let base = base("monitor/loss-scale-half-v1");
+    let lowered = said(&base, |value| {
+        for finding in value["findings"].as_array_mut().unwrap() {
+            finding["severity"] = "info".into();
+        }
+        unit(value, MONITOR)["verdict"] = "pass".into();
+        value["checks"][MONITOR]["verdict"] = "pass".into();
+        value["verdict"] = "pass".into();
+        unit(value, MONITOR)["culprit"] = Value::Null;
+        unit(value, MONITOR).as_object_mut().unwrap().remove("culprit_series");
+        value["culprit"] = Value::Null;
+    });
+    assert_eq!(lowered, "accepted as fail", "a jump weighs by its numbers");
+    let policy = policy_of("waivers: [{ code: 'monitor-jump', where: '*', reason: r, owner: o, expires: 2027-01-01 }]");
+    let refused = checked(serde_json::from_value(base).expect("a result"), &policy).map(|_| ());
+    assert!(
+        refused.unwrap_err().contains("which the target's policy lets through"),
+        "what comes behind was not judged"
     );
 }
 

@@ -14,7 +14,7 @@ use super::{checked, fixture, judged, policy_of};
 fn all_fixtures() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut found = Vec::new();
-    for kind in ["checkpoints", "config-check", "dumps", "loss"] {
+    for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor"] {
         for entry in fs::read_dir(root.join(kind)).expect("a folder").flatten() {
             let name = format!("{kind}/{}", entry.file_name().to_string_lossy());
             if fixture(&name).iter().all(|side| side.exists()) {
@@ -50,7 +50,7 @@ fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_result_of_the_gate_passes_unchanged() {
-    let all = ["checkpoints", "config-check", "dumps", "loss"];
+    let all = ["checkpoints", "config-check", "dumps", "loss", "monitor"];
     let mut found = wrong("", Request::ALL_CHECKS, &all);
     found.extend(wrong("", &Command::Compare.checks(), &["checkpoints", "dumps"]));
     found.extend(wrong("", &[CheckId::Config], &["config-check"]));
@@ -65,7 +65,7 @@ fn so_does_every_result_of_another_policy() {
         "profile: strict",
         "profile: bit-exact",
         "profile: release",
-        "severity: { output-diverges: info, curve-mean: warn, parameter-diverges: incomplete, hyperparameter-differs: warn }",
+        "severity: { output-diverges: info, curve-mean: warn, parameter-diverges: incomplete, hyperparameter-differs: warn, monitor-jump: info }",
         "required: [dump, loss, config, checkpoint]",
         "waivers: [{ code: '*', where: '*', reason: r, owner: o, expires: 2027-01-01 }]",
         "waivers: [{ code: 'curve-*', where: loss, reason: r, owner: o, expires: 2026-01-01 }]",
@@ -73,8 +73,15 @@ fn so_does_every_result_of_another_policy() {
         found.extend(wrong(
             policy,
             Request::ALL_CHECKS,
-            &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h"],
+            &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h", "monitor"],
         ));
+    }
+    for policy in [
+        "monitor: { ignore: ['*'] }",
+        "monitor: { limits: [{ noise: 0.1 }] }",
+        "waivers: [{ code: 'monitor-*', where: '*weight', reason: r, owner: o, expires: 2027-01-01 }]",
+    ] {
+        found.extend(wrong(policy, Request::ALL_CHECKS, &["monitor"]));
     }
     for mode in ["same-weights", "own-weights"] {
         found.extend(wrong(&format!("loss: {{ mode: {mode} }}"), &[CheckId::Loss], &["loss"]));

@@ -5,6 +5,8 @@ use crate::fetch::{ByteSource, read_all};
 
 /// Largest summary.
 const MAX_BYTES: u64 = 16 << 20;
+/// Models of a summary.
+const MOST_MODELS: usize = 1000;
 /// Columns before the models.
 const COLUMNS: usize = 4;
 
@@ -27,7 +29,11 @@ impl Summary {
         let damaged = |error: csv::Error| {
             Error::new(ErrorKind::Corrupt, source.name(), format!("expected a table of scores: {error}"))
         };
-        let models = table.headers().map_err(damaged)?.iter().skip(COLUMNS).map(str::to_owned).collect();
+        let models: Vec<String> = table.headers().map_err(damaged)?.iter().skip(COLUMNS).map(str::to_owned).collect();
+        if models.len() > MOST_MODELS {
+            let message = format!("{} models, and up to {MOST_MODELS} are read", models.len());
+            return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
+        }
         let row =
             |record: csv::Result<csv::StringRecord>| Ok(record.map_err(damaged)?.iter().map(str::to_owned).collect());
         let rows = table.records().map(row).collect::<Result<Vec<Vec<String>>>>()?;

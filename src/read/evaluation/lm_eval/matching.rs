@@ -6,6 +6,9 @@ use super::super::names::Names;
 use super::super::samples::Gathered;
 use super::super::{SampleId, ScoreName, Task};
 
+/// Pairs of a file and a task that are compared by content.
+const MOST_PAIRS: usize = 1_000_000;
+
 /// The task of each samples file, given as stem and path; one that fits no task is a task of its own.
 ///
 /// `by_hash` gives the task with the hash over a file's samples.
@@ -26,7 +29,9 @@ pub(super) fn tasks(
             *name = by_hash(path).filter(|task| open.take(task));
         }
     }
-    for (name, gathered) in names.iter_mut().zip(gathered).filter(|(name, _)| missing(name)) {
+    let pairs = names.iter().filter(|name| name.is_none()).count().saturating_mul(open.free().count());
+    let compared = if pairs <= MOST_PAIRS { names.len() } else { 0 };
+    for (name, gathered) in names.iter_mut().zip(gathered).filter(|(name, _)| missing(name)).take(compared) {
         *name = by_content(gathered, tasks, &open).filter(|task| open.take(task));
     }
     let unknown = |(name, (stem, _)): (Option<String>, &(&str, &str))| name.unwrap_or_else(|| (*stem).to_owned());

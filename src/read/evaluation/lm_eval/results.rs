@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::read::json::Json;
 
+/// Members of groups that are followed, so that groups within groups cannot take for ever.
+const MOST_MEMBERS: usize = 2_000_000;
 /// Entries of a task's results that are no scores.
 const NO_SCORES: [&str; 5] = ["alias", "name", "sample_count", "sample_len", "samples"];
 
@@ -104,10 +106,16 @@ fn groups(document: &Json) -> BTreeMap<String, Vec<String>> {
         }
     }
     let mut groups = BTreeMap::new();
+    let mut left = MOST_MEMBERS;
     for group in members.keys() {
         let (mut tasks, mut seen, mut open) = (BTreeSet::new(), BTreeSet::from([*group]), vec![*group]);
         while let Some(name) = open.pop() {
-            for member in members.get(name).into_iter().flatten().filter(|member| seen.insert(**member)) {
+            let of_group = members.get(name).map(Vec::as_slice).unwrap_or_default();
+            left = left.saturating_sub(of_group.len());
+            if left == 0 {
+                break;
+            }
+            for member in of_group.iter().filter(|member| seen.insert(**member)) {
                 if members.contains_key(member) {
                     open.push(member);
                 } else {

@@ -1,0 +1,82 @@
+//! Texts of a table, each stored once: names, shapes and types recur at every step.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Kind, Version, name};
+
+/// Shapes and element types that are stored once; further ones are stored with their rows.
+const MOST_WORDS: usize = 1 << 16;
+
+/// Name of a tensor.
+#[derive(Clone, Debug)]
+pub(super) struct Name {
+    /// As the tool wrote it.
+    pub(super) written: Arc<str>,
+    /// As both versions would write it.
+    pub(super) canonical: Arc<str>,
+}
+
+impl Name {
+    fn new(written: &str, kind: Kind, version: Version) -> Self {
+        let canonical = name::canonical(written, kind, version);
+        let written: Arc<str> = written.into();
+        let canonical = if *canonical == *written { written.clone() } else { canonical.into() };
+        Self { written, canonical }
+    }
+}
+
+/// Texts of a table.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// Names by kind, and whether there was ever a tensor.
+    names: HashMap<Kind, HashMap<Arc<str>, (Name, bool)>>,
+    /// Number of names.
+    pub(super) count: usize,
+    words: HashSet<Arc<str>>,
+}
+
+impl Texts {
+    /// Stores a name, and whether there was a tensor.
+    pub(super) fn note_name(&mut self, written: &str, kind: Kind, version: Version, is_tensor: bool) {
+        let names = self.names.entry(kind).or_default();
+        match names.get_mut(written) {
+            Some((_, was_tensor)) => *was_tensor |= is_tensor,
+            None => {
+                let name = Name::new(written, kind, version);
+                names.insert(name.written.clone(), (name, is_tensor));
+                self.count += 1;
+            }
+        }
+    }
+
+    /// Stores a shape or type.
+    pub(super) fn note_word(&mut self, word: Option<&str>) {
+        if let Some(word) = word
+            && self.words.len() < MOST_WORDS
+            && !self.words.contains(word)
+        {
+            self.words.insert(word.into());
+        }
+    }
+
+    /// The name as it was stored, else a new one.
+    pub(super) fn name(&self, written: &str, kind: Kind, version: Version) -> Name {
+        let known = self.names.get(&kind).and_then(|names| names.get(written));
+        known.map_or_else(|| Name::new(written, kind, version), |(name, _)| name.clone())
+    }
+
+    /// The shape or type as it was stored, else a new one.
+    pub(super) fn word(&self, word: &str) -> Arc<str> {
+        self.words.get(word).cloned().unwrap_or_else(|| word.into())
+    }
+
+    /// Kind and canonical name of every tensor.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = (Kind, &str)> {
+        let of_kind = |(kind, names): (&Kind, _)| (*kind, names);
+        let all = self.names.iter().map(of_kind);
+        all.flat_map(|(kind, names): (Kind, &HashMap<Arc<str>, (Name, bool)>)| {
+            names.values().filter(|(_, is_tensor)| *is_tensor).map(move |(name, _)| (kind, &*name.canonical))
+        })
+    }
+}
