@@ -10,6 +10,7 @@ mod checkpoint;
 mod config;
 mod curve;
 mod dump;
+mod evaluation;
 mod fits;
 mod limits;
 mod monitor;

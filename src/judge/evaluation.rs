@@ -3,10 +3,10 @@
 //! docs/evaluation.md derives the tests, margins and limits.
 
 mod comparable;
-mod decision;
+pub mod decision;
 mod excerpt;
 pub mod generations;
-mod margin;
+pub mod margin;
 mod measure;
 mod pooled;
 pub mod rules;

@@ -1,6 +1,7 @@
 //! Was a result judged by the target's policy? Its profile, modes, presets and limits.
 
 use super::curve::limits_of;
+use super::evaluation;
 use super::limits::{Due, due};
 use super::refusal::{Checked, demand, shown};
 use super::trend;
@@ -51,6 +52,7 @@ pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
                 monitor(unit, policy, &at)?;
             }
         }
+        evaluation::fits(check, result, policy)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::config::{Part, checker, part};
+use super::evaluation;
 use super::said::{Key, Said, key, keys, owner, text};
 use super::trend;
 use super::weight::least;
@@ -15,7 +16,7 @@ use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{Check, ConfigItem, Culprit, Unit, unit_place};
+use crate::judge::unit::{AnyUnit, Check, ConfigItem, Culprit, Unit, unit_place};
 use crate::policy::Policy;
 use crate::report::GateResult;
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -109,6 +110,8 @@ fn units(result: &GateResult) -> Vec<Vec<Verdict>> {
         Unit::Dump(unit) if unit.data.is_empty() => {
             unreadable.map_or(Verdict::Pass, |verdict| unit.verdict.max(verdict))
         }
+        Unit::Evaluation(unit) => evaluation::verdict(unit, &said, said.counting(&(id, unit.place()))),
+        Unit::Generation(unit) => evaluation::of_generations(unit, said.counting(&(id, unit.place()))),
         unit => verdict_of(said.counting(&key(id, unit)).iter().copied()),
     };
     let of_check = |check: &Check| check.units.iter().map(|unit| verdict(check.id, unit)).collect();

@@ -7,7 +7,7 @@ use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::code;
 use crate::judge::register;
 use crate::judge::rule::artifacts;
-use crate::judge::unit::Unit;
+use crate::judge::unit::{EvaluationUnit, Unit};
 use crate::report::GateResult;
 use crate::verdict::CheckId;
 
@@ -19,6 +19,8 @@ pub(super) type Key = (CheckId, String);
 pub(super) struct Said<'a> {
     counting: HashMap<Key, Vec<&'a Finding>>,
     waived: HashMap<Key, Vec<&'a Finding>>,
+    /// Those about a task of an evaluation as a whole, by model and task.
+    tasks: HashMap<(String, String), Vec<&'a Finding>>,
 }
 
 impl<'a> Said<'a> {
@@ -28,6 +30,9 @@ impl<'a> Said<'a> {
         for finding in &result.findings {
             if let Some(key) = owner(finding, &units) {
                 said.counting.entry(key).or_default().push(finding);
+            }
+            if let Some(task) = task_of(finding) {
+                said.tasks.entry(task).or_default().push(finding);
             }
         }
         for waived in &result.waived {
@@ -41,6 +46,11 @@ impl<'a> Said<'a> {
     /// Findings about a unit that count.
     pub(super) fn counting(&self, key: &Key) -> &[&'a Finding] {
         self.counting.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Findings about a task of an evaluation as a whole that count.
+    pub(super) fn of_task(&self, model: &str, task: &str) -> &[&'a Finding] {
+        self.tasks.get(&(model.to_owned(), task.to_owned())).map_or(&[], Vec::as_slice)
     }
 
     /// Findings about a unit, waived ones too.
@@ -91,12 +101,29 @@ fn claimed_owner(finding: &Finding) -> Option<String> {
         }
         CheckId::Checkpoint if own => text(finding, "checkpoint"),
         CheckId::Checkpoint if is_of_file(finding) => Some(place()),
+        CheckId::Evaluation if own => return of_evaluation(finding),
         CheckId::Monitor if own => {
             return number(finding, "rank").map(|rank| format!("rank {rank}"));
         }
         _ => None,
     };
     name.map(str::to_owned)
+}
+
+/// The unit of an evaluation that a finding names; a finding about a task as a whole names none.
+fn of_evaluation(finding: &Finding) -> Option<String> {
+    let unit = text(finding, "unit")?;
+    match text(finding, "model").zip(text(finding, "scope")) {
+        Some((model, scope)) => Some(EvaluationUnit::place_of(model, unit, scope)),
+        None => Some(unit.to_owned()),
+    }
+}
+
+/// Model and task of a finding about a task of an evaluation as a whole.
+fn task_of(finding: &Finding) -> Option<(String, String)> {
+    let is_whole = finding.check == CheckId::Evaluation && !finding.facts.contains_key("unit");
+    let task = text(finding, "model").zip(text(finding, "task")).filter(|_| is_whole)?;
+    Some((task.0.to_owned(), task.1.to_owned()))
 }
 
 /// A text among a finding's facts.

@@ -5,6 +5,8 @@ use crate::dtype::Dtype;
 use crate::gate::monitor::shares;
 use crate::judge::dump::limits::{Band, band};
 use crate::judge::dump::rules as dump;
+use crate::judge::evaluation::generations::severity_of;
+use crate::judge::evaluation::rules as evaluation;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::completeness::{COVERAGE, must_be_whole};
 use crate::judge::loss::{code, rl};
@@ -59,6 +61,7 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], in_rl: bool, polic
             let weights = policy.config.env.required.iter().map(|rule| rule.severity);
             weights.map(|severity| severity.unwrap_or(rule.severity)).min().unwrap_or(rule.severity)
         }
+        () if rule.check == crate::verdict::CheckId::Evaluation => of_evaluation(finding, rule, policy),
         () if is(&monitor::JUMP) => of_jump(finding, policy),
         () if is(&monitor::STEPS_MISSING) || is(&monitor::NAMES_MISSING) => of_missing_rows(finding, rule),
         () if rule.check == crate::verdict::CheckId::History => Severity::Info,
@@ -85,6 +88,26 @@ pub(super) fn of_jump(finding: &Finding, policy: &Policy) -> Severity {
     let is_of_type = Precision::ALL.into_iter().any(|precision| precision.wrong().to_bits() == wrong.to_bits());
     let is_known = is_of_type || !policy.monitor.limits.is_empty();
     if is_known && error <= wrong.max(limit) { Severity::Warn } else { Severity::Fail }
+}
+
+fn of_evaluation(finding: &Finding, rule: &Rule, policy: &Policy) -> Severity {
+    let is = |other: &Rule| rule.code == other.code;
+    let exact = policy.profile == Profile::BitExact;
+    let count = |name: &str| match finding.facts.get(name) {
+        Some(Fact::Count(count)) => Some(*count),
+        _ => None,
+    };
+    match () {
+        () if is(&evaluation::DUPLICATE_SAMPLES) && count("contradictory") != Some(0) => Severity::Incomplete,
+        () if is(&evaluation::SAMPLES_MISSING) && policy.evaluation.accept_scores => Severity::Info,
+        () if is(&evaluation::NOT_DETECTABLE) && policy.profile == Profile::Release => Severity::Incomplete,
+        () if exact && (is(&evaluation::ANSWERS_CHANGED) || is(&evaluation::UNEXPLAINED)) => Severity::Fail,
+        () if !exact && (is(&evaluation::DIVERGES) || is(&evaluation::STOP_DIFFERS)) => {
+            let parted = count("wrong").zip(count("compared"));
+            parted.map_or(rule.severity, |(wrong, compared)| severity_of(wrong, compared))
+        }
+        () => rule.severity,
+    }
 }
 
 /// Rows of a monitor that one side lacks, as a share of those that it should have.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
-use super::{Against, checkpoint, config, curve, dump, monitor};
+use super::{Against, checkpoint, config, curve, dump, evaluation, monitor};
 use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::first_culprit;
@@ -14,6 +14,7 @@ use crate::judge::register;
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
+use crate::read::evaluation::FileKind;
 use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
 
@@ -160,6 +161,7 @@ fn check_of(row: &ArtifactRow) -> Option<CheckId> {
         "dump" => Some(CheckId::Dump),
         "checkpoint" => Some(CheckId::Checkpoint),
         "training monitor" | "anomalies of a monitor" => Some(CheckId::Monitor),
+        kind if FileKind::ALL.into_iter().any(|known| known.name() == kind) => Some(CheckId::Evaluation),
         // Curves are called by their format.
         _ => Some(CheckId::Loss),
     }
@@ -178,11 +180,14 @@ fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
                 checkpoint::check(unit, &key, said, result.profile, &at)?;
             }
             (CheckId::Monitor, Unit::Monitor(unit)) => monitor::check(unit, &key, said, &at)?,
+            (CheckId::Evaluation, Unit::Evaluation(unit)) => evaluation::check(unit, &key, said, &at)?,
+            (CheckId::Evaluation, Unit::Generation(unit)) => evaluation::generations(unit, &key, said, &at)?,
             // A unit that cannot be compared with itself proves nothing.
             _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
         demand(known.insert(key), &at, || "is there twice".into())?;
     }
+    evaluation::corrected(check, &place)?;
     if check.id == CheckId::Config {
         return config::check(check, &result.findings, &place);
     }
@@ -217,7 +222,8 @@ pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
             }
         }
         let of_limits = finding.code == policy_rules::SELECTOR_UNUSED.code;
-        if of_limits && matches!(check.id, CheckId::Dump | CheckId::Checkpoint | CheckId::Monitor) {
+        if of_limits && matches!(check.id, CheckId::Dump | CheckId::Checkpoint | CheckId::Monitor | CheckId::Evaluation)
+        {
             most = most.max(verdict);
         }
     }

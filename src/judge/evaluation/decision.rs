@@ -16,31 +16,26 @@ const BAND: (f64, f64) = (0.05, 1e-8);
 const FOUR_DIGITS: f64 = 1e4;
 
 /// A unit with the numbers that decide on it.
-pub(super) struct Decided<'a> {
+pub struct Decided<'a> {
     /// The unit.
-    pub(super) unit: &'a EvaluationUnit,
+    pub unit: &'a EvaluationUnit,
     /// The drop.
-    pub(super) drop: f64,
+    pub drop: f64,
     /// Probability of the drop, corrected.
-    pub(super) adjusted: f64,
+    pub adjusted: f64,
     /// Probability of the gain.
-    pub(super) better: f64,
+    pub better: f64,
 }
 
 /// A finding about a metric, with the facts that all of them have.
 pub(super) fn about(rule: &Rule, unit: &EvaluationUnit) -> Finding {
     let title = unit.title();
-    let scope = match unit.scope {
-        EvaluationScope::Task => "task",
-        EvaluationScope::Group => "group",
-        EvaluationScope::All => "all",
-    };
     let finding = Finding::new(rule, &title)
         .with("unit", title)
         .with("model", unit.model.as_str())
         .with("task", unit.task.as_str())
         .with("metric", unit.metric.as_str())
-        .with("scope", scope);
+        .with("scope", unit.scope.as_str());
     match &unit.filter {
         Some(filter) => finding.with("filter", filter.as_str()),
         None => finding,
@@ -48,7 +43,7 @@ pub(super) fn about(rule: &Rule, unit: &EvaluationUnit) -> Finding {
 }
 
 /// The finding that a drop or gain leads to, if any.
-pub(super) fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
+pub fn of_drop(decided: &Decided<'_>, policy: &EvaluationPolicy) -> Option<Finding> {
     let Decided { unit, drop, adjusted, better } = *decided;
     let alpha = policy.alpha.get();
     let alpha_warn = policy.alpha_warn.get().max(alpha);
@@ -104,7 +99,7 @@ pub(super) fn of_changes(unit: &EvaluationUnit, expected: f64, severity: Severit
 }
 
 /// The finding about a score outside of the band of a preset.
-pub(super) fn of_band(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
+pub fn of_band(unit: &EvaluationUnit, preset: EvaluationPreset) -> Option<Finding> {
     let (baseline, candidate) = (unit.baseline?.0, unit.candidate?.0);
     let rounded = (candidate * FOUR_DIGITS).round() / FOUR_DIGITS;
     let (relative, absolute) = BAND;

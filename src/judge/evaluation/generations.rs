@@ -183,11 +183,16 @@ fn missing(paired: &PairedGenerations<'_>, unit: &GenerationUnit) -> Vec<Finding
     findings
 }
 
+/// Severity of `wrong` generations of `compared` that part without a tie: a few are a warning.
+pub fn severity_of(wrong: u64, compared: u64) -> Severity {
+    let most = (MOST_SHARE * compared as f64).max(1.0);
+    if wrong as f64 > most { Severity::Fail } else { Severity::Warn }
+}
+
 /// Findings about generations that part.
 fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64, policy: &Policy) -> Vec<Finding> {
-    let most = (MOST_SHARE * unit.compared as f64).max(1.0);
     let is_exact = policy.profile == Profile::BitExact;
-    let wrong = if is_exact || (unit.far + unit.length) as f64 > most { Severity::Fail } else { Severity::Warn };
+    let wrong = if is_exact { Severity::Fail } else { severity_of(unit.far + unit.length, unit.compared) };
     let unexplained = if is_exact { Severity::Fail } else { rules::UNEXPLAINED.severity };
     let kinds = [
         (&rules::DIVERGES, DivergenceKind::Far, unit.far, wrong),
@@ -203,6 +208,7 @@ fn of_divergences(unit: &GenerationUnit, different: &[Different<'_>], limit: f64
             .with("count", count)
             .with("compared", unit.compared)
             .with("changed", unit.changed)
+            .with("wrong", unit.far + unit.length)
             .with("doc_id", earliest.name)
             .with("token", earliest.parting.token)
             .with("limit", limit);

@@ -4,18 +4,18 @@ use crate::policy::evaluation::margin::{Margin, Margins, MetricScale};
 
 /// Margin of a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Matters {
+pub struct Matters {
     /// The margin, in the metric's unit or as a part of the baseline's value.
-    pub(super) value: f64,
+    pub value: f64,
     /// Whether it is a part.
-    pub(super) is_relative: bool,
+    pub is_relative: bool,
     /// Key of the policy that gives it; `None` for a built-in one.
-    pub(super) key: Option<String>,
+    pub key: Option<String>,
 }
 
 /// Scale of a metric by its name and by `values`, which are all that is known of it; `None` for any other number. A name that
 /// promises points is not believed where all values are fractions.
-pub(super) fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<MetricScale> {
+pub fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Option<MetricScale> {
     let (mut some, mut is_rate) = (false, true);
     for value in values.into_iter().filter(|value| value.is_finite()) {
         some = true;
@@ -29,7 +29,7 @@ pub(super) fn scale(metric: &str, values: impl IntoIterator<Item = f64>) -> Opti
 }
 
 /// The margin of a metric of a task.
-pub(super) fn of(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> Matters {
+pub fn of(task: &str, metric: &str, scale: Option<MetricScale>, given: &Margins) -> Matters {
     let fits = |margin: &Margin| match margin {
         // No rate drops by as much: the key was meant for another metric.
         Margin::Absolute(value) => scale != Some(MetricScale::Rate) || *value < 1.0,

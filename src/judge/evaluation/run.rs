@@ -101,7 +101,8 @@ fn of_model<'a>(model: &'a PairedModel<'_>, policy: &Policy, told: &mut Vec<Vec<
     let mut drafts = Vec::new();
     for task in model.tasks.iter().filter(|task| evaluation.judges(&task.name)) {
         let sides = [model.baseline, model.candidate].map(|run| run.tasks.get(&task.name));
-        told.push(comparable::of_task(task, sides, evaluation));
+        let of_task = comparable::of_task(task, sides, evaluation).into_iter();
+        told.push(of_task.map(|finding| finding.with("model", model.name.as_str())).collect());
         let place = told.len() - 1;
         let [Some(baseline), Some(candidate)] = sides else { continue };
         let sides = [baseline, candidate];
@@ -116,7 +117,7 @@ fn of_model<'a>(model: &'a PairedModel<'_>, policy: &Policy, told: &mut Vec<Vec<
         }
     }
     for (side, name) in model.missing.iter().filter(|(_, name)| evaluation.judges(name)) {
-        told.push(vec![comparable::of_missing_task(*side, name)]);
+        told.push(vec![comparable::of_missing_task(*side, name).with("model", model.name.as_str())]);
         let run = if *side == Side::Baseline { model.candidate } else { model.baseline };
         if let Some(task) = run.tasks.get(name) {
             drafts.extend(unpaired_units(&model.name, name, task, comparable::other(*side), told.len() - 1));

@@ -213,10 +213,26 @@ pub enum DivergenceKind {
 }
 
 impl EvaluationUnit {
+    /// Its name among the units of a run; models may share tasks, and a group may be called as a task is.
+    pub fn place_of(model: &str, title: &str, scope: &str) -> String {
+        format!("{model}: {title} ({scope})")
+    }
+
     /// Its name as findings have it: task, metric and filter.
     pub fn title(&self) -> String {
         let filter = self.filter.as_ref().map(|filter| format!(" ({filter})")).unwrap_or_default();
         format!("{} {}{filter}", self.task, self.metric)
+    }
+}
+
+impl EvaluationScope {
+    /// The scope as results name it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Group => "group",
+            Self::All => "all",
+        }
     }
 }
 
@@ -231,6 +247,10 @@ impl AnyUnit for EvaluationUnit {
 
     fn name(&self) -> String {
         self.title()
+    }
+
+    fn place(&self) -> String {
+        Self::place_of(&self.model, &self.title(), self.scope.as_str())
     }
 
     fn rules(&self) -> &[RuleOutcome] {

@@ -36,6 +36,20 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::LmEvalResults,
+        Self::LmEvalSamples,
+        Self::EvalScopeConfig,
+        Self::EvalScopeReport,
+        Self::EvalScopeReviews,
+        Self::AisBenchResults,
+        Self::AisBenchPredictions,
+        Self::AisBenchSummary,
+        Self::Generations,
+        Self::Other,
+    ];
+
     /// Kind in the table of artifacts.
     pub fn name(self) -> &'static str {
         match self {

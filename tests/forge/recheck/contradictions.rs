@@ -36,6 +36,7 @@ const LOSS: usize = 1;
 const DUMP: usize = 2;
 const CHECKPOINT: usize = 3;
 const MONITOR: usize = 4;
+const EVALUATION: usize = 5;
 
 fn unit(value: &mut Value, check: usize) -> &mut Value {
     &mut value["checks"][check]["units"][0]
@@ -306,6 +307,59 @@ fn a_monitor_that_contradicts_itself() {
         refused.unwrap_err().contains("which the target's policy lets through"),
         "what comes behind was not judged"
     );
+}
+
+#[test]
+fn an_evaluation_that_contradicts_itself() {
+    hold(
+        "evaluation/ais_bench_worse",
+        &[
+            ("says pass, and its findings come to fail", |v| unit(v, EVALUATION)["verdict"] = "pass".into()),
+            ("pairs changed, of 100 samples", |v| unit(v, EVALUATION)["paired"] = 7.into()),
+            ("its chance does not follow from its counts", |v| unit(v, EVALUATION)["worse"] = 16.into()),
+            ("its chance does not follow from its counts", |v| unit(v, EVALUATION)["p_value"] = 0.5.into()),
+            ("its drop does not follow from its counts", |v| unit(v, EVALUATION)["drop"] = 0.14.into()),
+            ("its drop lies outside of its interval", |v| unit(v, EVALUATION)["drop"] = 0.9.into()),
+            ("its corrected chances do not follow", |v| {
+                unit(v, EVALUATION)["p_adjusted"] = 0.5.into();
+                v["findings"][0]["facts"]["p"] = 0.5.into();
+            }),
+            ("have different numbers", |v| v["findings"][0]["facts"]["drop"] = 0.01.into()),
+            ("has some numbers of a test and lacks others", |v| unit(v, EVALUATION)["test"] = Value::Null),
+            ("shows a sample that it does not list", |v| unit(v, EVALUATION)["examples"] = json!([])),
+            ("shows a text of more than", |v| unit(v, EVALUATION)["flipped"][0]["question"] = "x".repeat(999).into()),
+            ("its class of documents and its findings disagree", |v| {
+                unit(v, EVALUATION)["shard"] = json!({"modulus": 4, "remainder": 1});
+            }),
+            ("its score is not finite, and no finding says so", |v| unit(v, EVALUATION)["candidate"] = "nan".into()),
+            ("was not decided by the target's levels", |v| {
+                v["findings"].as_array_mut().unwrap().remove(0);
+                unit(v, EVALUATION)["verdict"] = "pass".into();
+                v["checks"][EVALUATION]["verdict"] = "pass".into();
+                v["verdict"] = "pass".into();
+            }),
+            ("has another margin than the target's policy", |v| {
+                unit(v, EVALUATION)["margin"] = 0.09.into();
+                v["findings"][0]["facts"]["margin"] = 0.09.into();
+            }),
+        ],
+    );
+    hold(
+        "evaluation/gen_first_token_wrong",
+        &[
+            ("says pass, and its findings come to fail", |v| unit(v, EVALUATION)["verdict"] = "pass".into()),
+            ("prompts changed, and tells of", |v| unit(v, EVALUATION)["far"] = 1.into()),
+            ("that no finding `evaluation-diverges-without-tie` tells", |v| {
+                v["findings"][0]["facts"]["count"] = 1.into();
+            }),
+            ("its first difference and its counts disagree", |v| unit(v, EVALUATION)["first_divergence"] = Value::Null),
+            ("lacks prompts, and no finding says so", |v| unit(v, EVALUATION)["unmatched"] = 3.into()),
+        ],
+    );
+    let strict = policy_of("evaluation: { alpha: 0.000001, alpha-warn: 0.00001 }");
+    let lost = of_head(&judged(&fixture("evaluation/ais_bench_worse"), &strict, Request::ALL_CHECKS));
+    let refused = checked(serde_json::from_value(lost).expect("a result"), &policy_of("")).map(|_| ());
+    assert!(refused.unwrap_err().contains("was not decided by the target's levels"));
 }
 
 #[test]

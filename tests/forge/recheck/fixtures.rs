@@ -14,7 +14,7 @@ use super::{checked, fixture, judged, policy_of};
 fn all_fixtures() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut found = Vec::new();
-    for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor"] {
+    for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation"] {
         for entry in fs::read_dir(root.join(kind)).expect("a folder").flatten() {
             let name = format!("{kind}/{}", entry.file_name().to_string_lossy());
             if fixture(&name).iter().all(|side| side.exists()) {
@@ -50,7 +50,7 @@ fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_result_of_the_gate_passes_unchanged() {
-    let all = ["checkpoints", "config-check", "dumps", "loss", "monitor"];
+    let all = ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation"];
     let mut found = wrong("", Request::ALL_CHECKS, &all);
     found.extend(wrong("", &Command::Compare.checks(), &["checkpoints", "dumps"]));
     found.extend(wrong("", &[CheckId::Config], &["config-check"]));
@@ -73,7 +73,7 @@ fn so_does_every_result_of_another_policy() {
         found.extend(wrong(
             policy,
             Request::ALL_CHECKS,
-            &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h", "monitor"],
+            &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h", "monitor", "evaluation"],
         ));
     }
     for policy in [
@@ -82,6 +82,15 @@ fn so_does_every_result_of_another_policy() {
         "waivers: [{ code: 'monitor-*', where: '*weight', reason: r, owner: o, expires: 2027-01-01 }]",
     ] {
         found.extend(wrong(policy, Request::ALL_CHECKS, &["monitor"]));
+    }
+    for policy in [
+        "evaluation: { alpha: 0.001, correction: none }",
+        "evaluation: { margin: 0.03, accept-scores: true }",
+        "evaluation: { margin: '5%', preset: vllm-ascend, tie: 0.3, logprob-mean: 0.01 }",
+        "evaluation: { margin: { acc: 0.05, exact_match: '1%' }, required: [gsm8k], answers-changed: 0.01 }",
+        "waivers: [{ code: 'evaluation-drop', where: '*', reason: r, owner: o, expires: 2027-01-01 }]",
+    ] {
+        found.extend(wrong(policy, Request::ALL_CHECKS, &["evaluation"]));
     }
     for mode in ["same-weights", "own-weights"] {
         found.extend(wrong(&format!("loss: {{ mode: {mode} }}"), &[CheckId::Loss], &["loss"]));
