@@ -19,11 +19,13 @@ pub(crate) struct Pair {
     pub(crate) sides: [PathBuf; 2],
 }
 
-/// The pairs of each format: dumps, curves, packs, checkpoints.
-pub(crate) fn by_format(root: &Path) -> [Vec<Pair>; 4] {
+/// The pairs of each format: dumps, curves, packs, checkpoints, monitors, evaluations.
+pub(crate) fn by_format(root: &Path) -> [Vec<Pair>; 6] {
     let dumps = DUMPS.iter().map(|name| root.join("dumps").join(name)).collect();
-    let [curves, packs, checkpoints] = ["loss", "config-check", "checkpoints"].map(|name| folders(&root.join(name)));
-    [dumps, curves, packs, checkpoints].map(|cases| cases.into_iter().filter_map(|case| pair(root, &case)).collect())
+    let names = ["loss", "config-check", "checkpoints", "monitor", "evaluation"];
+    let [curves, packs, checkpoints, monitors, evaluations] = names.map(|name| folders(&root.join(name)));
+    let all = [dumps, curves, packs, checkpoints, monitors, evaluations];
+    all.map(|cases| cases.into_iter().filter_map(|case| pair(root, &case)).collect())
 }
 
 fn pair(root: &Path, case: &Path) -> Option<Pair> {
