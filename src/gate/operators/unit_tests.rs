@@ -1,0 +1,1 @@
+//! Tests of judging a candidate alone.
