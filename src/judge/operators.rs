@@ -14,8 +14,16 @@ pub mod table;
 
 use std::collections::HashMap;
 
+use crate::compare::operators::RatioKind;
+use crate::policy::operators::OperatorsPolicy;
+use crate::read::operators::Direction;
 use output::JudgedRow;
 pub use rules::RULES;
+
+/// The limit of a ratio of `api` in a direction.
+pub fn limit_of(api: &str, direction: Direction, kind: RatioKind, policy: &OperatorsPolicy) -> f64 {
+    limits::limits(api, direction, policy).ratios.get(kind)
+}
 
 /// Number of rows up to the last one of each operator.
 fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {

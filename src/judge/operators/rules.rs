@@ -48,8 +48,8 @@ pub const RULES: &[&Rule] = &[
     &NOTHING_CHECKED,
 ];
 
-/// Codes of findings about one output, with its status: those that make it an error, and those that make it a warning.
-pub fn codes_of_rows() -> [&'static [&'static Rule]; 2] {
+/// Rules about one output: those that make it an error, and those that make it a warning.
+pub fn of_rows() -> [&'static [&'static Rule]; 2] {
     [
         &[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR],
         &[&TOOL_WARNING, &MASK, &MAX_RELATIVE],

@@ -16,7 +16,7 @@ use crate::read::operators::Status;
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// Findings about rows that a test has at most, and again as many that a waiver covers.
-const MOST_FINDINGS: usize = 40;
+pub const MOST_FINDINGS: usize = 40;
 /// Names that a finding lists.
 const SHOWN: usize = 5;
 
