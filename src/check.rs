@@ -152,7 +152,9 @@ mod tests {
             let error = CheckId::of_run(other).expect_err("no check");
             assert_eq!(
                 error,
-                format!("`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators)")
+                format!(
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators)"
+                )
             );
         }
     }

@@ -134,7 +134,8 @@ fn every_pair_gets_its_verdict_and_its_culprit() {
         let (name, truth) = (case["case"].as_str().expect("a name"), &case["truth"]);
         let result = judge(&entry.path().join("gpu"), &entry.path().join("npu"), "");
         let verdict = result.verdict.as_str();
-        let fits = truth["verdict"] == verdict || truth["also"].as_array().expect("a list").iter().any(|one| one == verdict);
+        let fits =
+            truth["verdict"] == verdict || truth["also"].as_array().expect("a list").iter().any(|one| one == verdict);
         assert!(fits, "{name}: {verdict}");
         assert_eq!(row(&result), truth["culprit"]["row"].as_str(), "{name}");
         for code in truth["codes"].as_array().expect("a list") {
@@ -201,7 +202,9 @@ fn a_row_that_only_one_side_checked_never_passes() {
     assert_eq!(pair(&table, &table, "").verdict, Verdict::Pass);
     let blank = |text: &str| {
         let text = with_cell(text, GELU, DTYPE, " ");
-        let text = [COSINE, MAX_ABS, RMSE, MAX_REL, MEAN_REL].iter().fold(text, |text, column| with_cell(&text, GELU, *column, " "));
+        let text = [COSINE, MAX_ABS, RMSE, MAX_REL, MEAN_REL]
+            .iter()
+            .fold(text, |text, column| with_cell(&text, GELU, *column, " "));
         with_cell(&text, GELU, STATUS, "SKIP")
     };
     for result in [pair(&blank(&table), &table, ""), pair(&table, &blank(&table), "")] {
@@ -230,7 +233,8 @@ fn each_rule_of_an_output_is_applied() {
         assert!(has(&result, code), "{column} {cell}: {:?}", result.findings);
         assert_eq!(result.verdict, verdict, "{column} {cell}");
     }
-    for (column, cell) in [(STATUS, "error"), (STATUS, "warning"), (MAX_ABS, "9"), (COSINE, "0.5"), (SHAPE, "\"(0,)\"")] {
+    for (column, cell) in [(STATUS, "error"), (STATUS, "warning"), (MAX_ABS, "9"), (COSINE, "0.5"), (SHAPE, "\"(0,)\"")]
+    {
         assert_eq!(changed(column, cell).verdict, Verdict::Pass, "{column} {cell}: ratios decide");
     }
 }
@@ -238,9 +242,14 @@ fn each_rule_of_an_output_is_applied() {
 #[test]
 fn numbers_lost_on_both_sides_and_integers_are_judged_as_such() {
     let table = details("ok-fp32", "gpu");
-    let lost = [COSINE, MAX_ABS, MEAN_REL].iter().fold(table.clone(), |text, column| with_cell(&text, GELU, *column, "nan"));
+    let lost =
+        [COSINE, MAX_ABS, MEAN_REL].iter().fold(table.clone(), |text, column| with_cell(&text, GELU, *column, "nan"));
     assert_eq!(pair(&lost, &lost, "").verdict, Verdict::Pass);
-    assert_eq!(pair(&lost, &table, "").verdict, Verdict::Pass, "NaN on the baseline alone is no defect of the candidate");
+    assert_eq!(
+        pair(&lost, &table, "").verdict,
+        Verdict::Pass,
+        "NaN on the baseline alone is no defect of the candidate"
+    );
     let whole = with_cell(&table, GELU, DTYPE, "torch.int64");
     let with_share = |share: &str| with_cell(&whole, GELU, BINARY, share);
     assert_eq!(pair(&whole, &whole, "").verdict, Verdict::Pass, "a share that was not computed is a skip");
@@ -292,9 +301,7 @@ fn a_cut_or_foreign_table_is_damage_wherever_it_ends() {
 fn several_tables_pair_by_folder_and_time() {
     let (good, bad) = (details("gelu-2-percent", "gpu"), details("gelu-2-percent", "npu"));
     let name = |rank: u64, second: u64| format!("rank{rank}/accuracy_checking_details_202611221230{second:02}.csv");
-    let side = |second: u64, table: [&str; 2]| {
-        folder(&[(&name(0, second), table[0]), (&name(1, second), table[1])])
-    };
+    let side = |second: u64, table: [&str; 2]| folder(&[(&name(0, second), table[0]), (&name(1, second), table[1])]);
     let result = judge(side(10, [&good, &good]).path(), side(20, [&good, &bad]).path(), "");
     let units: Vec<(Option<u64>, Verdict)> = operators(&result.checks).map(|unit| (unit.rank, unit.verdict)).collect();
     assert_eq!(units, [(Some(0), Verdict::Pass), (Some(1), Verdict::Fail)]);
@@ -318,7 +325,10 @@ fn tables_of_results_add_operators_without_details() {
     assert_eq!(judged("Torch.new.0,error,pass\r\n", "Torch.new.0,error,pass\r\n").verdict, Verdict::Pass);
     assert_eq!(judged("", "Torch.new.0,pass,pass\r\n").verdict, Verdict::Incomplete);
     assert_eq!(judged("Torch.new.0,pass,pass\r\n", "").verdict, Verdict::Incomplete);
-    assert_eq!(row(&judged("Functional.gelu.0,pass,pass\r\n", "Functional.gelu.0,error,pass\r\n")), Some("Functional.gelu.0"));
+    assert_eq!(
+        row(&judged("Functional.gelu.0,pass,pass\r\n", "Functional.gelu.0,error,pass\r\n")),
+        Some("Functional.gelu.0")
+    );
     let cut = read_results(&Memory::new("cut", format!("{results}Torch.new.0,pa").into_bytes()), TableKind::Results);
     assert_eq!(cut.expect("a table").damage, Some(Damage::Cut { line: 2 }));
 }
@@ -392,7 +402,9 @@ const HOLES: [(&str, Option<&str>, &str); 6] = [
 
 #[test]
 fn the_page_shows_each_hole_as_it_is() {
-    let mut table = "| what happened | row | `acc_check` | `api_precision_compare` | the gate |\n|---|---|---|---|---|\n".to_owned();
+    let mut table =
+        "| what happened | row | `acc_check` | `api_precision_compare` | the gate |\n|---|---|---|---|---|\n"
+            .to_owned();
     for (case, name, what) in HOLES {
         let outcome = judge_case(case);
         let [own, compared, gate, shown] = match name {
@@ -400,10 +412,16 @@ fn the_page_shows_each_hole_as_it_is() {
                 let rows = listing(&outcome);
                 let row = rows.iter().find(|row| row["API Name"] == name).expect("the row");
                 let rule = if row["Rule"].is_empty() { String::new() } else { format!(" (`{}`)", row["Rule"]) };
-                [row["Candidate Status"].clone(), row["msprobe"].clone(), format!("{}{rule}", row["Gate"]), name.to_owned()]
+                [
+                    row["Candidate Status"].clone(),
+                    row["msprobe"].clone(),
+                    format!("{}{rule}", row["Gate"]),
+                    name.to_owned(),
+                ]
             }
             None => {
-                let finding = outcome.result.findings.iter().find(|one| one.code == "operators-missing").expect("missing");
+                let finding =
+                    outcome.result.findings.iter().find(|one| one.code == "operators-missing").expect("missing");
                 let gate = format!("{} (`{}`)", outcome.result.verdict.as_str(), finding.code);
                 ["—".to_owned(), "no row".to_owned(), gate, finding.place.clone()]
             }

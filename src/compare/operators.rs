@@ -127,7 +127,7 @@ pub struct PerRatio<T> {
 }
 
 impl<T: Copy> PerRatio<T> {
-    /// What is for `kind`.
+    /// The value for `kind`.
     pub fn get(&self, kind: RatioKind) -> T {
         match kind {
             RatioKind::Rmse => self.rmse,
@@ -156,7 +156,11 @@ impl Ratio {
         match (ours, theirs) {
             (None, _) | (_, None) => Self::Unknown,
             (Some(ours), Some(theirs)) if !theirs.is_finite() => {
-                if ours.is_finite() { Self::NonFinite } else { Self::NotJudged }
+                if ours.is_finite() {
+                    Self::NonFinite
+                } else {
+                    Self::NotJudged
+                }
             }
             (Some(ours), Some(_)) if !ours.is_finite() => Self::NotJudged,
             (Some(ours), Some(theirs)) => Self::Of(theirs.abs() / ours.abs().max(floor)),

@@ -288,7 +288,7 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
         let wide = evaluation::wide_margins(&policy.evaluation).filter(|key| !is_idle(key));
         findings.extend(wide.map(|key| finding(key, evaluation::ANSWERS)));
     }
-    if part.check.id == CheckId::Operators && !part.check.units.is_empty() {
+    if part.check.id == operators::CHECK && !part.check.units.is_empty() {
         let wide = operators::wide_limits(&policy.operators).filter(|(name, _)| !is_idle(name));
         findings.extend(wide.map(|(name, defect)| finding(&name, defect.code)));
     }

@@ -57,7 +57,8 @@ pub fn tests(places: &[Place]) -> Vec<Test> {
         let twin = known.iter().filter(is_free).find(same);
         // Names without a time stamp still belong together where there is nothing to confuse them with.
         let only = known.first().filter(|_| known.len() == 1).filter(is_free);
-        let only = only.filter(|nth| tests.get(**nth).is_some_and(|test| test.stamp.is_empty() || place.stamp.is_empty()));
+        let only =
+            only.filter(|nth| tests.get(**nth).is_some_and(|test| test.stamp.is_empty() || place.stamp.is_empty()));
         match twin.or(only).copied().and_then(|nth| tests.get_mut(nth)) {
             Some(test) => test.take(place),
             None => alone.push(Test::of(place)),

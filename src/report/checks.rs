@@ -87,15 +87,8 @@ impl Presentation {
 }
 
 /// The checks of which more is shown, in the order of reports.
-pub(super) const ALL: &[Presentation] = &[
-    config::SHOWN,
-    loss::SHOWN,
-    dump::SHOWN,
-    monitor::SHOWN,
-    evaluation::SHOWN,
-    operators::SHOWN,
-    history::SHOWN,
-];
+pub(super) const ALL: &[Presentation] =
+    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, operators::SHOWN, history::SHOWN];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {

@@ -5,7 +5,10 @@ use crate::compare::operators::{Level, floor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::operators::{ApiRule, LevelName, OperatorsPolicy};
 use crate::policy::value::Tolerance;
+use crate::verdict::CheckId;
 
+/// The check of these limits.
+pub(super) const CHECK: CheckId = CheckId::Operators;
 /// Types whose floors the limits are held against; the coarsest has the smallest ratios.
 const DTYPES: [&str; 3] = ["float32", "float16", "bfloat16"];
 

@@ -40,7 +40,8 @@ fn every_candidate_alone_gets_its_verdict_and_its_culprit() {
         let outcome = judged(&entry.path().join("npu"), "");
         let verdict = outcome.check.verdict.as_str();
         let also = truth.get("also").and_then(serde_json::Value::as_array).expect("a list");
-        let fits = truth.get("verdict").is_some_and(|wanted| wanted == verdict) || also.iter().any(|one| one == verdict);
+        let fits =
+            truth.get("verdict").is_some_and(|wanted| wanted == verdict) || also.iter().any(|one| one == verdict);
         assert!(fits, "{}: {verdict}", entry.path().display());
         let wanted = truth.get("culprit").and_then(|culprit| culprit.get("row")).and_then(serde_json::Value::as_str);
         assert_eq!(row(&outcome).as_deref(), wanted, "{}", entry.path().display());
@@ -56,7 +57,8 @@ fn a_mask_is_doubtful_and_an_operator_without_masks_is_wrong() {
     let folder = tempfile::tempdir().expect("a folder");
     let table = "accuracy_checking_details_20261122123756.csv";
     let text = fs::read_to_string(cases().join("candidate-only-mask/npu").join(table)).expect("text");
-    fs::write(folder.path().join(table), text.replace("Tensor.masked_fill.0.", "Functional.softmax.7.")).expect("written");
+    fs::write(folder.path().join(table), text.replace("Tensor.masked_fill.0.", "Functional.softmax.7."))
+        .expect("written");
     let outcome = judged(folder.path(), "");
     assert_eq!(outcome.check.verdict, Verdict::Fail);
     assert_eq!(row(&outcome).as_deref(), Some("Functional.softmax.7.forward.output.0"));

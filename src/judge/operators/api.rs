@@ -101,7 +101,11 @@ fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) ->
         return None;
     }
     let row = row(&result.api, Some(direction), status, counts);
-    Some(JudgedRow { baseline: Some(known.unwrap_or(Status::Skip)), candidate: result.forward.max(result.backward), ..row })
+    Some(JudgedRow {
+        baseline: Some(known.unwrap_or(Status::Skip)),
+        candidate: result.forward.max(result.backward),
+        ..row
+    })
 }
 
 /// Rows that the results of a candidate that is judged alone add to its details.
@@ -121,7 +125,9 @@ pub fn of_compared(results: &[ApiResult], details: &[ComparedRow]) -> Vec<Judged
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     let mut worst: Vec<(&str, Status, Option<Direction>)> = Vec::new();
     let both = |result: &ApiResult| [(Direction::Forward, result.forward), (Direction::Backward, result.backward)];
-    let of_results = results.iter().flat_map(|result| both(result).map(|(direction, status)| (result.api.as_str(), direction, status)));
+    let of_results = results
+        .iter()
+        .flat_map(|result| both(result).map(|(direction, status)| (result.api.as_str(), direction, status)));
     let of_details = details.iter().map(|row| (row.api(), row.direction, row.status));
     for (api, direction, status) in of_results.chain(of_details) {
         let place = *places.entry(api).or_insert(worst.len());

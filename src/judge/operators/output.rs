@@ -143,7 +143,13 @@ fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> Judge
     let over = |(kind, ratio, limit): &(RatioKind, Ratio, f64)| {
         let value = ratio.value()?;
         // A limit of 0 allows no error at all.
-        let excess = if *limit > 0.0 { value / limit } else if value > 0.0 { f64::INFINITY } else { 0.0 };
+        let excess = if *limit > 0.0 {
+            value / limit
+        } else if value > 0.0 {
+            f64::INFINITY
+        } else {
+            0.0
+        };
         Some((excess, Reason::Ratio { kind: *kind, value, limit: *limit }))
     };
     let measured = all.iter().filter(|(kind, ..)| *kind != RatioKind::MaxRel).filter_map(over);

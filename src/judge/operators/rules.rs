@@ -50,8 +50,5 @@ pub const RULES: &[&Rule] = &[
 
 /// Rules about one output: those that make it an error, and those that make it a warning.
 pub fn of_rows() -> [&'static [&'static Rule]; 2] {
-    [
-        &[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR],
-        &[&TOOL_WARNING, &MASK, &MAX_RELATIVE],
-    ]
+    [&[&INACCURATE, &NON_FINITE, &DTYPE_DIFFERS, &ELEMENTS_DIFFER, &TOOL_ERROR], &[&TOOL_WARNING, &MASK, &MAX_RELATIVE]]
 }

@@ -76,10 +76,8 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
         .enumerate()
         .filter_map(|(place, row)| Some((place, with_numbers(about(row)?, row, &named.table))))
         .collect();
-    let decisions: Vec<_> = told
-        .iter()
-        .map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy))
-        .collect();
+    let decisions: Vec<_> =
+        told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
     let first = told.iter().zip(&decisions).position(|((place, _), decision)| {
         decision.counts() && rows.get(*place).is_some_and(|row| row.status == Status::Error)
     });
@@ -94,7 +92,8 @@ pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
     let mut findings: Vec<Finding> = damage;
     findings.extend(missing(&one_sided, &findings, &named.table));
     findings.extend(of_rows);
-    findings.extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
+    findings
+        .extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
     if counts.judged() == 0 && verdict_of(&findings) < Verdict::Incomplete {
         let finding = Finding::new(&rules::NOTHING_CHECKED, &named.table).with("unit", named.table.as_str());
         findings.push(finding.with("skipped", counts.skip));
@@ -228,7 +227,11 @@ fn missing(one_sided: &OneSided, damage: &[Finding], table: &str) -> Vec<Finding
         damage.iter().any(|finding| finding.facts.get("side") == Some(&of_side))
     };
     let sides = [(Side::Candidate, &one_sided.baseline), (Side::Baseline, &one_sided.candidate)];
-    sides.into_iter().filter(|(side, _)| !is_damaged(*side)).filter_map(|(side, rows)| lacking(side, rows, Some(table))).collect()
+    sides
+        .into_iter()
+        .filter(|(side, _)| !is_damaged(*side))
+        .filter_map(|(side, rows)| lacking(side, rows, Some(table)))
+        .collect()
 }
 
 /// The finding that `side` lacks rows of a test, or tests where none is named.

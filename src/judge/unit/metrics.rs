@@ -58,7 +58,8 @@ mod tests {
 
     #[test]
     fn rule_and_numbers_stand_beside_each_other() {
-        let mut metrics: Metrics = [("value".to_owned(), Number(327.0)), ("limit".to_owned(), Number(1.2))].into_iter().collect();
+        let mut metrics: Metrics =
+            [("value".to_owned(), Number(327.0)), ("limit".to_owned(), Number(1.2))].into_iter().collect();
         metrics.rule = Some("mean_rel_ratio".to_owned());
         let text = serde_json::to_string(&metrics).expect("JSON");
         assert_eq!(text, r#"{"rule":"mean_rel_ratio","limit":1.2,"value":327.0}"#);

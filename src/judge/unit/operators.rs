@@ -119,8 +119,7 @@ impl AnyUnit for OperatorsUnit {
     }
 
     fn measured(&self) -> Vec<Measured> {
-        let measured =
-            |value| Measured { name: "error_of_limit".into(), value, warn: None, fail: Some(Number(1.0)) };
+        let measured = |value| Measured { name: "error_of_limit".into(), value, warn: None, fail: Some(Number(1.0)) };
         self.worst.filter(|worst| !worst.0.is_nan()).map(measured).into_iter().collect()
     }
 

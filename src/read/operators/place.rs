@@ -150,7 +150,10 @@ mod tests {
     #[test]
     fn folder_stamp_and_rank_stand_in_the_path() {
         let place = Place::of("node/rank_3/accuracy_checking_details_20261122123053.csv", TableKind::Details);
-        assert_eq!((place.folder.as_str(), place.stamp.as_str(), place.rank), ("node/rank_3", "20261122123053", Some(3)));
+        assert_eq!(
+            (place.folder.as_str(), place.stamp.as_str(), place.rank),
+            ("node/rank_3", "20261122123053", Some(3))
+        );
         let place = Place::of("accuracy_checking_details_20261122123053_rank7.csv", TableKind::Details);
         assert_eq!((place.stamp.as_str(), place.rank), ("20261122123053", Some(7)));
         assert_eq!(Place::of("details.csv", TableKind::Details).rank, None);

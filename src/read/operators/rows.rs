@@ -98,7 +98,10 @@ pub(super) fn read<T>(
     let mut record = ByteRecord::new();
     let mut next = |record: &mut ByteRecord| {
         let failed = |error: csv::Error| Error::corrupt(source.name(), error.to_string());
-        let line = reader.position().line();
+        let place = reader.position();
+        // Of an end of two bytes the second still lies ahead.
+        let is_behind = usize::try_from(place.byte()).is_ok_and(|byte| text.get(byte) == Some(&b'\n'));
+        let line = place.line() + u64::from(is_behind);
         reader.read_byte_record(record).map(|is_there| is_there.then_some(line)).map_err(failed)
     };
     next(&mut record)?;

@@ -3,5 +3,8 @@
 use super::{Details, Presentation};
 use crate::verdict::CheckId;
 
-pub(super) const SHOWN: Presentation =
-    Presentation { details: Details::Units, agreement: "reason_agrees_operators", ..Presentation::of(CheckId::Operators) };
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Units,
+    agreement: "reason_agrees_operators",
+    ..Presentation::of(CheckId::Operators)
+};
