@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recogniser};
 use super::{CheckOutcome, Progress};
-use crate::fetch::Files;
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::evaluation::generations::JudgedGenerations;
 use crate::judge::evaluation::run::Judged;
@@ -18,7 +17,7 @@ use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::judge::unit::Unit;
 use crate::pair::evaluation::{self as pair, TextPair};
 use crate::policy::Policy;
-use crate::read::evaluation::{self as read, Run, TextPlace};
+use crate::read::evaluation::{self as read, KeptOpen, Run, TextPlace};
 use crate::verdict::{CheckId, Side, Verdict};
 use found::{Found, found};
 
@@ -48,9 +47,10 @@ pub(super) fn check(
     let (ours, theirs) = rayon::join(|| found(baseline), || found(candidate));
     // A side without any evaluation is told as such.
     if has == (true, true) {
+        let (our_files, their_files) = (KeptOpen::new(baseline.all_files()), KeptOpen::new(candidate.all_files()));
         let texts = |ours: &TextPlace, theirs: &TextPlace| {
-            let read = |inventory: &Inventory, place| read_texts(inventory.all_files(), place);
-            Some(TextPair { baseline: read(baseline, ours)?, candidate: read(candidate, theirs)? })
+            let baseline = read::texts(&our_files, ours).ok()?;
+            Some(TextPair { baseline, candidate: read::texts(&their_files, theirs).ok()? })
         };
         judge_runs(&mut outcome, &ours, &theirs, policy, &texts);
         judge_generations(&mut outcome, &ours, &theirs, policy);
@@ -66,10 +66,6 @@ pub(super) fn check(
         }
     }
     outcome
-}
-
-fn read_texts(files: &dyn Files, place: &TextPlace) -> Option<read::SampleTexts> {
-    read::texts(files, place).ok()
 }
 
 fn judge_runs<'a>(

@@ -4,6 +4,7 @@
 
 mod comparable;
 pub mod decision;
+mod draft;
 mod excerpt;
 pub mod generations;
 pub mod margin;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use precision_gate::error::Result;
 use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
@@ -326,6 +327,38 @@ fn texts_of_a_sample_are_those_of_its_line() {
     assert!(evaluation::texts(files.as_ref(), &beyond).is_err());
 }
 
+/// Files that count how often they are opened.
+struct Counted(InMemory, AtomicUsize);
+
+impl Files for Counted {
+    fn location(&self) -> &str {
+        self.0.location()
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        self.0.list()
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.open(path)
+    }
+}
+
+#[test]
+fn texts_of_many_samples_open_their_file_once() {
+    let whole = files_of("mirror_benign", "gpu");
+    let files = InMemory::new(whole.iter().map(|(path, bytes)| (path.as_str(), bytes.clone())));
+    let found = read(&files);
+    let counted = Counted(files, AtomicUsize::new(0));
+    let kept = KeptOpen::new(&counted);
+    let samples = found.runs[0].tasks["toy_mirror"].samples.as_ref().expect("samples");
+    for sample in samples.by_filter.values().flatten() {
+        evaluation::texts(&kept, &sample.texts).expect("texts");
+    }
+    assert_eq!(counted.1.load(Ordering::Relaxed), 1);
+}
+
 #[test]
 fn the_newest_run_of_a_folder_counts() {
     let found = side("two_results_in_folder", "npu");
@@ -347,6 +380,14 @@ fn the_newest_run_of_a_folder_counts() {
         assert_eq!(found.runs.len(), 1, "{case}");
         assert!(found.runs[0].path.starts_with("20261123_010000/"), "{}", found.runs[0].path);
         assert_eq!(found.runs[0].older.len(), 1, "{case}");
+        assert!(found.runs[0].damages.is_empty(), "{case}");
+        both.retain(|path, _| path.starts_with("20261122_") || path.contains("/configs/"));
+        let damages = read_map(&both).runs.remove(0).damages;
+        assert_eq!(
+            damages.len(),
+            usize::from(case.starts_with("evalscope")),
+            "a newest run that ended before its results"
+        );
     }
 }
 

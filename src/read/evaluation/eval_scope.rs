@@ -6,7 +6,7 @@ mod config;
 mod report;
 mod review;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -39,10 +39,20 @@ pub(super) fn runs(files: &dyn Files, configs: &[&str], reports: &[&str], review
     }
     let configs: BTreeMap<&str, &str> =
         configs.iter().map(|path| (place::split(place::split(path).0).0, *path)).collect();
+    let with_output: BTreeSet<&str> = outputs.values().flat_map(BTreeMap::keys).copied().collect();
+    let without = configs.iter().filter(|(root, _)| !with_output.contains(*root));
+    let unfinished: BTreeMap<&str, (&str, &str)> =
+        without.map(|(root, path)| (place::series(root), (*root, *path))).collect();
     let mut runs = Vec::new();
-    for ((_, model), mut series) in outputs {
+    for ((folder, model), mut series) in outputs {
         let Some((root, output)) = series.pop_last() else { continue };
         let mut run = build(files, model, configs.get(root).copied(), &output);
+        let later = unfinished.get(folder).filter(|(later, _)| *later > root);
+        run.damages.extend(later.map(|(_, path)| Damage {
+            path: (*path).to_owned(),
+            line: None,
+            reason: "expected reports and reviews of this newest run, found none".to_owned(),
+        }));
         let first =
             |output: Output<'_>| output.reports.first().or(output.reviews.first()).map(|path| (*path).to_owned());
         run.older = series.into_values().filter_map(first).collect();
