@@ -214,6 +214,20 @@ fn a_row_that_only_one_side_checked_never_passes() {
 }
 
 #[test]
+fn a_type_that_is_judged_on_one_side_only_never_passes() {
+    let table = details("ok-fp32", "gpu");
+    let double = with_cell(&table, GELU, DTYPE, "torch.float64");
+    let result = pair(&table, &double, "");
+    assert_eq!(result.verdict, Verdict::Warn);
+    assert!(has(&result, "operators-skipped"));
+    assert!(has(&pair(&double, &table, ""), "operators-dtype-differs"));
+    assert!(has(&pair(&table, &with_cell(&table, GELU, SHAPE, "\"(0,)\""), ""), "operators-skipped"));
+    assert_eq!(pair(&double, &double, "").verdict, Verdict::Pass, "the tool judges no float64");
+    let wrong = with_cell(&double, GELU, STATUS, "error");
+    assert!(has(&pair(&double, &wrong, ""), "operators-tool-warning"));
+}
+
+#[test]
 fn each_rule_of_an_output_is_applied() {
     let table = details("ok-fp32", "gpu");
     let changed = |column: usize, cell: &str| pair(&table, &with_cell(&table, GELU, column, cell), "");
@@ -233,8 +247,7 @@ fn each_rule_of_an_output_is_applied() {
         assert!(has(&result, code), "{column} {cell}: {:?}", result.findings);
         assert_eq!(result.verdict, verdict, "{column} {cell}");
     }
-    for (column, cell) in [(STATUS, "error"), (STATUS, "warning"), (MAX_ABS, "9"), (COSINE, "0.5"), (SHAPE, "\"(0,)\"")]
-    {
+    for (column, cell) in [(STATUS, "error"), (STATUS, "warning"), (MAX_ABS, "9"), (COSINE, "0.5")] {
         assert_eq!(changed(column, cell).verdict, Verdict::Pass, "{column} {cell}: ratios decide");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::limits::{Limits, limits};
 use super::mask::is_mask;
-use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, measure};
+use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, is_unjudged, measure};
 use crate::pair::operators::OutputPair;
 use crate::policy::operators::OperatorsPolicy;
 use crate::read::operators::{Direction, Output, Status};
@@ -172,7 +172,8 @@ fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
     if theirs.status > ours.status && theirs.status >= Status::Warning {
         return row.with(Status::Warning, Reason::Tool);
     }
-    let skipped_on = match (has_numbers(ours), has_numbers(theirs)) {
+    let is_checked = |output: &Output| has_numbers(output) && !is_unjudged(output);
+    let skipped_on = match (is_checked(ours), is_checked(theirs)) {
         (true, false) => Some(Side::Candidate),
         (false, true) => Some(Side::Baseline),
         _ => None,
@@ -182,7 +183,7 @@ fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
 
 fn has_numbers(output: &Output) -> bool {
     let numbers = [output.cosine, output.max_abs, output.binary, output.rmse, output.small, output.max_rel];
-    !output.dtype.is_empty() && numbers.into_iter().chain([output.mean_rel]).any(|number| number.is_some())
+    numbers.into_iter().chain([output.mean_rel]).any(|number| number.is_some())
 }
 
 /// Judges an output of the candidate alone, by the word of the tool.

@@ -2,6 +2,8 @@
 
 /// Byte order mark that the tool writes first.
 const MARK: &[u8] = b"\xef\xbb\xbf";
+/// First word of every header.
+const FIRST_WORD: &[u8] = b"API ";
 /// Largest rank that is believed.
 const MOST_RANK: u64 = 1 << 20;
 /// Digits of a time stamp: year, month, day, hour, minute, second.
@@ -47,8 +49,11 @@ impl TableKind {
     pub fn of(path: &str, head: &[u8]) -> Option<Self> {
         let text = head.strip_prefix(MARK).unwrap_or(head);
         let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-        let cells = header(line);
         let named = Self::of_name(path);
+        if named.is_none() && !begins_as_header(line) {
+            return None;
+        }
+        let cells = header(line);
         let has = |name: &str| cells.iter().any(|cell| cell == name);
         let first = cells.first().map_or("", String::as_str);
         match () {
@@ -75,6 +80,12 @@ impl TableKind {
             () => None,
         }
     }
+}
+
+/// Whether a line may be a header: its first word is that of all of them.
+fn begins_as_header(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"\"").unwrap_or(line);
+    line.get(..FIRST_WORD.len()).is_some_and(|start| start.eq_ignore_ascii_case(FIRST_WORD))
 }
 
 /// Whether a file ends within its first line.
