@@ -228,6 +228,23 @@ fn a_type_that_is_judged_on_one_side_only_never_passes() {
 }
 
 #[test]
+fn the_spelling_of_a_table_does_not_matter_and_a_lost_error_does() {
+    let (good, bad) = (details("gelu-2-percent", "gpu"), details("gelu-2-percent", "npu"));
+    let plain = |text: &str| text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let result = pair(&plain(&good), &plain(&bad), "");
+    assert_eq!((result.verdict, row(&result)), (Verdict::Fail, Some(GELU)));
+    assert_eq!(pair(&plain(&good), &good, "").verdict, Verdict::Pass);
+    for column in [RMSE, MAX_REL, MEAN_REL] {
+        let lost = with_cell(&good, GELU, column, " ");
+        for result in [pair(&good, &lost, ""), pair(&lost, &good, "")] {
+            assert_eq!(result.verdict, Verdict::Warn);
+            assert!(has(&result, "operators-skipped"));
+        }
+        assert_eq!(pair(&lost, &lost, "").verdict, Verdict::Pass);
+    }
+}
+
+#[test]
 fn each_rule_of_an_output_is_applied() {
     let table = details("ok-fp32", "gpu");
     let changed = |column: usize, cell: &str| pair(&table, &with_cell(&table, GELU, column, cell), "");

@@ -126,7 +126,8 @@ pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -
         Measured::Ratios(ratios) => {
             let limits = limits(theirs.api(), theirs.direction, policy);
             let row = JudgedRow { ratios: Some(ratios), level: Some(limits.level), rule: limits.rule, ..row };
-            by_ratios(row, &ratios, &limits)
+            let row = by_ratios(row, &ratios, &limits);
+            JudgedRow { skipped_on: lacks_an_error(pair), ..row }
         }
     };
     if row.status == Status::Skip { skipped(row, pair) } else { row }
@@ -179,6 +180,19 @@ fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
         _ => None,
     };
     JudgedRow { skipped_on, ..row }
+}
+
+/// The side that lacks an error which the other one computed.
+fn lacks_an_error(pair: &OutputPair<'_>) -> Option<Side> {
+    let errors = |output: &Output| [output.rmse, output.mean_rel, output.small, output.max_rel];
+    let lacks = |one: &Output, other: &Output| {
+        errors(one).iter().zip(errors(other)).any(|(one, other)| one.is_none() && other.is_some())
+    };
+    match () {
+        () if lacks(pair.candidate, pair.baseline) => Some(Side::Candidate),
+        () if lacks(pair.baseline, pair.candidate) => Some(Side::Baseline),
+        () => None,
+    }
 }
 
 fn has_numbers(output: &Output) -> bool {
