@@ -29,6 +29,8 @@ macro_rules! each_check {
             monitor = Monitor by [];
             /// Evaluations.
             evaluation = Evaluation by [];
+            /// Operator tests.
+            operators = Operators by [];
         }
     };
 }
@@ -150,7 +152,9 @@ mod tests {
             let error = CheckId::of_run(other).expect_err("no check");
             assert_eq!(
                 error,
-                format!("`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation)")
+                format!(
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators)"
+                )
             );
         }
     }

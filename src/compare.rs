@@ -14,6 +14,7 @@ pub mod field;
 mod kernel;
 pub mod measurements;
 pub(crate) mod median;
+pub mod operators;
 pub mod sample;
 mod scalar;
 pub mod tensor;

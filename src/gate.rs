@@ -21,6 +21,7 @@ pub mod loss;
 pub mod monitor;
 pub mod noise;
 mod operations;
+pub mod operators;
 pub mod parts;
 pub mod recheck;
 pub mod repeats;
@@ -210,7 +211,9 @@ pub fn run_by(
 /// The culprit that documents name: the earliest step, and of one step the finer check.
 pub(crate) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
     let finest_first = [dump::first_culprit(checks), monitor::first_culprit(checks)];
-    finest_first.into_iter().flatten().min_by_key(|culprit| culprit.step)
+    let first = finest_first.into_iter().flatten().min_by_key(|culprit| culprit.step);
+    // An operator test replays generated inputs; what the run itself computed goes before it.
+    first.or_else(|| operators::first_culprit(checks))
 }
 
 /// Inventories of both locations.
@@ -294,7 +297,8 @@ fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let shown = std::mem::take(&mut result.diagnoses);
     result.diagnoses = diagnose::story(shown, &run);
     result.next_dump = next_dump::plan(&Situation {
-        culprit: result.culprit.as_ref(),
+        // Tables of operator tests name no step that could be dumped.
+        culprit: result.culprit.as_ref().filter(|culprit| culprit.operator.is_none()),
         checks: &result.checks,
         sizes,
         diagnoses: &result.diagnoses,

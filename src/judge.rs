@@ -16,6 +16,7 @@ pub mod monitor;
 mod noise_factor;
 pub mod number;
 pub mod operation;
+pub mod operators;
 pub mod outcome;
 pub mod partial_coverage;
 pub mod register;

@@ -5,5 +5,6 @@
 
 pub mod config;
 pub mod dump;
+pub mod operators;
 pub mod python;
 pub mod table;

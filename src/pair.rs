@@ -7,6 +7,7 @@ pub mod curve;
 pub mod dump;
 pub mod evaluation;
 pub mod monitor;
+pub mod operators;
 pub mod parameter;
 pub mod setting;
 pub mod similarity;

@@ -13,6 +13,7 @@ pub mod history;
 pub mod loss;
 pub mod monitor;
 mod nesting;
+pub mod operators;
 pub mod publish;
 mod reading;
 pub mod signoff;
@@ -66,6 +67,8 @@ pub struct Policy {
     pub monitor: monitor::MonitorPolicy,
     /// Evaluations.
     pub evaluation: evaluation::EvaluationPolicy,
+    /// Operator tests.
+    pub operators: operators::OperatorsPolicy,
     /// Publishing.
     pub publish: publish::PublishPolicy,
     /// History of runs.
@@ -190,11 +193,11 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor` or `evaluation`, not `history`",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation` or `operators`, not `history`",
             ),
             (
                 "required: [dumps]\n",
-                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor` or `evaluation`, not `dumps`; did you mean `dump`?",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation` or `operators`, not `dumps`; did you mean `dump`?",
             ),
             (
                 "severity:\n  no-such-code: warn\n",

@@ -14,6 +14,7 @@ mod input_differs;
 mod lost_update;
 mod missing_operations;
 mod near_tie;
+pub(super) mod operator_inaccurate;
 mod optimizer_differs;
 mod other_algorithm;
 mod other_tensor;
@@ -113,7 +114,7 @@ const RANDOMNESS_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/rando
 const ACCURACY_NOTES: &str = "https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html";
 
 /// Every cause, the more specific before the more general: where two are as sure, the first is told first.
-pub const ALL: [&Cause; 27] = [
+pub const ALL: [&Cause; 28] = [
     &saturation::CAUSE,
     &overflow::CAUSE,
     &randomness::CAUSE,
@@ -135,6 +136,7 @@ pub const ALL: [&Cause; 27] = [
     &reduced_precision::CAUSE,
     &argument_differs::CAUSE,
     &other_algorithm::CAUSE,
+    &operator_inaccurate::CAUSE,
     &missing_operations::CAUSE,
     &input_differs::CAUSE,
     &shape_differs::CAUSE,

@@ -1,12 +1,13 @@
 //! One story out of what dumps, curves and configuration say: every cause once, the likeliest first.
 
+use super::cause::operator_inaccurate::confirm;
 use super::cause::{self, Cause, finding_as_evidence};
 use super::context::Context;
 use super::curves::Curves;
 use super::rl::Rollouts;
 use super::{Diagnosis, Sureness};
 use crate::judge::finding::Finding;
-use crate::judge::unit::Check;
+use crate::judge::unit::{Check, dumps as dumps_of};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Result of a whole run, after every check has judged.
@@ -64,6 +65,10 @@ pub fn story(dumps: Vec<Diagnosis>, run: &Run<'_>) -> Vec<Diagnosis> {
     let seen: Vec<Diagnosis> = cause::ALL.into_iter().filter_map(|cause| cause.of_config(&config)).collect();
     seen.into_iter().for_each(|diagnosis| join(&mut told, diagnosis, false));
     support(&mut told, run.findings);
+    let culprits = dumps_of(run.checks).filter_map(|unit| unit.culprit.as_ref());
+    if let Some(culprit) = culprits.min_by_key(|culprit| (culprit.step, culprit.order, culprit.rank)) {
+        confirm(&mut told, culprit, run.findings);
+    }
     ordered(told)
 }
 

@@ -5,6 +5,7 @@
 //! operations is told. Defects are sized on a tensor of unit scale, so that `absolute` counts too.
 
 mod evaluation;
+mod operators;
 
 use super::CheckOutcome;
 use crate::dtype::Dtype;
@@ -258,6 +259,7 @@ fn verdict(size: f64, band: Band, [noise, wrong]: [Option<Tolerance>; 2]) -> Ver
 /// `Policy`, with the limit and the defect.
 pub(super) fn refuse_blind(policy: &Policy) -> Result<()> {
     evaluation::refuse_blind(&policy.evaluation)?;
+    operators::refuse_blind(&policy.operators)?;
     let mut blind = limits(policy).into_iter().filter(|limit| !limit.is_named);
     let Some((limit, defect)) =
         blind.find_map(|limit| Some((limit.passes()?, limit))).map(|(defect, limit)| (limit, defect))
@@ -285,6 +287,10 @@ pub(super) fn wide_limits(part: &CheckOutcome, policy: &Policy) -> Vec<Finding> 
     if part.check.id == CheckId::Evaluation && !part.check.units.is_empty() {
         let wide = evaluation::wide_margins(&policy.evaluation).filter(|key| !is_idle(key));
         findings.extend(wide.map(|key| finding(key, evaluation::ANSWERS)));
+    }
+    if part.check.id == operators::CHECK && !part.check.units.is_empty() {
+        let wide = operators::wide_limits(&policy.operators).filter(|(name, _)| !is_idle(name));
+        findings.extend(wide.map(|(name, defect)| finding(&name, defect.code)));
     }
     findings
 }

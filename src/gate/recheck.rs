@@ -14,6 +14,7 @@ mod evaluation;
 mod fits;
 mod limits;
 mod monitor;
+mod operators;
 mod outcome;
 mod read;
 mod recount;

@@ -7,9 +7,10 @@ mod dump;
 mod evaluation;
 mod evidence;
 mod location;
+mod metrics;
 mod monitor;
+mod operators;
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 use schemars::JsonSchema;
@@ -31,7 +32,9 @@ pub use evaluation::{
 };
 pub use evidence::Evidence;
 pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
+pub use metrics::Metrics;
 pub use monitor::{MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, MonitorSteps, MonitorUnit};
+pub use operators::{OperatorCulprit, OperatorsUnit, StatusCounts};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +96,8 @@ units! {
     Evaluation(EvaluationUnit),
     /// Generations of one file.
     Generation(GenerationUnit),
+    /// Tables of operator tests.
+    Operators(OperatorsUnit),
 }
 
 /// The dumps among the units of `checks`, in the order of reports.
@@ -131,6 +136,14 @@ pub fn evaluations(checks: &[Check]) -> impl Iterator<Item = &EvaluationUnit> + 
 pub fn generations(checks: &[Check]) -> impl Iterator<Item = &GenerationUnit> + Clone {
     checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Generation(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The tables of operator tests among the units of `checks`, in the order of reports.
+pub fn operators(checks: &[Check]) -> impl Iterator<Item = &OperatorsUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Operators(unit) => Some(unit.as_ref()),
         _ => None,
     })
 }
@@ -238,7 +251,7 @@ pub struct Culprit {
     /// Its position in execution order, from 0, as [`ProfilePoint::order`] counts.
     #[serde(default)]
     pub order: u64,
-    /// The step.
+    /// The step; 0 in operator tests, whose tables name none.
     pub step: u64,
     /// The rank; null where there is only one process.
     pub rank: Option<u64>,
@@ -254,8 +267,8 @@ pub struct Culprit {
     /// The finding's code.
     pub code: String,
     /// The numbers.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub metrics: BTreeMap<String, Number>,
+    #[serde(default, skip_serializing_if = "Metrics::is_empty")]
+    pub metrics: Metrics,
     /// Errors of both sides against the reference run, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<FromReference>,
@@ -277,6 +290,9 @@ pub struct Culprit {
     /// Facts that only a monitor knows; absent for other checks.
     #[serde(flatten)]
     pub monitor: Option<MonitorCulprit>,
+    /// Facts that only operator tests know; absent for other checks.
+    #[serde(flatten)]
+    pub operator: Option<OperatorCulprit>,
 }
 
 /// Role of the value that differs first.
@@ -318,7 +334,12 @@ impl Culprit {
 
     /// The id of the finding that a culprit of this code, value and unit stands for.
     pub fn own_finding(&self) -> String {
-        finding_id(self.check, &self.code, &unit_place(self.step, self.rank), &self.tensor, 1)
+        finding_id(self.check, &self.code, &self.unit(), &self.tensor, 1)
+    }
+
+    /// The name of its unit in findings.
+    pub fn unit(&self) -> String {
+        self.operator.as_ref().map_or_else(|| unit_place(self.step, self.rank), |operator| operator.table.clone())
     }
 }
 

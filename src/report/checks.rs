@@ -9,6 +9,7 @@ mod evaluation;
 mod history;
 mod loss;
 mod monitor;
+mod operators;
 
 use serde_json::Value as Json;
 
@@ -87,7 +88,7 @@ impl Presentation {
 
 /// The checks of which more is shown, in the order of reports.
 pub(super) const ALL: &[Presentation] =
-    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, history::SHOWN];
+    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, operators::SHOWN, history::SHOWN];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {

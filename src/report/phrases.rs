@@ -138,6 +138,7 @@ mod tests {
             "value_",
             "axis_",
             "evaluation_",
+            "operators_",
             "place_",
             "reason_",
         ];

@@ -369,7 +369,7 @@ impl Page<'_> {
         let culprit = &view.culprit;
         let kind = Value::from(minijinja::value::Serde(culprit.kind)).to_string();
         let comma = self.word("comma")?;
-        let place = unit_place(culprit.step, culprit.rank);
+        let place = culprit.unit();
         let kind = self.word(&format!("kind_{kind}"))?;
         let mut lines = vec![format!("{place}{comma}{kind} {}", self.writer.name(&culprit.tensor))];
         let numbers = [
@@ -383,14 +383,19 @@ impl Page<'_> {
                 shown.push(format!("{}{}{}", self.word(key)?, self.word("colon")?, ratio(number.0, 2)));
             }
         }
-        lines.push(shown.join(" · "));
+        if let Some((rule, value)) = culprit.metrics.rule.as_ref().zip(view.value) {
+            shown.insert(0, format!("{}{}{}", self.writer.name(rule), self.word("colon")?, ratio(value.0, 2)));
+        }
+        lines.extend((!shown.is_empty()).then(|| shown.join(" · ")));
         lines.extend(reference::shown(culprit, self.writer)?);
         for frame in view.model_frame.iter().chain(&view.frame) {
             let place = self.writer.name(&format!("{}:{}", frame.file, frame.line));
             let code = self.writer.name(&frame.code);
             lines.push(format!("{} {place}{comma}{code}", self.word("called_at")?));
         }
-        lines.push(self.writer.phrase("spread", &context! { count => culprit.spread })?);
+        if culprit.operator.is_none() {
+            lines.push(self.writer.phrase("spread", &context! { count => culprit.spread })?);
+        }
         if let Some(other) = &self.view.runner_up {
             lines.push(format!("{} {}", self.word("runner_up")?, self.writer.name(&other.culprit.tensor)));
         }

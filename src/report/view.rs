@@ -27,7 +27,7 @@ use crate::judge::unit::{Check, Culprit, Unit, dumps};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The numbers of a culprit that have a place of their own.
-const NAMED_METRICS: [&str; 4] = ["error", "limit", "received", "before"];
+const NAMED_METRICS: [&str; 5] = ["error", "limit", "received", "before", "value"];
 
 /// A result for reading.
 #[derive(Debug, Serialize)]
@@ -93,6 +93,8 @@ pub struct CulpritView {
     pub limit: Option<Number>,
     /// The error of its inputs.
     pub received: Option<Number>,
+    /// Value that its rule judged, of an operator that was tested alone.
+    pub value: Option<Number>,
     /// Whether it is a row of a monitor, so that `received` is the largest error before it.
     pub is_monitor: bool,
     /// Further numbers.
@@ -190,6 +192,7 @@ impl Builder<'_> {
         Ok(CulpritView {
             error: metric("error"),
             limit: metric("limit"),
+            value: metric("value"),
             received: metric("received").or_else(|| metric("before")),
             is_monitor: culprit.monitor.is_some(),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),

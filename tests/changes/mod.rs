@@ -52,6 +52,7 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Curve(unit) => unit.evidence,
             Unit::Checkpoint(unit) => unit.evidence,
             Unit::Monitor(unit) => unit.evidence,
+            Unit::Operators(unit) => unit.evidence,
             Unit::Evaluation(unit) => {
                 let one_sided = unit.samples.saturating_sub(unit.paired);
                 Evidence { compared: unit.paired, one_sided, ..Evidence::default() }

@@ -40,6 +40,32 @@ fn seeds_in_the_packs_and_noise_in_the_curve_speak_for_the_dropout_in_the_dump()
     assert!(codes.contains(&"seed-differs".to_owned()) && codes.contains(&"curve-randomness".to_owned()), "{codes:?}");
 }
 
+/// A dump case with tables of operator tests in which `api` takes the place of the inaccurate operator.
+fn tested(dump: &str, api: &str) -> GateResult {
+    let pair = Pair::copy(&format!("dumps/{dump}"));
+    for side in ["gpu", "npu"] {
+        let tables = crate::fixtures().join("operators/gelu-2-percent").join(side);
+        for table in fs::read_dir(tables).expect("tables").flatten() {
+            let text = fs::read_to_string(table.path()).expect("text").replace("Functional.gelu.0", api);
+            fs::write(pair.side(side).join(table.file_name()), text).expect("written");
+        }
+    }
+    pair.result()
+}
+
+#[test]
+fn an_operator_that_fails_alone_confirms_the_culprit_of_a_dump() {
+    let plain = Pair::copy("dumps/gpt_bf16_stats_attention_scale").result();
+    let culprit = plain.culprit.as_ref().expect("a culprit");
+    let api = culprit.op.trim_end_matches(".forward");
+    let result = tested("gpt_bf16_stats_attention_scale", api);
+    assert_eq!(result.culprit.as_ref().map(|culprit| culprit.op.as_str()), Some(culprit.op.as_str()));
+    let first = result.diagnoses.iter().find(|diagnosis| diagnosis.place == culprit.tensor).expect("a cause");
+    assert_eq!(first.evidence[0].code, "operator-inaccurate");
+    let other = tested("gpt_bf16_stats_attention_scale", "Functional.another_operator.0");
+    assert_eq!(causes(&other), causes(&plain), "another operator says nothing about it");
+}
+
 #[test]
 fn what_a_dump_explains_is_not_told_again_by_the_curve() {
     let result = joined("glm_stats_mix_zero_getitem_grad", "diverging_trend", "identical-gpu-vs-npu");

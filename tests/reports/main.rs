@@ -13,5 +13,6 @@ mod evaluation;
 mod formats;
 mod hostile;
 mod opening;
+mod operators;
 mod page;
 mod rendered;

@@ -91,5 +91,8 @@ fn of_unit(unit: &Unit, name: &impl Fn(&str) -> String, most: &impl Fn(&str, usi
         most(&name("heatmap.steps"), widest.unwrap_or(0), COLUMNS)?;
         unit.culprit.iter().try_for_each(of_culprit)?;
     }
+    if let Unit::Operators(unit) = unit {
+        unit.culprit.iter().try_for_each(of_culprit)?;
+    }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::curve::limits_of;
 use super::evaluation;
 use super::limits::{Due, due};
+use super::operators;
 use super::refusal::{Checked, demand, shown};
 use super::trend;
 use crate::dtype::Dtype;
@@ -51,6 +52,7 @@ pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
             } else if let Unit::Monitor(unit) = unit {
                 monitor(unit, policy, &at)?;
             }
+            operators::fits(unit, result, policy, &at)?;
         }
         evaluation::fits(check, result, policy)?;
     }

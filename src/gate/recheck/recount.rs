@@ -16,7 +16,7 @@ use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::outcome::RuleOutcome;
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{AnyUnit, Check, ConfigItem, Culprit, Unit, unit_place};
+use crate::judge::unit::{AnyUnit, Check, ConfigItem, Culprit, Unit};
 use crate::policy::Policy;
 use crate::report::GateResult;
 use crate::verdict::{CheckId, Severity, Verdict};
@@ -137,7 +137,7 @@ fn items(result: &GateResult, before: &[Finding]) -> Vec<Vec<(Verdict, usize)>> 
 /// over too, the result does not say who is next.
 fn name_culprit(unit: &mut Unit, findings: &[Finding], policy: &Policy) {
     let stands = |culprit: &Culprit| {
-        let place = unit_place(culprit.step, culprit.rank);
+        let place = culprit.unit();
         let is_own = |finding: &&Finding| {
             finding.code == culprit.code && finding.place == culprit.tensor && text(finding, "unit") == Some(&place)
         };
@@ -147,6 +147,10 @@ fn name_culprit(unit: &mut Unit, findings: &[Finding], policy: &Policy) {
     let unit = match unit {
         Unit::Dump(unit) => unit,
         Unit::Monitor(unit) => {
+            unit.culprit = unit.culprit.take().filter(stands);
+            return;
+        }
+        Unit::Operators(unit) => {
             unit.culprit = unit.culprit.take().filter(stands);
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
-use super::{Against, checkpoint, config, curve, dump, evaluation, monitor};
+use super::{Against, checkpoint, config, curve, dump, evaluation, monitor, operators};
 use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::first_culprit;
@@ -15,6 +15,7 @@ use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
 use crate::read::evaluation::FileKind;
+use crate::read::operators::TableKind;
 use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
 
@@ -161,6 +162,7 @@ fn check_of(row: &ArtifactRow) -> Option<CheckId> {
         "dump" => Some(CheckId::Dump),
         "checkpoint" => Some(CheckId::Checkpoint),
         "training monitor" | "anomalies of a monitor" => Some(CheckId::Monitor),
+        kind if TableKind::ALL.into_iter().any(|known| known.name() == kind) => Some(CheckId::Operators),
         kind if FileKind::ALL.into_iter().any(|known| known.name() == kind) => Some(CheckId::Evaluation),
         // Curves are called by their format.
         _ => Some(CheckId::Loss),
@@ -182,6 +184,7 @@ fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
             (CheckId::Monitor, Unit::Monitor(unit)) => monitor::check(unit, &key, said, &at)?,
             (CheckId::Evaluation, Unit::Evaluation(unit)) => evaluation::check(unit, &key, said, &at)?,
             (CheckId::Evaluation, Unit::Generation(unit)) => evaluation::generations(unit, &key, said, &at)?,
+            (CheckId::Operators, Unit::Operators(unit)) => operators::check(unit, &key, said, &at)?,
             // A unit that cannot be compared with itself proves nothing.
             _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
@@ -222,8 +225,7 @@ pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
             }
         }
         let of_limits = finding.code == policy_rules::SELECTOR_UNUSED.code;
-        if of_limits && matches!(check.id, CheckId::Dump | CheckId::Checkpoint | CheckId::Monitor | CheckId::Evaluation)
-        {
+        if of_limits && !matches!(check.id, CheckId::Config | CheckId::Loss) {
             most = most.max(verdict);
         }
     }

@@ -458,6 +458,7 @@ impl<'a> Walk<'a> {
                 cause: cause.cause,
                 factor: cause.factor,
             }),
+            operator: None,
         };
         culprit.finding = culprit.own_finding();
         culprit

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
 use crate::judge::operation::Shown;
-use crate::judge::unit::{Culprit, ErrorLocation, ErrorPattern, dumps};
+use crate::judge::unit::{Culprit, ErrorLocation, ErrorPattern, OperatorCulprit, dumps, operators};
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
@@ -70,6 +70,9 @@ impl Builder<'_> {
 
     /// Operation, step and rank; how many values were compared, and how many inherit the error.
     fn place(&self, culprit: &Culprit) -> Result<String> {
+        if let Some(operator) = &culprit.operator {
+            return self.place_of_operator(operator);
+        }
         let comma = self.writer.word("comma")?;
         let mut place =
             vec![self.writer.name(&culprit.op), self.writer.phrase("unit_step", &context! { step => culprit.step })?];
@@ -91,6 +94,16 @@ impl Builder<'_> {
         let semicolon = self.writer.word("semicolon")?;
         parts.extend((!spread.is_empty()).then(|| spread.join(&semicolon)));
         Ok(parts.join(" · "))
+    }
+
+    /// The row of an operator that was tested alone, and how many outputs were judged; a rank names itself.
+    fn place_of_operator(&self, culprit: &OperatorCulprit) -> Result<String> {
+        let of_culprit = operators(&self.result.checks).find(|unit| unit.table == culprit.table);
+        let compared = of_culprit.map_or(0, |unit| unit.compared);
+        let row = safe(self.writer.name(&culprit.row));
+        let place = self.writer.phrase("place_operator", &context! { row, compared })?;
+        let ranked = of_culprit.filter(|unit| unit.rank.is_some());
+        Ok(ranked.map_or_else(|| place.clone(), |unit| format!("{place} · {}", self.writer.name(&unit.table))))
     }
 
     /// The place of the error within the tensor, where some of it is off and the cause does not say so itself.

@@ -37,6 +37,7 @@ const DUMP: usize = 2;
 const CHECKPOINT: usize = 3;
 const MONITOR: usize = 4;
 const EVALUATION: usize = 5;
+const OPERATORS: usize = 6;
 
 fn unit(value: &mut Value, check: usize) -> &mut Value {
     &mut value["checks"][check]["units"][0]
@@ -307,6 +308,50 @@ fn a_monitor_that_contradicts_itself() {
         refused.unwrap_err().contains("which the target's policy lets through"),
         "what comes behind was not judged"
     );
+}
+
+#[test]
+fn operator_tests_that_contradict_themselves() {
+    hold(
+        "operators/gelu-2-percent",
+        &[
+            ("says pass, and its findings come to fail", |v| unit(v, OPERATORS)["verdict"] = "pass".into()),
+            ("checks.operators: claims pass", |v| v["checks"][OPERATORS]["verdict"] = "pass".into()),
+            ("its statuses add up to", |v| unit(v, OPERATORS)["compared"] = 7.into()),
+            ("its statuses add up to", |v| unit(v, OPERATORS)["counts"]["pass"] = 7.into()),
+            ("outputs without a partner, and no finding says so", |v| {
+                unit(v, OPERATORS)["unmatched_baseline"] = 7.into();
+            }),
+            ("its evidence does not add up", |v| unit(v, OPERATORS)["counts"]["skip"] = 7.into()),
+            ("outputs that are wrong or doubtful", |v| {
+                unit(v, OPERATORS)["counts"]["error"] = 1.into();
+                unit(v, OPERATORS)["counts"]["pass"] = 24.into();
+            }),
+            ("its largest error is not that of its findings", |v| unit(v, OPERATORS)["worst"] = 0.5.into()),
+            ("and it has no culprit", |v| unit(v, OPERATORS)["culprit"] = Value::Null),
+            ("its culprit belongs to another unit", |v| unit(v, OPERATORS)["culprit"]["rank"] = 5.into()),
+            ("its culprit belongs to another unit", |v| unit(v, OPERATORS)["culprit"]["row"] = "Torch.add.0".into()),
+            (" has no finding", |v| unit(v, OPERATORS)["culprit"]["metrics"]["value"] = 1.5.into()),
+            (" has no finding", |v| unit(v, OPERATORS)["culprit"]["metrics"]["rule"] = "dtype".into()),
+            ("has another limit than the target's policy", |v| {
+                v["findings"][1]["facts"]["limit"] = 1e9.into();
+            }),
+            ("culprit: is not", |v| v["culprit"] = Value::Null),
+            ("artifacts: hold nothing of the check `operators`", |v| v["artifacts"] = json!([])),
+        ],
+    );
+    let base = base("operators/gelu-2-percent");
+    let lowered = said(&base, |value| {
+        for finding in value["findings"].as_array_mut().unwrap() {
+            finding["severity"] = "info".into();
+        }
+        unit(value, OPERATORS)["verdict"] = "pass".into();
+        value["checks"][OPERATORS]["verdict"] = "pass".into();
+        value["verdict"] = "pass".into();
+        unit(value, OPERATORS)["culprit"] = Value::Null;
+        value["culprit"] = Value::Null;
+    });
+    assert_eq!(lowered, "accepted as fail", "an inaccurate operator weighs by its code");
 }
 
 #[test]

@@ -1,0 +1,283 @@
+//! An output of an operator on two devices: how much larger the candidate's error against a CPU is than the baseline's.
+//!
+//! Errors, floors and levels are those of msprobe's `api_precision_compare`; docs/operators.md has them.
+
+use crate::pair::operators::OutputPair;
+use crate::read::operators::Output;
+
+/// Level of an operator, which decides its limits: the higher, the narrower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Every operator that no other level names.
+    L0,
+    /// Operators that add up in an order of their own, and attention.
+    L1,
+    /// Operators that a model's accuracy hangs on most.
+    L2,
+}
+
+/// Operators of level 1, without prefix and number.
+const L1: [&str; 5] = ["embedding", "npu_fusion_attention", "npu_fusion_attention_grad", "scatter_", "scatter_add_"];
+/// Operators of level 2, without prefix and number.
+const L2: [&str; 13] = [
+    "addmm",
+    "matmul",
+    "mm",
+    "layer_norm",
+    "gelu",
+    "index",
+    "sum",
+    "one_hot",
+    "nonzero",
+    "npu_rms_norm",
+    "npu_rms_norm_backward",
+    "npu_cross_entropy_loss",
+    "npu_cross_entropy_loss_backward",
+];
+
+impl Level {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::L0, Self::L1, Self::L2];
+
+    /// The level of an operator: `Functional.gelu.0` is of level 2. Upper and lower case are equal.
+    pub fn of(api: &str) -> Self {
+        let base = base(api);
+        let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(base));
+        match () {
+            () if is(&L1) => Self::L1,
+            () if is(&L2) => Self::L2,
+            () => Self::L0,
+        }
+    }
+
+    /// The name as msprobe writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::L0 => "L0",
+            Self::L1 => "L1",
+            Self::L2 => "L2",
+        }
+    }
+
+    /// The largest ratios that it allows.
+    pub fn limits(self) -> PerRatio<f64> {
+        match self {
+            Self::L0 => PerRatio { rmse: 2.0, mean_rel: 2.0, small: 2.0, max_rel: 10.0 },
+            Self::L1 => PerRatio { rmse: 1.5, mean_rel: 1.5, small: 2.0, max_rel: 5.0 },
+            Self::L2 => PerRatio { rmse: 1.2, mean_rel: 1.2, small: 2.0, max_rel: 2.0 },
+        }
+    }
+}
+
+/// The word of an operator without prefix and number: `gelu` of `Functional.gelu.0`.
+pub fn base(api: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let name = api.rsplit_once('.').filter(|(_, last)| is_number(last)).map_or(api, |(name, _)| name);
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// A ratio of errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RatioKind {
+    /// Of the roots of the mean square errors.
+    Rmse,
+    /// Of the mean relative errors.
+    MeanRel,
+    /// Of the shares of wrong elements near zero.
+    Small,
+    /// Of the largest relative errors.
+    MaxRel,
+}
+
+impl RatioKind {
+    /// All of them; the last alone makes no error.
+    pub const ALL: [Self; 4] = [Self::Rmse, Self::MeanRel, Self::Small, Self::MaxRel];
+
+    /// The name as results and policies write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rmse => "rmse_ratio",
+            Self::MeanRel => "mean_rel_ratio",
+            Self::Small => "small_ratio",
+            Self::MaxRel => "max_rel_ratio",
+        }
+    }
+
+    fn error(self, output: &Output) -> Option<f64> {
+        match self {
+            Self::Rmse => output.rmse,
+            Self::MeanRel => output.mean_rel,
+            Self::Small => output.small,
+            Self::MaxRel => output.max_rel,
+        }
+    }
+}
+
+/// Something for each ratio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PerRatio<T> {
+    /// For the root of the mean square error.
+    pub rmse: T,
+    /// For the mean relative error.
+    pub mean_rel: T,
+    /// For the share of wrong elements near zero.
+    pub small: T,
+    /// For the largest relative error.
+    pub max_rel: T,
+}
+
+impl<T: Copy> PerRatio<T> {
+    /// The value for `kind`.
+    pub fn get(&self, kind: RatioKind) -> T {
+        match kind {
+            RatioKind::Rmse => self.rmse,
+            RatioKind::MeanRel => self.mean_rel,
+            RatioKind::Small => self.small,
+            RatioKind::MaxRel => self.max_rel,
+        }
+    }
+}
+
+/// Candidate's error over the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ratio {
+    /// One side or both computed no error.
+    Unknown,
+    /// NaN or infinite on both sides, or on the baseline alone.
+    NotJudged,
+    /// NaN or infinite on the candidate alone.
+    NonFinite,
+    /// Both are finite; at least 0.
+    Of(f64),
+}
+
+impl Ratio {
+    fn new(ours: Option<f64>, theirs: Option<f64>, floor: f64) -> Self {
+        match (ours, theirs) {
+            (None, _) | (_, None) => Self::Unknown,
+            (Some(ours), Some(theirs)) if !theirs.is_finite() => {
+                if ours.is_finite() {
+                    Self::NonFinite
+                } else {
+                    Self::NotJudged
+                }
+            }
+            (Some(ours), Some(_)) if !ours.is_finite() => Self::NotJudged,
+            (Some(ours), Some(theirs)) => Self::Of(theirs.abs() / ours.abs().max(floor)),
+        }
+    }
+
+    /// The number; `None` where there is none.
+    pub fn value(self) -> Option<f64> {
+        match self {
+            Self::Of(value) => Some(value),
+            Self::Unknown | Self::NotJudged | Self::NonFinite => None,
+        }
+    }
+}
+
+/// Errors below this count as this much, so that a baseline without error makes no infinite ratio; `None` for types whose
+/// ratios are not judged.
+pub fn floor(dtype: &str) -> Option<f64> {
+    let is = |name: &str| dtype.eq_ignore_ascii_case(name);
+    match () {
+        () if is("float16") => Some(2_f64.powi(-11)),
+        () if is("bfloat16") => Some(2_f64.powi(-8)),
+        () if is("float32") => Some(2_f64.powi(-14)),
+        () => None,
+    }
+}
+
+/// Result of holding an output of the candidate against the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measured {
+    /// Nothing to compare: no values, or a type that the tool does not judge.
+    Nothing,
+    /// NaN or infinite on the candidate alone.
+    NonFinite,
+    /// The element types differ.
+    Dtype,
+    /// Share of elements that are not equal, of results that are no floats; `None` where it was not computed.
+    Binary(Option<f64>),
+    /// Ratios of errors.
+    Ratios(PerRatio<Ratio>),
+}
+
+/// Measures a pair.
+pub fn measure(pair: &OutputPair<'_>) -> Measured {
+    let (ours, theirs) = (pair.baseline, pair.candidate);
+    let is_lost = |of: fn(&Output) -> Option<f64>| {
+        of(theirs).is_some_and(|value| !value.is_finite()) && of(ours).is_none_or(f64::is_finite)
+    };
+    match () {
+        () if is_unjudged(theirs) => Measured::Nothing,
+        () if is_lost(|output| output.cosine) || is_lost(|output| output.max_abs) => Measured::NonFinite,
+        // Nothing was computed on the baseline, so that there is no type to compare.
+        () if ours.dtype.is_empty() => Measured::Nothing,
+        () if !ours.dtype.eq_ignore_ascii_case(&theirs.dtype) => Measured::Dtype,
+        () if !is_float(&theirs.dtype) => Measured::Binary(theirs.binary),
+        () => ratios(pair),
+    }
+}
+
+/// The ratios of a pair of floats; nothing for types without a floor.
+pub fn ratios(pair: &OutputPair<'_>) -> Measured {
+    let Some(floor) = floor(&pair.candidate.dtype) else { return Measured::Nothing };
+    let ratio = |kind: RatioKind| Ratio::new(kind.error(pair.baseline), kind.error(pair.candidate), floor);
+    Measured::Ratios(PerRatio {
+        rmse: ratio(RatioKind::Rmse),
+        mean_rel: ratio(RatioKind::MeanRel),
+        small: ratio(RatioKind::Small),
+        max_rel: ratio(RatioKind::MaxRel),
+    })
+}
+
+/// Whether an output has no values, or is of a type that the tool does not judge.
+pub fn is_unjudged(output: &Output) -> bool {
+    const TYPES: [&str; 4] = ["", "float64", "complex64", "complex128"];
+    TYPES.iter().any(|name| name.eq_ignore_ascii_case(&output.dtype)) || is_empty(&output.shape)
+}
+
+/// Whether a shape as it is written holds no element: `(0,)`.
+fn is_empty(shape: &str) -> bool {
+    let inner = shape.trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    inner.split(',').any(|extent| extent.trim() == "0")
+}
+
+fn is_float(dtype: &str) -> bool {
+    let dtype = dtype.to_ascii_lowercase();
+    dtype.starts_with("float") || dtype.starts_with("bfloat")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_has_the_level_of_its_word() {
+        for (api, level) in [
+            ("Functional.gelu.0", Level::L2),
+            ("Torch.matmul.12", Level::L2),
+            ("Tensor.__matmul__.0", Level::L0),
+            ("Functional.embedding.0", Level::L1),
+            ("NPU.npu_fusion_attention.3", Level::L1),
+            ("Functional.linear.0", Level::L0),
+            ("Tensor.index_select.0", Level::L0),
+            ("Tensor.sum.0", Level::L2),
+        ] {
+            assert_eq!(Level::of(api), level, "{api}");
+        }
+    }
+
+    #[test]
+    fn ratios_have_a_floor_and_keep_what_is_not_finite() {
+        let floor = floor("bfloat16").expect("a float");
+        assert_eq!(Ratio::new(Some(0.0), Some(2.0 * floor), floor), Ratio::Of(2.0));
+        assert_eq!(Ratio::new(Some(1.0), Some(3.0), floor), Ratio::Of(3.0));
+        assert_eq!(Ratio::new(Some(1.0), Some(f64::NAN), floor), Ratio::NonFinite);
+        assert_eq!(Ratio::new(Some(f64::INFINITY), Some(f64::NAN), floor), Ratio::NotJudged);
+        assert_eq!(Ratio::new(Some(f64::NAN), Some(1.0), floor), Ratio::NotJudged);
+        assert_eq!(Ratio::new(None, Some(1.0), floor), Ratio::Unknown);
+        assert!(is_empty("(0,)") && is_empty("(2, 0, 3)") && !is_empty("(10, 20)") && !is_empty("()"));
+    }
+}

@@ -1,0 +1,44 @@
+//! The operator is inaccurate by itself: the operation that a dump names first is wrong when it is tested alone, too.
+
+use super::super::{Diagnosis, Statement, Sureness};
+use super::Cause;
+use crate::judge::finding::Finding;
+use crate::judge::operators::rules;
+use crate::judge::unit::Culprit;
+use crate::read::dump::name::OpName;
+
+pub(super) const CAUSE: Cause = Cause { links: &[super::ACCURACY_NOTES], ..Cause::new("operator-inaccurate") };
+
+/// Puts the test of an operator before all other evidence about a dump's culprit, or makes it a diagnosis where there is none.
+pub(in crate::diagnose) fn confirm(told: &mut Vec<Diagnosis>, culprit: &Culprit, findings: &[Finding]) {
+    let Some(evidence) = alone(culprit, findings) else { return };
+    let mut of_culprit = told.iter_mut().filter(|diagnosis| diagnosis.place == culprit.tensor).peekable();
+    if of_culprit.peek().is_none() {
+        let diagnosis = Diagnosis::new(&CAUSE, culprit.tensor.as_str(), Sureness::Likely);
+        told.push(diagnosis.because(evidence));
+        return;
+    }
+    of_culprit.for_each(|diagnosis| diagnosis.evidence.insert(0, evidence.clone()));
+}
+
+/// The first finding about the culprit's operator, in its direction, as evidence.
+fn alone(culprit: &Culprit, findings: &[Finding]) -> Option<Statement> {
+    let [errors, _] = rules::of_rows();
+    let op = OpName::parse(&culprit.op);
+    let text = |finding: &Finding, name: &str| match finding.facts.get(name) {
+        Some(crate::judge::finding::Fact::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let is_same = |finding: &&Finding| {
+        let tested = text(finding, "op").map(|tested| OpName::parse(&tested));
+        errors.iter().any(|rule| rule.code == finding.code)
+            && tested.is_some_and(|tested| tested.base == op.base && tested.direction == op.direction)
+    };
+    let finding = findings.iter().find(is_same)?;
+    let mut evidence = Statement::new("operator-inaccurate").with("op", culprit.op.as_str());
+    evidence = evidence.with("row", finding.place.as_str());
+    for name in ["rule", "value", "limit"] {
+        evidence.facts.extend(finding.facts.get(name).map(|fact| (name.to_owned(), fact.clone())));
+    }
+    Some(evidence)
+}

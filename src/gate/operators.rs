@@ -1,0 +1,180 @@
+//! The check of operator tests: tables of both sides, or of the candidate alone, to a verdict per test.
+
+mod files;
+mod listing;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::checks::GateCheck;
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::{CheckOutcome, Progress};
+use crate::judge::apply_policy::apply_policy;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::operators::alone;
+use crate::judge::operators::api::Tables;
+use crate::judge::operators::paired;
+use crate::judge::operators::rules;
+use crate::judge::operators::table::{Content, Judged, Named, judge, lacking};
+use crate::judge::rule::policy::SELECTOR_UNUSED;
+use crate::judge::unit::{Check, Culprit, Unit, operators};
+use crate::msprobe::operators as msprobe;
+use crate::pair::operators::{Test, pair_tests, rows, tests};
+use crate::policy::Policy;
+use crate::read::operators::{Place, TableKind};
+use crate::verdict::{CheckId, Side, Verdict};
+use files::{Compared, Tested};
+
+/// The check of operator tests.
+pub(super) const CHECK: GateCheck = GateCheck {
+    // A table may be empty or cut within its header; its name still says what it would be.
+    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
+    measure: None,
+};
+
+const ID: CheckId = CheckId::Operators;
+/// Name of a test whose path names neither rank nor folder.
+const UNNAMED: &str = "operators";
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let kind = TableKind::of(sample.path, sample.head)?;
+    Some(Recognised::read(kind.name(), Place::of(sample.path, kind)))
+}
+
+/// Tests of a side that `acc_check` wrote, or that `api_precision_compare` wrote.
+fn tests_of(inventory: &Inventory, is_of_test: bool) -> Vec<Test> {
+    let places: Vec<Place> =
+        inventory.all::<Place>().iter().filter(|place| place.kind.is_of_test() == is_of_test).cloned().collect();
+    tests(&places)
+}
+
+/// Judges the operator tests of both sides.
+fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    // A side without any table is told as such.
+    if !baseline.has(ID) || !candidate.has(ID) {
+        return outcome;
+    }
+    let (ours, theirs) = (tests_of(baseline, true), tests_of(candidate, true));
+    let paired = pair_tests(&ours, &theirs);
+    progress.begin("comparing operator tests", paired.both.len() as u64);
+    let (mut judged, mut names) = (Vec::new(), Names::default());
+    for (our, their) in paired.both {
+        let (Some(our), Some(their)) = (ours.get(our), theirs.get(their)) else { continue };
+        let named = Named { baseline_file: our.path().to_owned(), ..names.name(their) };
+        judged.push(of_both((baseline, our), (candidate, their), &named, policy));
+        progress.advance(1);
+    }
+    let mut findings = Vec::new();
+    let lonely = [(Side::Candidate, &paired.only_baseline, &ours), (Side::Baseline, &paired.only_candidate, &theirs)];
+    for (side, places, tests) in lonely {
+        let paths: Vec<String> = places.iter().filter_map(|nth| Some(tests.get(*nth)?.path().to_owned())).collect();
+        findings.extend(lacking(side, &paths, None));
+    }
+    if judged.is_empty() && findings.is_empty() {
+        // Tables of msprobe's comparison are its verdict, and hold no numbers of either device.
+        findings.push(Finding::new(&rules::NOTHING_CHECKED, candidate.location()).with("skipped", 0_usize));
+    }
+    finish(&mut outcome, judged, findings, policy);
+    outcome
+}
+
+/// Judges the operator tests of a candidate without a baseline.
+#[allow(dead_code, reason = "the entry of health mode, which judges one side")]
+pub(super) fn health(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    if !candidate.has(ID) {
+        return outcome;
+    }
+    let tested = tests_of(candidate, true);
+    // What the tool compared itself is repeated only where its own tests are not there.
+    let compared = if tested.is_empty() { tests_of(candidate, false) } else { Vec::new() };
+    progress.begin("judging operator tests", (tested.len() + compared.len()) as u64);
+    let mut names = Names::default();
+    let mut judged = Vec::new();
+    for test in &tested {
+        let named = names.name(test);
+        let read = Tested::read(candidate, test, Side::Candidate, &named.table);
+        let (rows, left_out) = alone::tested(read.tables(), &policy.operators);
+        judged.push(judge(&named, Content { rows, left_out, damage: read.damage, ..Content::default() }, policy));
+        progress.advance(1);
+    }
+    for test in &compared {
+        let named = names.name(test);
+        let read = Compared::read(candidate, test, &named.table);
+        let (rows, left_out) = alone::compared(&read.results, &read.details, &policy.operators);
+        judged.push(judge(&named, Content { rows, left_out, damage: read.damage, ..Content::default() }, policy));
+        progress.advance(1);
+    }
+    finish(&mut outcome, judged, Vec::new(), policy);
+    outcome
+}
+
+fn of_both(
+    (baseline, our): (&Inventory, &Test),
+    (candidate, their): (&Inventory, &Test),
+    named: &Named,
+    policy: &Policy,
+) -> Judged {
+    let ours = Tested::read(baseline, our, Side::Baseline, &named.table);
+    let theirs = Tested::read(candidate, their, Side::Candidate, &named.table);
+    let (our_tables, their_tables): (Tables<'_>, Tables<'_>) = (ours.tables(), theirs.tables());
+    let paired = rows(our_tables.details, their_tables.details);
+    let content = paired::content(our_tables, their_tables, &paired, msprobe::status, &policy.operators);
+    let damage = [ours.damage.clone(), theirs.damage.clone()].concat();
+    judge(named, Content { damage, ..content }, policy)
+}
+
+/// Applies the policy, and adds up.
+fn finish(outcome: &mut CheckOutcome, judged: Vec<Judged>, mut findings: Vec<Finding>, policy: &Policy) {
+    let mut used = BTreeSet::new();
+    let mut tables = Vec::new();
+    for Judged { mut unit, findings, rows, used: of_unit } in judged {
+        used.extend(of_unit);
+        let applied = apply_policy(findings, policy);
+        unit.verdict = verdict_of(&applied.findings);
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
+        tables.push((unit.table.clone(), rows));
+        outcome.check.units.push(Unit::Operators(Box::new(unit)));
+    }
+    if !tables.is_empty() {
+        let rules = policy.operators.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
+        findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
+        outcome.tables.push(listing::table(&tables));
+    }
+    let applied = apply_policy(findings, policy);
+    let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
+    let units = outcome.check.units.iter().map(|unit| unit.verdict());
+    outcome.check.verdict = Verdict::of_all(units.chain(rest));
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
+}
+
+/// Names of tests, each given once.
+#[derive(Default)]
+struct Names(BTreeMap<String, usize>);
+
+impl Names {
+    /// The name of a test: its rank, its folder, or a word; the second of equal ones has a number.
+    fn name(&mut self, test: &Test) -> Named {
+        let plain = match test.rank {
+            Some(rank) => format!("rank {rank}"),
+            None if test.folder.is_empty() => UNNAMED.to_owned(),
+            None => test.folder.clone(),
+        };
+        let nth = self.0.entry(plain.clone()).or_default();
+        *nth += 1;
+        let table = if *nth == 1 { plain } else { format!("{plain} ({nth})") };
+        Named { table, rank: test.rank, baseline_file: String::new(), candidate_file: test.path().to_owned() }
+    }
+}
+
+/// The culprit of the first test that has one.
+pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
+    let culprits = operators(checks).filter_map(|unit| unit.culprit.as_ref());
+    culprits.min_by_key(|culprit| culprit.rank).cloned()
+}
+
+#[cfg(test)]
+mod unit_tests;

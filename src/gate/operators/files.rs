@@ -1,0 +1,88 @@
+//! Tables of a test, read; what of them cannot be read becomes a finding.
+
+use crate::error::Result;
+use crate::fetch::ByteSource;
+use crate::gate::discover::Inventory;
+use crate::judge::finding::Finding;
+use crate::judge::operators::api::Tables;
+use crate::judge::operators::rules;
+use crate::pair::operators::Test;
+use crate::read::operators::{
+    ApiResult, ComparedRow, Damage, Output, Place, Rows, TableKind, read_compared, read_details, read_results,
+};
+use crate::verdict::Side;
+
+/// Tables that `acc_check` wrote.
+pub(super) struct Tested {
+    details: Vec<Output>,
+    results: Vec<ApiResult>,
+    pub(super) damage: Vec<Finding>,
+}
+
+impl Tested {
+    pub(super) fn read(inventory: &Inventory, test: &Test, side: Side, table: &str) -> Self {
+        let mut damage = Vec::new();
+        let mut of = Reader { inventory, side, table, damage: &mut damage };
+        let details = of.rows(test.details.as_ref(), |source| read_details(source));
+        let results = of.rows(test.results.as_ref(), |source| read_results(source, TableKind::Results));
+        Self { details, results, damage }
+    }
+
+    pub(super) fn tables(&self) -> Tables<'_> {
+        Tables { details: &self.details, results: &self.results }
+    }
+}
+
+/// Tables that `api_precision_compare` wrote.
+pub(super) struct Compared {
+    pub(super) results: Vec<ApiResult>,
+    pub(super) details: Vec<ComparedRow>,
+    pub(super) damage: Vec<Finding>,
+}
+
+impl Compared {
+    pub(super) fn read(inventory: &Inventory, test: &Test, table: &str) -> Self {
+        let mut damage = Vec::new();
+        let mut of = Reader { inventory, side: Side::Candidate, table, damage: &mut damage };
+        let details = of.rows(test.details.as_ref(), |source| read_compared(source));
+        let results = of.rows(test.results.as_ref(), |source| read_results(source, TableKind::ComparedResults));
+        Self { results, details, damage }
+    }
+}
+
+struct Reader<'a> {
+    inventory: &'a Inventory,
+    side: Side,
+    table: &'a str,
+    damage: &'a mut Vec<Finding>,
+}
+
+impl Reader<'_> {
+    /// The rows of a table that is there.
+    fn rows<T>(&mut self, place: Option<&Place>, read: impl Fn(&dyn ByteSource) -> Result<Rows<T>>) -> Vec<T> {
+        let Some(place) = place else { return Vec::new() };
+        let opened = self.inventory.all_files().open(&place.path);
+        let finding = Finding::new(&rules::FILE_DAMAGED, place.path.as_str())
+            .with("unit", self.table)
+            .with("side", self.side.as_str());
+        match opened.and_then(|source| read(source.as_ref())) {
+            Ok(Rows { rows, damage }) => {
+                self.damage.extend(damage.map(|damage| told(finding, &damage)));
+                rows
+            }
+            Err(error) => {
+                self.damage.push(finding.with("what", "unreadable").with("reason", error.message()));
+                Vec::new()
+            }
+        }
+    }
+}
+
+fn told(finding: Finding, damage: &Damage) -> Finding {
+    match damage {
+        Damage::Empty => finding.with("what", "empty"),
+        Damage::Header => finding.with("what", "header"),
+        Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
+        Damage::Rows { count, line } => finding.with("what", "rows").with("count", *count).with("line", *line),
+    }
+}

@@ -1,0 +1,45 @@
+//! Judging operator tests, output by output in the order of the candidate's table.
+//!
+//! Each side's table holds errors against a CPU. An output is wrong where the candidate's errors are several times the
+//! baseline's; docs/operators.md has the rules.
+
+pub mod alone;
+pub mod api;
+mod limits;
+mod mask;
+pub mod output;
+pub mod paired;
+pub mod rules;
+pub mod table;
+
+use std::collections::HashMap;
+
+use crate::compare::operators::RatioKind;
+use crate::policy::operators::OperatorsPolicy;
+use crate::read::operators::Direction;
+use output::JudgedRow;
+pub use rules::RULES;
+
+/// The limit of a ratio of `api` in a direction.
+pub fn limit_of(api: &str, direction: Direction, kind: RatioKind, policy: &OperatorsPolicy) -> f64 {
+    limits::limits(api, direction, policy).ratios.get(kind)
+}
+
+/// Number of rows up to the last one of each operator.
+fn table_places<'a>(apis: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
+    apis.enumerate().map(|(place, api)| (api, place + 1)).collect()
+}
+
+/// Puts each of `added` behind that many of `rows`.
+fn woven(rows: Vec<JudgedRow>, added: Vec<(usize, JudgedRow)>) -> Vec<JudgedRow> {
+    let mut all = Vec::with_capacity(rows.len() + added.len());
+    let mut added = added.into_iter().peekable();
+    for (place, row) in rows.into_iter().enumerate() {
+        while let Some((_, row)) = added.next_if(|(behind, _)| *behind <= place) {
+            all.push(row);
+        }
+        all.push(row);
+    }
+    all.extend(added.map(|(_, row)| row));
+    all
+}

@@ -1,0 +1,165 @@
+//! Rows of tables of results, which add what the details do not say: operators without details, and a worse status.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::output::{JudgedRow, Reason};
+use crate::read::operators::{ApiResult, ComparedRow, Direction, Output, Status};
+
+/// A side's tables of one test.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a> {
+    /// Outputs.
+    pub details: &'a [Output],
+    /// Operators.
+    pub results: &'a [ApiResult],
+}
+
+/// Rows that tables of results add.
+#[derive(Debug, Default)]
+pub struct Added {
+    /// Rows, each behind that many rows of details.
+    pub rows: Vec<(usize, JudgedRow)>,
+    /// Operators of the baseline alone, which have no details on either side.
+    pub only_baseline: Vec<String>,
+    /// Operators of the candidate alone.
+    pub only_candidate: Vec<String>,
+}
+
+/// The worst status of the details of each operator and direction.
+struct Worst<'a>(HashMap<&'a str, [Option<Status>; 2]>);
+
+impl<'a> Worst<'a> {
+    fn of(details: &'a [Output]) -> Self {
+        let mut worst: HashMap<&str, [Option<Status>; 2]> = HashMap::new();
+        for output in details {
+            let [forward, backward] = worst.entry(output.api()).or_default();
+            let status = if output.direction == Direction::Forward { forward } else { backward };
+            *status = (*status).max(Some(output.status));
+        }
+        Self(worst)
+    }
+
+    fn has(&self, api: &str) -> bool {
+        self.0.contains_key(api)
+    }
+
+    /// The worst status of an operator in a direction; that of a skip where it has no details.
+    fn status(&self, api: &str, direction: Direction) -> Status {
+        let [forward, backward] = self.0.get(api).copied().unwrap_or_default();
+        let status = if direction == Direction::Forward { forward } else { backward };
+        status.unwrap_or(Status::Skip)
+    }
+}
+
+/// Rows that the candidate's results add to its details, held against the baseline's.
+pub fn added(baseline: Tables<'_>, candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Added {
+    let (ours, theirs) = (Worst::of(baseline.details), Worst::of(candidate.details));
+    let of_baseline: HashMap<&str, &ApiResult> =
+        baseline.results.iter().map(|result| (result.api.as_str(), result)).collect();
+    let of_candidate: HashMap<&str, &ApiResult> =
+        candidate.results.iter().map(|result| (result.api.as_str(), result)).collect();
+    let mut added = Added::default();
+    let mut behind = 0;
+    for result in candidate.results {
+        behind = behind.max(row_of(&result.api));
+        let twin = of_baseline.get(result.api.as_str()).copied();
+        if !theirs.has(&result.api) && twin.is_none() && !ours.has(&result.api) {
+            added.only_candidate.push(result.api.clone());
+            continue;
+        }
+        if !theirs.has(&result.api) && ours.has(&result.api) {
+            // The outputs of the baseline have no partner, which is told of them.
+            continue;
+        }
+        added.rows.extend(against(result, twin, &theirs).map(|row| (behind, row)));
+    }
+    for result in baseline.results {
+        let is_known = ours.has(&result.api) || theirs.has(&result.api);
+        if !is_known && !of_candidate.contains_key(result.api.as_str()) {
+            added.only_baseline.push(result.api.clone());
+        }
+    }
+    added
+}
+
+/// The row of an operator whose status is worse than its details and the baseline say; also of one without details.
+fn against(result: &ApiResult, twin: Option<&ApiResult>, details: &Worst<'_>) -> Option<JudgedRow> {
+    let has_details = details.has(&result.api);
+    let of = |direction: Direction| {
+        let (status, known) = match (direction, twin) {
+            (Direction::Forward, twin) => (result.forward, twin.map(|twin| twin.forward)),
+            (Direction::Backward, twin) => (result.backward, twin.map(|twin| twin.backward)),
+        };
+        let is_worse = status >= Status::Warning && status > details.status(&result.api, direction);
+        let counts = is_worse && known.is_none_or(|known| status > known);
+        let is_bad_everywhere = status >= Status::Warning && !counts;
+        (if is_bad_everywhere { Status::Skip } else { status }, counts, direction, known)
+    };
+    let (forward, backward) = (of(Direction::Forward), of(Direction::Backward));
+    let (status, counts, direction, known) = if backward.0 > forward.0 { backward } else { forward };
+    if has_details && !counts {
+        return None;
+    }
+    let row = row(&result.api, Some(direction), status, counts);
+    Some(JudgedRow {
+        baseline: Some(known.unwrap_or(Status::Skip)),
+        candidate: result.forward.max(result.backward),
+        ..row
+    })
+}
+
+/// Rows that the results of a candidate that is judged alone add to its details.
+pub fn added_alone(candidate: Tables<'_>, row_of: impl Fn(&str) -> usize) -> Vec<(usize, JudgedRow)> {
+    let details = Worst::of(candidate.details);
+    let mut behind = 0;
+    let mut rows = Vec::new();
+    for result in candidate.results {
+        behind = behind.max(row_of(&result.api));
+        rows.extend(against(result, None, &details).map(|row| (behind, row)));
+    }
+    rows
+}
+
+/// One row per operator of the tables of `api_precision_compare`, by the worst word about it.
+pub fn of_compared(results: &[ApiResult], details: &[ComparedRow]) -> Vec<JudgedRow> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut worst: Vec<(&str, Status, Option<Direction>)> = Vec::new();
+    let both = |result: &ApiResult| [(Direction::Forward, result.forward), (Direction::Backward, result.backward)];
+    let of_results = results
+        .iter()
+        .flat_map(|result| both(result).map(|(direction, status)| (result.api.as_str(), direction, status)));
+    let of_details = details.iter().map(|row| (row.api(), row.direction, row.status));
+    for (api, direction, status) in of_results.chain(of_details) {
+        let place = *places.entry(api).or_insert(worst.len());
+        match worst.get_mut(place) {
+            Some(known) if status > known.1 => *known = (api, status, Some(direction)),
+            Some(_) => {}
+            None => worst.push((api, status, Some(direction))),
+        }
+    }
+    let judged = |(api, status, direction): (&str, Status, Option<Direction>)| {
+        let row = row(api, direction, status, status >= Status::Warning);
+        JudgedRow { msprobe: Some(status), ..row }
+    };
+    worst.into_iter().map(judged).collect()
+}
+
+fn row(api: &str, direction: Option<Direction>, status: Status, is_told: bool) -> JudgedRow {
+    JudgedRow {
+        name: api.to_owned(),
+        api: api.to_owned(),
+        direction,
+        output: None,
+        dtype: String::new(),
+        level: None,
+        ratios: None,
+        worst: None,
+        baseline: None,
+        candidate: status,
+        msprobe: None,
+        status,
+        reason: is_told.then_some(Reason::Tool),
+        skipped_on: None,
+        rule: None,
+    }
+}

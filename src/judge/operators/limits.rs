@@ -1,0 +1,49 @@
+//! Limits of an operator: those of its level, unless the policy has others.
+
+use crate::compare::operators::{Level, PerRatio};
+use crate::policy::dump::DirectionName;
+use crate::policy::operators::{LevelName, OperatorsPolicy};
+use crate::policy::value::Tolerance;
+use crate::read::operators::Direction;
+
+/// Limits of an operator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limits {
+    /// Its level.
+    pub(super) level: Level,
+    /// The largest ratios.
+    pub(super) ratios: PerRatio<f64>,
+    /// Place of the policy's rule that decided; `None` where the built-in level did.
+    pub(super) rule: Option<usize>,
+}
+
+/// Limits of `api` in a direction.
+pub(super) fn limits(api: &str, direction: Direction, policy: &OperatorsPolicy) -> Limits {
+    let direction = match direction {
+        Direction::Forward => DirectionName::Forward,
+        Direction::Backward => DirectionName::Backward,
+    };
+    let own = policy.limits.iter().enumerate().find(|(_, rule)| rule.fits(api, Some(direction)));
+    let Some((place, rule)) = own else {
+        let level = Level::of(api);
+        return Limits { level, ratios: level.limits(), rule: None };
+    };
+    let level = rule.level.map_or_else(|| Level::of(api), named);
+    let built_in = level.limits();
+    let limit = |given: Option<Tolerance>, built_in: f64| given.map_or(built_in, Tolerance::get);
+    let ratios = PerRatio {
+        rmse: limit(rule.rmse_ratio, built_in.rmse),
+        mean_rel: limit(rule.mean_rel_ratio, built_in.mean_rel),
+        small: limit(rule.small_ratio, built_in.small),
+        max_rel: limit(rule.max_rel_ratio, built_in.max_rel),
+    };
+    Limits { level, ratios, rule: Some(place) }
+}
+
+fn named(name: LevelName) -> Level {
+    match name {
+        LevelName::L0 => Level::L0,
+        LevelName::L1 => Level::L1,
+        LevelName::L2 => Level::L2,
+    }
+}

@@ -1,0 +1,69 @@
+//! Legitimate infinities of masks, which a table of one device calls an error.
+//!
+//! `masked_fill(-inf)` makes the cosine similarity NaN on every device. The table does not say on which side an infinity stands,
+//! so that operators that make or carry masks are doubtful, and all others wrong.
+
+use crate::compare::operators::base;
+use crate::read::operators::{Output, Status};
+
+/// Operators that make or carry masks, without prefix, underscores and number.
+const CARRIERS: [&str; 43] = [
+    "masked_fill",
+    "where",
+    "full",
+    "full_like",
+    "new_full",
+    "fill",
+    "triu",
+    "tril",
+    "add",
+    "radd",
+    "iadd",
+    "sub",
+    "log",
+    "clone",
+    "view",
+    "view_as",
+    "reshape",
+    "expand",
+    "expand_as",
+    "contiguous",
+    "to",
+    "type",
+    "type_as",
+    "float",
+    "half",
+    "bfloat16",
+    "transpose",
+    "permute",
+    "t",
+    "squeeze",
+    "unsqueeze",
+    "repeat",
+    "slice",
+    "getitem",
+    "cat",
+    "stack",
+    "split",
+    "chunk",
+    "select",
+    "narrow",
+    "flatten",
+    "detach",
+    "masked_scatter",
+];
+/// Root of the mean square error over finite elements, up to which the rest of an output is right.
+const MOST_RMSE: f64 = 1e-3;
+
+/// Whether an output that the tool calls wrong may hold a legitimate mask.
+pub(super) fn is_mask(output: &Output) -> bool {
+    let is_lost = output.cosine.is_some_and(f64::is_nan);
+    let rest_is_right = output.rmse.is_some_and(|error| error < MOST_RMSE);
+    output.status == Status::Error && is_lost && rest_is_right && carries_masks(output.api())
+}
+
+/// Whether an operator makes or carries masks; in-place forms and operators of Python too.
+fn carries_masks(api: &str) -> bool {
+    let word = base(api).trim_matches('_');
+    CARRIERS.contains(&word)
+}

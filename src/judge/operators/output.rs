@@ -1,0 +1,211 @@
+//! The status of one output, and its reason.
+
+use super::limits::{Limits, limits};
+use super::mask::is_mask;
+use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, is_unjudged, measure};
+use crate::pair::operators::OutputPair;
+use crate::policy::operators::OperatorsPolicy;
+use crate::read::operators::{Direction, Output, Status};
+use crate::verdict::Side;
+
+/// Reason of a status.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason {
+    /// A ratio of errors is above its limit.
+    Ratio {
+        /// The ratio.
+        kind: RatioKind,
+        /// Its value.
+        value: f64,
+        /// Its limit.
+        limit: f64,
+    },
+    /// NaN or infinite on the candidate only.
+    NonFinite,
+    /// The element types differ: baseline and candidate.
+    Dtype(String, String),
+    /// Share of elements that are not equal, of a result that is no float.
+    Elements(f64),
+    /// Status that the tool wrote.
+    Tool,
+    /// Status that the tool wrote of a mask.
+    Mask,
+}
+
+impl Reason {
+    /// The name of the rule, as results have it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Ratio { kind, .. } => kind.as_str(),
+            Self::NonFinite => "non-finite",
+            Self::Dtype(..) => "dtype",
+            Self::Elements(_) => "elements",
+            Self::Tool => "status",
+            Self::Mask => "mask",
+        }
+    }
+}
+
+/// One row, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedRow {
+    /// The row's name.
+    pub name: String,
+    /// The operator.
+    pub api: String,
+    /// Direction; `None` where the row is about the operator.
+    pub direction: Option<Direction>,
+    /// Number of the output.
+    pub output: Option<u64>,
+    /// Element type on the candidate; empty where nothing was computed.
+    pub dtype: String,
+    /// Level; `None` where no ratio was judged.
+    pub level: Option<Level>,
+    /// Ratios of errors; `None` where none could be computed.
+    pub ratios: Option<PerRatio<Ratio>>,
+    /// The largest ratio over its limit, the largest relative error left out.
+    pub worst: Option<f64>,
+    /// Status in the baseline's table; `None` where the candidate was judged alone.
+    pub baseline: Option<Status>,
+    /// Status in the candidate's table.
+    pub candidate: Status,
+    /// Status that msprobe's comparison gives; `None` where there is none.
+    pub msprobe: Option<Status>,
+    /// The gate's status.
+    pub status: Status,
+    /// Its reason; `None` for a pass and a skip.
+    pub reason: Option<Reason>,
+    /// The side that skipped what the other one checked.
+    pub skipped_on: Option<Side>,
+    /// Place of the policy's limits that decided.
+    pub rule: Option<usize>,
+}
+
+impl JudgedRow {
+    fn of(output: &Output) -> Self {
+        Self {
+            name: output.name.clone(),
+            api: output.api().to_owned(),
+            direction: Some(output.direction),
+            output: output.output,
+            dtype: output.dtype.clone(),
+            level: None,
+            ratios: None,
+            worst: None,
+            baseline: None,
+            candidate: output.status,
+            msprobe: None,
+            status: Status::Skip,
+            reason: None,
+            skipped_on: None,
+            rule: None,
+        }
+    }
+
+    fn with(self, status: Status, reason: Reason) -> Self {
+        Self { status, reason: Some(reason), ..self }
+    }
+}
+
+/// Judges an output of both sides; `msprobe` is the status of msprobe's comparison.
+pub fn judge(pair: &OutputPair<'_>, msprobe: Status, policy: &OperatorsPolicy) -> JudgedRow {
+    let (ours, theirs) = (pair.baseline, pair.candidate);
+    let row = JudgedRow { baseline: Some(ours.status), msprobe: Some(msprobe), ..JudgedRow::of(theirs) };
+    let row = match measure(pair) {
+        Measured::Nothing => row,
+        Measured::NonFinite => return row.with(Status::Error, Reason::NonFinite),
+        Measured::Dtype => {
+            return row.with(Status::Error, Reason::Dtype(ours.dtype.clone(), theirs.dtype.clone()));
+        }
+        Measured::Binary(None) => row,
+        // NaN is no share of elements, and hides as many as it likes.
+        Measured::Binary(Some(share)) if share > 0.0 || share.is_nan() => {
+            return row.with(Status::Error, Reason::Elements(share));
+        }
+        Measured::Binary(Some(_)) => return JudgedRow { status: Status::Pass, ..row },
+        Measured::Ratios(ratios) => {
+            let limits = limits(theirs.api(), theirs.direction, policy);
+            let row = JudgedRow { ratios: Some(ratios), level: Some(limits.level), rule: limits.rule, ..row };
+            let row = by_ratios(row, &ratios, &limits);
+            JudgedRow { skipped_on: lacks_an_error(pair), ..row }
+        }
+    };
+    if row.status == Status::Skip { skipped(row, pair) } else { row }
+}
+
+fn by_ratios(row: JudgedRow, ratios: &PerRatio<Ratio>, limits: &Limits) -> JudgedRow {
+    let all = RatioKind::ALL.map(|kind| (kind, ratios.get(kind), limits.ratios.get(kind)));
+    if all.iter().all(|(_, ratio, _)| matches!(ratio, Ratio::Unknown)) {
+        return row;
+    }
+    if all.iter().any(|(_, ratio, _)| *ratio == Ratio::NonFinite) {
+        return row.with(Status::Error, Reason::NonFinite);
+    }
+    let over = |(kind, ratio, limit): &(RatioKind, Ratio, f64)| {
+        let value = ratio.value()?;
+        // A limit of 0 allows no error at all.
+        let excess = if *limit > 0.0 {
+            value / limit
+        } else if value > 0.0 {
+            f64::INFINITY
+        } else {
+            0.0
+        };
+        Some((excess, Reason::Ratio { kind: *kind, value, limit: *limit }))
+    };
+    let measured = all.iter().filter(|(kind, ..)| *kind != RatioKind::MaxRel).filter_map(over);
+    let worst = measured.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    let row = JudgedRow { worst: worst.as_ref().map(|(excess, _)| *excess), ..row };
+    let largest = all.iter().filter(|(kind, ..)| *kind == RatioKind::MaxRel).find_map(over);
+    match (worst, largest) {
+        (Some((excess, reason)), _) if excess > 1.0 => row.with(Status::Error, reason),
+        (_, Some((excess, reason))) if excess > 1.0 => row.with(Status::Warning, reason),
+        // Errors that are NaN on both sides say nothing.
+        (None, None) => row,
+        _ => JudgedRow { status: Status::Pass, ..row },
+    }
+}
+
+/// An output whose numbers were not compared: the tool's own word counts where only the candidate's is bad, and one that a side
+/// checked is told.
+fn skipped(row: JudgedRow, pair: &OutputPair<'_>) -> JudgedRow {
+    let (ours, theirs) = (pair.baseline, pair.candidate);
+    if theirs.status > ours.status && theirs.status >= Status::Warning {
+        return row.with(Status::Warning, Reason::Tool);
+    }
+    let is_checked = |output: &Output| has_numbers(output) && !is_unjudged(output);
+    let skipped_on = match (is_checked(ours), is_checked(theirs)) {
+        (true, false) => Some(Side::Candidate),
+        (false, true) => Some(Side::Baseline),
+        _ => None,
+    };
+    JudgedRow { skipped_on, ..row }
+}
+
+/// The side that lacks an error which the other one computed.
+fn lacks_an_error(pair: &OutputPair<'_>) -> Option<Side> {
+    let errors = |output: &Output| [output.rmse, output.mean_rel, output.small, output.max_rel];
+    let lacks = |one: &Output, other: &Output| {
+        errors(one).iter().zip(errors(other)).any(|(one, other)| one.is_none() && other.is_some())
+    };
+    match () {
+        () if lacks(pair.candidate, pair.baseline) => Some(Side::Candidate),
+        () if lacks(pair.baseline, pair.candidate) => Some(Side::Baseline),
+        () => None,
+    }
+}
+
+fn has_numbers(output: &Output) -> bool {
+    let numbers = [output.cosine, output.max_abs, output.binary, output.rmse, output.small, output.max_rel];
+    numbers.into_iter().chain([output.mean_rel]).any(|number| number.is_some())
+}
+
+/// Judges an output of the candidate alone, by the word of the tool.
+pub fn judge_alone(output: &Output) -> JudgedRow {
+    let row = JudgedRow::of(output);
+    match output.status {
+        Status::Error if is_mask(output) => row.with(Status::Warning, Reason::Mask),
+        status @ (Status::Error | Status::Warning) => row.with(status, Reason::Tool),
+        status => JudgedRow { status, ..row },
+    }
+}

@@ -1,0 +1,256 @@
+//! All rows of a test: counts, findings, and the first that is wrong.
+
+use std::collections::BTreeSet;
+
+use super::output::{JudgedRow, Reason};
+use super::rules;
+use crate::compare::operators::RatioKind;
+use crate::judge::apply_policy::{decide, shown};
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::number::Number;
+use crate::judge::rule::Rule;
+use crate::judge::unit::{Culprit, CulpritKind, Evidence, OperatorCulprit, OperatorsUnit, StatusCounts};
+use crate::policy::Policy;
+use crate::read::dump::TensorKind;
+use crate::read::operators::Status;
+use crate::verdict::{CheckId, Side, Verdict};
+
+/// Findings about rows that a test has at most, and again as many that a waiver covers.
+pub const MOST_FINDINGS: usize = 40;
+/// Names that a finding lists.
+const SHOWN: usize = 5;
+
+/// A test, as its findings name it.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// Name, the same from run to run.
+    pub table: String,
+    /// Rank; `None` where no path names one.
+    pub rank: Option<u64>,
+    /// The baseline's file; empty where the candidate is judged alone.
+    pub baseline_file: String,
+    /// The candidate's file.
+    pub candidate_file: String,
+}
+
+/// Rows of one side, by name, and the operators that have them.
+#[derive(Clone, Debug, Default)]
+pub struct OneSided {
+    /// Rows of the baseline alone.
+    pub baseline: Vec<String>,
+    /// Rows of the candidate alone.
+    pub candidate: Vec<String>,
+}
+
+/// Content of a test.
+#[derive(Debug, Default)]
+pub struct Content {
+    /// Judged rows, in the order of the candidate's table.
+    pub rows: Vec<JudgedRow>,
+    /// Rows without a partner.
+    pub one_sided: OneSided,
+    /// Rows that the policy leaves out.
+    pub left_out: u64,
+    /// Findings about the files.
+    pub damage: Vec<Finding>,
+}
+
+/// A judged test; its verdict follows from the findings once the policy has applied them.
+#[derive(Debug)]
+pub struct Judged {
+    /// The test.
+    pub unit: OperatorsUnit,
+    /// Its findings.
+    pub findings: Vec<Finding>,
+    /// Its rows.
+    pub rows: Vec<JudgedRow>,
+    /// Places of the policy's limits that fitted a row.
+    pub used: BTreeSet<usize>,
+}
+
+/// Judges a test.
+pub fn judge(named: &Named, content: Content, policy: &Policy) -> Judged {
+    let Content { rows, one_sided, left_out, damage } = content;
+    let told: Vec<(usize, Finding)> = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(place, row)| Some((place, with_numbers(about(row)?, row, &named.table))))
+        .collect();
+    let decisions: Vec<_> =
+        told.iter().map(|(_, finding)| decide(&finding.code, &finding.place, finding.severity, policy)).collect();
+    let first = told.iter().zip(&decisions).position(|((place, _), decision)| {
+        decision.counts() && rows.get(*place).is_some_and(|row| row.status == Status::Error)
+    });
+    let culprit = first.and_then(|nth| {
+        let (place, finding) = told.get(nth)?;
+        Some(culprit(*place, rows.get(*place)?, finding, named))
+    });
+    let kept: Vec<usize> = first.into_iter().collect();
+    let shown = shown(&decisions, MOST_FINDINGS, &kept);
+    let of_rows = shown.into_iter().filter_map(|nth| told.get(nth).map(|(_, finding)| finding.clone()));
+    let counts = counts(&rows);
+    let mut findings: Vec<Finding> = damage;
+    findings.extend(missing(&one_sided, &findings, &named.table));
+    findings.extend(of_rows);
+    findings
+        .extend([Side::Baseline, Side::Candidate].into_iter().filter_map(|side| skipped(&rows, side, &named.table)));
+    if counts.judged() == 0 && verdict_of(&findings) < Verdict::Incomplete {
+        let finding = Finding::new(&rules::NOTHING_CHECKED, &named.table).with("unit", named.table.as_str());
+        findings.push(finding.with("skipped", counts.skip));
+    }
+    let unmatched = (one_sided.baseline.len() as u64, one_sided.candidate.len() as u64);
+    let worst = rows.iter().filter_map(|row| row.worst).max_by(f64::total_cmp);
+    let unit = OperatorsUnit {
+        table: named.table.clone(),
+        rank: named.rank,
+        baseline_file: named.baseline_file.clone(),
+        candidate_file: named.candidate_file.clone(),
+        verdict: Verdict::Skipped,
+        compared: counts.judged(),
+        counts,
+        unmatched_baseline: unmatched.0,
+        unmatched_candidate: unmatched.1,
+        evidence: Evidence {
+            compared: counts.judged(),
+            not_compared: counts.skip,
+            one_sided: unmatched.0 + unmatched.1,
+            left_out,
+            ..Evidence::default()
+        },
+        worst: worst.map(Number),
+        culprit,
+    };
+    let used = rows.iter().filter_map(|row| row.rule).collect();
+    Judged { unit, findings, rows, used }
+}
+
+fn counts(rows: &[JudgedRow]) -> StatusCounts {
+    let of = |status: Status| rows.iter().filter(|row| row.status == status).count() as u64;
+    StatusCounts {
+        pass: of(Status::Pass),
+        warning: of(Status::Warning),
+        error: of(Status::Error),
+        skip: of(Status::Skip),
+    }
+}
+
+/// The finding about a row; `None` for a pass and a skip.
+fn about(row: &JudgedRow) -> Option<Finding> {
+    let (rule, reason): (&Rule, &Reason) = match row.reason.as_ref()? {
+        reason @ Reason::Ratio { kind: RatioKind::MaxRel, .. } => (&rules::MAX_RELATIVE, reason),
+        reason @ Reason::Ratio { .. } => (&rules::INACCURATE, reason),
+        reason @ Reason::NonFinite => (&rules::NON_FINITE, reason),
+        reason @ Reason::Dtype(..) => (&rules::DTYPE_DIFFERS, reason),
+        reason @ Reason::Elements(_) => (&rules::ELEMENTS_DIFFER, reason),
+        reason @ Reason::Tool if row.status == Status::Error => (&rules::TOOL_ERROR, reason),
+        reason @ Reason::Tool => (&rules::TOOL_WARNING, reason),
+        reason @ Reason::Mask => (&rules::MASK, reason),
+    };
+    let finding = Finding::new(rule, &row.name).with("rule", reason.as_str());
+    Some(match reason {
+        Reason::Ratio { value, limit, .. } => finding.with("value", *value).with("limit", *limit),
+        Reason::Dtype(ours, theirs) => finding.with("baseline", ours.as_str()).with("candidate", theirs.as_str()),
+        Reason::Elements(share) => finding.with("value", *share).with("limit", 0.0),
+        Reason::NonFinite | Reason::Tool | Reason::Mask => finding,
+    })
+}
+
+fn with_numbers(finding: Finding, row: &JudgedRow, table: &str) -> Finding {
+    let mut finding = finding.with("unit", table).with("op", operation(row)).with("api", row.api.as_str());
+    if let Some(direction) = row.direction {
+        finding = finding.with("direction", direction.as_str());
+    }
+    if let Some(output) = row.output {
+        finding = finding.with("output", output);
+    }
+    if let Some(level) = row.level {
+        finding = finding.with("level", level.as_str());
+    }
+    if !row.dtype.is_empty() && !finding.facts.contains_key("candidate") {
+        finding = finding.with("dtype", row.dtype.as_str());
+    }
+    match row.msprobe {
+        Some(msprobe) => finding.with("msprobe", msprobe.as_str()),
+        None => finding,
+    }
+}
+
+/// The operation of a row, as a dump would name it.
+fn operation(row: &JudgedRow) -> String {
+    row.direction.map_or_else(|| row.api.clone(), |direction| format!("{}.{direction}", row.api))
+}
+
+fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> Culprit {
+    let numbers = match &row.reason {
+        Some(Reason::Ratio { value, limit, .. }) => vec![("value", *value), ("limit", *limit)],
+        Some(Reason::Elements(share)) => vec![("value", *share), ("limit", 0.0)],
+        _ => Vec::new(),
+    };
+    let mut metrics: crate::judge::unit::Metrics =
+        numbers.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect();
+    metrics.rule = row.reason.as_ref().map(|reason| reason.as_str().to_owned());
+    let mut culprit = Culprit {
+        check: CheckId::Operators,
+        finding: String::new(),
+        order: place as u64,
+        step: 0,
+        rank: named.rank,
+        op: operation(row),
+        tensor: row.name.clone(),
+        kind: CulpritKind::Tensor(TensorKind::Output),
+        side: None,
+        code: finding.code.clone(),
+        metrics,
+        stack: Vec::new(),
+        spread: 0,
+        location: None,
+        reference: None,
+        baseline: None,
+        candidate: None,
+        monitor: None,
+        operator: Some(OperatorCulprit {
+            table: named.table.clone(),
+            api: row.api.clone(),
+            direction: row.direction,
+            output: row.output,
+            row: row.name.clone(),
+        }),
+    };
+    culprit.finding = culprit.own_finding();
+    culprit
+}
+
+/// Findings about rows that a side lacks; where its file is damaged, that is told already.
+fn missing(one_sided: &OneSided, damage: &[Finding], table: &str) -> Vec<Finding> {
+    let is_damaged = |side: Side| {
+        let of_side = crate::judge::finding::Fact::from(side.as_str());
+        damage.iter().any(|finding| finding.facts.get("side") == Some(&of_side))
+    };
+    let sides = [(Side::Candidate, &one_sided.baseline), (Side::Baseline, &one_sided.candidate)];
+    sides
+        .into_iter()
+        .filter(|(side, _)| !is_damaged(*side))
+        .filter_map(|(side, rows)| lacking(side, rows, Some(table)))
+        .collect()
+}
+
+/// The finding that `side` lacks rows of a test, or tests where none is named.
+pub fn lacking(side: Side, rows: &[String], table: Option<&str>) -> Option<Finding> {
+    let first = rows.first()?;
+    let shown: Vec<String> = rows.iter().take(SHOWN).cloned().collect();
+    let finding = Finding::new(&rules::MISSING, first.as_str()).with("side", side.as_str());
+    let finding = finding.with("count", rows.len()).with("names", shown);
+    Some(match table {
+        Some(table) => finding.with("unit", table),
+        None => finding.with("tables", rows.len()),
+    })
+}
+
+/// The finding that a side skipped what the other one checked.
+fn skipped(rows: &[JudgedRow], side: Side, table: &str) -> Option<Finding> {
+    let skipped: Vec<&JudgedRow> = rows.iter().filter(|row| row.skipped_on == Some(side)).collect();
+    let first = skipped.first()?;
+    let shown: Vec<String> = skipped.iter().take(SHOWN).map(|row| row.name.clone()).collect();
+    let finding = Finding::new(&rules::SKIPPED, first.name.as_str()).with("unit", table).with("side", side.as_str());
+    Some(finding.with("count", skipped.len()).with("names", shown))
+}

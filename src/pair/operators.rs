@@ -1,0 +1,220 @@
+//! Pairing operator tests: tables by folder and time stamp, rows by the operator's name.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::read::operators::{Output, Place, TableKind};
+
+/// The tables that one test wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// Folder of the tables; empty at the root.
+    pub folder: String,
+    /// Time stamp in their names; empty without one.
+    pub stamp: String,
+    /// Rank that their path names.
+    pub rank: Option<u64>,
+    /// One row per output.
+    pub details: Option<Place>,
+    /// One row per operator.
+    pub results: Option<Place>,
+}
+
+impl Test {
+    /// Path of its details, or of its results where it has none.
+    pub fn path(&self) -> &str {
+        self.details.as_ref().or(self.results.as_ref()).map_or("", |place| &place.path)
+    }
+
+    fn of(place: &Place) -> Self {
+        let Place { folder, stamp, rank, .. } = place.clone();
+        let mut test = Self { folder, stamp, rank, details: None, results: None };
+        test.take(place);
+        test
+    }
+
+    fn take(&mut self, place: &Place) {
+        let is_details = matches!(place.kind, TableKind::Details | TableKind::ComparedDetails);
+        if is_details { self.details = Some(place.clone()) } else { self.results = Some(place.clone()) }
+    }
+}
+
+/// Puts the tables of a side together that one test wrote, in order of folder and time stamp.
+pub fn tests(places: &[Place]) -> Vec<Test> {
+    let mut places: Vec<&Place> = places.iter().collect();
+    places.sort_by_key(|place| (&place.folder, place.rank, &place.stamp, place.kind, &place.path));
+    let (results, details): (Vec<&Place>, Vec<&Place>) =
+        places.into_iter().partition(|place| matches!(place.kind, TableKind::Results | TableKind::ComparedResults));
+    let mut tests: Vec<Test> = details.into_iter().map(Test::of).collect();
+    let mut of_folder: HashMap<(String, Option<u64>), Vec<usize>> = HashMap::new();
+    for (nth, test) in tests.iter().enumerate() {
+        of_folder.entry((test.folder.clone(), test.rank)).or_default().push(nth);
+    }
+    let mut alone = Vec::new();
+    for place in results {
+        let known = of_folder.get(&(place.folder.clone(), place.rank)).map_or(&[][..], Vec::as_slice);
+        let is_free = |nth: &&usize| tests.get(**nth).is_some_and(|test| test.results.is_none());
+        let same = |nth: &&usize| tests.get(**nth).is_some_and(|test| test.stamp == place.stamp);
+        let twin = known.iter().filter(is_free).find(same);
+        // Names without a time stamp still belong together where there is nothing to confuse them with.
+        let only = known.first().filter(|_| known.len() == 1).filter(is_free);
+        let only =
+            only.filter(|nth| tests.get(**nth).is_some_and(|test| test.stamp.is_empty() || place.stamp.is_empty()));
+        match twin.or(only).copied().and_then(|nth| tests.get_mut(nth)) {
+            Some(test) => test.take(place),
+            None => alone.push(Test::of(place)),
+        }
+    }
+    tests.extend(alone);
+    tests.sort_by(|a, b| {
+        let key = |test: &Test| (test.folder.clone(), test.rank, test.stamp.clone(), test.path().to_owned());
+        key(a).cmp(&key(b))
+    });
+    tests
+}
+
+/// Tests of both sides.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct PairedTests {
+    /// Places of the tests of both sides, baseline and candidate, in the candidate's order.
+    pub both: Vec<(usize, usize)>,
+    /// Places of those of the baseline alone.
+    pub only_baseline: Vec<usize>,
+    /// Places of those of the candidate alone.
+    pub only_candidate: Vec<usize>,
+}
+
+/// Pairs the tests of both sides: those of one folder in the order of their time stamps, then those of one rank, and what is left
+/// in the order of time stamps where both sides have as many.
+pub fn pair_tests(baseline: &[Test], candidate: &[Test]) -> PairedTests {
+    let mut ours: Vec<usize> = (0..baseline.len()).collect();
+    let mut theirs: Vec<usize> = (0..candidate.len()).collect();
+    let mut both = Vec::new();
+    if let ([one], [other]) = (ours.as_slice(), theirs.as_slice()) {
+        return PairedTests { both: vec![(*one, *other)], ..PairedTests::default() };
+    }
+    let folder = |test: &Test| Some((test.folder.clone(), test.rank));
+    let rank = |test: &Test| test.rank.map(|rank| (String::new(), Some(rank)));
+    for key in [&folder as &dyn Fn(&Test) -> Option<(String, Option<u64>)>, &rank] {
+        let (more, left_ours, left_theirs) = by_key((baseline, &ours), (candidate, &theirs), key);
+        both.extend(more);
+        (ours, theirs) = (left_ours, left_theirs);
+    }
+    if ours.len() == theirs.len() {
+        let sort = |places: &mut Vec<usize>, tests: &[Test]| {
+            places.sort_by_key(|nth| tests.get(*nth).map(|test| test.stamp.clone()));
+        };
+        sort(&mut ours, baseline);
+        sort(&mut theirs, candidate);
+        both.extend(ours.drain(..).zip(theirs.drain(..)));
+    }
+    both.sort_by_key(|(_, theirs)| *theirs);
+    PairedTests { both, only_baseline: ours, only_candidate: theirs }
+}
+
+type Key = (String, Option<u64>);
+
+/// Pairs the tests of equal keys in order, and gives what is left of both sides.
+fn by_key(
+    (baseline, ours): (&[Test], &[usize]),
+    (candidate, theirs): (&[Test], &[usize]),
+    key: &dyn Fn(&Test) -> Option<Key>,
+) -> (Vec<(usize, usize)>, Vec<usize>, Vec<usize>) {
+    let mut waiting: BTreeMap<Key, VecDeque<usize>> = BTreeMap::new();
+    let (mut both, mut left_ours, mut left_theirs) = (Vec::new(), Vec::new(), Vec::new());
+    for nth in ours {
+        match baseline.get(*nth).and_then(key) {
+            Some(key) => waiting.entry(key).or_default().push_back(*nth),
+            None => left_ours.push(*nth),
+        }
+    }
+    for nth in theirs {
+        let first = candidate.get(*nth).and_then(key).and_then(|key| waiting.get_mut(&key)?.pop_front());
+        match first {
+            Some(first) => both.push((first, *nth)),
+            None => left_theirs.push(*nth),
+        }
+    }
+    left_ours.extend(waiting.into_values().flatten());
+    left_ours.sort_unstable();
+    (both, left_ours, left_theirs)
+}
+
+/// An output of both sides.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputPair<'a> {
+    /// The baseline's.
+    pub baseline: &'a Output,
+    /// The candidate's.
+    pub candidate: &'a Output,
+}
+
+/// Rows of two tables.
+#[derive(Debug)]
+pub struct PairedRows<'a> {
+    /// Outputs of both sides, in the candidate's order.
+    pub both: Vec<OutputPair<'a>>,
+    /// Outputs of the baseline alone, in its order.
+    pub only_baseline: Vec<&'a Output>,
+    /// Outputs of the candidate alone, in its order.
+    pub only_candidate: Vec<&'a Output>,
+}
+
+/// Pairs the rows of two tables by name; of rows with one name the first belongs to the first.
+pub fn rows<'a>(baseline: &'a [Output], candidate: &'a [Output]) -> PairedRows<'a> {
+    let mut waiting: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (nth, output) in baseline.iter().enumerate() {
+        waiting.entry(&output.name).or_default().push_back(nth);
+    }
+    let (mut both, mut only_candidate) = (Vec::new(), Vec::new());
+    for theirs in candidate {
+        let nth = waiting.get_mut(theirs.name.as_str()).and_then(VecDeque::pop_front);
+        match nth.and_then(|nth| baseline.get(nth)) {
+            Some(ours) => both.push(OutputPair { baseline: ours, candidate: theirs }),
+            None => only_candidate.push(theirs),
+        }
+    }
+    let mut left: Vec<usize> = waiting.into_values().flatten().collect();
+    left.sort_unstable();
+    let only_baseline = left.into_iter().filter_map(|nth| baseline.get(nth)).collect();
+    PairedRows { both, only_baseline, only_candidate }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    fn place(path: &str) -> Place {
+        let kind = if path.contains("result") { TableKind::Results } else { TableKind::Details };
+        Place::of(path, kind)
+    }
+
+    fn made(paths: &[&str]) -> Vec<Test> {
+        tests(&paths.iter().map(|path| place(path)).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn tables_of_one_test_belong_together() {
+        let found = made(&[
+            "a/accuracy_checking_result_20260101000002.csv",
+            "a/accuracy_checking_details_20260101000001.csv",
+            "a/accuracy_checking_details_20260101000002.csv",
+            "b/result.csv",
+            "b/details.csv",
+        ]);
+        let have: Vec<(bool, bool)> =
+            found.iter().map(|test| (test.details.is_some(), test.results.is_some())).collect();
+        assert_eq!(have, [(true, false), (true, true), (true, true)]);
+    }
+
+    #[test]
+    fn tests_pair_by_folder_then_rank_then_time() {
+        let ours = made(&["d/details_20260101000001.csv", "d/details_20260101000002.csv", "gpu_rank1/details.csv"]);
+        let theirs = made(&["d/details_20260201000005.csv", "d/details_20260201000009.csv", "npu_rank1/details.csv"]);
+        assert_eq!(pair_tests(&ours, &theirs).both, [(0, 0), (1, 1), (2, 2)]);
+        let ours = made(&["a/details_20260101000001.csv", "b/details_20260101000002.csv"]);
+        let theirs = made(&["y/details_20260101000009.csv", "z/details_20260101000003.csv"]);
+        assert_eq!(pair_tests(&ours, &theirs).both, [(1, 0), (0, 1)], "in the order of time");
+        let paired = pair_tests(&ours, &theirs[..1]);
+        assert_eq!((paired.both.len(), paired.only_baseline.len(), paired.only_candidate.len()), (0, 2, 1));
+    }
+}

@@ -1,0 +1,35 @@
+//! Rows of `api_precision_compare_details`: the tool's own verdict on an output, one device against another.
+
+use super::details::parts;
+use super::rows::Row;
+use super::{Direction, Status};
+
+/// One output of an operator, as `api_precision_compare` judged it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparedRow {
+    /// The row's name: `Functional.linear.0.forward.output.0`.
+    pub name: String,
+    /// Bytes of the name that are the operator's.
+    api_len: usize,
+    /// Direction.
+    pub direction: Direction,
+    /// Number of the output; `None` where the name tells none.
+    pub output: Option<u64>,
+    /// The tool's verdict.
+    pub status: Status,
+}
+
+impl ComparedRow {
+    /// The operator: `Functional.linear.0`.
+    pub fn api(&self) -> &str {
+        self.name.get(..self.api_len).unwrap_or(&self.name)
+    }
+}
+
+/// Reads a row; `None` where it is not one.
+pub(super) fn row(row: &Row<'_>) -> Option<ComparedRow> {
+    let name = row.name()?;
+    let (api_len, direction, output) = parts(name)?;
+    let status = Status::parse(row.cell("比对结果")?)?;
+    Some(ComparedRow { name: name.to_owned(), api_len, direction, output, status })
+}

@@ -1,0 +1,157 @@
+//! Rows of a table of operator tests: cells by the title of their column, and damage.
+//!
+//! A message holds line breaks and commas inside quotes, so that a table is parsed as CSV and never by line. A file that was
+//! cut within quotes has an odd number of them; one cut elsewhere ends in a row with too few cells.
+
+use csv::ByteRecord;
+
+use super::{Rows, TableKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{ByteSource, read_all};
+
+/// Largest table: an operator takes about a kilobyte, and a dump of a step has up to some hundred thousand.
+const MOST_BYTES: u64 = 256 << 20;
+/// Rows of a table.
+const MOST_ROWS: usize = 500_000;
+/// Bytes of a row's name.
+const MOST_NAME: usize = 1024;
+/// Byte order mark that the tool writes first.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+/// Column of names, whose second word begins with a small letter in one of the tables.
+const NAME: &str = "API Name";
+/// Titles of the columns that a table has, whoever wrote it.
+const NEEDED: [(TableKind, &[&str]); 4] = [
+    (TableKind::Details, &["DEVICE Dtype", "Shape", "Status"]),
+    (TableKind::Results, &["Forward Test Success", "Backward Test Success"]),
+    (TableKind::ComparedDetails, &["比对结果"]),
+    (TableKind::ComparedResults, &["Forward Test Success", "Backward Test Success"]),
+];
+
+/// Reason why a table is not whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// It has no bytes.
+    Empty,
+    /// Its first line is not a header of the tool.
+    Header,
+    /// It ends within a row.
+    Cut {
+        /// Line where that row begins, from 1.
+        line: u64,
+    },
+    /// Some rows cannot be read.
+    Rows {
+        /// Number of them.
+        count: u64,
+        /// Line of the first, from 1.
+        line: u64,
+    },
+}
+
+/// One row.
+pub(super) struct Row<'a> {
+    columns: &'a [String],
+    record: &'a ByteRecord,
+}
+
+impl Row<'_> {
+    /// The cell below a title; `None` where the table has no such column, or the row no such cell, or it is not text.
+    pub(super) fn cell(&self, title: &str) -> Option<&str> {
+        let place = self.columns.iter().position(|column| column == title)?;
+        std::str::from_utf8(self.record.get(place)?).ok()
+    }
+
+    /// The name; `None` where it is empty or too long to be one.
+    pub(super) fn name(&self) -> Option<&str> {
+        let place = self.columns.iter().position(|column| column.eq_ignore_ascii_case(NAME))?;
+        let name = std::str::from_utf8(self.record.get(place)?).ok()?.trim();
+        (!name.is_empty() && name.len() <= MOST_NAME).then_some(name)
+    }
+
+    /// The number below a title.
+    ///
+    /// `Some(None)` is a number that was not computed: no such column, one space, or a word for none. `None` is any other text.
+    /// NaN and infinities are numbers.
+    pub(super) fn number(&self, title: &str) -> Option<Option<f64>> {
+        let Some(cell) = self.cell(title).map(str::trim) else { return Some(None) };
+        let is_none = cell.is_empty() || ["n/a", "none", "-"].iter().any(|word| cell.eq_ignore_ascii_case(word));
+        if is_none { Some(None) } else { cell.parse().ok().map(Some) }
+    }
+}
+
+/// Reads the rows that `parse` understands; others are counted as damage.
+///
+/// # Errors
+/// A file that is too large, has too many rows, or cannot be read.
+pub(super) fn read<T>(
+    source: &dyn ByteSource,
+    kind: TableKind,
+    parse: impl Fn(&Row<'_>) -> Option<T>,
+) -> Result<Rows<T>> {
+    let bytes = read_all(source, MOST_BYTES)?;
+    let text = bytes.strip_prefix(MARK).unwrap_or(&bytes);
+    let damaged = |damage| Rows { rows: Vec::new(), damage: Some(damage) };
+    if text.is_empty() {
+        return Ok(damaged(Damage::Empty));
+    }
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text);
+    let mut record = ByteRecord::new();
+    let mut next = |record: &mut ByteRecord| {
+        let failed = |error: csv::Error| Error::corrupt(source.name(), error.to_string());
+        let place = reader.position();
+        // Of an end of two bytes the second still lies ahead.
+        let is_behind = usize::try_from(place.byte()).is_ok_and(|byte| text.get(byte) == Some(&b'\n'));
+        let line = place.line() + u64::from(is_behind);
+        reader.read_byte_record(record).map(|is_there| is_there.then_some(line)).map_err(failed)
+    };
+    next(&mut record)?;
+    let title = |cell: &[u8]| String::from_utf8_lossy(cell).trim().to_owned();
+    let columns: Vec<String> = record.iter().map(title).collect();
+    if !is_header(&columns, kind) {
+        return Ok(damaged(Damage::Header));
+    }
+    // The last row of a table with an open quote runs to the end of the file.
+    let is_open = memchr::memchr_iter(b'"', text).count() % 2 == 1;
+    let (mut rows, mut broken, mut first, mut last) = (Vec::new(), 0_u64, 0_u64, None);
+    while let Some(line) = next(&mut record)? {
+        if rows.len() >= MOST_ROWS {
+            let message = format!("more than {MOST_ROWS} rows");
+            return Err(Error::new(ErrorKind::LimitExceeded, source.name(), message));
+        }
+        let row = Row { columns: &columns, record: &record };
+        let parsed = if is_whole(&record, &columns, kind) { parse(&row) } else { None };
+        last = Some((line, parsed.is_some()));
+        match parsed {
+            Some(parsed) => rows.push(parsed),
+            None => {
+                broken += 1;
+                first = if broken == 1 { line } else { first };
+            }
+        }
+    }
+    let ends = matches!(text.last(), Some(b'\n' | b'\r'));
+    let damage = match last {
+        Some((line, was_read)) if is_open => {
+            if was_read {
+                rows.pop();
+            }
+            Some(Damage::Cut { line })
+        }
+        // A row without an end that cannot be read, after rows that all can.
+        Some((line, false)) if broken == 1 && !ends => Some(Damage::Cut { line }),
+        _ => (broken > 0).then_some(Damage::Rows { count: broken, line: first }),
+    };
+    Ok(Rows { rows, damage })
+}
+
+fn is_header(columns: &[String], kind: TableKind) -> bool {
+    let needed = NEEDED.iter().find(|(of, _)| *of == kind).map_or(&[][..], |(_, needed)| *needed);
+    let has = |title: &str| columns.iter().any(|column| column == title);
+    columns.first().is_some_and(|first| first.eq_ignore_ascii_case(NAME)) && needed.iter().all(|title| has(title))
+}
+
+/// Whether a row has a cell in every column; in tables of results the message may be missing.
+fn is_whole(record: &ByteRecord, columns: &[String], kind: TableKind) -> bool {
+    let optional = usize::from(matches!(kind, TableKind::Results | TableKind::ComparedResults));
+    record.len() + optional >= columns.len() && record.len() <= columns.len()
+}

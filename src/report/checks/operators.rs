@@ -1,0 +1,10 @@
+//! Presentation of operator tests.
+
+use super::{Details, Presentation};
+use crate::verdict::CheckId;
+
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Units,
+    agreement: "reason_agrees_operators",
+    ..Presentation::of(CheckId::Operators)
+};
