@@ -5,5 +5,6 @@
 
 pub mod config;
 pub mod dump;
+pub mod overflow_check;
 pub mod python;
 pub mod table;

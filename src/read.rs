@@ -14,6 +14,7 @@ pub mod metric;
 pub mod monitor;
 pub mod msprobe_settings;
 mod npy;
+pub mod overflow_check;
 pub mod pack;
 mod pickle;
 mod safetensors;

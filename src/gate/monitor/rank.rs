@@ -151,7 +151,11 @@ fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<Kind> {
 /// Findings about damaged tables.
 fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
-    let of_side = |(side, tables): (Side, &RankTables)| -> Vec<Finding> {
+    sides.into_iter().flat_map(|(side, tables)| damage_of(side, tables)).collect()
+}
+
+/// Findings about damaged tables of one side.
+pub(super) fn damage_of(side: Side, tables: &RankTables) -> Vec<Finding> {
         let finding = |(path, damage): (&str, &Damage)| {
             let finding =
                 Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
@@ -166,8 +170,6 @@ fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
             }
         };
         tables.damage().map(finding).collect()
-    };
-    sides.into_iter().flat_map(of_side).collect()
 }
 
 /// Findings about versions, statistics and digits.

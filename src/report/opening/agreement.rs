@@ -44,7 +44,8 @@ impl Builder<'_> {
         if !checks::computed_anything(self.result) {
             return self.word("headline_pass_settings");
         }
-        let manifest = self.result.baseline.verified.as_ref().map(|verified| verified.manifest.as_str());
+        let verified = self.result.baseline.as_ref().and_then(|run| run.verified.as_ref());
+        let manifest = verified.map(|verified| verified.manifest.as_str());
         self.phrase("headline_pass", context! { manifest })
     }
 
