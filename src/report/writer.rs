@@ -115,6 +115,11 @@ impl Writer {
         self.language
     }
 
+    /// Whether the run has no baseline.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
     /// The format written for.
     pub fn target(&self) -> Target {
         self.target
@@ -124,7 +129,7 @@ impl Writer {
     ///
     /// A code that this version does not know (a result of a later version) is shown by its code and place.
     pub fn finding(&self, finding: &Finding) -> Result<Text> {
-        let Some((message, help)) = messages::templates(&finding.code, self.language) else {
+        let Some((message, help)) = messages::templates(&finding.code, self.language, self.is_alone) else {
             let message = format!("{}: {}", self.name(&finding.code), self.name(&finding.place));
             return Ok(Text { message, help: String::new() });
         };

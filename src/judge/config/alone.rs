@@ -3,7 +3,7 @@
 //! Of that, randomness and determinism are judged; whether another run was started alike is not known.
 
 use super::rules::{
-    COLLECTIVES, CUBLAS_WORKSPACE, DETERMINISM_OFF, DEVICE_DIFFERS, HASH_SEED, SIDES_SWAPPED,
+    COLLECTIVES, CUBLAS_WORKSPACE, DATASET_ORDER, DETERMINISM_OFF, DEVICE_DIFFERS, DROPOUT, HASH_SEED, SEED_ALL, SIDES_SWAPPED,
 };
 use super::{Context, Judged, judge};
 use crate::judge::finding::{Fact, Finding};
@@ -32,7 +32,8 @@ pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judge
 
 /// A finding as it is said of one pack; `None` for what is said of the other side, or of two packs.
 fn own(finding: Finding) -> Option<Finding> {
-    let of_two = [DEVICE_DIFFERS.code, SIDES_SWAPPED.code].contains(&finding.code.as_str());
+    let of_two = [DEVICE_DIFFERS, SIDES_SWAPPED, SEED_ALL, DATASET_ORDER, DROPOUT].map(|rule| rule.code);
+    let of_two = of_two.contains(&finding.code.as_str());
     let is_said_of = |name: &str, side: Side| match finding.facts.get(name) {
         Some(Fact::Text(text)) => text.split(", ").any(|one| one == side.as_str()),
         _ => false,

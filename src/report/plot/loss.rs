@@ -70,8 +70,10 @@ fn title(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Re
 }
 
 fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String, RGBColor, bool)>> {
-    let mut entries =
-        vec![(name_of(Side::Baseline, words)?, BASELINE, false), (name_of(Side::Candidate, words)?, CANDIDATE, false)];
+    let mut entries = vec![(name_of(Side::Candidate, words)?, CANDIDATE, false)];
+    if unit.series.baseline.iter().any(Option::is_some) {
+        entries.insert(0, (name_of(Side::Baseline, words)?, BASELINE, false));
+    }
     if !unit.series.band.is_empty() {
         entries.push((words.word("plot_noise")?, BASELINE, true));
     }
