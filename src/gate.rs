@@ -302,7 +302,11 @@ fn check(
     let Some(check) = checks::of(id) else { return Ok(None) };
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress)?;
-        add_findings(&mut part, unknown_format(id, request, &sides.candidate, Side::Candidate).into_iter().collect(), policy);
+        add_findings(
+            &mut part,
+            unknown_format(id, request, &sides.candidate, Side::Candidate).into_iter().collect(),
+            policy,
+        );
         return Ok(Some(part));
     }
     let mut part = (check.judge)(sides, surroundings, shared)?;

@@ -1,8 +1,8 @@
 //! The config check: packs of both sides to a verdict per checker.
 
-use super::{CheckOutcome, Progress};
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::{CheckOutcome, Progress};
 use crate::error::Result;
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::{self, Context, Judged};

@@ -39,7 +39,7 @@ struct Communication {
     place: u64,
 }
 
-/// What `overflow_check` looks at in a rank; `None` for a dump that it refuses.
+/// Looks at a rank as `overflow_check` does; `None` for a dump that it refuses.
 pub fn rank(dump: &Dump) -> Option<Rank> {
     if dump.framework != FRAMEWORK {
         return None;
@@ -109,7 +109,8 @@ fn handed_on(ranks: &BTreeMap<Option<u64>, Rank>) -> Option<(Option<u64>, String
 }
 
 fn is_communication(name: &str) -> bool {
-    name.starts_with("Distributed.") && (COMMUNICATION.iter().any(|part| name.contains(part)) || name.contains("scatter"))
+    name.starts_with("Distributed.")
+        && (COMMUNICATION.iter().any(|part| name.contains(part)) || name.contains("scatter"))
 }
 
 fn is_left_out(name: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Dumps without a baseline: non-finite values and saturation, step by step, beside what msprobe's `overflow_check` names.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ID;
 use crate::error::{Error, Result};
@@ -38,6 +38,7 @@ struct Looked {
 pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Result<CheckOutcome> {
     let mut outcome = CheckOutcome::new(ID);
     let (folders, doubled) = single(candidate.all::<DumpFolder>());
+    let missing = ranks_missing(&folders);
     progress.begin("looking through dumps", folders.len() as u64);
     let mut steps: BTreeMap<u64, Vec<&DumpFolder>> = BTreeMap::new();
     for folder in folders {
@@ -53,10 +54,30 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
         let finding = finding.with("side", Side::Candidate.as_str()).with("kind", "dump").with("count", 2_usize);
         finding.with("paths", vec![folder.records.clone()])
     });
-    let mut findings: Vec<Finding> = twice.collect();
+    let mut findings: Vec<Finding> = twice.chain(missing).collect();
     findings.extend(candidate.overflow_checks().iter().map(answer_of));
     add_findings(&mut outcome, findings, policy);
     Ok(outcome)
+}
+
+/// The ranks that a step lacks and another step has.
+fn ranks_missing(folders: &[&DumpFolder]) -> Vec<Finding> {
+    let mut steps: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for folder in folders {
+        steps.entry(folder.step).or_default().extend(folder.rank);
+    }
+    let all: BTreeSet<u64> = steps.values().flatten().copied().collect();
+    let missing = |(step, ranks): (&u64, &BTreeSet<u64>)| {
+        let place = format!("step{step}");
+        let finding = |rank: u64| {
+            Finding::new(&rules::RANK_MISSING, place.as_str())
+                .with("side", Side::Candidate.as_str())
+                .with("step", *step)
+                .with("rank", rank.to_string())
+        };
+        all.difference(ranks).copied().map(finding).collect::<Vec<_>>()
+    };
+    steps.iter().flat_map(missing).collect()
 }
 
 /// The finding that shows an answer of `overflow_check`.

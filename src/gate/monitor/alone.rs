@@ -99,7 +99,8 @@ fn tell_missing_steps(judged: &mut [Judged]) {
     for one in judged {
         let mut missing = all.difference(&one.steps);
         let Some(first) = missing.next() else { continue };
-        let finding = Finding::new(&rules::STEPS_MISSING, format!("rank {}", one.unit.rank)).with("rank", one.unit.rank);
+        let finding =
+            Finding::new(&rules::STEPS_MISSING, format!("rank {}", one.unit.rank)).with("rank", one.unit.rank);
         let first = u64::try_from(*first).unwrap_or(0);
         one.findings.push(finding.with("count", missing.count() + 1).with("first", first));
     }

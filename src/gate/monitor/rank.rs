@@ -156,20 +156,17 @@ fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
 
 /// Findings about damaged tables of one side.
 pub(super) fn damage_of(side: Side, tables: &RankTables) -> Vec<Finding> {
-        let finding = |(path, damage): (&str, &Damage)| {
-            let finding =
-                Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
-            match damage {
-                Damage::Empty => finding.with("what", "empty"),
-                Damage::Header => finding.with("what", "header"),
-                Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
-                Damage::Lines { count, first } => {
-                    finding.with("what", "lines").with("count", *count).with("line", *first)
-                }
-                Damage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
-            }
-        };
-        tables.damage().map(finding).collect()
+    let finding = |(path, damage): (&str, &Damage)| {
+        let finding = Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
+        match damage {
+            Damage::Empty => finding.with("what", "empty"),
+            Damage::Header => finding.with("what", "header"),
+            Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
+            Damage::Lines { count, first } => finding.with("what", "lines").with("count", *count).with("line", *first),
+            Damage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
+        }
+    };
+    tables.damage().map(finding).collect()
 }
 
 /// Findings about versions, statistics and digits.

@@ -13,7 +13,10 @@ pub(super) fn consistent(result: &GateResult) -> Checked {
     })?;
     let is_said = everything(result).any(|finding| finding.code == NO_BASELINE.code);
     demand(result.is_alone() == is_said, "mode", || {
-        format!("contradicts the finding `{}`, which stands in every result without a baseline and in no other", NO_BASELINE.code)
+        format!(
+            "contradicts the finding `{}`, which stands in every result without a baseline and in no other",
+            NO_BASELINE.code
+        )
     })?;
     demand(!result.is_alone() || result.profile != Profile::Release, "profile", || {
         "is `release`, which needs a baseline".into()

@@ -3,7 +3,8 @@
 //! Of that, randomness and determinism are judged; whether another run was started alike is not known.
 
 use super::rules::{
-    COLLECTIVES, CUBLAS_WORKSPACE, DATASET_ORDER, DETERMINISM_OFF, DEVICE_DIFFERS, DROPOUT, HASH_SEED, SEED_ALL, SIDES_SWAPPED,
+    COLLECTIVES, CUBLAS_WORKSPACE, DATASET_ORDER, DETERMINISM_OFF, DEVICE_DIFFERS, DROPOUT, HASH_SEED, SEED_ALL,
+    SIDES_SWAPPED,
 };
 use super::{Context, Judged, judge};
 use crate::judge::finding::{Fact, Finding};

@@ -26,8 +26,22 @@ pub const COLLECTIVES: &str = "collectives";
 
 /// Calls that hand a tensor on as it is: what was uninitialised before is so after them.
 const VIEWS: [&str; 16] = [
-    "view", "view_as", "reshape", "transpose", "permute", "t", "__getitem__", "narrow", "chunk", "split", "expand",
-    "unsqueeze", "squeeze", "flatten", "detach", "select",
+    "view",
+    "view_as",
+    "reshape",
+    "transpose",
+    "permute",
+    "t",
+    "__getitem__",
+    "narrow",
+    "chunk",
+    "split",
+    "expand",
+    "unsqueeze",
+    "squeeze",
+    "flatten",
+    "detach",
+    "select",
 ];
 
 /// A step and rank.
@@ -146,7 +160,8 @@ impl<'a> Walk<'a> {
     fn poisoned_input(&mut self, operation: Operation<'a>) -> Option<Leaf<'a>> {
         let mut poisoned = operation.leaves.iter().filter(|leaf| is_input(leaf.kind) && is_poisoned_value(*leaf));
         let first = poisoned.clone().next()?;
-        let written = poisoned.find(|leaf| leaf.record().is_some_and(|it| !self.uninitialised.contains(&recorded(&it))));
+        let written =
+            poisoned.find(|leaf| leaf.record().is_some_and(|it| !self.uninitialised.contains(&recorded(&it))));
         if written.is_some() {
             return written;
         }
@@ -175,7 +190,8 @@ fn recorded(record: &TensorRecord<'_>) -> u64 {
 /// The first result whose largest value is the largest number of its type, where no input holds that number.
 fn saturated(operation: Operation<'_>) -> Option<Leaf<'_>> {
     let largest = |record: &TensorRecord<'_>| Dtype::parse(record.dtype).and_then(largest_finite);
-    let reaches = |value: Option<f64>, largest: f64| value.is_some_and(|value| (value - largest).abs() <= 1e-6 * largest);
+    let reaches =
+        |value: Option<f64>, largest: f64| value.is_some_and(|value| (value - largest).abs() <= 1e-6 * largest);
     let is_full = |leaf: &Leaf<'_>| {
         leaf.record().is_some_and(|record| largest(&record).is_some_and(|most| reaches(record.max.as_f64(), most)))
     };
@@ -240,7 +256,9 @@ pub fn finding_of(culprit: &Culprit) -> Finding {
         .with("op", culprit.op.as_str())
         .with("what", what);
     let finding = match culprit.candidate.as_ref() {
-        Some(shown) => finding.with("candidate", format!("{} {:?} {}", shown.dtype, shown.shape, shown.values.join(", "))),
+        Some(shown) => {
+            finding.with("candidate", format!("{} {:?} {}", shown.dtype, shown.shape, shown.values.join(", ")))
+        }
         None => finding,
     };
     if culprit.mask.is_empty() { finding } else { finding.with("mask", culprit.mask.as_str()) }

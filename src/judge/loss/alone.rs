@@ -67,7 +67,12 @@ fn curve(pair: &CurvePair<'_>, pairing: &CurvePairing<'_>, settings: Settings<'_
         format: pair.candidate.format.to_owned(),
         paired: len,
         evidence,
-        non_finite_steps: points.iter().filter(|(_, value)| !value.is_finite()).take(LISTED).map(|(step, _)| *step).collect(),
+        non_finite_steps: points
+            .iter()
+            .filter(|(_, value)| !value.is_finite())
+            .take(LISTED)
+            .map(|(step, _)| *step)
+            .collect(),
         rules: std::mem::take(&mut results.rules),
         series: downsample::one_sided(&points),
         ..CurveUnit::empty()
@@ -92,7 +97,7 @@ fn non_finite(pair: &CurvePair<'_>, points: &[(u64, f64)], results: &mut RuleRes
     let verdict = if first.is_some() { Verdict::Fail } else { Verdict::Pass };
     let first = first.map(|(step, _)| *step);
     #[allow(clippy::cast_precision_loss, reason = "a count of steps")]
-    let outcome = RuleOutcome::new("non_finite", Some(count as f64), (None, None), verdict);
+    let outcome = RuleOutcome::new("lasting_non_finite", Some(count as f64), (None, None), verdict);
     results.note(outcome.noting(Note::at_step(Note::FROM_STEP, first)));
     if let Some(first) = first {
         results.say(&code::NON_FINITE, |finding| {
@@ -123,7 +128,9 @@ fn frozen(points: &[(u64, f64)], gradients: Option<&CurvePair<'_>>, results: &mu
     results.note(RuleOutcome::new("standstill", Some(value), (None, None), verdict));
     if is_hidden {
         let step = hidden.first().map(u64::to_string).unwrap_or_default();
-        results.say(&code::FROZEN, |finding| finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64));
+        results.say(&code::FROZEN, |finding| {
+            finding.with("count", hidden.len()).with("step", step).with("is_hidden", 1_u64)
+        });
     } else if stands {
         let step = |place: usize| points.get(place).map(|(step, _)| step.to_string()).unwrap_or_default();
         let value = points.last().map(|(_, value)| *value).unwrap_or_default();
