@@ -301,7 +301,7 @@ fn check(
     let policy = &request.policy;
     let Some(check) = checks::of(id) else { return Ok(None) };
     if sides.is_alone {
-        let mut part = alone::judge(check, &sides.candidate, policy, shared.progress)?;
+        let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
         add_findings(
             &mut part,
             unknown_format(id, request, &sides.candidate, Side::Candidate).into_iter().collect(),

@@ -255,7 +255,7 @@ fn a_nan_that_only_the_candidate_makes_fails_a_comparison_even_where_it_goes_now
     let (gpu, npu, out) =
         (TempDir::new().expect("a folder"), TempDir::new().expect("a folder"), TempDir::new().expect("a folder"));
     let linear = ("Functional.linear.0.forward", call(&[tensor(1.0, 0.0)], tensor(2.0, 0.0)));
-    dump(gpu.path(), None, &[linear.clone()]);
+    dump(gpu.path(), None, std::slice::from_ref(&linear));
     dump(npu.path(), None, &[linear, ("Torch.log.0.forward", call(&[tensor(1.0, -1.0)], tensor(0.0, "<nan>")))]);
     let sides = [gpu.path(), npu.path()].map(|side| side.display().to_string());
     let (_, text, result) = gate(&["run", &sides[0], &sides[1]], out.path());

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::policy::Policy;
 use crate::verdict::CheckId;
 
+/// Judges a candidate without a baseline.
+pub(super) type Health = fn(&Inventory, &Policy, &dyn Progress) -> CheckOutcome;
+
 /// A check, as the gate runs it. Each lies in the module of its name, as `CHECK`.
 pub(super) struct GateCheck {
     /// Says which files are the check's.
@@ -15,7 +18,7 @@ pub(super) struct GateCheck {
     /// Judges what lies on both sides.
     pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
     /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
-    pub(super) health: Option<fn(&Inventory, &Policy, &dyn Progress) -> Result<CheckOutcome>>,
+    pub(super) health: Option<Health>,
     /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
     pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
 }

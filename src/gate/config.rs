@@ -3,7 +3,6 @@
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
-use crate::error::Result;
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::{self, Context, Judged};
 use crate::judge::finding::{Finding, verdict_of};
@@ -31,7 +30,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
 }
 
 /// Judges the candidate's packs without a baseline.
-fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> Result<CheckOutcome> {
+fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let packs: &[Pack] = candidate.all();
     for pack in packs {
@@ -40,7 +39,7 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> Result<Che
         let judged = config::alone::of_pack(pack, &policy.config, &redactor);
         add_judged(&mut outcome, judged, &[], policy, label);
     }
-    Ok(outcome)
+    outcome
 }
 
 /// Judges the packs of both sides.

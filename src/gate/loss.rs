@@ -154,15 +154,15 @@ impl UnreadLog {
 }
 
 /// Judges the candidate's curves without a baseline. Its files, paired with themselves, give each metric its file and its role.
-fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> Result<CheckOutcome> {
+fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
     let files: &[CurveFile] = candidate.all();
     if files.is_empty() {
-        return Ok(CheckOutcome::new(ID));
+        return CheckOutcome::new(ID);
     }
     let pairing = paired(files, files, &policy.loss);
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
     let general = loss::sources::unclear(&pairing, &policy.loss.metrics);
-    Ok(outcome_of(loss::alone::judge(&pairing, settings), general, policy))
+    outcome_of(loss::alone::judge(&pairing, settings), general, policy)
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> Result<CheckOutcome> {

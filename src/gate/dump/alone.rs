@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ID;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::fetch::Source;
 use crate::gate::discover::Inventory;
 use crate::gate::{CheckOutcome, Progress, add_findings};
@@ -31,11 +31,8 @@ struct Looked {
     findings: Vec<Finding>,
 }
 
-/// Judges the candidate's dumps, one in memory at a time.
-///
-/// # Errors
-/// None; damage is a finding of its unit.
-pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Result<CheckOutcome> {
+/// Judges the candidate's dumps, one in memory at a time. Damage is a finding of its unit.
+pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let (folders, doubled) = single(candidate.all::<DumpFolder>());
     let missing = ranks_missing(&folders);
@@ -57,7 +54,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     let mut findings: Vec<Finding> = twice.chain(missing).collect();
     findings.extend(candidate.overflow_checks().iter().map(answer_of));
     add_findings(&mut outcome, findings, policy);
-    Ok(outcome)
+    outcome
 }
 
 /// The ranks that a step lacks and another step has.

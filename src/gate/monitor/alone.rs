@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use super::{ID, open, ranks};
-use crate::error::Result;
 use crate::gate::discover::Inventory;
 use crate::gate::{CheckOutcome, Progress, add_findings};
 use crate::judge::apply_policy::{apply_policy, decide};
@@ -24,11 +23,8 @@ struct Judged {
     steps: BTreeSet<i64>,
 }
 
-/// Judges the candidate's monitors.
-///
-/// # Errors
-/// None; damage is a finding of its rank.
-pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> Result<CheckOutcome> {
+/// Judges the candidate's monitors. Damage is a finding of its rank.
+pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     let ranks = ranks(candidate);
     progress.begin("looking through monitors", ranks.len() as u64);
@@ -51,7 +47,7 @@ pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &
     }
     outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()));
     add_findings(&mut outcome, super::anomalies(None, candidate).into_iter().collect(), policy);
-    Ok(outcome)
+    outcome
 }
 
 fn judge(tables: &RankTables, policy: &Policy) -> Judged {
