@@ -137,7 +137,8 @@ impl<'a> Walk<'a> {
             let place = if is_collective { &mut self.received } else { &mut self.birth };
             *place = place.take().or_else(|| found(leaf, birth, self.collectives));
         } else if let Some(leaf) = self.poisoned_input(operation) {
-            self.input = self.input.take().or_else(|| found(leaf, CulpritKind::Tensor(leaf.kind), self.collectives));
+            let kind = CulpritKind::Tensor(TensorKind::Input);
+            self.input = self.input.take().or_else(|| found(leaf, kind, self.collectives));
         }
         if let Some(leaf) = saturated(operation) {
             let kind = CulpritKind::Visible(VisibleDefect::Saturation);
@@ -242,11 +243,16 @@ fn mask_of(operation: Operation<'_>, masks: &HashMap<u64, &str>) -> Option<Strin
     Some(masks.get(&recorded(&mask)).copied().unwrap_or_default().to_owned())
 }
 
+/// Whether the value from outside is a parameter of a module.
+fn is_parameter(culprit: &Culprit) -> bool {
+    culprit.tensor.strip_prefix(&culprit.op).is_some_and(|below| below.starts_with(".parameters."))
+}
+
 /// The finding that a culprit stands for.
 pub fn finding_of(culprit: &Culprit) -> Finding {
     let rule = if culprit.kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
     let what = match culprit.kind {
-        CulpritKind::Tensor(TensorKind::Parameter) => "parameter",
+        CulpritKind::Tensor(_) if is_parameter(culprit) => "parameter",
         CulpritKind::Tensor(_) => "input",
         _ if culprit.op.starts_with("Distributed.") => "collective",
         _ => "output",
