@@ -96,7 +96,7 @@ pub(super) fn fits(check: &Check, result: &GateResult, policy: &Policy) -> Check
     let at = || format!("checks.{}", check.id.as_str());
     let evaluation = &policy.evaluation;
     demand(is_corrected(check, evaluation.correction), &at(), || {
-        "was corrected for the number of tests otherwise than by the target's policy".into()
+        "was not corrected for the number of tests as the target's policy says".into()
     })?;
     let said = Said::of(result);
     for unit in &check.units {
