@@ -84,6 +84,8 @@ struct Walk<'a> {
     saturation: Option<Found<'a>>,
     received: Option<Found<'a>>,
     collectives: u64,
+    /// Results with NaN or +inf after the operation that made the first.
+    spread: u64,
     /// Poisoned tensors that nobody has written yet, by what was recorded of them.
     uninitialised: HashSet<u64>,
     /// The last operation that made a mask of these statistics.
@@ -100,10 +102,14 @@ pub fn scan(dump: &Dump, at: At) -> Scan {
             walk.operation(order, operation);
         }
     }
-    let Walk { mut scan, birth, input, saturation, received, masks, .. } = walk;
+    let Walk { mut scan, birth, input, saturation, received, masks, spread, .. } = walk;
     let culprit = |found: Found<'_>| culprit_of(&found, dump, at, &masks);
     scan.received = received.map(|found| (found.collectives, culprit(found)));
+    let is_born = birth.is_some();
     scan.culprit = birth.or(input).or(saturation).map(culprit);
+    if let Some(culprit) = scan.culprit.as_mut().filter(|_| is_born) {
+        culprit.spread = spread;
+    }
     scan
 }
 
@@ -131,6 +137,10 @@ impl<'a> Walk<'a> {
         if is_uninitialised(operation.name) {
             self.forget(operation);
             return;
+        }
+        if self.birth.is_some() {
+            let results = operation.leaves.iter().filter(|leaf| !is_input(leaf.kind));
+            self.spread += results.filter(|leaf| is_poisoned_value(*leaf)).count() as u64;
         }
         let birth = CulpritKind::Visible(VisibleDefect::NonFinite);
         if let Some(leaf) = born_in(operation).and_then(|place| operation.leaves.get(place)) {
