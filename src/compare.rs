@@ -4,7 +4,7 @@ pub mod checkpoint;
 mod checksum;
 pub mod closeness;
 pub mod config;
-mod convert;
+pub(crate) mod convert;
 pub mod curve;
 mod detail;
 pub mod dump;

@@ -3,6 +3,7 @@
 //! [`run`] opens both sides, recognises what lies there, runs every check that has something to judge, and adds
 //! the verdicts up. One check's stages are wired in a file of its own below this one.
 
+mod alone;
 pub mod baseline;
 pub mod baseline_name;
 pub mod checkpoint;
@@ -48,7 +49,7 @@ use crate::msprobe::table::Table;
 use crate::policy::Policy;
 use crate::read::curve::log::LogPattern;
 use crate::report::sink::{Kept, Sink};
-use crate::report::{ArtifactRow, GateResult, Judged, Outcome, Run, SCHEMA_VERSION, Tool, Verified};
+use crate::report::{ArtifactRow, GateResult, Judged, Mode, Outcome, Run, SCHEMA_VERSION, Tool, Verified};
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::{Inventory, Recogniser, Search};
 use loss::UnreadLog;
@@ -72,6 +73,11 @@ pub struct Request {
 impl Request {
     /// Every check, in the order of reports.
     pub const ALL_CHECKS: &'static [CheckId] = CheckId::CHECKS;
+
+    /// Whether the candidate is judged alone: the policy allows it, and no baseline is named.
+    pub fn is_alone(&self) -> bool {
+        self.policy.health && self.baseline.is_empty()
+    }
 }
 
 pub use crate::fetch::progress::{Progress, Quiet};
@@ -211,7 +217,7 @@ pub fn run_by(
 /// The culprit that documents name: the earliest step, and of one step the finer check.
 pub(crate) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
     let finest_first = [dump::first_culprit(checks), monitor::first_culprit(checks)];
-    let first = finest_first.into_iter().flatten().min_by_key(|culprit| culprit.step);
+    let first = finest_first.into_iter().flatten().min_by_key(|culprit| (culprit.kind.is_minor(), culprit.step));
     // An operator test replays generated inputs; what the run itself computed goes before it.
     first.or_else(|| operators::first_culprit(checks))
 }
@@ -224,6 +230,8 @@ struct Sides {
     reference: Option<Inventory>,
     /// Proof of the baseline, where it is named by a manifest.
     verified: Option<Verified>,
+    /// Whether the candidate is judged alone; the baseline has no files then.
+    is_alone: bool,
 }
 
 impl Sides {
@@ -234,13 +242,16 @@ impl Sides {
         let pattern = loss::log_pattern(&policy.loss)?;
         let opening = side::Opening { fetcher, policy, search: search(pattern.as_ref()), progress };
         progress.begin("looking for artifacts", 0);
+        if request.is_alone() {
+            return Self::open_alone(request, opening, training);
+        }
         let (baseline, candidate) = rayon::join(
             || side::open(&request.baseline, Side::Baseline, opening),
             || side::open_candidate(&request.candidate, opening, training),
         );
         let reference = &policy.reference.location;
         let reference = (!reference.is_empty()).then(|| side::open_reference(reference, opening)).transpose()?;
-        let mut sides = Self { baseline: baseline?, candidate: candidate?, reference, verified: None };
+        let mut sides = Self { baseline: baseline?, candidate: candidate?, reference, verified: None, is_alone: false };
         if !sides.baseline.is_unknown() {
             let standing = baseline::check::findings(manifest, &sides.baseline, &sides.candidate, policy, progress)?;
             sides.verified =
@@ -256,6 +267,19 @@ impl Sides {
         sides.baseline.expect_like(&sides.candidate);
         sides.candidate.expect_like(&sides.baseline);
         Ok(sides)
+    }
+
+    /// Looks at the candidate's location.
+    fn open_alone(request: &Request, opening: side::Opening<'_>, training: Option<Training>) -> Result<Self> {
+        let candidate = side::open_candidate(&request.candidate, opening, training)?;
+        let baseline = side::nothing(opening)?;
+        Ok(Self { baseline, candidate, reference: None, verified: None, is_alone: true })
+    }
+
+    /// The sides that a run has, the baseline first.
+    fn there(&self) -> impl Iterator<Item = (Side, &Inventory)> {
+        let baseline = (!self.is_alone).then_some((Side::Baseline, &self.baseline));
+        baseline.into_iter().chain([(Side::Candidate, &self.candidate)])
     }
 }
 
@@ -279,6 +303,15 @@ fn check(
     let Shared { request, measurements, .. } = *shared;
     let policy = &request.policy;
     let Some(check) = checks::of(id) else { return Ok(None) };
+    if sides.is_alone {
+        let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
+        add_findings(
+            &mut part,
+            unknown_format(id, request, &sides.candidate, Side::Candidate).into_iter().collect(),
+            policy,
+        );
+        return Ok(Some(part));
+    }
     let mut part = (check.judge)(sides, surroundings, shared)?;
     block_one_sided(&mut part, sides, policy);
     for (side, inventory) in [(Side::Baseline, &sides.baseline), (Side::Candidate, &sides.candidate)] {
@@ -316,7 +349,7 @@ pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Prog
 /// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
 fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
     policy.required.iter().any(|id| {
-        let there = sides.baseline.has(*id) && sides.candidate.has(*id);
+        let there = sides.there().all(|(_, inventory)| inventory.has(*id));
         let check = result.checks.iter().find(|check| check.id == *id);
         there
             && check.is_some_and(|check| {
@@ -328,7 +361,7 @@ fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
 
 fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let policy = &request.policy;
-    let Sides { baseline, candidate, reference, verified } = sides;
+    let Sides { baseline, candidate, reference, verified, is_alone } = sides;
     let run = |inventory: &Inventory, label: String, digest: String| Run {
         label,
         location: inventory.location().to_owned(),
@@ -337,6 +370,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     };
     let [of_baseline, of_candidate] = label::labels(baseline, candidate, policy);
     let (baseline_digest, candidate_digest) = rayon::join(|| baseline.digest(), || candidate.digest());
+    let of_baseline = Run { verified: verified.clone(), ..run(baseline, of_baseline, baseline_digest) };
     let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
     artifacts.extend(candidate.rows(Side::Candidate));
     GateResult {
@@ -346,7 +380,8 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         profile: policy.profile,
         verdict: Verdict::Skipped,
         source: None,
-        baseline: Run { verified: verified.clone(), ..run(baseline, of_baseline, baseline_digest) },
+        mode: is_alone.then_some(Mode::Health),
+        baseline: (!is_alone).then_some(of_baseline),
         candidate: run(candidate, of_candidate, candidate_digest),
         reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned(), inventory.digest())),
         culprit: None,
@@ -363,13 +398,14 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
 
 /// Findings before any check: a failed training job, damaged files, and sides with nothing in them.
 fn general_findings(request: &Request, sides: &Sides, training: Option<Training>) -> Vec<Finding> {
-    let Sides { baseline, candidate, .. } = sides;
+    let candidate = &sides.candidate;
     let is_recognised = |inventory: &Inventory| request.checks.iter().any(|check| inventory.has(*check));
     // First of all, so that it begins the report.
     let mut findings: Vec<Finding> =
         training.and_then(|training| training.finding(candidate, is_recognised(candidate))).into_iter().collect();
     let is_training_told = !findings.is_empty();
-    for (side, inventory) in [(Side::Baseline, baseline), (Side::Candidate, candidate)] {
+    findings.extend(sides.is_alone.then(|| alone::no_baseline(candidate.location())));
+    for (side, inventory) in sides.there() {
         findings.extend(inventory.about.iter().cloned());
         findings.extend(inventory.damage_findings(side, &request.checks));
         let is_told = !inventory.about.is_empty() || (side == Side::Candidate && is_training_told);
@@ -379,9 +415,9 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
             findings.push(nothing_recognised(request, sides, side));
         }
     }
-    findings.extend(identical::same_location(sides, &request.policy));
+    findings.extend(identical::same_location(sides, &request.policy).filter(|_| !sides.is_alone));
     for check in &request.policy.required {
-        if request.checks.contains(check) && !baseline.has(*check) && !candidate.has(*check) {
+        if request.checks.contains(check) && sides.there().all(|(_, inventory)| !inventory.has(*check)) {
             findings.push(Finding::new(&rules::REQUIRED_MISSING, check.as_str()).with("check", check.as_str()));
         }
     }

@@ -6,5 +6,6 @@
 pub mod config;
 pub mod dump;
 pub mod operators;
+pub mod overflow_check;
 pub mod python;
 pub mod table;

@@ -41,6 +41,8 @@ pub struct Policy {
     pub baseline: SidePolicy,
     /// The run judged.
     pub candidate: SidePolicy,
+    /// Whether the candidate is judged alone where no baseline is named; `--health` does the same.
+    pub health: bool,
     /// A third run of the same model, which both sides of a dump are measured against.
     pub reference: ReferencePolicy,
     /// Demands on the baseline.

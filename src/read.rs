@@ -15,6 +15,7 @@ pub mod monitor;
 pub mod msprobe_settings;
 mod npy;
 pub mod operators;
+pub mod overflow_check;
 pub mod pack;
 mod pickle;
 mod safetensors;

@@ -104,13 +104,16 @@ pub struct GateResult {
     pub today: String,
     /// Profile that the gate ran under.
     pub profile: Profile,
+    /// `health` for a run that was judged alone; absent where two runs were compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// The verdict.
     pub verdict: Verdict,
     /// The commit that is judged, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// The trusted run.
-    pub baseline: Run,
+    /// The trusted run; null where the candidate was judged alone.
+    pub baseline: Option<Run>,
     /// The run judged.
     pub candidate: Run,
     /// The third run that both were measured against, where there was one.
@@ -145,6 +148,14 @@ impl GateResult {
         let waived = self.waived.iter_mut().map(|waived| &mut waived.finding);
         identify(self.findings.iter_mut().chain(waived));
     }
+}
+
+/// Kind of judgement, where it is not the comparison of two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The candidate was judged alone: a pass means that it shows no visible defect.
+    Health,
 }
 
 /// The program that wrote a result.
@@ -186,7 +197,7 @@ pub struct Target {
 }
 
 /// One of the two runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// A short name for people: `A100`.
     pub label: String,
@@ -200,9 +211,18 @@ pub struct Run {
 }
 
 impl GateResult {
-    /// A writer that calls the two runs by their labels.
+    /// Whether the candidate was judged without a baseline.
+    pub fn is_alone(&self) -> bool {
+        self.mode == Some(Mode::Health)
+    }
+
+    /// A writer that calls the runs by their labels.
     pub fn writer(&self, language: messages::Language, target: escape::Target) -> writer::Writer {
-        writer::Writer::new(language, target).with_sides(&self.baseline.label, &self.candidate.label)
+        let writer = writer::Writer::new(language, target);
+        match &self.baseline {
+            Some(baseline) => writer.with_sides(&baseline.label, &self.candidate.label),
+            None => writer.alone(&self.candidate.label),
+        }
     }
 }
 

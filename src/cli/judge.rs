@@ -13,7 +13,7 @@ use precision_gate::policy::Policy;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::Folder;
 use precision_gate::report::{GateResult, Judged};
-use precision_gate::verdict::Verdict;
+use precision_gate::verdict::{Profile, Verdict};
 use precision_gate::{exit, report};
 
 use super::policy_file::read;
@@ -126,17 +126,32 @@ pub(crate) struct Evaluated {
 
 /// Sees to both sides and the threads.
 pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
-    if request.baseline.is_empty() || request.candidate.is_empty() {
+    if request.is_alone() {
+        refuse_alone(request)?;
+    } else if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "a baseline and a candidate are needed");
         return Err(error.with_help(
             "for example `precision-gate run GPU_FOLDER NPU_FOLDER`; or give --baseline and --candidate, or set `location` \
-             of both sides in the policy file",
+             of both sides in the policy file; `precision-gate run --candidate NPU_FOLDER --health` judges one run alone",
         ));
     }
     let threads = fetching::threads(&[&request.baseline, &request.candidate])?;
     if let Some(threads) = common.threads.or(threads) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         pool.map_err(|error| Error::new(ErrorKind::Usage, "--threads", error))?;
+    }
+    Ok(())
+}
+
+/// Refuses a run without a baseline that names no candidate either, or is for a release.
+fn refuse_alone(request: &Request) -> Result<()> {
+    if request.policy.profile == Profile::Release {
+        let error = Error::new(ErrorKind::Usage, "--health", "the profile `release` needs a baseline");
+        return Err(error.with_help("name the baseline (--baseline, or `baseline.location` of the policy file)"));
+    }
+    if request.candidate.is_empty() {
+        let error = Error::new(ErrorKind::Usage, "--health", "a candidate is needed");
+        return Err(error.with_help("for example `precision-gate run --candidate NPU_FOLDER --health`"));
     }
     Ok(())
 }

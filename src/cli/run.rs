@@ -42,6 +42,9 @@ pub(crate) struct RunArgs {
     /// Severity of the gate [default: that of the policy file]
     #[arg(long, value_enum)]
     pub(crate) profile: Option<Profile>,
+    /// Judge the candidate alone where no baseline is named: NaN, infinity, saturation, damage; nothing says that its numbers are right
+    #[arg(long)]
+    pub(crate) health: bool,
     /// A repeat of the baseline, or the file that `precision-gate noise` wrote; may be given several times
     #[arg(long, value_name = "LOCATION")]
     pub(crate) noise: Vec<String>,
@@ -81,6 +84,10 @@ impl RunArgs {
                 Err(usage("the runs are given both with and without --baseline and --candidate"))
             }
             (Some(_), None) if is_flagged => Err(usage("one run is given without --baseline or --candidate")),
+            (candidate, None) if self.health => {
+                self.candidate = candidate;
+                Ok(())
+            }
             (Some(_), None) => Err(usage("only one run is given")),
             (baseline, candidate) => {
                 (self.baseline, self.candidate) = (baseline, candidate);
@@ -131,6 +138,10 @@ fn measure(args: &RunArgs, surroundings: &Surroundings, part: (u64, u64)) -> Res
     let request = request(args, trusted.policy.clone());
     let case = trusted.case(request)?;
     judge::prepare(&args.common, &case.request)?;
+    if case.request.is_alone() {
+        let error = Error::new(ErrorKind::Usage, "--part", "a run without a baseline is not measured in parts");
+        return Err(error.with_help("leave out --part; one run is read in one go"));
+    }
     quick::measure(&args.common, &case.request, args.quick.selection()?, part)
 }
 
@@ -170,6 +181,7 @@ fn judge_and_tell(
 /// The request of a run: flags take precedence over the policy.
 fn request(args: &RunArgs, mut policy: Policy) -> Request {
     policy.profile = args.profile.unwrap_or(policy.profile);
+    policy.health |= args.health;
     if !args.noise.is_empty() {
         policy.loss.noise.0.clone_from(&args.noise);
         policy.dump.noise.0.clone_from(&args.noise);

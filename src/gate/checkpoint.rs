@@ -1,6 +1,6 @@
 //! The checkpoint check: checkpoints of both sides to a verdict each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::checks::{GateCheck, Measuring};
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
@@ -9,7 +9,7 @@ use crate::compare::checkpoint as compare;
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, rules};
+use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, judge_alone, rules};
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
 use crate::judge::unit::{CheckpointUnit, Unit};
@@ -27,6 +27,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
         let policy = &shared.request.policy;
         Ok(check(&sides.baseline, &sides.candidate, policy, shared.measurements, shared.progress))
     },
+    health: Some(alone),
     measure: Some(measure),
 };
 
@@ -62,6 +63,37 @@ fn measure(measuring: &Measuring<'_>) -> Result<()> {
         progress.advance(1);
     }
     Ok(())
+}
+
+/// Judges the candidate's checkpoints without a baseline.
+fn alone(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    for place in places(candidate) {
+        let JudgedCheckpoint { unit, findings } = match open(candidate, &place, &policy.checkpoint) {
+            Ok(opened) => alone_of(&place.path, &opened, progress),
+            Err(error) => {
+                let findings = vec![damaged(&place.path, Side::Candidate, &error)];
+                JudgedCheckpoint { unit: CheckpointUnit::empty(&place.path), findings }
+            }
+        };
+        let applied = apply_policy(findings, policy);
+        let verdict = verdict_of(&applied.findings);
+        outcome.check.units.push(Unit::Checkpoint(Box::new(CheckpointUnit { verdict, ..unit })));
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
+    }
+    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()));
+    outcome
+}
+
+/// One checkpoint alone: compared with itself, its statistics count what is not finite.
+fn alone_of(name: &str, opened: &Opened, progress: &dyn Progress) -> JudgedCheckpoint {
+    let pairs = pair::parameters(&opened.checkpoint, &opened.checkpoint, &BTreeMap::new());
+    progress.begin("looking through checkpoints", pairs.matched.len() as u64);
+    let comparisons = compare::parameters(&pairs, &Measurements::default(), &|| progress.advance(1));
+    let mut judged = judge_alone(name, &comparisons);
+    judged.unit.evidence.left_out += opened.left_out.len() as u64;
+    judged
 }
 
 /// Judges the checkpoints of both sides.

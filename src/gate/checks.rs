@@ -5,7 +5,11 @@ use super::{CheckOutcome, Progress, Request, Shared, Sides, Surroundings};
 use crate::check::each_check;
 use crate::compare::measurements::Measurements;
 use crate::error::Result;
+use crate::policy::Policy;
 use crate::verdict::CheckId;
+
+/// Judges a candidate without a baseline.
+pub(super) type Health = fn(&Inventory, &Policy, &dyn Progress) -> CheckOutcome;
 
 /// A check, as the gate runs it. Each lies in the module of its name, as `CHECK`.
 pub(super) struct GateCheck {
@@ -13,6 +17,8 @@ pub(super) struct GateCheck {
     pub(super) recogniser: Recogniser,
     /// Judges what lies on both sides.
     pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
+    /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
+    pub(super) health: Option<Health>,
     /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
     pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
 }

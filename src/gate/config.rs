@@ -1,8 +1,8 @@
 //! The config check: packs of both sides to a verdict per checker.
 
-use super::CheckOutcome;
 use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::{CheckOutcome, Progress};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::{self, Context, Judged};
 use crate::judge::finding::{Finding, verdict_of};
@@ -18,6 +18,7 @@ use crate::verdict::{CheckId, Side, Verdict};
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Signature, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
+    health: Some(alone),
     measure: None,
 };
 
@@ -26,6 +27,19 @@ const ID: CheckId = CheckId::Config;
 fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let is_pack = sample.head.starts_with(b"PK") && pack::recognise(sample.source);
     is_pack.then(|| Recognised::of("config pack", pack::read(sample.source.clone())))
+}
+
+/// Judges the candidate's packs without a baseline.
+fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    let packs: &[Pack] = candidate.all();
+    for pack in packs {
+        let label = if packs.len() > 1 { pack.path.as_str() } else { "" };
+        let redactor = Redactor::new(named(pack));
+        let judged = config::alone::of_pack(pack, &policy.config, &redactor);
+        add_judged(&mut outcome, judged, &[], policy, label);
+    }
+    outcome
 }
 
 /// Judges the packs of both sides.
@@ -96,7 +110,18 @@ fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &P
     let redactor = Redactor::new(named(ours).chain(named(theirs)));
     let reports = msprobe::compare(ours, theirs, &redactor);
     let context = Context { baseline: ours, candidate: theirs, policy: &policy.config, redactor: &redactor };
-    let Judged { general, checkers } = config::judge(&context);
+    add_judged(outcome, config::judge(&context), &reports, policy, label);
+    let summary = msprobe::summary(&reports);
+    let tables = std::iter::once(summary).chain(reports.into_iter().filter_map(|report| report.table));
+    outcome.tables.extend(tables.map(|mut table| {
+        table.name.push_str(&suffix(label));
+        table
+    }));
+}
+
+/// Adds the findings of a pack or a pair of packs, with an item per checker.
+fn add_judged(outcome: &mut CheckOutcome, judged: Judged, reports: &[Report], policy: &Policy, label: &str) {
+    let Judged { general, checkers } = judged;
     let (mut verdict, _) = applied(outcome, general, policy, label);
     if verdict == Verdict::Pass {
         verdict = Verdict::Skipped;
@@ -109,12 +134,6 @@ fn judge_pair(outcome: &mut CheckOutcome, ours: &Pack, theirs: &Pack, policy: &P
         add_item(outcome, checker, report, of_checker, count);
     }
     outcome.check.verdict = outcome.check.verdict.max(verdict);
-    let summary = msprobe::summary(&reports);
-    let tables = std::iter::once(summary).chain(reports.into_iter().filter_map(|report| report.table));
-    outcome.tables.extend(tables.map(|mut table| {
-        table.name.push_str(&suffix(label));
-        table
-    }));
 }
 
 /// Part of a file's name from a path: `a/b.zip` to `_a_b`.

@@ -19,7 +19,7 @@ use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
 use crate::read::curve::log::{self, LogPattern};
-use crate::read::{dump, json, msprobe_settings};
+use crate::read::{dump, json, msprobe_settings, overflow_check};
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
 
@@ -37,6 +37,9 @@ const UNKNOWN: &str = "unknown format";
 
 /// Reason for not reading a text that looks like a training log.
 const UNREAD_LOG: &str = "no loss values recognised; set `loss.log-pattern` to read it";
+
+/// Reason for not judging an answer of msprobe, which is shown.
+const OVERFLOW_CHECK: &str = "an answer of msprobe's overflow_check";
 
 /// Reason for not reading a file of no bytes.
 const EMPTY: &str = "empty file";
@@ -158,6 +161,9 @@ fn recognise_sample(sample: &Sample<'_>, recognisers: &[Recogniser]) -> Found {
     if msprobe_settings::recognise(sample.head) {
         return Found::Ignored("the configuration of msprobe");
     }
+    if overflow_check::recognise(sample.head) {
+        return Found::Ignored(OVERFLOW_CHECK);
+    }
     let found = ask(Evidence::Place).or_else(|| {
         if sample.head.is_empty() {
             return Some(Found::Ignored(EMPTY));
@@ -230,6 +236,12 @@ impl Inventory {
     /// Artifacts of one type, in the order of the side's files.
     pub fn all<T: Any>(&self) -> &[T] {
         self.artifacts.all()
+    }
+
+    /// Answers of msprobe's `overflow_check`, which are shown and never judged.
+    pub(super) fn overflow_checks(&self) -> Vec<Source> {
+        let is_answer = |seen: &&Seen| matches!(&seen.outcome, Outcome::Ignored(reason) if reason == OVERFLOW_CHECK);
+        self.seen.iter().filter(is_answer).filter_map(|seen| self.files.open(&seen.path).ok()).collect()
     }
 
     /// The same with one more file, which cannot be read.

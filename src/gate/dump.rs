@@ -1,10 +1,12 @@
 //! The dump check: dumps of both sides to a verdict and a culprit per step and rank.
 
+mod alone;
 pub mod noise;
 mod reference;
 pub(super) mod renaming;
 mod units;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use crate::diagnose::next_dump::Sizes;
 use crate::diagnose::{Before, Diagnosis, Gradients};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::apply_policy::apply_policy;
+use crate::judge::dump::alone::COLLECTIVES;
 use crate::judge::dump::flow::Context;
 use crate::judge::dump::noise::UnitNoise;
 use crate::judge::dump::unit::{JudgedUnit, UnitInput, judge};
@@ -42,6 +45,7 @@ use units::read_and_compare;
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: of_sides,
+    health: Some(alone::check),
     measure: Some(measure),
 };
 
@@ -432,5 +436,10 @@ pub fn first_culprit(checks: &[Check]) -> Option<Culprit> {
 
 fn first_of<'a>(units: impl Iterator<Item = &'a DumpUnit>) -> Option<&'a Culprit> {
     let culprits = units.filter_map(|unit| unit.culprit.as_ref());
-    culprits.min_by_key(|culprit| (culprit.step, culprit.order, culprit.rank))
+    // Of one step, what happened before fewer collectives happened earlier; comparisons follow those otherwise.
+    let place = |culprit: &&Culprit| {
+        let collectives = culprit.metrics.get(COLLECTIVES).map_or(0.0, |count| count.0);
+        (culprit.kind.is_minor(), culprit.step, collectives, culprit.order, culprit.rank)
+    };
+    culprits.min_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(Ordering::Equal))
 }

@@ -26,6 +26,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     // A file of samples may be empty; its name and place still say what it would be.
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: found::recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
+    health: None,
     measure: None,
 };
 

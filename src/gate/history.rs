@@ -170,8 +170,8 @@ impl Clean {
     fn baseline(&self, result: &GateResult, manifest: Option<&Manifest>) -> Baseline {
         let digest = |manifest: &Manifest| manifest.text().map(|text| Digest::of(text.as_bytes()).to_string());
         Baseline {
-            label: self.text(&result.baseline.label),
-            digest: result.baseline.digest.clone(),
+            label: result.baseline.as_ref().map_or_else(String::new, |run| self.text(&run.label)),
+            digest: result.baseline.as_ref().map_or_else(String::new, |run| run.digest.clone()),
             name: manifest.map_or_else(String::new, |manifest| self.text(&manifest.name)),
             manifest: manifest.and_then(|manifest| digest(manifest).ok()).unwrap_or_default(),
         }

@@ -1,15 +1,15 @@
 //! The loss check: curves of both sides to a verdict per metric.
 
 use super::checks::GateCheck;
-use super::discover::{self, Evidence, Extent, Recognised, Recogniser, Sample};
+use super::discover::{self, Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::repeats::{Repeat, Repeats, band_file, other_run, too_few};
-use super::{CheckOutcome, Sides, Surroundings};
+use super::{CheckOutcome, Progress, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::noise::NoiseBand;
-use crate::judge::loss::{self, Settings};
+use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::unit::Unit;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
@@ -23,6 +23,7 @@ use crate::verdict::{CheckId, Side, Verdict};
 pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Lines, extent: Extent::Content, look: recognise },
     judge: |sides, surroundings, shared| of_sides(sides, surroundings, &shared.request.policy),
+    health: Some(alone),
     measure: None,
 };
 
@@ -152,6 +153,18 @@ impl UnreadLog {
     }
 }
 
+/// Judges the candidate's curves without a baseline. Its files, paired with themselves, give each metric its file and its role.
+fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutcome {
+    let files: &[CurveFile] = candidate.all();
+    if files.is_empty() {
+        return CheckOutcome::new(ID);
+    }
+    let pairing = paired(files, files, &policy.loss);
+    let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
+    let general = loss::sources::unclear(&pairing, &policy.loss.metrics);
+    outcome_of(loss::alone::judge(&pairing, settings), general, policy)
+}
+
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> Result<CheckOutcome> {
     let recorded = surroundings.manifest.and_then(|manifest| manifest.noise.as_ref());
     let repeats = Repeats { fetcher: surroundings.fetcher, recognisers: super::recognisers() };
@@ -181,13 +194,18 @@ pub fn judge(
     policy: &Policy,
     noise: Option<&NoiseBand>,
 ) -> CheckOutcome {
-    let mut outcome = CheckOutcome::new(ID);
     if baseline.is_empty() || candidate.is_empty() {
-        return outcome;
+        return CheckOutcome::new(ID);
     }
     let pairing = paired(baseline, candidate, &policy.loss);
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
     let (curves, general) = loss::judge(&pairing, settings);
+    outcome_of(curves, general, policy)
+}
+
+/// Applies the policy to judged curves, and to findings that belong to none of them.
+fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, policy: &Policy) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
     let general = apply_policy(general, policy);
     let mut verdicts = vec![];
     if !general.findings.is_empty() {

@@ -1,5 +1,6 @@
 //! The check of training monitors: tables of both sides to a verdict per rank.
 
+mod alone;
 mod rank;
 pub(super) mod shares;
 
@@ -25,6 +26,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     // A table may be empty; its folder and name still say whose it is.
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
+    health: Some(alone::check),
     measure: None,
 };
 
@@ -103,7 +105,7 @@ pub fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progr
         let rules = policy.monitor.limits.iter().enumerate().filter(|(place, _)| !used.contains(place));
         findings.extend(rules.map(|(_, rule)| Finding::new(&SELECTOR_UNUSED, rule.selector())));
     }
-    findings.extend(anomalies(baseline, candidate));
+    findings.extend(anomalies(Some(baseline), candidate));
     let applied = apply_policy(findings, policy);
     let rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
     let units = outcome.check.units.iter().map(|unit| unit.verdict());
@@ -122,11 +124,11 @@ fn missing(has: &BTreeMap<u64, Vec<Place>>, lacks: &BTreeMap<u64, Vec<Place>>, s
     Some(finding.with("count", ranks.len()).with("ranks", shown))
 }
 
-/// Anomalies that the candidate's monitor reported and the baseline's did not. They decide nothing.
-fn anomalies(baseline: &Inventory, candidate: &Inventory) -> Option<Finding> {
+/// Anomalies that the candidate's monitor reported and the baseline's, where there is one, did not. They decide nothing.
+fn anomalies(baseline: Option<&Inventory>, candidate: &Inventory) -> Option<Finding> {
     let all =
         |side: &Inventory| side.all::<Alerts>().iter().flat_map(|alerts| alerts.0.clone()).collect::<BTreeSet<_>>();
-    let (ours, theirs) = (all(baseline), all(candidate));
+    let (ours, theirs) = (baseline.map(all).unwrap_or_default(), all(candidate));
     let mut only: Vec<&(String, u64, String)> = theirs.difference(&ours).collect();
     only.sort_by_key(|(tag, step, rule)| (*step, tag, rule));
     let (tag, step, _) = only.first()?;

@@ -30,6 +30,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     measure: None,
+    health: Some(health),
 };
 
 const ID: CheckId = CheckId::Operators;
@@ -80,7 +81,6 @@ fn check(baseline: &Inventory, candidate: &Inventory, policy: &Policy, progress:
 }
 
 /// Judges the operator tests of a candidate without a baseline.
-#[allow(dead_code, reason = "the entry of health mode, which judges one side")]
 pub(super) fn health(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
     let mut outcome = CheckOutcome::new(ID);
     if !candidate.has(ID) {

@@ -199,7 +199,8 @@ impl Parts {
             Measurements::joined(Selection { sample, checksum: self.header.checksum, ops, stop: None }, self.noted);
         let outcome = super::run_by(request, from, &measurements, progress)?;
         let result = &outcome.result;
-        let sides = [(&self.header.baseline, &result.baseline), (&self.header.candidate, &result.candidate)];
+        let of_baseline = result.baseline.as_ref().map(|judged| (&self.header.baseline, judged));
+        let sides = of_baseline.into_iter().chain([(&self.header.candidate, &result.candidate)]);
         if let Some((_, judged)) = sides.into_iter().find(|(measured, judged)| measured.digest != judged.digest) {
             let error =
                 Error::corrupt(&judged.location, "differs from the files that the parts were measured on (digest)");

@@ -5,6 +5,7 @@
 //! are added up anew from its rules, units and findings under that policy (`recount`). The verdict it claims is not
 //! used. What cannot be known is whether its numbers were measured: for that the artifacts have to be judged again.
 
+mod alone;
 mod caps;
 mod checkpoint;
 mod config;
@@ -76,7 +77,8 @@ pub fn refuse_edited(result: &GateResult, name: &str) -> Result<()> {
 /// `Usage` where it contradicts itself, is larger than what the gate writes, or was judged by a milder policy.
 pub fn recheck(result: GateResult, against: &Against<'_>) -> Result<Rechecked> {
     let said = Said::of(&result);
-    let checked = caps::check(&result)
+    let checked = alone::refuse(&result)
+        .and_then(|()| caps::check(&result))
         .and_then(|()| whole::check(&result, &said, against))
         .and_then(|()| fits::check(&result, against.policy));
     drop(said);

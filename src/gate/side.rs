@@ -73,6 +73,11 @@ fn unpinned(location: &str, name: &str, side: Side, opening: Opening<'_>) -> Res
     empty(location, rules::absent(&rules::MISSING, location, side, &reason, &help), opening)
 }
 
+/// The baseline of a run that has none: a side without files and without findings.
+pub(super) fn nothing(opening: Opening<'_>) -> Result<Inventory> {
+    discover::look(Arc::new(Nothing { location: String::new() }), opening.search, opening.progress)
+}
+
 /// A side without files, and why.
 fn empty(location: &str, finding: Finding, opening: Opening<'_>) -> Result<Inventory> {
     let nothing = Arc::new(Nothing { location: location.to_owned() });

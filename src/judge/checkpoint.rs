@@ -140,6 +140,35 @@ pub fn judge(
     JudgedCheckpoint { unit, findings: judge.findings }
 }
 
+/// Judges a checkpoint without a baseline, whose parameters were compared with themselves: NaN and infinity fail.
+pub fn judge_alone(name: &str, comparisons: &[ParameterComparison<'_>]) -> JudgedCheckpoint {
+    let mut unit = CheckpointUnit::empty(name);
+    let mut findings = Vec::new();
+    for comparison in comparisons.iter().filter(|comparison| !comparison.is_state) {
+        count(&comparison.outcome, &mut unit.evidence);
+        let finding = match &comparison.outcome {
+            ParameterOutcome::Compared { stats, .. } if stats.nan_candidate + stats.inf_candidate > 0 => {
+                Finding::new(&rules::NON_FINITE, comparison.name)
+                    .with_severity(Severity::Fail)
+                    .with("nan_candidate", stats.nan_candidate)
+                    .with("inf_candidate", stats.inf_candidate)
+                    .with("elements", stats.elements)
+            }
+            ParameterOutcome::Unread(_, reason) => Finding::new(&rules::UNREAD, comparison.name)
+                .with("side", Side::Candidate.as_str())
+                .with("reason", reason.as_str()),
+            _ => continue,
+        };
+        findings.push(finding.with("checkpoint", name));
+    }
+    unit.compared = unit.evidence.compared;
+    unit.not_compared = unit.evidence.unseen();
+    if unit.compared == 0 {
+        findings.push(Finding::new(&rules::NOTHING_COMPARED, name).with("checkpoint", name));
+    }
+    JudgedCheckpoint { unit, findings }
+}
+
 /// Counts a parameter of both sides by its outcome.
 fn count(outcome: &ParameterOutcome, evidence: &mut Evidence) {
     let state = match outcome {

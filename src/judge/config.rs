@@ -4,6 +4,7 @@
 //! are applied to them afterwards. Values of variables are shown only for those on a watch list, and no value
 //! whose name looks secret is shown at all.
 
+pub mod alone;
 mod dataset;
 mod device;
 mod digest;

@@ -5,6 +5,7 @@
 //! that nothing dumped produced, is suspected when it differs while nothing before it does. Exact properties are
 //! exact. The first suspect in execution order is the culprit.
 
+pub mod alone;
 mod coverage;
 mod decomposition;
 pub mod element_limits;
@@ -17,6 +18,7 @@ pub mod lines;
 pub mod noise;
 mod one_sided;
 mod outlier;
+mod poison;
 pub mod preset;
 pub mod reference;
 pub mod repeats;

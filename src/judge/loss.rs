@@ -5,6 +5,7 @@
 //! ([`level`]), and the metrics beside them ([`secondary_metrics`]). A published rule ([`preset`]) may decide in place of
 //! `level`; it never replaces `completeness`, because a rule that skips what is missing would pass a curve nobody saw.
 
+pub mod alone;
 pub mod code;
 pub mod completeness;
 pub mod curve_limits;

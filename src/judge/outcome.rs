@@ -110,8 +110,11 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 63] = [
+pub const KINDS: [RuleKind; 66] = [
+    RuleKind::new("growth", Plain, AtMost),
     RuleKind::new("monitor_jump", Plain, AtMost),
+    RuleKind::new("standstill", Steps, AtMost),
+    RuleKind::new("lasting_non_finite", Steps, AtMost),
     RuleKind::new("coverage", Share, AtLeast),
     RuleKind::new("non_finite", Steps, AtMost),
     RuleKind::new("hidden_failure", Steps, AtMost),

@@ -52,6 +52,11 @@ pub mod artifacts {
     /// The job that makes the candidate did not end well.
     pub const TRAINING_FAILED: Rule = rule("training-failed", Severity::Incomplete);
 
+    /// The candidate was judged without a baseline.
+    pub const NO_BASELINE: Rule = rule("no-baseline", Severity::Info);
+    /// Artifacts of a run without a baseline that say nothing alone.
+    pub const NEEDS_BASELINE: Rule = rule("needs-baseline", Severity::Incomplete);
+
     /// All of them.
     pub const RULES: &[&Rule] = &[
         &DAMAGED,
@@ -62,6 +67,8 @@ pub mod artifacts {
         &AMBIGUOUS,
         &SIDES_IDENTICAL,
         &TRAINING_FAILED,
+        &NO_BASELINE,
+        &NEEDS_BASELINE,
     ];
 }
 

@@ -197,6 +197,9 @@ pub struct DumpUnit {
     pub runner_up: Option<Culprit>,
     /// Unit that the error came from, where it was not made here.
     pub inherited_from: Option<Place>,
+    /// Operations that msprobe's `overflow_check` names at this step and rank, by its rule; absent where that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub msprobe_overflow: Option<Vec<String>>,
     /// Rules as applied, worst values first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleOutcome>,
@@ -221,6 +224,7 @@ impl DumpUnit {
             culprit: None,
             runner_up: None,
             inherited_from: None,
+            msprobe_overflow: None,
             rules: Vec::new(),
             profile: Vec::new(),
         }
@@ -287,6 +291,9 @@ pub struct Culprit {
     /// The value on the candidate side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Shown>,
+    /// The operation that brought the -inf among the inputs of a culprit without a baseline; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mask: String,
     /// Facts that only a monitor knows; absent for other checks.
     #[serde(flatten)]
     pub monitor: Option<MonitorCulprit>,
@@ -303,15 +310,34 @@ pub enum CulpritKind {
     Tensor(TensorKind),
     /// Kind of a tensor in a monitor.
     Monitor(MonitorKind),
+    /// Defect of a result that shows without a baseline.
+    Visible(VisibleDefect),
+}
+
+/// Defect of a result that shows without a baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisibleDefect {
+    /// NaN or infinity from inputs without either.
+    NonFinite,
+    /// The largest number of its type.
+    Saturation,
 }
 
 impl CulpritKind {
     /// Place of a monitor's kind in the order in which a step computes it; `None` for a role in a dump.
     pub fn order(self) -> Option<MonitorKind> {
         match self {
-            Self::Tensor(_) => None,
+            Self::Tensor(_) | Self::Visible(_) => None,
             Self::Monitor(kind) => Some(kind),
         }
+    }
+}
+
+impl CulpritKind {
+    /// Whether any other defect, of whatever step, tells more.
+    pub fn is_minor(self) -> bool {
+        self == Self::Visible(VisibleDefect::Saturation)
     }
 }
 

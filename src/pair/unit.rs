@@ -67,6 +67,16 @@ pub fn units<'a>(baseline: &'a [DumpFolder], candidate: &'a [DumpFolder]) -> (Ve
     (pairs, missing)
 }
 
+/// The dump folders of one side, by step and rank, and those that repeat another's.
+pub fn single(folders: &[DumpFolder]) -> (Vec<&DumpFolder>, Vec<&DumpFolder>) {
+    let mut doubled = Vec::new();
+    let steps = steps(folders, Side::Candidate, &mut doubled);
+    let folder = |missing| match missing {
+        Missing::Step { folder, .. } | Missing::Rank { folder, .. } | Missing::Ambiguous { folder, .. } => folder,
+    };
+    (steps.into_values().flat_map(BTreeMap::into_values).collect(), doubled.into_iter().map(folder).collect())
+}
+
 fn steps<'a>(folders: &'a [DumpFolder], side: Side, missing: &mut Vec<Missing<'a>>) -> Steps<'a> {
     let mut steps = Steps::new();
     for folder in folders {

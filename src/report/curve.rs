@@ -123,7 +123,15 @@ impl Shown {
         shown
     }
 
+    /// Whether there is no baseline at any step.
+    pub fn is_alone(&self) -> bool {
+        self.baseline.iter().all(Option::is_none)
+    }
+
     fn find_broken(&self) -> Vec<(f64, f64)> {
+        if self.is_alone() {
+            return self.stretches_of(|_, candidate| candidate.is_some_and(|candidate| !candidate.is_finite()));
+        }
         self.stretches_of(|baseline, candidate| {
             baseline.zip(candidate).is_some_and(|(baseline, candidate)| baseline.is_finite() != candidate.is_finite())
         })

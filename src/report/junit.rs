@@ -9,6 +9,7 @@ use super::escape;
 use super::issue::{Issue, blocks};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
+use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::judge::unit::Check;
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -20,7 +21,12 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], pictures: &[Picture]) -
     if !general.is_empty() {
         let mut suite = TestSuite::new(CheckId::Artifacts.as_str());
         let verdict = general.iter().map(|issue| issue.finding.severity.verdict()).max();
-        suite.add_test_case(case(CheckId::Artifacts, "artifacts", verdict.unwrap_or(Verdict::Pass), &general));
+        let mut case = case(CheckId::Artifacts, "artifacts", verdict.unwrap_or(Verdict::Pass), &general);
+        // A pass without a baseline has to say what it is.
+        if let Some(issue) = general.iter().find(|issue| issue.finding.code == NO_BASELINE.code) {
+            case.set_system_out(&issue.message);
+        }
+        suite.add_test_case(case);
         report.add_test_suite(suite);
     }
     let waived: Vec<&Issue<'_>> = issues.iter().filter(|issue| issue.waived.is_some()).collect();

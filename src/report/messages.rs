@@ -30,6 +30,9 @@ struct Entry {
     message: String,
     #[serde(default)]
     help: String,
+    /// Texts for a run without a baseline, where the others speak of two runs.
+    #[serde(default)]
+    alone: Option<Box<Self>>,
 }
 
 /// The catalogue of one language.
@@ -80,9 +83,11 @@ pub fn texts(code: &str, language: Language) -> Option<(&'static str, &'static s
     Catalogue::of(language).0.get(code).map(|entry| (entry.message.as_str(), entry.help.as_str()))
 }
 
-/// The texts of a code, as templates over a finding's facts: message and help.
-pub(super) fn templates(code: &str, language: Language) -> Option<(&'static str, &'static str)> {
+/// The texts of a code, as templates over a finding's facts: message and help; of a run without a baseline its own, where there are
+/// some.
+pub(super) fn templates(code: &str, language: Language, is_alone: bool) -> Option<(&'static str, &'static str)> {
     let entry = Catalogue::of(language).0.get(code)?;
+    let entry = entry.alone.as_deref().filter(|_| is_alone).unwrap_or(entry);
     Some((entry.message.trim_end(), entry.help.trim_end()))
 }
 

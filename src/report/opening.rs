@@ -108,6 +108,9 @@ impl Opening {
         let mut opening = match Lead::of(result) {
             Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
             Lead::Settings(findings) => build.settings(&findings)?,
+            Lead::Curve(_, finding) if result.is_alone() => {
+                Opening { picture: "loss", ..build.finding(finding, None)? }
+            }
             Lead::Curve(unit, finding) => build.curve(unit, finding)?,
             Lead::Finding(finding, _) if evaluations::of_finding(finding) => build.evaluation(finding)?,
             Lead::Finding(finding, cause) => build.finding(finding, cause)?,

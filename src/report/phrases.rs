@@ -37,8 +37,10 @@ fn parse(files: &[&str]) -> Phrases {
 /// Names of the checks in documents: `check_<name>`, and how much each compared, `compared_<name>`.
 fn of_checks(file: fn(&CheckTexts) -> &str) -> Phrases {
     let of_check = |texts: &CheckTexts| {
-        let Words { name, compared } = texts::words(file(texts));
-        [(format!("check_{}", texts.name), name), (format!("compared_{}", texts.name), compared)]
+        let Words { name, compared, alone } = texts::words(file(texts));
+        let key = format!("compared_{}", texts.name);
+        let alone = alone.map(|alone| (format!("{key}_alone"), alone));
+        [(format!("check_{}", texts.name), name), (key, compared)].into_iter().chain(alone)
     };
     texts::ALL.iter().flat_map(of_check).collect()
 }
@@ -54,6 +56,12 @@ pub fn all(language: Language) -> &'static BTreeMap<String, String> {
 /// The phrase of a key, a minijinja text over the arguments it is called with.
 pub fn find(key: &str, language: Language) -> Option<&'static str> {
     all(language).get(key).map(String::as_str)
+}
+
+/// The phrase of a key; of a run without a baseline the one under `<key>_alone`, where there is one.
+pub fn find_for(key: &str, language: Language, is_alone: bool) -> Option<&'static str> {
+    let own = is_alone.then(|| find(&format!("{key}_alone"), language)).flatten();
+    own.or_else(|| find(key, language))
 }
 
 /// The formulas of all rules, by the rule's name.
@@ -143,7 +151,7 @@ mod tests {
             "reason_",
         ];
         for key in all(Language::En).keys() {
-            let quoted = format!("\"{key}\"");
+            let quoted = format!("\"{}\"", key.trim_end_matches("_alone"));
             let used = composed.iter().any(|start| key.starts_with(start))
                 || sources.iter().any(|source| source.contains(&quoted));
             assert!(used, "`{key}` is used nowhere");

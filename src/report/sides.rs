@@ -47,6 +47,14 @@ impl Sides {
         Self { baseline: value(baseline, Side::Baseline), candidate: value(candidate, Side::Candidate) }
     }
 
+    /// The name of a run without a baseline; the baseline is called by its side.
+    pub(super) fn alone(label: &str, language: Language, target: Target) -> Self {
+        let label = label.trim();
+        let word = |side: Side| phrases::find(&format!("side_{}", side.as_str()), language).unwrap_or_default();
+        let candidate = if is_telling(label) { shown(label, target) } else { word(Side::Candidate).to_owned() };
+        Self { baseline: spaced(word(Side::Baseline), language), candidate: spaced(&candidate, language) }
+    }
+
     /// The name of a side, by the word that facts hold.
     pub(super) fn find(&self, side: &str) -> Option<Value> {
         match side {

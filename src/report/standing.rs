@@ -41,6 +41,9 @@ impl Standing<'_> {
     pub(super) fn notes(&self, headline: &Value) -> Result<Vec<Value>> {
         let identical = self.findings.iter().filter(|row| row.code == SIDES_IDENTICAL.code && row.message != *headline);
         let mut notes: Vec<Value> = identical.map(|row| row.message.clone()).collect();
+        if self.writer.is_alone() {
+            notes.push(safe(self.writer.word("note_no_baseline")?));
+        }
         let counts = self.findings.iter().any(|row| row.severity >= Severity::Warn);
         if counts {
             let waived: Vec<&WaivedRow> = self.waived.iter().collect();

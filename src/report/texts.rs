@@ -31,6 +31,9 @@ pub(super) struct Words {
     pub(super) name: String,
     /// Phrase for how much it compared, a text over `units`, `values`, `steps`, `unmatched` and `checkers`.
     pub(super) compared: String,
+    /// Phrase for how much it looked at of a run without a baseline, over the same counts; absent where it judges none.
+    #[serde(default)]
+    pub(super) alone: Option<String>,
 }
 
 /// Makes the list of files of the table of checks.

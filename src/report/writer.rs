@@ -14,6 +14,7 @@
 //! * `formula(rule)`: what a rule computes, by its name; empty for one that this version does not know
 //! * `word(text)`: a word of the gate's own (a verdict), for a class or an attribute; letters and hyphens only
 //! * `baseline_name`, `candidate_name`: what the two runs are called ([`Writer::with_sides`])
+//! * `is_alone`: whether the run was judged without a baseline ([`Writer::alone`])
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,9 @@ use super::phrases;
 use super::sides::{self, Sides};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::finding::{Fact, Finding};
+
+/// Name by which templates ask whether the run has no baseline.
+const IS_ALONE: &str = "is_alone";
 
 /// Significant digits of a number.
 const MOST_DIGITS: usize = 4;
@@ -50,6 +54,8 @@ pub struct Writer {
     language: Language,
     target: Target,
     sides: Sides,
+    /// Whether the run has no baseline.
+    is_alone: bool,
 }
 
 impl Writer {
@@ -77,13 +83,23 @@ impl Writer {
         environment.add_function("word", word);
         environment.add_function("formula", move |rule: &str| phrases::formula(rule, language).unwrap_or_default());
         let sides = Sides::new(["", ""], language, target);
-        Self { environment, language, target, sides: sides.clone() }.naming(sides)
+        environment.add_global(IS_ALONE, false);
+        Self { environment, language, target, sides: sides.clone(), is_alone: false }.naming(sides)
     }
 
     /// The writer, which calls the two runs by their labels where these are more than the name of a side or a file.
     #[must_use]
     pub fn with_sides(self, baseline: &str, candidate: &str) -> Self {
         let sides = Sides::new([baseline, candidate], self.language, self.target);
+        self.naming(sides)
+    }
+
+    /// The writer for one run without a baseline: it prefers the phrases of such a run, whose keys end in `_alone`.
+    #[must_use]
+    pub fn alone(mut self, candidate: &str) -> Self {
+        let sides = Sides::alone(candidate, self.language, self.target);
+        self.environment.add_global(IS_ALONE, true);
+        self.is_alone = true;
         self.naming(sides)
     }
 
@@ -99,6 +115,11 @@ impl Writer {
         self.language
     }
 
+    /// Whether the run has no baseline.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
     /// The format written for.
     pub fn target(&self) -> Target {
         self.target
@@ -108,7 +129,7 @@ impl Writer {
     ///
     /// A code that this version does not know (a result of a later version) is shown by its code and place.
     pub fn finding(&self, finding: &Finding) -> Result<Text> {
-        let Some((message, help)) = messages::templates(&finding.code, self.language) else {
+        let Some((message, help)) = messages::templates(&finding.code, self.language, self.is_alone) else {
             let message = format!("{}: {}", self.name(&finding.code), self.name(&finding.place));
             return Ok(Text { message, help: String::new() });
         };
@@ -188,14 +209,14 @@ impl Writer {
 
     /// The phrase `key` over `context`.
     pub fn phrase(&self, key: &str, context: &Value) -> Result<String> {
-        let phrase = phrases::find(key, self.language)
+        let phrase = phrases::find_for(key, self.language, self.is_alone)
             .ok_or_else(|| Error::new(ErrorKind::Internal, key, "has no text in report.yaml"))?;
         self.render_text(key, phrase, context)
     }
 
     /// The phrase `key` over `context`; `None` where the context lacks something that the phrase names.
     pub(super) fn phrase_of_known(&self, key: &str, context: &Value) -> Result<Option<String>> {
-        let phrase = phrases::find(key, self.language).unwrap_or_default();
+        let phrase = phrases::find_for(key, self.language, self.is_alone).unwrap_or_default();
         match self.environment.render_named_str(key, phrase, context) {
             Ok(text) => Ok(Some(sides::settled(text))),
             Err(error) if error.kind() == TemplateErrorKind::UndefinedError => Ok(None),
@@ -301,7 +322,8 @@ fn join(items: &Value, separator: &str, target: Target) -> Result<Value, Templat
 }
 
 fn phrase(state: &State, key: &str, arguments: &Kwargs, language: Language) -> Result<Value, TemplateError> {
-    let Some(phrase) = phrases::find(key, language) else {
+    let is_alone = state.lookup(IS_ALONE).is_some_and(|alone| alone.is_true());
+    let Some(phrase) = phrases::find_for(key, language, is_alone) else {
         return Err(TemplateError::new(TemplateErrorKind::InvalidOperation, format!("`{key}` is not in report.yaml")));
     };
     let mut context: BTreeMap<String, Value> = BTreeMap::new();

@@ -109,8 +109,12 @@ fn of_suite(loaded: &Loaded, request: &Request<'_>) -> Vec<Refusal> {
         demand_of(&loaded.suite, request.policy).map_or_else(Vec::new, |d| demanded(result, d));
     refusals.extend(verdict(result, request.language));
     refusals.extend(age(result, request));
-    if request.policy.baselines == BaselineDemand::Verified && result.baseline.verified.is_none() {
-        refusals.push(Refusal::new("baseline-unverified").with("location", result.baseline.location.as_str()));
+    match &result.baseline {
+        None => refusals.push(Refusal::new("no-baseline").with("suite", loaded.suite.as_str())),
+        Some(baseline) if request.policy.baselines == BaselineDemand::Verified && baseline.verified.is_none() => {
+            refusals.push(Refusal::new("baseline-unverified").with("location", baseline.location.as_str()));
+        }
+        Some(_) => {}
     }
     refusals.extend(waivers(result, request.today));
     let beside = loaded.operations_digest();
@@ -253,7 +257,7 @@ fn suite(loaded: &Loaded, demand: Option<&SuitePolicy>) -> Suite {
         profile: result.profile,
         judged: result.today.clone(),
         tool: result.tool.clone(),
-        baseline: result.baseline.clone(),
+        baseline: result.baseline.clone().unwrap_or_default(),
         candidate: result.candidate.clone(),
         checks: judged.collect::<BTreeMap<CheckId, Verdict>>(),
         rules: outcomes::rules(result),

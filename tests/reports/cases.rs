@@ -76,9 +76,10 @@ impl Case {
             matching: Matching::default(),
         };
         let mut outcome = gate::run(&request, &Quiet).expect("both sides are there");
-        for (run, path) in
-            [(&mut outcome.result.baseline, self.baseline), (&mut outcome.result.candidate, self.candidate)]
-        {
+        for (run, path) in [
+            (outcome.result.baseline.as_mut().expect("a baseline"), self.baseline),
+            (&mut outcome.result.candidate, self.candidate),
+        ] {
             path.clone_into(&mut run.location);
         }
         outcome

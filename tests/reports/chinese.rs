@@ -67,7 +67,7 @@ fn reports_in_chinese_hold_no_english_and_no_stray_space() {
         for labels in [None, Some(("GPU", "NPU"))] {
             let mut outcome = case.run();
             if let Some((baseline, candidate)) = labels {
-                outcome.result.baseline.label = baseline.into();
+                outcome.result.baseline.as_mut().expect("a baseline").label = baseline.into();
                 outcome.result.candidate.label = candidate.into();
             }
             found += &english_in(case.name, &outcome.result, &Lines::from(outcome.operations.as_slice()));

@@ -84,7 +84,7 @@ pub(crate) fn result(units: &[Value], findings: &[Value]) -> GateResult {
     object.remove("next_dump");
     let mut result: GateResult = serde_json::from_value(made).expect("a result");
     result.identify();
-    "GPU".clone_into(&mut result.baseline.label);
+    "GPU".clone_into(&mut result.baseline.as_mut().expect("a baseline").label);
     "NPU".clone_into(&mut result.candidate.label);
     result
 }
@@ -393,7 +393,7 @@ fn the_example_ends_with_the_headline_that_its_page_promises() {
         matching: Matching::default(),
     };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
-    "GPU".clone_into(&mut result.baseline.label);
+    "GPU".clone_into(&mut result.baseline.as_mut().expect("a baseline").label);
     "NPU".clone_into(&mut result.candidate.label);
     let text = comment(&result, Language::En, COMMENT_LIMIT);
     assert!(

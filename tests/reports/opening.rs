@@ -60,7 +60,8 @@ fn judged(parts: &[&str], policy: &str) -> GateResult {
         matching: Matching::default(),
     };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
-    for (run, side) in [(&mut result.baseline, "gpu"), (&mut result.candidate, "npu")] {
+    let baseline = result.baseline.as_mut().expect("a baseline");
+    for (run, side) in [(baseline, "gpu"), (&mut result.candidate, "npu")] {
         side.clone_into(&mut run.location);
     }
     result
@@ -82,7 +83,7 @@ fn named(mut result: GateResult, manifest: &str) -> GateResult {
         "manifest": manifest, "digest": "sha256:0", "every_byte": false, "approved_by": "alice",
         "approved_on": "2026-11-18", "reason": "first release",
     });
-    result.baseline.verified = Some(serde_json::from_value(verified).expect("a proof"));
+    result.baseline.as_mut().expect("a baseline").verified = Some(serde_json::from_value(verified).expect("a proof"));
     result
 }
 

@@ -14,7 +14,7 @@ const STYLE: &str = include_str!("../../templates/report/page.css");
 /// The page of a case whose runs are called GPU and NPU.
 pub(crate) fn page(case: &str, language: Language) -> String {
     let mut outcome = cases::find(case).run();
-    "GPU".clone_into(&mut outcome.result.baseline.label);
+    "GPU".clone_into(&mut outcome.result.baseline.as_mut().expect("a baseline").label);
     "NPU".clone_into(&mut outcome.result.candidate.label);
     let templates = Templates::shipped();
     let options = Options { language, templates: &templates };

@@ -151,23 +151,22 @@ fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<Kind> {
 /// Findings about damaged tables.
 fn damage((baseline, candidate): (&RankTables, &RankTables)) -> Vec<Finding> {
     let sides = [(Side::Baseline, baseline), (Side::Candidate, candidate)];
-    let of_side = |(side, tables): (Side, &RankTables)| -> Vec<Finding> {
-        let finding = |(path, damage): (&str, &Damage)| {
-            let finding =
-                Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
-            match damage {
-                Damage::Empty => finding.with("what", "empty"),
-                Damage::Header => finding.with("what", "header"),
-                Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
-                Damage::Lines { count, first } => {
-                    finding.with("what", "lines").with("count", *count).with("line", *first)
-                }
-                Damage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
-            }
-        };
-        tables.damage().map(finding).collect()
+    sides.into_iter().flat_map(|(side, tables)| damage_of(side, tables)).collect()
+}
+
+/// Findings about damaged tables of one side.
+pub(super) fn damage_of(side: Side, tables: &RankTables) -> Vec<Finding> {
+    let finding = |(path, damage): (&str, &Damage)| {
+        let finding = Finding::new(&rules::FILE_DAMAGED, path).with("rank", tables.rank).with("side", side.as_str());
+        match damage {
+            Damage::Empty => finding.with("what", "empty"),
+            Damage::Header => finding.with("what", "header"),
+            Damage::Cut { line } => finding.with("what", "cut").with("line", *line),
+            Damage::Lines { count, first } => finding.with("what", "lines").with("count", *count).with("line", *first),
+            Damage::Unreadable(reason) => finding.with("what", "unreadable").with("reason", reason.as_str()),
+        }
     };
-    sides.into_iter().flat_map(of_side).collect()
+    tables.damage().map(finding).collect()
 }
 
 /// Findings about versions, statistics and digits.

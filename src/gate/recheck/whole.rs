@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
-use super::{Against, checkpoint, config, curve, dump, evaluation, monitor, operators};
+use super::{Against, alone, checkpoint, config, curve, dump, evaluation, monitor, operators};
 use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::first_culprit;
@@ -23,14 +23,16 @@ use crate::verdict::{CheckId, Severity, Side, Verdict};
 pub(super) fn check(result: &GateResult, said: &Said<'_>, against: &Against<'_>) -> Checked {
     origin(result, against)?;
     words(result)?;
+    alone::consistent(result)?;
     checks(result)?;
     findings(result)?;
     waived(result)?;
-    seen(result)?;
-    for check in &result.checks {
-        units(result, check, said)?;
-        bounds(result, check)?;
+    // The rules below are those of comparisons.
+    if !result.is_alone() {
+        seen(result)?;
+        result.checks.iter().try_for_each(|check| units(result, check, said))?;
     }
+    result.checks.iter().try_for_each(|check| bounds(result, check))?;
     verdict(result)?;
     let first = first_culprit(&result.checks);
     demand(result.culprit == first, "culprit", || match first {

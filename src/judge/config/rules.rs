@@ -68,6 +68,8 @@ rules! {
     INF_NAN_MODE = "determinism-inf-nan-mode", Info;
     /// The cuBLAS workspace is not fixed.
     CUBLAS_WORKSPACE = "determinism-cublas-workspace", Info;
+    /// A run without a baseline draws other random numbers each time: a variable, switch or seed is not set.
+    DETERMINISM_OFF = "determinism-off", Warn;
     /// A pack does not hold cuDNN flags and deterministic algorithms.
     NOT_IN_PACK = "determinism-not-in-pack", Info;
 

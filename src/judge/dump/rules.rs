@@ -89,6 +89,12 @@ pub const BASELINE_OFF: Rule = rule("baseline-off", Severity::Warn);
 pub const REFERENCE_MISSING: Rule = rule("reference-missing", Severity::Warn);
 /// No noise was recorded for a step and rank, although a recorded band is given.
 pub const NOISE_MISSING: Rule = rule("dump-noise-missing", Severity::Info);
+/// NaN or infinity is born in an operation, or enters the first one, of a run without a baseline.
+pub const NON_FINITE: Rule = rule("dump-non-finite", Severity::Fail);
+/// A result reaches the largest number of its type in a run without a baseline.
+pub const SATURATED: Rule = rule("dump-saturated", Severity::Warn);
+/// Operations that msprobe's `overflow_check` names, beside those that the gate blames.
+pub const OVERFLOW_CHECK: Rule = rule("dump-overflow-check", Severity::Info);
 /// Nothing at all could be compared.
 pub const NOTHING_COMPARED: Rule = rule("nothing-compared", Severity::Incomplete);
 
@@ -135,5 +141,8 @@ pub const RULES: &[&Rule] = &[
     &NOTHING_COMPARED,
     &NOISE_MISSING,
     &BASELINE_OFF,
+    &NON_FINITE,
+    &SATURATED,
+    &OVERFLOW_CHECK,
     &REFERENCE_MISSING,
 ];

@@ -330,6 +330,7 @@ impl<'a> View<'a> {
         let (baseline, candidate) = self.leaves(suspect.comparison, suspect.order).unzip();
         let mut culprit = Culprit {
             location: None,
+            mask: String::new(),
             check: suspect.suspicion.rule.check,
             finding: String::new(),
             order: suspect.order as u64,
@@ -402,7 +403,7 @@ fn most_telling(findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
 }
 
 /// The call stack of an operation; a backward operation has that of its forward operation.
-fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
+pub(super) fn stack_of(dump: &Dump, name: &str) -> Vec<String> {
     let Some(stacks) = &dump.stacks else { return Vec::new() };
     let forward = || {
         let parts = OpName::parse(name);

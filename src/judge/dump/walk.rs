@@ -14,6 +14,7 @@ use super::item::{Item, ValueKey, hash_of, is_input, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::noise::RecordedLimits;
 use super::one_sided;
+use super::poison::born_in;
 use super::rules;
 use super::suspicion::{Suspicion, culprit};
 use super::terms::Arriving;
@@ -51,6 +52,8 @@ pub(super) fn follow(
         training: false,
         order: 0,
         nan_begins: None,
+        born: None,
+        born_in_baseline: false,
         nan_arrives: Cell::new(false),
         arriving: Arriving::default(),
         largest_error: 0.0,
@@ -66,7 +69,8 @@ pub(super) fn follow(
     };
     (walk.distance, walk.moved_share) = walk.common_movement(unit);
     let mut flows: Vec<OperationFlow> = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
-    if let Some((order, leaf)) = walk.nan_begins.filter(|_| walk.nan_arrives.get()) {
+    let begun = walk.nan_begins.filter(|_| walk.nan_arrives.get());
+    if let Some((order, leaf)) = begun.or(walk.born.filter(|_| !walk.born_in_baseline)) {
         let flow = flows.get_mut(order).and_then(|flow| flow.leaves.get_mut(leaf));
         flow.into_iter()
             .for_each(|flow| flow.suspicion = culprit(&rules::NOT_A_NUMBER_APPEARS, Severity::Fail).map(Box::new));
@@ -125,6 +129,10 @@ struct Walk<'a> {
     order: usize,
     /// Order and output of the first operation that the candidate alone has and that makes NaN from numbers.
     nan_begins: Option<(usize, usize)>,
+    /// Order and output of the first operation that the candidate alone has, and in which NaN or +inf is surely born.
+    born: Option<(usize, usize)>,
+    /// Whether NaN or +inf is born in an operation that the baseline alone has.
+    born_in_baseline: bool,
     /// Whether that NaN was received by an operation of both sides.
     nan_arrives: Cell<bool>,
     /// Gradients that arrive at the backward calls of modules, for the gradients of their parameters.
@@ -219,6 +227,10 @@ impl<'a> Walk<'a> {
             let leaf = candidate.and_then(nan_output);
             self.nan_begins = leaf.map(|leaf| (order, leaf));
         }
+        let is_born = |operation: Operation<'_>| born_in(operation).filter(|_| module_path(operation.name).is_none());
+        self.born = self.born.or_else(|| Some((order, candidate.and_then(is_born)?)));
+        let alone = comparison.pair.baseline().and_then(|place| self.baseline.operations.get(place));
+        self.born_in_baseline |= candidate.is_none() && alone.and_then(is_born).is_some();
         let leaves = comparison.leaves.iter().map(|_| LeafFlow::undecided()).collect();
         OperationFlow { input_error: 0.0, band: band(None), leaves, is_other_node: false }
     }

@@ -21,6 +21,8 @@ pub const HIDDEN_FAILURE: Rule = rule("curve-hidden-failure", Severity::Fail);
 pub const ZERO: Rule = rule("curve-zero", Severity::Fail);
 /// A loss that stands still while the baseline's moves.
 pub const FROZEN: Rule = rule("curve-frozen", Severity::Fail);
+/// A loss without a baseline that ends far above its start.
+pub const EXPLODING: Rule = rule("curve-exploding", Severity::Fail);
 /// A curve that never changes.
 pub const CONSTANT: Rule = rule("curve-constant", Severity::Warn);
 /// The learning rate schedules differ.
@@ -150,6 +152,7 @@ pub const RULES: &[&Rule] = &[
     &ZERO,
     &FROZEN,
     &CONSTANT,
+    &EXPLODING,
     &LEARNING_RATE,
     &NOT_JUDGED,
     &FIRST_STEP,

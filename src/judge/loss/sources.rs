@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::rule_results::RuleResults;
 use super::{code, own_policy};
-use crate::judge::finding::Finding;
+use crate::judge::finding::{Fact, Finding};
 use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
 use crate::pair::curve::align::{Obstacle, PairedBy};
@@ -108,6 +108,21 @@ fn order(side: Side, source: &Source<'_>, results: &mut RuleResults) {
     if source.series.rank.is_some() {
         say(&code::RANKS, &|finding| finding);
     }
+}
+
+/// Findings about metrics of one run whose file is not clear; `pairing` pairs its files with themselves.
+pub fn unclear(pairing: &CurvePairing<'_>, metrics: &BTreeMap<String, MetricPolicy>) -> Vec<Finding> {
+    unpaired(pairing, metrics).into_iter().filter(is_of_candidate).collect()
+}
+
+/// Notes about the file of a curve of one run.
+pub fn notes_alone(pair: &CurvePair<'_>, results: &mut RuleResults) {
+    notes(pair, results);
+    results.findings.retain(is_of_candidate);
+}
+
+fn is_of_candidate(finding: &Finding) -> bool {
+    finding.facts.get("side").is_some_and(|side| *side == Fact::from(Side::Candidate.as_str()))
 }
 
 /// Findings about metrics that could not be paired.

@@ -40,6 +40,9 @@ pub const VERSIONS_DIFFER: Rule = rule("monitor-versions-differ", Severity::Info
 /// The candidate's numbers are rounded more coarsely than the baseline's.
 pub const ROUNDING_DIFFERS: Rule = rule("monitor-rounding-differs", Severity::Warn);
 
+/// A parameter has a gradient, and no update changes it.
+pub const PARAMETER_FROZEN: Rule = rule("parameter-frozen", Severity::Warn);
+
 /// All of them.
 pub const RULES: &[&Rule] = &[
     &JUMP,
@@ -58,4 +61,5 @@ pub const RULES: &[&Rule] = &[
     &RANK_TWICE,
     &VERSIONS_DIFFER,
     &ROUNDING_DIFFERS,
+    &PARAMETER_FROZEN,
 ];

@@ -446,6 +446,7 @@ impl<'a> Walk<'a> {
             stack: Vec::new(),
             spread: 0,
             location: None,
+            mask: String::new(),
             reference: None,
             baseline: None,
             candidate: None,

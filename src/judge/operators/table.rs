@@ -207,6 +207,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
         reference: None,
         baseline: None,
         candidate: None,
+        mask: String::new(),
         monitor: None,
         operator: Some(OperatorCulprit {
             table: named.table.clone(),

@@ -202,7 +202,7 @@ impl AnyUnit for MonitorUnit {
     fn size(&self) -> Size {
         Size {
             values: self.compared,
-            steps: self.steps.paired,
+            steps: if self.steps.baseline == 0 { self.steps.candidate } else { self.steps.paired },
             unmatched: self.unmatched_baseline + self.unmatched_candidate,
         }
     }

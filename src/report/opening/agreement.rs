@@ -44,7 +44,8 @@ impl Builder<'_> {
         if !checks::computed_anything(self.result) {
             return self.word("headline_pass_settings");
         }
-        let manifest = self.result.baseline.verified.as_ref().map(|verified| verified.manifest.as_str());
+        let verified = self.result.baseline.as_ref().and_then(|run| run.verified.as_ref());
+        let manifest = verified.map(|verified| verified.manifest.as_str());
         self.phrase("headline_pass", context! { manifest })
     }
 
@@ -148,7 +149,7 @@ impl Builder<'_> {
     fn row_of_check(&self, check: &Check, columns: Columns) -> Result<EvidenceRow> {
         let name = self.word(&format!("check_{}", check.id.as_str()))?;
         let is_wrong = check.verdict >= Verdict::Warn;
-        let curve = curve::leading(self.result).filter(|_| curve::has_curves(check));
+        let curve = curve::leading(self.result).filter(|_| curve::has_curves(check) && !self.result.is_alone());
         let (what, said, note) = match curve {
             Some(unit) if is_wrong => self.wrong_curve(unit)?,
             Some(unit) => (self.steps_of(unit)?, self.agreed_by(check)?, String::new()),

@@ -41,9 +41,17 @@ impl Builder<'_> {
         let place =
             [Some(self.place(culprit)?), self.error_place(culprit, likely)?, reference::shown(culprit, self.writer)?];
         opening.place = safe(place.into_iter().flatten().collect::<Vec<_>>().join(" · "));
-        opening.columns = self.columns_of_sides()?;
-        opening.rows = self.row_of(culprit)?.into_iter().collect();
-        opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
+        if self.result.is_alone() {
+            // There is no error to draw, and no other side beside the value.
+            opening.picture = "";
+            opening.rows = self.all_checks(culprit.check)?;
+            let width = opening.rows.first().map_or(0, |row| row.cells.len());
+            opening.columns = self.columns_of_checks()?.into_iter().take(width).collect();
+        } else {
+            opening.columns = self.columns_of_sides()?;
+            opening.rows = self.row_of(culprit)?.into_iter().collect();
+            opening.rows.extend(self.other_checks(Some(culprit.check), Columns::Sides)?);
+        }
         self.advise(&mut opening, cause, finding)?;
         if let Some(fix) = self.fix_of_index(culprit, likely)? {
             opening.advice = safe(fix);

@@ -40,6 +40,9 @@ pub fn loss_png(result: &GateResult, language: Language) -> Result<Option<Vec<u8
     let bytes = picture(WIDTH, HEIGHT, |root| {
         let (head, panels) = root.split_vertically(TITLE);
         title(&head, unit, &shown, &words)?;
+        if shown.is_alone() {
+            return curves(&panels, unit, &shown);
+        }
         let (upper, lower) = panels.split_vertically(UPPER);
         curves(&upper, unit, &shown)?;
         difference::draw(&lower, unit, &shown, &words)
@@ -70,8 +73,10 @@ fn title(area: &Area<'_>, unit: &CurveUnit, shown: &Shown, words: &Writer) -> Re
 }
 
 fn legend(unit: &CurveUnit, shown: &Shown, words: &Writer) -> Result<Vec<(String, RGBColor, bool)>> {
-    let mut entries =
-        vec![(name_of(Side::Baseline, words)?, BASELINE, false), (name_of(Side::Candidate, words)?, CANDIDATE, false)];
+    let mut entries = vec![(name_of(Side::Candidate, words)?, CANDIDATE, false)];
+    if !shown.is_alone() {
+        entries.insert(0, (name_of(Side::Baseline, words)?, BASELINE, false));
+    }
     if !unit.series.band.is_empty() {
         entries.push((words.word("plot_noise")?, BASELINE, true));
     }

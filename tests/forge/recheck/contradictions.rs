@@ -1,6 +1,7 @@
 //! Each kind of contradiction is refused with words of its own.
 
-use precision_gate::gate::Request;
+use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::msprobe::dump::Matching;
 use precision_gate::report::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
@@ -471,4 +472,36 @@ fn the_side_that_is_off_follows_from_the_errors_against_the_reference() {
         value["findings"].as_array_mut().expect("a list").retain(|finding| finding["code"] != "baseline-off");
     });
     assert!(untold.contains("name other places at which the baseline is off"), "{untold}");
+}
+
+#[test]
+fn a_result_without_a_baseline_is_never_taken_for_a_comparison() {
+    let [_, candidate] = fixture("dumps/gpt_bf16_stats_attention_scale");
+    let policy = policy_of("health: true");
+    let request = Request {
+        baseline: String::new(),
+        candidate: candidate.display().to_string(),
+        checks: Request::ALL_CHECKS.to_vec(),
+        policy: policy.clone(),
+        matching: Matching::default(),
+    };
+    let health = of_head(&gate::run(&request, &Quiet).expect("the candidate is there").result);
+    let result: GateResult = serde_json::from_value(health.clone()).expect("a result");
+    let refused = checked(result, &policy).expect_err("refused under the policy that allows it too");
+    assert!(refused.contains("was judged without a baseline"), "{refused}");
+    for (expected, change) in [
+        ("baseline: is there in a result of mode `health`", (|v| v["mode"] = Value::Null) as fn(&mut Value)),
+        ("mode: contradicts the finding `no-baseline`", |v| {
+            v["mode"] = Value::Null;
+            v["baseline"] = v["candidate"].clone();
+        }),
+        ("artifacts: hold", |v| {
+            v["mode"] = Value::Null;
+            v["baseline"] = v["candidate"].clone();
+            v["findings"].as_array_mut().unwrap().retain(|finding| finding["code"] != "no-baseline");
+        }),
+    ] {
+        let found = said(&health, change);
+        assert!(found.contains(expected), "expected `{expected}`, found `{found}`");
+    }
 }

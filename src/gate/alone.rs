@@ -1,0 +1,33 @@
+//! A candidate without a baseline: what each check says of one run.
+
+use super::checks::GateCheck;
+use super::discover::Inventory;
+use super::{CheckOutcome, Progress, add_findings};
+use crate::judge::finding::Finding;
+use crate::judge::rule::artifacts::{NEEDS_BASELINE, NO_BASELINE};
+use crate::policy::Policy;
+
+/// The finding of every run without a baseline.
+pub(super) fn no_baseline(location: &str) -> Finding {
+    Finding::new(&NO_BASELINE, location)
+}
+
+/// Judges the candidate's artifacts of `check`. Those that say nothing without a baseline make it incomplete.
+pub(super) fn judge(
+    check: &GateCheck,
+    candidate: &Inventory,
+    policy: &Policy,
+    progress: &dyn Progress,
+) -> CheckOutcome {
+    let id = check.recogniser.check;
+    match check.health {
+        Some(health) => health(candidate, policy, progress),
+        None if candidate.has(id) => {
+            let mut outcome = CheckOutcome::new(id);
+            let finding = Finding::new(&NEEDS_BASELINE, id.as_str()).of_check(id).with("check", id.as_str());
+            add_findings(&mut outcome, vec![finding], policy);
+            outcome
+        }
+        None => CheckOutcome::new(id),
+    }
+}

@@ -1,0 +1,207 @@
+//! Dumps without a baseline: non-finite values and saturation, step by step, beside what msprobe's `overflow_check` names.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ID;
+use crate::error::Error;
+use crate::fetch::Source;
+use crate::gate::discover::Inventory;
+use crate::gate::{CheckOutcome, Progress, add_findings};
+use crate::judge::apply_policy::{apply_policy, decide};
+use crate::judge::dump::alone::{self, At, Scan};
+use crate::judge::dump::rules;
+use crate::judge::dump::unit::kind_of_data;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::rule::artifacts;
+use crate::judge::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
+use crate::msprobe::overflow_check::{self, Rank};
+use crate::pair::unit::single;
+use crate::policy::Policy;
+use crate::read::dump::DumpFolder;
+use crate::read::overflow_check as answer;
+use crate::verdict::{Side, Verdict};
+
+/// One step and rank, looked through.
+struct Looked {
+    at: At,
+    scan: Scan,
+    /// Kind of data; empty where nothing could be read.
+    data: String,
+    findings: Vec<Finding>,
+}
+
+/// Judges the candidate's dumps, one in memory at a time. Damage is a finding of its unit.
+pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    let (folders, doubled) = single(candidate.all::<DumpFolder>());
+    let missing = ranks_missing(&folders);
+    progress.begin("looking through dumps", folders.len() as u64);
+    let mut steps: BTreeMap<u64, Vec<&DumpFolder>> = BTreeMap::new();
+    for folder in folders {
+        steps.entry(folder.step).or_default().push(folder);
+    }
+    for ranks in steps.into_values() {
+        step(&ranks, policy, progress, &mut outcome);
+    }
+    let units = outcome.check.units.iter().map(|unit| unit.verdict());
+    outcome.check.verdict = Verdict::of_all(units);
+    let twice = doubled.into_iter().map(|folder| {
+        let finding = Finding::new(&artifacts::AMBIGUOUS, &folder.records).of_check(ID);
+        let finding = finding.with("side", Side::Candidate.as_str()).with("kind", "dump").with("count", 2_usize);
+        finding.with("paths", vec![folder.records.clone()])
+    });
+    let mut findings: Vec<Finding> = twice.chain(missing).collect();
+    findings.extend(candidate.overflow_checks().iter().map(answer_of));
+    add_findings(&mut outcome, findings, policy);
+    outcome
+}
+
+/// The ranks that a step lacks and another step has.
+fn ranks_missing(folders: &[&DumpFolder]) -> Vec<Finding> {
+    let mut steps: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for folder in folders {
+        steps.entry(folder.step).or_default().extend(folder.rank);
+    }
+    let all: BTreeSet<u64> = steps.values().flatten().copied().collect();
+    let missing = |(step, ranks): (&u64, &BTreeSet<u64>)| {
+        let place = format!("step{step}");
+        let finding = |rank: u64| {
+            Finding::new(&rules::RANK_MISSING, place.as_str())
+                .with("side", Side::Candidate.as_str())
+                .with("step", *step)
+                .with("rank", rank.to_string())
+        };
+        all.difference(ranks).copied().map(finding).collect::<Vec<_>>()
+    };
+    steps.iter().flat_map(missing).collect()
+}
+
+/// The finding that shows an answer of `overflow_check`.
+fn answer_of(source: &Source) -> Finding {
+    let finding = Finding::new(&rules::OVERFLOW_CHECK, source.name()).with("source", "file");
+    match answer::read(source.as_ref()) {
+        Ok(names) => finding.with("count", names.len()).with("names", shown(&names)),
+        Err(error) => finding.with("count", 0_usize).with("reason", error.message()),
+    }
+}
+
+/// The first of many names.
+fn shown(names: &[String]) -> Vec<String> {
+    /// Names that a finding lists.
+    const SHOWN: usize = 10;
+    names.iter().take(SHOWN).cloned().collect()
+}
+
+/// Judges the ranks of a step.
+fn step(folders: &[&DumpFolder], policy: &Policy, progress: &dyn Progress, outcome: &mut CheckOutcome) {
+    let (mut looked, mut ranks) = (Vec::new(), BTreeMap::new());
+    for folder in folders {
+        looked.push(look(folder, &mut ranks));
+        progress.advance(1);
+    }
+    let mut names = overflow_check::names(&ranks);
+    let origin = origin(&looked);
+    for one in looked {
+        let named = names.remove(&one.at.rank);
+        add(one, named, origin.as_ref(), policy, outcome);
+    }
+}
+
+fn look(folder: &DumpFolder, ranks: &mut BTreeMap<Option<u64>, Rank>) -> Looked {
+    let at = At { step: folder.step, rank: folder.rank };
+    match folder.read() {
+        Ok(dump) => {
+            ranks.extend(overflow_check::rank(&dump).map(|rank| (at.rank, rank)));
+            let scan = alone::scan(&dump, at);
+            let findings = alone::gaps(&dump, &scan, at);
+            Looked { at, scan, data: kind_of_data(&dump).to_owned(), findings }
+        }
+        Err(error) => Looked { at, scan: Scan::default(), data: String::new(), findings: vec![damaged(&error)] },
+    }
+}
+
+fn damaged(error: &Error) -> Finding {
+    Finding::new(&artifacts::DAMAGED, error.subject())
+        .of_check(ID)
+        .with("side", Side::Candidate.as_str())
+        .with("reason", error.message())
+        .with("help", error.help().unwrap_or_default())
+}
+
+/// The earliest operation of the step, over all ranks, that is not a collective and that makes NaN or infinity.
+fn origin(looked: &[Looked]) -> Option<Culprit> {
+    let births = looked.iter().filter_map(|one| one.scan.culprit.as_ref()).filter(|culprit| !culprit.kind.is_minor());
+    let place = |culprit: &&Culprit| {
+        let collectives = culprit.metrics.get(alone::COLLECTIVES).map_or(0.0, |count| count.0);
+        (collectives, culprit.order, culprit.rank)
+    };
+    births.min_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(Ordering::Equal)).cloned()
+}
+
+/// The culprit of a unit, and the place that its values came from where another rank made them.
+fn settle(scan: Scan, origin: Option<&Culprit>) -> (Option<Culprit>, Option<Place>) {
+    let Scan { culprit, received, .. } = scan;
+    let own = culprit.filter(|own| received.is_none() || !own.kind.is_minor());
+    let Some((before, received)) = received else { return (own, None) };
+    let collectives = |culprit: &Culprit| culprit.metrics.get(alone::COLLECTIVES).map_or(0.0, |count| count.0);
+    #[allow(clippy::cast_precision_loss, reason = "a count of operations")]
+    let before = before as f64;
+    if own.as_ref().is_some_and(|own| collectives(own) <= before) {
+        return (own, None);
+    }
+    match origin.filter(|origin| origin.rank != received.rank && collectives(origin) <= before) {
+        Some(origin) => {
+            let from = Place { step: origin.step, rank: origin.rank, op: origin.op.clone() };
+            (Some(received), Some(from))
+        }
+        None => (Some(received), None),
+    }
+}
+
+/// Adds a unit with its findings.
+fn add(
+    looked: Looked,
+    named: Option<Vec<String>>,
+    origin: Option<&Culprit>,
+    policy: &Policy,
+    outcome: &mut CheckOutcome,
+) {
+    let Looked { at, scan, data, mut findings } = looked;
+    let (seen, unseen) = (scan.seen, scan.unseen.0);
+    let (culprit, from) = settle(scan, origin);
+    if let Some(culprit) = &culprit {
+        let finding = alone::finding_of(culprit);
+        findings.push(match &from {
+            Some(Place { rank: Some(rank), op, .. }) => finding.with("from_rank", *rank).with("from", op.as_str()),
+            _ => finding,
+        });
+    }
+    if let Some(names) = named.as_ref().filter(|names| !names.is_empty()) {
+        let is_same = culprit.as_ref().is_some_and(|culprit| names.contains(&culprit.op));
+        let unit = unit_place(at.step, at.rank);
+        let finding = Finding::new(&rules::OVERFLOW_CHECK, &unit).with("unit", unit).with("source", "rule");
+        let finding = finding.with("count", names.len()).with("names", shown(names));
+        findings.push(finding.with("is_same", u64::from(is_same)));
+    }
+    let counts = |culprit: &Culprit| {
+        let severity = if culprit.kind.is_minor() { rules::SATURATED.severity } else { rules::NON_FINITE.severity };
+        decide(&culprit.code, &culprit.tensor, severity, policy).counts()
+    };
+    let culprit = culprit.filter(|culprit| from.is_none() && counts(culprit));
+    let applied = apply_policy(findings, policy);
+    let unit = DumpUnit {
+        data,
+        verdict: verdict_of(&applied.findings),
+        compared: seen,
+        not_compared: unseen,
+        evidence: Evidence { compared: seen, unreadable: unseen, ..Evidence::default() },
+        culprit,
+        inherited_from: from,
+        msprobe_overflow: named,
+        ..DumpUnit::unread(at.step, at.rank)
+    };
+    outcome.check.units.push(Unit::Dump(Box::new(unit)));
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
+}

@@ -1,0 +1,103 @@
+//! Monitors without a baseline, rank by rank.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::{ID, open, ranks};
+use crate::gate::discover::Inventory;
+use crate::gate::{CheckOutcome, Progress, add_findings};
+use crate::judge::apply_policy::{apply_policy, decide};
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::monitor::alone::{Walk, Walked};
+use crate::judge::monitor::rules;
+use crate::judge::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
+use crate::policy::Policy;
+use crate::read::monitor::RankTables;
+use crate::verdict::{Side, Verdict};
+
+/// A judged rank, with its steps.
+struct Judged {
+    unit: MonitorUnit,
+    findings: Vec<Finding>,
+    steps: BTreeSet<i64>,
+}
+
+/// Judges the candidate's monitors. Damage is a finding of its rank.
+pub(in crate::gate) fn check(candidate: &Inventory, policy: &Policy, progress: &dyn Progress) -> CheckOutcome {
+    let mut outcome = CheckOutcome::new(ID);
+    let ranks = ranks(candidate);
+    progress.begin("looking through monitors", ranks.len() as u64);
+    let ranks: Vec<_> = ranks.iter().collect();
+    let mut judged: Vec<Judged> = ranks
+        .par_iter()
+        .map(|(rank, places)| {
+            let judged = judge(&open(candidate, **rank, places), policy);
+            progress.advance(1);
+            judged
+        })
+        .collect();
+    tell_missing_steps(&mut judged);
+    for Judged { unit, findings, .. } in judged {
+        let applied = apply_policy(findings, policy);
+        let verdict = verdict_of(&applied.findings);
+        outcome.check.units.push(Unit::Monitor(Box::new(MonitorUnit { verdict, ..unit })));
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
+    }
+    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()));
+    add_findings(&mut outcome, super::anomalies(None, candidate).into_iter().collect(), policy);
+    outcome
+}
+
+fn judge(tables: &RankTables, policy: &Policy) -> Judged {
+    let rank = tables.rank;
+    let mut findings = super::rank::damage_of(Side::Candidate, tables);
+    let steps: BTreeMap<i64, u64> = tables.steps();
+    let mut walk = Walk::new(rank, tables.decimals().is_some());
+    for step in steps.keys() {
+        match tables.step(*step, None) {
+            Ok(mut rows) => {
+                let ignored = |name: &str| policy.monitor.ignore.iter().any(|pattern| pattern.matches(name));
+                rows.rows.retain(|keyed| !ignored(&keyed.row.name) && !ignored(&keyed.key.name));
+                walk.step(*step, rows);
+            }
+            Err(error) => {
+                let finding = Finding::new(&rules::FILE_DAMAGED, error.subject()).with("rank", rank);
+                let finding = finding.with("what", "unreadable").with("reason", error.message());
+                findings.push(finding.with("side", Side::Candidate.as_str()));
+                break;
+            }
+        }
+    }
+    let Walked { findings: of_rows, culprit, seen, kinds } = walk.finish();
+    findings.extend(of_rows);
+    if seen == 0 && verdict_of(&findings) < Verdict::Incomplete {
+        findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
+    }
+    let counts = |culprit: &crate::judge::unit::Culprit| {
+        decide(&culprit.code, &culprit.tensor, rules::NON_FINITE.severity, policy).counts()
+    };
+    let unit = MonitorUnit {
+        compared: seen,
+        steps: MonitorSteps { candidate: steps.len() as u64, ..MonitorSteps::default() },
+        kinds: kinds.into_iter().collect(),
+        evidence: Evidence { compared: seen, ..Evidence::default() },
+        culprit: culprit.filter(counts),
+        ..MonitorUnit::empty(rank)
+    };
+    Judged { unit, findings, steps: steps.into_keys().collect() }
+}
+
+/// Says of each rank which steps of other ranks it lacks.
+fn tell_missing_steps(judged: &mut [Judged]) {
+    let all: BTreeSet<i64> = judged.iter().flat_map(|one| one.steps.iter().copied()).collect();
+    for one in judged {
+        let mut missing = all.difference(&one.steps);
+        let Some(first) = missing.next() else { continue };
+        let finding =
+            Finding::new(&rules::STEPS_MISSING, format!("rank {}", one.unit.rank)).with("rank", one.unit.rank);
+        let first = u64::try_from(*first).unwrap_or(0);
+        one.findings.push(finding.with("count", missing.count() + 1).with("first", first));
+    }
+}

@@ -1,0 +1,84 @@
+//! A config pack without a baseline: compared with itself it shows only what it says of itself.
+//!
+//! Of that, randomness and determinism are judged; whether another run was started alike is not known.
+
+use super::rules::{
+    COLLECTIVES, CUBLAS_WORKSPACE, DATASET_ORDER, DETERMINISM_OFF, DEVICE_DIFFERS, DROPOUT, HASH_SEED, SEED_ALL,
+    SIDES_SWAPPED,
+};
+use super::{Context, Judged, judge};
+use crate::judge::finding::{Fact, Finding};
+use crate::pair::setting;
+use crate::policy::config::ConfigPolicy;
+use crate::read::json::Json;
+use crate::read::pack::{Checker, Pack};
+use crate::redact::Redactor;
+use crate::verdict::Side;
+
+/// Findings about settings that a reproducible run sets.
+const OFF: [&str; 3] = [HASH_SEED.code, COLLECTIVES.code, CUBLAS_WORKSPACE.code];
+
+/// Findings about one pack.
+pub fn of_pack(pack: &Pack, policy: &ConfigPolicy, redactor: &Redactor) -> Judged {
+    let Judged { general, checkers } = judge(&Context { baseline: pack, candidate: pack, policy, redactor });
+    let kept = |findings: Vec<Finding>| findings.into_iter().filter_map(own).collect::<Vec<_>>();
+    let mut checkers: Vec<(Checker, Option<Vec<Finding>>)> =
+        checkers.into_iter().map(|(checker, findings)| (checker, findings.map(kept))).collect();
+    let settings = checkers.iter_mut().find(|(checker, _)| *checker == Checker::Hyperparameters);
+    if let Some((_, Some(findings))) = settings {
+        findings.extend(of_settings(pack));
+    }
+    Judged { general: kept(general), checkers }
+}
+
+/// A finding as it is said of one pack; `None` for what is said of the other side, or of two packs.
+fn own(finding: Finding) -> Option<Finding> {
+    let of_two = [DEVICE_DIFFERS, SIDES_SWAPPED, SEED_ALL, DATASET_ORDER, DROPOUT].map(|rule| rule.code);
+    let of_two = of_two.contains(&finding.code.as_str());
+    let is_said_of = |name: &str, side: Side| match finding.facts.get(name) {
+        Some(Fact::Text(text)) => text.split(", ").any(|one| one == side.as_str()),
+        _ => false,
+    };
+    let is_device = finding.code == DEVICE_DIFFERS.code && is_said_of("side", Side::Candidate);
+    let of_other = finding.facts.contains_key("side") && !is_said_of("side", Side::Candidate)
+        || finding.facts.contains_key("sides") && !is_said_of("sides", Side::Candidate);
+    if of_other || of_two && !is_device {
+        return None;
+    }
+    if OFF.contains(&finding.code.as_str()) {
+        return Some(Finding::new(&DETERMINISM_OFF, &finding.place).with("what", "variable"));
+    }
+    let mut finding = finding;
+    if finding.facts.contains_key("sides") {
+        finding.facts.insert("sides".to_owned(), Side::Candidate.as_str().into());
+    }
+    Some(finding)
+}
+
+/// Findings about settings that switch determinism off, and about a run whose settings name no seed.
+fn of_settings(pack: &Pack) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, value) in pack.settings() {
+        let is_switch = setting::last_part(name).contains("deterministic");
+        if is_switch && is_off(value) {
+            findings.push(Finding::new(&DETERMINISM_OFF, name).with("what", "setting"));
+        }
+    }
+    let is_seed = |name: &str| name.split(['_', '-', '.']).any(|word| word.eq_ignore_ascii_case("seed"));
+    let settings = pack.settings().filter(|(_, value)| !matches!(value, Json::Null)).map(|(name, _)| name.as_str());
+    let variables = pack.variables().map(|(name, _)| name).filter(|name| *name != "PYTHONHASHSEED");
+    if !settings.chain(variables).any(is_seed) {
+        findings.push(Finding::new(&DETERMINISM_OFF, "seed").with("what", "seed"));
+    }
+    findings
+}
+
+/// Whether a setting says no.
+fn is_off(value: &Json) -> bool {
+    match value {
+        Json::Bool(value) => !value,
+        Json::Int(value) => *value == 0,
+        Json::Text(text) => ["false", "off", "no", "0"].contains(&text.trim().to_ascii_lowercase().as_str()),
+        _ => false,
+    }
+}

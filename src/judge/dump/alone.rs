@@ -1,0 +1,308 @@
+//! A dump without a baseline: NaN and infinity that are born in it or enter it, and saturation.
+//!
+//! Only recorded statistics are needed. A value is passed on where it stands among the inputs of an operation, so the first
+//! operation that has it among its results alone has made it. Modules repeat what the operations inside them did and
+//! are left out, unless nothing else was dumped.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::item::is_input;
+use super::poison::{born_in, is_mask, is_poisoned, is_poisoned_value, is_uninitialised, plain_number};
+use super::rules;
+use super::shown::show;
+use super::unit::stack_of;
+use crate::compare::convert::largest_finite;
+use crate::dtype::Dtype;
+use crate::judge::finding::Finding;
+use crate::judge::number::Number;
+use crate::judge::unit::{Culprit, CulpritKind, VisibleDefect, unit_place};
+use crate::read::dump::name::OpName;
+use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation, TensorKind, TensorRecord};
+use crate::verdict::{CheckId, Side};
+
+/// Name of a culprit's number of collectives before it, by which ranks are put in order.
+pub const COLLECTIVES: &str = "collectives";
+
+/// Calls that hand a tensor on as it is: what was uninitialised before is so after them.
+const VIEWS: [&str; 16] = [
+    "view",
+    "view_as",
+    "reshape",
+    "transpose",
+    "permute",
+    "t",
+    "__getitem__",
+    "narrow",
+    "chunk",
+    "split",
+    "expand",
+    "unsqueeze",
+    "squeeze",
+    "flatten",
+    "detach",
+    "select",
+];
+
+/// A step and rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// The step.
+    pub step: u64,
+    /// The rank; `None` where there is only one process.
+    pub rank: Option<u64>,
+}
+
+/// Everything that a dump shows by itself.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Tensors with statistics.
+    pub seen: u64,
+    /// Floating-point tensors with elements and without statistics, and the first of them.
+    pub unseen: (u64, String),
+    /// The first defect that counts: a birth, else a value that came from outside, else saturation.
+    pub culprit: Option<Culprit>,
+    /// A collective that brought NaN or infinity from another rank, with the number of collectives before it.
+    pub received: Option<(u64, Culprit)>,
+}
+
+/// A value under suspicion.
+struct Found<'a> {
+    order: usize,
+    operation: Operation<'a>,
+    leaf: Leaf<'a>,
+    kind: CulpritKind,
+    collectives: u64,
+}
+
+/// Looks through a dump once, operation by operation.
+#[derive(Default)]
+struct Walk<'a> {
+    scan: Scan,
+    birth: Option<Found<'a>>,
+    input: Option<Found<'a>>,
+    saturation: Option<Found<'a>>,
+    received: Option<Found<'a>>,
+    collectives: u64,
+    /// Results with NaN or +inf after the operation that made the first.
+    spread: u64,
+    /// Poisoned tensors that nobody has written yet, by what was recorded of them.
+    uninitialised: HashSet<u64>,
+    /// The last operation that made a mask of these statistics.
+    masks: HashMap<u64, &'a str>,
+}
+
+/// Looks through `dump`.
+pub fn scan(dump: &Dump, at: At) -> Scan {
+    let has_operations = dump.operations.iter().any(|operation| !is_module(operation.name));
+    let mut walk = Walk::default();
+    for (order, operation) in dump.operations.iter().enumerate() {
+        walk.count(operation);
+        if !has_operations || !is_module(operation.name) {
+            walk.operation(order, operation);
+        }
+    }
+    let Walk { mut scan, birth, input, saturation, received, masks, spread, .. } = walk;
+    let culprit = |found: Found<'_>| culprit_of(&found, dump, at, &masks);
+    scan.received = received.map(|found| (found.collectives, culprit(found)));
+    let is_born = birth.is_some();
+    scan.culprit = birth.or(input).or(saturation).map(culprit);
+    if let Some(culprit) = scan.culprit.as_mut().filter(|_| is_born) {
+        culprit.spread = spread;
+    }
+    scan
+}
+
+impl<'a> Walk<'a> {
+    /// Counts tensors with statistics, and floating-point tensors that lack them.
+    fn count(&mut self, operation: Operation<'_>) {
+        for leaf in operation.leaves.iter() {
+            let Some(record) = leaf.record() else { continue };
+            if record.max.as_f64().is_some() && record.min.as_f64().is_some() {
+                self.scan.seen += 1;
+            } else if record.elements() > 0 && Dtype::parse(record.dtype).is_some_and(Dtype::is_float) {
+                self.scan.unseen.0 += 1;
+                if self.scan.unseen.1.is_empty() {
+                    self.scan.unseen.1 = leaf.row.to_string();
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self, order: usize, operation: Operation<'a>) {
+        let is_collective = operation.name.starts_with("Distributed.");
+        let found = |leaf: Leaf<'a>, kind: CulpritKind, collectives: u64| {
+            Some(Found { order, operation, leaf, kind, collectives })
+        };
+        if is_uninitialised(operation.name) {
+            self.forget(operation);
+            return;
+        }
+        if self.birth.is_some() {
+            let results = operation.leaves.iter().filter(|leaf| !is_input(leaf.kind));
+            self.spread += results.filter(|leaf| is_poisoned_value(*leaf)).count() as u64;
+        }
+        let birth = CulpritKind::Visible(VisibleDefect::NonFinite);
+        if let Some(leaf) = born_in(operation).and_then(|place| operation.leaves.get(place)) {
+            let place = if is_collective { &mut self.received } else { &mut self.birth };
+            *place = place.take().or_else(|| found(leaf, birth, self.collectives));
+        } else if let Some(leaf) = self.poisoned_input(operation) {
+            let kind = CulpritKind::Tensor(TensorKind::Input);
+            self.input = self.input.take().or_else(|| found(leaf, kind, self.collectives));
+        }
+        if let Some(leaf) = saturated(operation) {
+            let kind = CulpritKind::Visible(VisibleDefect::Saturation);
+            self.saturation = self.saturation.take().or_else(|| found(leaf, kind, self.collectives));
+        }
+        self.collectives += u64::from(is_collective);
+        for leaf in operation.leaves.iter().filter(|leaf| !is_input(leaf.kind)) {
+            let mask = leaf.record().filter(is_mask).map(|record| recorded(&record));
+            self.masks.extend(mask.map(|mask| (mask, operation.name)));
+        }
+    }
+
+    /// Remembers what an operation returns without having written it.
+    fn forget(&mut self, operation: Operation<'_>) {
+        let results = operation.leaves.iter().filter(|leaf| !is_input(leaf.kind));
+        self.uninitialised.extend(results.filter_map(Leaf::record).filter(is_poisoned).map(|record| recorded(&record)));
+    }
+
+    /// The first input that holds NaN or +inf. Memory that nobody has written counts only where a result depends on it.
+    fn poisoned_input(&mut self, operation: Operation<'a>) -> Option<Leaf<'a>> {
+        let mut poisoned = operation.leaves.iter().filter(|leaf| is_input(leaf.kind) && is_poisoned_value(*leaf));
+        let first = poisoned.clone().next()?;
+        let written =
+            poisoned.find(|leaf| leaf.record().is_some_and(|it| !self.uninitialised.contains(&recorded(&it))));
+        if written.is_some() {
+            return written;
+        }
+        let depends = operation.leaves.iter().any(|leaf| !is_input(leaf.kind) && is_poisoned_value(leaf));
+        if depends && VIEWS.contains(&OpName::parse(operation.name).api()) {
+            self.forget(operation);
+            return None;
+        }
+        Some(first).filter(|_| depends)
+    }
+}
+
+/// Whether an operation is a module, whose record repeats those of the operations inside.
+fn is_module(name: &str) -> bool {
+    ["Module.", "Cell.", "Module_", "Cell_"].iter().any(|start| name.starts_with(start))
+}
+
+/// Recognises a tensor again by what was recorded of it.
+fn recorded(record: &TensorRecord<'_>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (record.dtype, record.shape).hash(&mut hash);
+    record.statistics().map(|one| one.as_f64().map(f64::to_bits)).hash(&mut hash);
+    hash.finish()
+}
+
+/// The first result whose largest value is the largest number of its type, where no input holds that number.
+fn saturated(operation: Operation<'_>) -> Option<Leaf<'_>> {
+    let largest = |record: &TensorRecord<'_>| Dtype::parse(record.dtype).and_then(largest_finite);
+    let reaches =
+        |value: Option<f64>, largest: f64| value.is_some_and(|value| (value - largest).abs() <= 1e-6 * largest);
+    let is_full = |leaf: &Leaf<'_>| {
+        leaf.record().is_some_and(|record| largest(&record).is_some_and(|most| reaches(record.max.as_f64(), most)))
+    };
+    let leaf = operation.leaves.iter().find(|leaf| !is_input(leaf.kind) && is_full(leaf))?;
+    let most = leaf.record().and_then(|record| largest(&record))?;
+    let holds = |leaf: Leaf<'_>| {
+        reaches(plain_number(leaf), most) || leaf.record().is_some_and(|record| reaches(record.max.as_f64(), most))
+    };
+    let given = operation.leaves.iter().filter(|leaf| is_input(leaf.kind)).any(|leaf| is_full(&leaf) || holds(leaf));
+    (!given).then_some(leaf)
+}
+
+fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>) -> Culprit {
+    let Found { order, operation, leaf, kind, collectives } = found;
+    #[allow(clippy::cast_precision_loss, reason = "a count of operations")]
+    let collectives = Number(*collectives as f64);
+    let rule = if kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
+    let tensor = leaf.row.to_string();
+    let mut culprit = Culprit {
+        check: CheckId::Dump,
+        finding: String::new(),
+        order: *order as u64,
+        step: at.step,
+        rank: at.rank,
+        op: operation.name.to_owned(),
+        tensor,
+        kind: *kind,
+        side: None,
+        code: rule.code.to_owned(),
+        metrics: BTreeMap::from([(COLLECTIVES.to_owned(), collectives)]).into(),
+        reference: None,
+        stack: stack_of(dump, operation.name),
+        spread: 0,
+        location: None,
+        baseline: None,
+        candidate: Some(show(*leaf)),
+        monitor: None,
+        operator: None,
+        mask: mask_of(*operation, masks).unwrap_or_default(),
+    };
+    culprit.finding = culprit.own_finding();
+    culprit
+}
+
+/// The operation that brought the -inf among an operation's inputs; empty text where it came from outside, `None` without any.
+fn mask_of(operation: Operation<'_>, masks: &HashMap<u64, &str>) -> Option<String> {
+    let inputs = operation.leaves.iter().filter(|leaf| is_input(leaf.kind));
+    let mask = inputs.filter_map(Leaf::record).find(is_mask)?;
+    Some(masks.get(&recorded(&mask)).copied().unwrap_or_default().to_owned())
+}
+
+/// Whether the value from outside is a parameter of a module.
+fn is_parameter(culprit: &Culprit) -> bool {
+    culprit.tensor.strip_prefix(&culprit.op).is_some_and(|below| below.starts_with(".parameters."))
+}
+
+/// The finding that a culprit stands for.
+pub fn finding_of(culprit: &Culprit) -> Finding {
+    let rule = if culprit.kind.is_minor() { &rules::SATURATED } else { &rules::NON_FINITE };
+    let what = match culprit.kind {
+        CulpritKind::Tensor(_) if is_parameter(culprit) => "parameter",
+        CulpritKind::Tensor(_) => "input",
+        _ if culprit.op.starts_with("Distributed.") => "collective",
+        _ => "output",
+    };
+    let finding = Finding::new(rule, &culprit.tensor)
+        .with("unit", unit_place(culprit.step, culprit.rank))
+        .with("op", culprit.op.as_str())
+        .with("what", what);
+    let finding = match culprit.candidate.as_ref() {
+        Some(shown) => {
+            finding.with("candidate", format!("{} {:?} {}", shown.dtype, shown.shape, shown.values.join(", ")))
+        }
+        None => finding,
+    };
+    if culprit.mask.is_empty() { finding } else { finding.with("mask", culprit.mask.as_str()) }
+}
+
+/// Findings about parts of a dump's files that could not be used, and about tensors without statistics.
+pub fn gaps(dump: &Dump, scan: &Scan, at: At) -> Vec<Finding> {
+    let unit = unit_place(at.step, at.rank);
+    let damaged = |damage: &Damage| {
+        let rule = match damage.kind {
+            DamageKind::SideFile => &rules::SIDE_FILE_UNREADABLE,
+            DamageKind::Record => &rules::RECORD_UNREADABLE,
+            DamageKind::Repeated => &rules::RECORD_REPEATED,
+        };
+        Finding::new(rule, damage.place.as_str())
+            .with("unit", unit.as_str())
+            .with("side", Side::Candidate.as_str())
+            .with("count", damage.count)
+            .with("reason", damage.reason.as_str())
+    };
+    let mut findings: Vec<Finding> = dump.damage.iter().map(damaged).collect();
+    let (count, first) = &scan.unseen;
+    if scan.seen == 0 {
+        findings.push(Finding::new(&rules::NOTHING_COMPARED, unit.as_str()));
+    } else if *count > 0 {
+        let finding = Finding::new(&rules::STATISTICS_MISSING, first.as_str()).with("unit", unit.as_str());
+        findings.push(finding.with("side", Side::Candidate.as_str()).with("count", *count));
+    }
+    findings
+}

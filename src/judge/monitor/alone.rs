@@ -1,0 +1,223 @@
+//! A monitor without a baseline: the first row that is NaN or infinite, and parameters that no update changes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::rules;
+use crate::judge::finding::Finding;
+use crate::judge::number::Number;
+use crate::judge::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, unit_place};
+use crate::read::monitor::{Keyed, Kind, Row, Statistic, Statistics, Step};
+use crate::verdict::CheckId;
+
+/// Updates from which on a parameter that never changed is worth a word.
+const UPDATES: u64 = 2;
+
+/// Stage and name of a parameter.
+type Parameter = (i64, Arc<str>);
+
+/// Updates of a parameter.
+#[derive(Default)]
+struct Updates {
+    name: Arc<str>,
+    recorded: u64,
+    is_changed: bool,
+    has_gradient: bool,
+}
+
+/// The walk over the rows of a rank.
+pub struct Walk {
+    rank: u64,
+    /// Whether numbers are rounded, so that a small update may not show.
+    is_rounded: bool,
+    culprit: Option<Culprit>,
+    /// Findings about rows.
+    findings: Vec<Finding>,
+    /// Rows with a statistic.
+    seen: u64,
+    kinds: BTreeSet<Kind>,
+    /// In the order in which they were first seen.
+    parameters: Vec<Updates>,
+    places: HashMap<Parameter, usize>,
+}
+
+/// Everything that a rank shows by itself.
+pub struct Walked {
+    /// Findings about rows and parameters.
+    pub findings: Vec<Finding>,
+    /// The first row that is NaN or infinite.
+    pub culprit: Option<Culprit>,
+    /// Rows with a statistic.
+    pub seen: u64,
+    /// Their kinds.
+    pub kinds: BTreeSet<Kind>,
+}
+
+impl Walk {
+    /// A walk over the tables of `rank` that has not begun; `is_rounded` says whether their numbers are.
+    pub fn new(rank: u64, is_rounded: bool) -> Self {
+        Self {
+            rank,
+            is_rounded,
+            culprit: None,
+            findings: Vec::new(),
+            seen: 0,
+            kinds: BTreeSet::new(),
+            parameters: Vec::new(),
+            places: HashMap::new(),
+        }
+    }
+
+    /// Walks over the rows of a step.
+    pub fn step(&mut self, update: i64, step: Step) {
+        let mut rows = step.rows;
+        rows.sort_by(|a, b| {
+            let place = |row: &Keyed| (row.key.kind, row.key.micro_step, row.order);
+            place(a).cmp(&place(b)).then_with(|| a.key.cmp(&b.key))
+        });
+        for (place, keyed) in rows.iter().enumerate() {
+            if keyed.row.statistics.written().next().is_none() && keyed.row.nans.is_none() {
+                continue;
+            }
+            self.seen += 1;
+            self.kinds.insert(keyed.key.kind);
+            if self.culprit.is_none()
+                && let Some(statistic) = non_finite(&keyed.row)
+            {
+                self.blame(keyed, statistic, update, place);
+            }
+        }
+        self.updates(&rows);
+    }
+
+    fn blame(&mut self, keyed: &Keyed, statistic: &'static str, update: i64, place: usize) {
+        let (row, kind) = (&keyed.row, keyed.key.kind);
+        let name = row.name.to_string();
+        let value = Statistic::ALL.into_iter().find(|one| one.as_str() == statistic);
+        let value = value.and_then(|one| row.statistics.get(one)).or(row.nans).unwrap_or(f64::NAN);
+        let mut culprit = Culprit {
+            check: CheckId::Monitor,
+            finding: String::new(),
+            order: place as u64,
+            step: row.step,
+            rank: Some(self.rank),
+            op: name.clone(),
+            tensor: name.clone(),
+            kind: CulpritKind::Monitor(kind),
+            side: None,
+            code: rules::NON_FINITE.code.to_owned(),
+            metrics: BTreeMap::from([("candidate".to_owned(), Number(value))]).into(),
+            reference: None,
+            stack: Vec::new(),
+            spread: 0,
+            location: None,
+            mask: String::new(),
+            baseline: None,
+            candidate: None,
+            monitor: Some(MonitorCulprit {
+            operator: None,
+                name,
+                stage: keyed.key.stage,
+                micro_step: keyed.key.micro_step,
+                update,
+                statistic: statistic.to_owned(),
+                cause: MonitorCause::NonFinite,
+                factor: None,
+            }),
+        };
+        culprit.finding = culprit.own_finding();
+        let finding = Finding::new(&rules::NON_FINITE, &*row.name)
+            .with("unit", unit_place(culprit.step, culprit.rank))
+            .with("step", culprit.step)
+            .with("rank", self.rank)
+            .with("kind", kind.as_str())
+            .with("cause", MonitorCause::NonFinite.as_str())
+            .with("statistic", statistic);
+        self.findings.push(finding);
+        self.culprit = Some(culprit);
+    }
+
+    /// Notes which parameters an update changes, and which have a gradient that is not zero.
+    fn updates(&mut self, rows: &[Keyed]) {
+        let mut before: HashMap<Parameter, Statistics> = HashMap::new();
+        for keyed in rows.iter().filter(|keyed| keyed.key.kind == Kind::ParamOrigin) {
+            before.insert((keyed.key.stage, keyed.key.name.clone()), keyed.row.statistics);
+        }
+        for keyed in rows {
+            let parameter = (keyed.key.stage, keyed.key.name.clone());
+            match keyed.key.kind {
+                Kind::ParamUpdated => {
+                    let Some(before) = before.get(&parameter) else { continue };
+                    let updates = self.parameter(parameter, &keyed.row.name);
+                    updates.recorded += 1;
+                    updates.is_changed |= !is_same(before, &keyed.row.statistics);
+                }
+                Kind::GradReduced | Kind::GradUnreduced => {
+                    let is_zero = keyed.row.statistics.written().all(|(_, value)| value.abs() <= 0.0 || value.is_nan());
+                    self.parameter(parameter, &keyed.row.name).has_gradient |= !is_zero;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn parameter(&mut self, parameter: Parameter, name: &Arc<str>) -> &mut Updates {
+        let next = self.parameters.len();
+        let place = *self.places.entry(parameter).or_insert(next);
+        if place == next {
+            self.parameters.push(Updates { name: name.clone(), ..Updates::default() });
+        }
+        let last = self.parameters.len() - 1;
+        #[allow(clippy::indexing_slicing, reason = "the place was taken from this list, or just added to it")]
+        &mut self.parameters[place.min(last)]
+    }
+
+    /// The result.
+    pub fn finish(mut self) -> Walked {
+        let updated = || self.parameters.iter().filter(|one| one.recorded >= UPDATES);
+        // Rounded numbers may hide every update of a small learning rate.
+        let is_told = !self.is_rounded || updated().any(|one| one.is_changed);
+        let frozen: Vec<&Updates> = updated().filter(|one| is_told && !one.is_changed && one.has_gradient).collect();
+        if let Some(first) = frozen.first() {
+            let names: Vec<String> = frozen.iter().take(SHOWN).map(|one| one.name.to_string()).collect();
+            let finding = Finding::new(&rules::PARAMETER_FROZEN, &*first.name)
+                .with("rank", self.rank)
+                .with("count", frozen.len())
+                .with("of", updated().count())
+                .with("updates", first.recorded)
+                .with("names", names);
+            self.findings.push(finding);
+        }
+        Walked { findings: self.findings, culprit: self.culprit, seen: self.seen, kinds: self.kinds }
+    }
+}
+
+/// Parameters that a finding lists.
+const SHOWN: usize = 5;
+
+/// Whether all statistics are the same numbers.
+fn is_same(before: &Statistics, after: &Statistics) -> bool {
+    let bits = |value: Option<f64>| value.map(f64::to_bits);
+    let mut written = before.written().peekable();
+    written.peek().is_some() && written.all(|(one, value)| bits(after.get(one)) == Some(value.to_bits()))
+}
+
+/// The statistic that is NaN or infinite, or `nans`. A row of nothing but NaN may stand for a tensor that is not there, unless it
+/// is a parameter; -inf alone is the mask of an attention.
+fn non_finite(row: &Row) -> Option<&'static str> {
+    if row.is_undecided() && !row.kind.is_parameter() {
+        return None;
+    }
+    let is_negative = |value: f64| value.is_infinite() && value < 0.0;
+    let [least, most] = [Statistic::Min, Statistic::Max].map(|one| row.statistics.get(one));
+    let is_mask = row.kind == Kind::Actv
+        && least.is_some_and(is_negative)
+        && most.is_some_and(|most| most.is_finite() || is_negative(most))
+        && row.nans.is_none_or(|nans| nans <= 0.0);
+    if is_mask {
+        return None;
+    }
+    let mut written = row.statistics.written();
+    let broken = written.find(|(_, value)| !value.is_finite()).map(|(one, _)| one.as_str());
+    broken.or_else(|| row.nans.is_some_and(|nans| nans > 0.0).then_some("nans"))
+}
