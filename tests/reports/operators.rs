@@ -24,7 +24,7 @@ fn judged(name: &str, policy: &str) -> GateResult {
         matching: Matching::default(),
     };
     let mut result = gate::run(&request, &Quiet).expect("both sides are there").result;
-    "runs/gpu".clone_into(&mut result.baseline.location);
+    "runs/gpu".clone_into(&mut result.baseline.as_mut().expect("two runs").location);
     "runs/npu".clone_into(&mut result.candidate.location);
     "2026-11-23".clone_into(&mut result.today);
     result

@@ -114,8 +114,8 @@ impl Walk {
             mask: String::new(),
             baseline: None,
             candidate: None,
-            monitor: Some(MonitorCulprit {
             operator: None,
+            monitor: Some(MonitorCulprit {
                 name,
                 stage: keyed.key.stage,
                 micro_step: keyed.key.micro_step,
