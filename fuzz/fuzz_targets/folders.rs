@@ -22,7 +22,7 @@ use precision_gate::verdict::Verdict;
 /// Removals of one input; more of them only take longer.
 const MOST: usize = 8;
 
-static PAIRS: LazyLock<[Vec<Pair>; 6]> =
+static PAIRS: LazyLock<[Vec<Pair>; 7]> =
     LazyLock::new(|| by_format(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")));
 
 /// Verdicts of pairs as they are, by name.

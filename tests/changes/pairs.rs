@@ -19,12 +19,12 @@ pub(crate) struct Pair {
     pub(crate) sides: [PathBuf; 2],
 }
 
-/// The pairs of each format: dumps, curves, packs, checkpoints, monitors, evaluations.
-pub(crate) fn by_format(root: &Path) -> [Vec<Pair>; 6] {
+/// The pairs of each format: dumps, curves, packs, checkpoints, monitors, evaluations, operator tests.
+pub(crate) fn by_format(root: &Path) -> [Vec<Pair>; 7] {
     let dumps = DUMPS.iter().map(|name| root.join("dumps").join(name)).collect();
-    let names = ["loss", "config-check", "checkpoints", "monitor", "evaluation"];
-    let [curves, packs, checkpoints, monitors, evaluations] = names.map(|name| folders(&root.join(name)));
-    let all = [dumps, curves, packs, checkpoints, monitors, evaluations];
+    let names = ["loss", "config-check", "checkpoints", "monitor", "evaluation", "operators"];
+    let [curves, packs, checkpoints, monitors, evaluations, operators] = names.map(|name| folders(&root.join(name)));
+    let all = [dumps, curves, packs, checkpoints, monitors, evaluations, operators];
     all.map(|cases| cases.into_iter().filter_map(|case| pair(root, &case)).collect())
 }
 
