@@ -124,6 +124,10 @@ fn only_who_asks_for_it_is_judged_without_a_baseline() {
     assert!(code == 2 && text.contains("--health"), "{code}: {text}");
     let (code, text, _) = gate(&["run", "--candidate", &npu, "--health", "--profile", "release"], out.path());
     assert!(code == 2 && text.contains("release"), "{code}: {text}");
+    for flag in ["--noise", "--reference"] {
+        let (code, text, _) = gate(&["run", "--candidate", &npu, "--health", flag, &npu], out.path());
+        assert!(code == 2 && text.contains(flag) && text.contains("no baseline is named"), "{code}: {text}");
+    }
     let (code, text, _) = gate(&["run", "--candidate", &npu, "--health", "--baseline", "no/such/folder"], out.path());
     assert_eq!(code, 2, "a baseline that is named has to be there: {text}");
     let policy = out.path().join("policy.yml");

@@ -143,7 +143,7 @@ pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a run without a baseline that names no candidate either, or is for a release.
+/// Refuses a run without a baseline that names no candidate either, is for a release, or names what only a comparison uses.
 fn refuse_alone(request: &Request) -> Result<()> {
     if request.policy.profile == Profile::Release {
         let error = Error::new(ErrorKind::Usage, "--health", "the profile `release` needs a baseline");
@@ -152,6 +152,13 @@ fn refuse_alone(request: &Request) -> Result<()> {
     if request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "--health", "a candidate is needed");
         return Err(error.with_help("for example `precision-gate run --candidate NPU_FOLDER --health`"));
+    }
+    let policy = &request.policy;
+    let has_noise = !policy.loss.noise.0.is_empty() || !policy.dump.noise.0.is_empty();
+    let of_comparisons = [("--noise", has_noise), ("--reference", !policy.reference.location.is_empty())];
+    if let Some((flag, _)) = of_comparisons.into_iter().find(|(_, is_given)| *is_given) {
+        let error = Error::new(ErrorKind::Usage, flag, "is for a comparison, and no baseline is named");
+        return Err(error.with_help("leave it out (flag and policy file), or name the baseline"));
     }
     Ok(())
 }
