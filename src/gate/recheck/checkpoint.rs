@@ -1,7 +1,7 @@
 //! Does a checkpoint contradict itself? Its parameters' errors against their limits and findings.
 
 use super::outcome::held;
-use super::refusal::{Checked, demand, shown};
+use super::refusal::{Checked, claims, demand, shown};
 use super::said::{Key, Said, number};
 use crate::judge::checkpoint::rules;
 use crate::judge::finding::{Finding, verdict_of};
@@ -19,10 +19,7 @@ const SHOWN: usize = 20;
 /// Refuses a checkpoint that contradicts itself.
 pub(super) fn check(unit: &CheckpointUnit, key: &Key, said: &Said<'_>, profile: Profile, at: &str) -> Checked {
     let findings: Vec<&Finding> = said.all(key).collect();
-    let verdict = verdict_of(said.counting(key).iter().copied());
-    demand(unit.verdict == verdict, at, || {
-        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
-    })?;
+    claims(unit.verdict, verdict_of(said.counting(key).iter().copied()), at)?;
     let count = |rule: &Rule| findings.iter().filter(|finding| finding.code == rule.code).count();
     let damaged = count(&artifacts::DAMAGED) + count(&artifacts::UNSUPPORTED) > 0;
     let nothing = damaged || count(&rules::NOTHING_COMPARED) > 0;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::outcome::{covered, held};
-use super::refusal::{Checked, Contradiction, demand, shown};
+use super::refusal::{Checked, Contradiction, claims, demand, shown};
 use super::said::{Key, Said, number};
 use super::{series, trend, weight};
 use crate::judge::finding::{Finding, verdict_of};
@@ -64,10 +64,7 @@ pub(super) fn check(unit: &CurveUnit, key: &Key, said: &Said<'_>, profile: Profi
         let shown_only = unit.rules.iter().all(|outcome| outcome.rule == SHOWN_ONLY) && curve.findings.is_empty();
         return demand(shown_only, at, || "is skipped, and has rules or findings that count".into());
     }
-    let verdict = verdict_of(said.counting(key).iter().copied());
-    demand(unit.verdict == verdict, at, || {
-        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
-    })?;
+    claims(unit.verdict, verdict_of(said.counting(key).iter().copied()), at)?;
     unit.rules.iter().try_for_each(|outcome| curve.rule(outcome))?;
     curve.findings.iter().try_for_each(|finding| curve.finding(finding))?;
     curve.mode()?;

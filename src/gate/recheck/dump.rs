@@ -1,8 +1,8 @@
 //! Does a unit of a dump contradict itself? Its counts, culprit and profile against its findings.
 
 use super::outcome::held;
-use super::refusal::{Checked, demand, shown};
-use super::said::{Key, Said, number, text};
+use super::refusal::{Checked, claims, demand, shown};
+use super::said::{Key, Said, number, says, text};
 use crate::judge::dump::element_limits::KINDS;
 use crate::judge::dump::reference::off_side;
 use crate::judge::dump::rules;
@@ -27,20 +27,13 @@ pub(super) fn check(unit: &DumpUnit, key: &Key, said: &Said<'_>, at: &str) -> Ch
         return unread(unit, &findings, at);
     }
     let counting = said.counting(key);
-    let verdict = verdict_of(counting.iter().copied());
-    demand(unit.verdict == verdict, at, || {
-        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
-    })?;
+    claims(unit.verdict, verdict_of(counting.iter().copied()), at)?;
     counts(unit, &findings, at)?;
     suspects(&findings, at)?;
     culprits(unit, &findings, at)?;
     references(unit, &findings, at)?;
     profile(unit, &findings, counting, at)?;
     rules_of(unit, &findings, at)
-}
-
-fn says(findings: &[&Finding], rules: &[&Rule]) -> bool {
-    findings.iter().any(|finding| rules.iter().any(|rule| rule.code == finding.code))
 }
 
 /// Nothing of it could be read: it holds nothing.

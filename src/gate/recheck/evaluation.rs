@@ -1,7 +1,7 @@
 //! Does an evaluation contradict itself? Its counts, test and drop against each other, its findings and the target's policy.
 
-use super::refusal::{Checked, demand, shown};
-use super::said::{Key, Said, everything, number};
+use super::refusal::{Checked, claims, demand, shown};
+use super::said::{Key, Said, everything, is_of, number, says};
 use crate::compare::evaluation::{binomial, holm, interval};
 use crate::judge::evaluation::decision::{Decided, of_band, of_drop};
 use crate::judge::evaluation::{margin, rules, run};
@@ -73,8 +73,7 @@ pub(super) fn generations(unit: &GenerationUnit, key: &Key, said: &Said<'_>, at:
     }
     let left = unit.unmatched > 0 || unit.compared == 0;
     let missing = [&rules::SAMPLES_UNPAIRED, &rules::DAMAGED, &rules::PROMPTS_DIFFER, &rules::METRIC_ERROR];
-    let is_told = findings.iter().any(|finding| missing.iter().any(|rule| rule.code == finding.code));
-    demand(!left || is_told, at, || "lacks prompts, and no finding says so".into())?;
+    demand(!left || says(&findings, &missing), at, || "lacks prompts, and no finding says so".into())?;
     let first = unit.first_divergence.as_ref();
     demand(first.is_some() == (unit.changed > 0), at, || "its first difference and its counts disagree".into())?;
     let Some(first) = first else { return Ok(()) };
@@ -92,13 +91,12 @@ pub(super) fn corrected(check: &Check, at: &str) -> Checked {
 }
 
 /// Refuses what the target's policy would have decided otherwise.
-pub(super) fn fits(check: &Check, result: &GateResult, policy: &Policy) -> Checked {
+pub(super) fn fits(check: &Check, result: &GateResult, said: &Said<'_>, policy: &Policy) -> Checked {
     let at = || format!("checks.{}", check.id.as_str());
     let evaluation = &policy.evaluation;
     demand(is_corrected(check, evaluation.correction), &at(), || {
         "was not corrected for the number of tests as the target's policy says".into()
     })?;
-    let said = Said::of(result);
     for unit in &check.units {
         let at = format!("{}, {}", at(), shown(&unit.name()));
         match unit {
@@ -127,10 +125,6 @@ pub(super) fn of_generations(unit: &GenerationUnit, own: &[&Finding]) -> Verdict
         Verdict::Pass if unit.compared == 0 => Verdict::Skipped,
         verdict => verdict,
     }
-}
-
-fn claims(said: Verdict, follows: Verdict, at: &str) -> Checked {
-    demand(said == follows, at, || format!("says {}, and its findings come to {}", said.as_str(), follows.as_str()))
 }
 
 fn number_is(finding: &Finding, name: &str, count: u64) -> bool {
@@ -197,8 +191,7 @@ fn arithmetic(unit: &EvaluationUnit, at: &str) -> Checked {
 
 /// At most one finding about a drop, with the unit's own numbers, and none that its drop denies.
 fn drops(unit: &EvaluationUnit, findings: &[&Finding], at: &str) -> Checked {
-    let about = |finding: &&&Finding| OF_DROPS.iter().any(|rule| rule.code == finding.code);
-    let mut told = findings.iter().filter(about);
+    let mut told = findings.iter().filter(|finding| is_of(finding, &OF_DROPS));
     let Some(finding) = told.next() else { return Ok(()) };
     demand(told.next().is_none(), at, || "has two findings about one drop".into())?;
     let is = |rule: &Rule| finding.code == rule.code;
@@ -250,7 +243,7 @@ fn unit_fits(unit: &EvaluationUnit, findings: &[&Finding], policy: &Policy, at: 
         let better = if unit.test == Some(EvaluationTest::Mcnemar) { better } else { 1.0 };
         let decided = Decided { unit, drop: drop.0, adjusted: adjusted.0, better };
         let due = of_drop(&decided, evaluation);
-        let told = findings.iter().find(|finding| OF_DROPS.iter().any(|rule| rule.code == finding.code));
+        let told = findings.iter().find(|finding| is_of(finding, &OF_DROPS));
         let is_better = told.is_some_and(|finding| finding.code == rules::BETTER.code);
         let due = due.map(|finding| finding.code);
         let same = due.as_ref() == told.map(|finding| &finding.code) || due.is_none() && is_better;

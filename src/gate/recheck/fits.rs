@@ -5,6 +5,7 @@ use super::evaluation;
 use super::limits::{Due, due};
 use super::operators;
 use super::refusal::{Checked, demand, shown};
+use super::said::Said;
 use super::trend;
 use crate::dtype::Dtype;
 use crate::gate::baseline_name::SCHEME;
@@ -32,7 +33,7 @@ use crate::verdict::{Profile, Severity, Verdict};
 const FLOATS: [Dtype; 6] = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F8E4M3, Dtype::F8E5M2];
 
 /// Refuses a result that was judged by a milder policy, or by other limits.
-pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
+pub(super) fn check(result: &GateResult, said: &Said<'_>, policy: &Policy) -> Checked {
     demand(is_as_severe(result.profile, policy.profile), "profile", || {
         let [found, wanted] = [result.profile, policy.profile].map(word);
         format!("was judged by the profile `{found}`, and the target's policy says `{wanted}`")
@@ -42,19 +43,17 @@ pub(super) fn check(result: &GateResult, policy: &Policy) -> Checked {
     for check in &result.checks {
         for unit in &check.units {
             let at = format!("checks.{}, {}", check.id.as_str(), shown(&unit.name()));
-            // Units of other kinds have been refused before.
-            if let Unit::Curve(unit) = unit {
-                curve(unit, policy, has_noise, &at)?;
-            } else if let Unit::Dump(unit) = unit {
-                dump(result, unit, policy, &at)?;
-            } else if let Unit::Checkpoint(unit) = unit {
-                checkpoint(unit, policy, &at)?;
-            } else if let Unit::Monitor(unit) = unit {
-                monitor(unit, policy, &at)?;
+            match unit {
+                Unit::Curve(unit) => curve(unit, policy, has_noise, &at)?,
+                Unit::Dump(unit) => dump(result, unit, policy, &at)?,
+                Unit::Checkpoint(unit) => checkpoint(unit, policy, &at)?,
+                Unit::Monitor(unit) => monitor(unit, policy, &at)?,
+                Unit::Operators(unit) => operators::fits(unit, result, policy, &at)?,
+                // Judged with all of its check, whose tests count.
+                Unit::Evaluation(_) | Unit::Generation(_) => {}
             }
-            operators::fits(unit, result, policy, &at)?;
         }
-        evaluation::fits(check, result, policy)?;
+        evaluation::fits(check, result, said, policy)?;
     }
     Ok(())
 }

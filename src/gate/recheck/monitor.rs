@@ -1,8 +1,8 @@
 //! Does the monitor of a rank contradict itself? Its counts, rule, culprit and pictures against its findings.
 
 use super::outcome::held;
-use super::refusal::{Checked, demand, shown};
-use super::said::{Key, Said, number, text};
+use super::refusal::{Checked, claims, demand, shown};
+use super::said::{Key, Said, is_of, number, says, text};
 use super::weight::severity;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::monitor::precision::Precision;
@@ -21,18 +21,11 @@ const OF_ROWS: [&Rule; 4] = [&rules::JUMP, &rules::NON_FINITE, &rules::DTYPE_DIF
 pub(super) fn check(unit: &MonitorUnit, key: &Key, said: &Said<'_>, at: &str) -> Checked {
     let findings: Vec<&Finding> = said.all(key).collect();
     let counting = said.counting(key);
-    let verdict = verdict_of(counting.iter().copied());
-    demand(unit.verdict == verdict, at, || {
-        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
-    })?;
+    claims(unit.verdict, verdict_of(counting.iter().copied()), at)?;
     counts(unit, &findings, at)?;
     rule(unit, &findings, at)?;
     culprit(unit, &findings, counting, at)?;
     pictures(unit, &findings, at)
-}
-
-fn says(findings: &[&Finding], rules: &[&Rule]) -> bool {
-    findings.iter().any(|finding| rules.iter().any(|rule| rule.code == finding.code))
 }
 
 /// Rows that were not compared have findings that say so, and the states add up.
@@ -92,9 +85,7 @@ fn rule(unit: &MonitorUnit, findings: &[&Finding], at: &str) -> Checked {
 
 /// The culprit is of this rank, is a finding of it, and is there where a finding about a row counts.
 fn culprit(unit: &MonitorUnit, findings: &[&Finding], counting: &[&Finding], at: &str) -> Checked {
-    let counts = counting
-        .iter()
-        .any(|finding| finding.severity > Severity::Info && OF_ROWS.iter().any(|rule| rule.code == finding.code));
+    let counts = counting.iter().any(|finding| finding.severity > Severity::Info && is_of(finding, &OF_ROWS));
     let Some(culprit) = &unit.culprit else {
         let drawn = unit.culprit_series.is_none();
         return demand(!counts && drawn, at, || "a finding about a row counts, and it has no culprit".into());

@@ -1,12 +1,12 @@
 //! Does a table of operator tests contradict itself? Its counts and culprit against its findings, and limits against the policy.
 
-use super::refusal::{Checked, demand, shown};
-use super::said::{Key, Said, everything, number, text};
+use super::refusal::{Checked, claims, demand, shown};
+use super::said::{Key, Said, everything, is_of, number, says, text};
 use crate::compare::operators::RatioKind;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::operators::{limit_of, rules, table};
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, OperatorsUnit, Unit};
+use crate::judge::unit::{Culprit, OperatorsUnit};
 use crate::policy::Policy;
 use crate::read::operators::Direction;
 use crate::report::GateResult;
@@ -16,22 +16,11 @@ use crate::verdict::{CheckId, Severity, Verdict};
 pub(super) fn check(unit: &OperatorsUnit, key: &Key, said: &Said<'_>, at: &str) -> Checked {
     let findings: Vec<&Finding> = said.all(key).collect();
     let counting = said.counting(key);
-    let verdict = verdict_of(counting.iter().copied());
-    demand(unit.verdict == verdict, at, || {
-        format!("says {}, and its findings come to {}", unit.verdict.as_str(), verdict.as_str())
-    })?;
+    claims(unit.verdict, verdict_of(counting.iter().copied()), at)?;
     counts(unit, &findings, at)?;
     statuses(unit, &findings, at)?;
     worst(unit, &findings, at)?;
     culprit(unit, &findings, counting, at)
-}
-
-fn says(findings: &[&Finding], rules: &[&Rule]) -> bool {
-    findings.iter().any(|finding| is_of(finding, rules))
-}
-
-fn is_of(finding: &Finding, rules: &[&Rule]) -> bool {
-    rules.iter().any(|rule| rule.code == finding.code)
 }
 
 /// Outputs that were not judged have findings that say so, and the states add up.
@@ -119,8 +108,7 @@ fn says_the_same(finding: &Finding, culprit: &Culprit) -> bool {
 }
 
 /// Refuses findings about ratios whose limits are not those of the target's policy.
-pub(super) fn fits(unit: &Unit, result: &GateResult, policy: &Policy, at: &str) -> Checked {
-    let Unit::Operators(unit) = unit else { return Ok(()) };
+pub(super) fn fits(unit: &OperatorsUnit, result: &GateResult, policy: &Policy, at: &str) -> Checked {
     let of_unit = everything(result).filter(|finding| {
         is_of(finding, &[&rules::INACCURATE, &rules::MAX_RELATIVE]) && text(finding, "unit") == Some(&unit.table)
     });

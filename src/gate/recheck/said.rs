@@ -6,7 +6,7 @@ use crate::judge::dump::rules as dump;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::code;
 use crate::judge::register;
-use crate::judge::rule::artifacts;
+use crate::judge::rule::{Rule, artifacts};
 use crate::judge::unit::{EvaluationUnit, Unit};
 use crate::report::GateResult;
 use crate::verdict::CheckId;
@@ -125,6 +125,16 @@ fn task_of(finding: &Finding) -> Option<(String, String)> {
     let is_whole = finding.check == CheckId::Evaluation && !finding.facts.contains_key("unit");
     let task = text(finding, "model").zip(text(finding, "task")).filter(|_| is_whole)?;
     Some((task.0.to_owned(), task.1.to_owned()))
+}
+
+/// Whether a finding is of one of `rules`.
+pub(super) fn is_of(finding: &Finding, rules: &[&Rule]) -> bool {
+    rules.iter().any(|rule| rule.code == finding.code)
+}
+
+/// Whether any of `findings` is of one of `rules`.
+pub(super) fn says(findings: &[&Finding], rules: &[&Rule]) -> bool {
+    findings.iter().any(|finding| is_of(finding, rules))
 }
 
 /// A text among a finding's facts.

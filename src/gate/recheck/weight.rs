@@ -82,7 +82,7 @@ fn of_input(finding: &Finding, policy: &Policy) -> Severity {
 }
 
 /// A row of a monitor that jumps warns up to the error that is wrong for its type.
-pub(super) fn of_jump(finding: &Finding, policy: &Policy) -> Severity {
+fn of_jump(finding: &Finding, policy: &Policy) -> Severity {
     let numbers = (number(finding, "error"), number(finding, "limit"), number(finding, "wrong"));
     let (Some(error), Some(limit), Some(wrong)) = numbers else { return Severity::Fail };
     let is_of_type = Precision::ALL.into_iter().any(|precision| precision.wrong().to_bits() == wrong.to_bits());
