@@ -21,6 +21,7 @@ pub mod error;
 pub mod exit;
 pub mod fetch;
 pub mod gate;
+mod hash;
 pub mod history;
 pub mod judge;
 pub mod msprobe;

@@ -26,6 +26,7 @@ pub mod messages;
 pub mod metrics;
 pub mod next_dump;
 pub mod opening;
+mod ordered;
 pub mod outcomes;
 pub mod page;
 pub mod phrases;
@@ -86,7 +87,7 @@ pub struct Outcome {
     /// The result, without message texts.
     pub result: GateResult,
     /// One line per compared tensor.
-    pub operations: Vec<OperationLine>,
+    pub operations: Vec<OperationLine<'static>>,
     /// Tables as msprobe writes them.
     pub tables: Vec<Table>,
     /// Whether a check that the policy requires is there, and no unit of it could be read.

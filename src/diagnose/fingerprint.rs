@@ -37,12 +37,24 @@ pub(super) fn is_telling(record: &TensorRecord<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::Dtype;
     use crate::read::dump::Statistic;
 
     fn record(numbers: [f64; 4], shape: &[u64]) -> TensorRecord<'_> {
         let [max, min, mean, norm] = numbers.map(Statistic::Float);
         let (requires_grad, checksum, extension) = (Some(true), None, None);
-        TensorRecord { dtype: "torch.float32", shape, max, min, mean, norm, requires_grad, checksum, extension }
+        TensorRecord {
+            dtype: "torch.float32",
+            element: Some(Dtype::F32),
+            shape,
+            max,
+            min,
+            mean,
+            norm,
+            requires_grad,
+            checksum,
+            extension,
+        }
     }
 
     #[test]

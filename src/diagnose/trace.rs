@@ -3,10 +3,8 @@
 //! Views, transposes and reorderings keep a tensor's number of elements, largest and smallest value; so do operations
 //! that were not dumped. A constant is not a fingerprint.
 
-use std::collections::HashMap;
-
 use crate::judge::dump::unit::UnitInput;
-use crate::read::dump::{Dump, Leaf, Operation, Statistic, TensorKind, TensorRecord};
+use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
 /// Elements, and the bits of the largest and the smallest value.
 type Fingerprint = (u64, u64, u64);
@@ -27,58 +25,69 @@ pub(super) struct Appearance<'a> {
     pub(super) leaf: Leaf<'a>,
 }
 
-/// Appearances of every traceable value in one dump, in the order of the comparison.
+/// Appearances of every traceable value in one dump.
 pub(super) struct Trace<'a> {
-    appearances: HashMap<Fingerprint, Vec<Appearance<'a>>>,
+    input: &'a UnitInput<'a>,
+    /// Hash of the fingerprint, position of the operation in the comparison, and index of the value in it, in this order:
+    /// 16 bytes a value.
+    places: Vec<(u64, u32, u32)>,
 }
 
 impl<'a> Trace<'a> {
     /// The values of the baseline.
-    pub(super) fn of_baseline(input: &UnitInput<'a>) -> Self {
-        let indices = input.comparison.operations.iter().map(|comparison| comparison.pair.baseline());
-        Self::new(input.baseline, indices)
-    }
-
-    fn new(dump: &'a Dump, indices: impl Iterator<Item = Option<usize>>) -> Self {
-        let mut appearances: HashMap<Fingerprint, Vec<Appearance<'a>>> = HashMap::new();
-        for (order, index) in indices.enumerate() {
-            let Some(operation) = index.and_then(|index| dump.operations.get(index)) else { continue };
-            for leaf in operation.leaves.iter() {
-                if let Some(key) = leaf.record().as_ref().and_then(fingerprint) {
-                    appearances.entry(key).or_default().push(Appearance { order, operation, leaf });
-                }
-            }
+    pub(super) fn of_baseline(input: &'a UnitInput<'_>) -> Self {
+        let mut places = Vec::new();
+        for (order, comparison) in (0_u32..).zip(&input.comparison.operations) {
+            let operation = comparison.pair.baseline().and_then(|index| input.baseline.operations.get(index));
+            let leaves = operation.into_iter().flat_map(|operation| operation.leaves.iter());
+            places.extend((0_u32..).zip(leaves).filter_map(|(index, leaf)| {
+                let fingerprint = leaf.record().as_ref().and_then(fingerprint)?;
+                Some((crate::hash::of(&fingerprint), order, index))
+            }));
         }
-        Self { appearances }
+        places.sort_unstable();
+        Self { input, places }
     }
 
-    fn appearances(&self, record: &TensorRecord<'_>) -> &[Appearance<'a>] {
-        fingerprint(record).and_then(|key| self.appearances.get(&key)).map_or(&[], Vec::as_slice)
+    /// Appearances of a value, in the order of the comparison.
+    fn appearances(&self, record: &TensorRecord<'_>) -> impl DoubleEndedIterator<Item = Appearance<'a>> + Clone + '_ {
+        let wanted = fingerprint(record);
+        let hash = wanted.as_ref().map_or(0, crate::hash::of);
+        let from = self.places.partition_point(|(known, ..)| *known < hash);
+        let to = self.places.partition_point(|(known, ..)| *known <= hash);
+        let places = self.places.get(from..to).filter(|_| wanted.is_some()).unwrap_or_default();
+        let is_wanted = move |one: &Appearance<'_>| one.leaf.record().as_ref().and_then(fingerprint) == wanted;
+        places.iter().filter_map(|(_, order, leaf)| self.appearance(*order as usize, *leaf as usize)).filter(is_wanted)
+    }
+
+    fn appearance(&self, order: usize, leaf: usize) -> Option<Appearance<'a>> {
+        let place = self.input.comparison.operations.get(order)?.pair.baseline()?;
+        let operation = self.input.baseline.operations.get(place)?;
+        Some(Appearance { order, operation, leaf: operation.leaves.get(leaf)? })
     }
 
     /// The last operation before `order` that made this value; of a module and its last call, the call.
     pub(super) fn made_before(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
-        let is_output = |appearance: &&Appearance<'a>| {
+        let is_output = |appearance: &Appearance<'a>| {
             appearance.order < order && matches!(appearance.leaf.kind, TensorKind::Output)
         };
-        let is_module = |appearance: &&Appearance<'a>| {
+        let is_module = |appearance: &Appearance<'a>| {
             appearance.operation.name.starts_with("Module.") || appearance.operation.name.starts_with("Cell.")
         };
-        let found = self.appearances(record).iter().filter(is_output);
+        let found = self.appearances(record).filter(is_output);
         let call = found.clone().rfind(|appearance| !is_module(appearance));
-        call.or_else(|| found.clone().next_back()).copied()
+        call.or_else(|| found.clone().next_back())
     }
 
     /// The last appearance before `order`, whatever its role.
     pub(super) fn last_before(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
-        self.appearances(record).iter().rfind(|appearance| appearance.order < order).copied()
+        self.appearances(record).rfind(|appearance| appearance.order < order)
     }
 
     /// The first operation after `order` that was given this value.
     pub(super) fn used_after(&self, record: &TensorRecord<'_>, order: usize) -> Option<Appearance<'a>> {
-        let used = |appearance: &&Appearance<'a>| {
-            appearance.order > order && matches!(appearance.leaf.kind, TensorKind::Input)
-        };
-        self.appearances(record).iter().find(used).copied()
+        let used =
+            |appearance: &Appearance<'a>| appearance.order > order && matches!(appearance.leaf.kind, TensorKind::Input);
+        self.appearances(record).find(used)
     }
 }

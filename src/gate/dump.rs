@@ -318,7 +318,7 @@ fn judge_unit(input: &UnitInput<'_>, context: &Context, shared: &Shared<'_>, noi
     if let Some(recording) = noise.recording {
         recording.take(input, &flows);
     }
-    lines::of_unit(input, &flows).try_for_each(|line| shared.sink.line(line))?;
+    shared.sink.lines(flows.len(), &|order| lines::of_operation(input, &flows, order))?;
     Ok(judged)
 }
 

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::OperationLine;
 use crate::msprobe::table::Rows;
-use crate::report::sink::Sink;
+use crate::report::sink::{LinesOf, Sink};
 
 /// A sink that notes whether an operation fits what was asked for.
 pub(super) struct Asked<'a> {
@@ -25,6 +24,14 @@ impl<'a> Asked<'a> {
     /// Hands everything on to `sink`.
     pub(super) fn new(measurements: &'a Measurements, sink: &'a dyn Sink) -> Self {
         Self { measurements, sink, matched: AtomicBool::new(false), other: OnceLock::new() }
+    }
+
+    fn look_at(&self, op: &str) {
+        if self.measurements.asks_for(op) {
+            self.matched.store(true, Ordering::Relaxed);
+        } else {
+            self.other.get_or_init(|| op.to_owned());
+        }
     }
 
     /// Refuses a pattern that fits no operation, where there are operations.
@@ -43,15 +50,16 @@ impl<'a> Asked<'a> {
 }
 
 impl Sink for Asked<'_> {
-    fn line(&self, line: OperationLine) -> Result<()> {
-        if self.measurements.ops().is_some() && !self.matched.load(Ordering::Relaxed) {
-            if self.measurements.asks_for(&line.op) {
-                self.matched.store(true, Ordering::Relaxed);
-            } else {
-                self.other.get_or_init(|| line.op.clone());
+    fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
+        let mut left = if self.measurements.ops().is_some() { 0..operations } else { 0..0 };
+        while !self.matched.load(Ordering::Relaxed)
+            && let Some(operation) = left.next()
+        {
+            if let Some(line) = of(operation).first() {
+                self.look_at(&line.op);
             }
         }
-        self.sink.line(line)
+        self.sink.lines(operations, of)
     }
 
     fn table(&self, table: Rows<'_>) -> Result<()> {

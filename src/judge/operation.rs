@@ -1,6 +1,9 @@
 //! `operations.jsonl`: one line per compared tensor or value, for the page and for other tools.
 
-use std::collections::BTreeMap;
+mod wire;
+
+use std::borrow::Cow;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,9 +64,12 @@ impl OffSide {
     }
 }
 
-/// One line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OperationLine {
+/// Version of the lines that this program writes; it reads those before it too.
+pub const LINES_VERSION: u32 = 2;
+
+/// One line. Its texts are those of the dumps while a run writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperationLine<'a> {
     /// The step.
     pub step: u64,
     /// The rank; null where there is only one process.
@@ -71,35 +77,121 @@ pub struct OperationLine {
     /// Position of the operation in execution order, from 0.
     pub order: u64,
     /// The operation, as dumped on the candidate side (the baseline's where only it has the operation).
-    pub op: String,
+    pub op: Cow<'a, str>,
     /// The module it ran in; empty where that was not recorded.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub module: String,
+    pub module: Cow<'a, str>,
     /// The row name, as dumped on the candidate side (the baseline's where only it has the row).
-    pub tensor: String,
+    pub tensor: Cow<'a, str>,
     /// Role in the operation.
     pub kind: TensorKind,
     /// Result of the comparison.
     pub state: State,
     /// Reason where it was not compared or differs in an exact property; empty elsewhere.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
+    pub reason: Cow<'a, str>,
     /// Error relative to scale.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Number>,
     /// The noise limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Number>,
     /// Errors of both sides against the reference run, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<FromReference>,
-    /// Further numbers by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub metrics: BTreeMap<String, Number>,
-    /// Both sides: element type, shape, and the four statistics as recorded.
-    pub baseline: Option<Shown>,
+    /// Further numbers with their names, by name.
+    pub metrics: Vec<(Cow<'a, str>, Number)>,
+    /// The baseline's value as it was recorded.
+    pub baseline: Option<Recorded<'a>>,
     /// The candidate's.
-    pub candidate: Option<Shown>,
+    pub candidate: Option<Recorded<'a>>,
+}
+
+impl OperationLine<'_> {
+    /// The line with texts of its own.
+    #[must_use]
+    pub fn into_owned(self) -> OperationLine<'static> {
+        OperationLine {
+            op: owned(self.op),
+            module: owned(self.module),
+            tensor: owned(self.tensor),
+            reason: owned(self.reason),
+            metrics: self.metrics.into_iter().map(|(name, number)| (owned(name), number)).collect(),
+            baseline: self.baseline.map(Recorded::into_owned),
+            candidate: self.candidate.map(Recorded::into_owned),
+            step: self.step,
+            rank: self.rank,
+            order: self.order,
+            kind: self.kind,
+            state: self.state,
+            error: self.error,
+            limit: self.limit,
+            reference: self.reference,
+        }
+    }
+}
+
+impl Recorded<'_> {
+    fn into_owned(self) -> Recorded<'static> {
+        Recorded {
+            tensor: self.tensor.map(owned),
+            dtype: owned(self.dtype),
+            shape: Cow::Owned(self.shape.into_owned()),
+            values: self.values.into_iter().map(RecordedValue::into_owned).collect(),
+        }
+    }
+}
+
+impl RecordedValue<'_> {
+    fn into_owned(self) -> RecordedValue<'static> {
+        match self {
+            Self::Null => RecordedValue::Null,
+            Self::Bool(value) => RecordedValue::Bool(value),
+            Self::Int(value) => RecordedValue::Int(value),
+            Self::Number(value) => RecordedValue::Number(value),
+            Self::Text(text) => RecordedValue::Text(owned(text)),
+        }
+    }
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+/// Tensor or value of one side, as it was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded<'a> {
+    /// Row name on this side; `None` where it is the line's.
+    pub tensor: Option<Cow<'a, str>>,
+    /// Element type, or the type of a plain value.
+    pub dtype: Cow<'a, str>,
+    /// Shape.
+    pub shape: Cow<'a, [u64]>,
+    /// Largest, smallest and mean value and 2-norm, and a checksum where there is one; or the plain value alone.
+    pub values: Vec<RecordedValue<'a>>,
+}
+
+/// A recorded number or text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RecordedValue<'a> {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer that fits.
+    Int(i64),
+    /// Any other number.
+    Number(Number),
+    /// Anything else.
+    Text(Cow<'a, str>),
+}
+
+impl fmt::Display for RecordedValue<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => formatter.write_str("null"),
+            Self::Bool(value) => value.fmt(formatter),
+            Self::Int(value) => value.fmt(formatter),
+            Self::Number(value) => value.0.fmt(formatter),
+            Self::Text(text) => formatter.write_str(text),
+        }
+    }
 }
 
 /// Tensor or value of one side, for people.

@@ -205,5 +205,5 @@ fn step_and_rank((step, rank): (u64, u64)) -> [Cell; 2] {
 
 /// A whole number, as text where a cell cannot hold it.
 fn whole(value: u64) -> Cell {
-    i64::try_from(value).map_or_else(|_| Cell::Text(value.to_string()), Cell::Int)
+    i64::try_from(value).map_or_else(|_| Cell::from(value.to_string()), Cell::Int)
 }

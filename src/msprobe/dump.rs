@@ -18,7 +18,6 @@ pub use pairing::Matching;
 use crate::msprobe::python;
 use crate::msprobe::table::{Cell, Rows};
 use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
-use crate::read::json::Json;
 use cells::Half;
 use verdict::{Facts, Numbers};
 
@@ -114,7 +113,11 @@ pub fn pairs(pair: &Pair<'_>) -> Vec<(Place, Place)> {
 ///
 /// `measured` gives what was measured of a pair of tensor files; it is asked only about what [`pairs`] lists, when the
 /// row is made.
-pub fn table<'a>(pair: &Pair<'a>, measured: impl Fn(Place, Place) -> Measured + 'a, name: String) -> Option<Rows<'a>> {
+pub fn table<'a>(
+    pair: &Pair<'a>,
+    measured: impl Fn(Place, Place) -> Measured + Sync + 'a,
+    name: String,
+) -> Option<Rows<'a>> {
     let mode = mode(pair.candidate, pair.baseline).ok()?;
     if pair.format == DumpFormat::Ptdbg {
         return ptdbg::table(pair, mode, &measured, name).map(Rows::from);
@@ -123,33 +126,30 @@ pub fn table<'a>(pair: &Pair<'a>, measured: impl Fn(Place, Place) -> Measured + 
     if pair.baseline.operations.is_empty() || pairs.is_empty() {
         return None;
     }
+    // Rows of one operation are what msprobe judges together.
+    let ends: Vec<usize> = pairs
+        .chunk_by(|a, b| a.candidate.operation == b.candidate.operation)
+        .scan(0, |end, group| {
+            *end += group.len();
+            Some(*end)
+        })
+        .collect();
+    let groups = ends.len();
     let maker = Maker {
         pair: *pair,
         mode,
         columns: Columns::of(pair, &pairs, mode),
+        row_pairs: pairs,
         stacks: pair.candidate.stacks.is_some() && pair.format == DumpFormat::Msprobe,
         measured,
     };
     let columns = cells::columns(mode, maker.stacks);
-    let rows = Box::new(Groups { pairs, next: 0 }.flat_map(move |group| maker.rows(&group)));
-    Some(Rows { sheet: "Sheet1".into(), columns, name, rows })
-}
-
-/// Row pairs of one operation after the other: what msprobe judges together.
-struct Groups {
-    pairs: Vec<RowPair>,
-    next: usize,
-}
-
-impl Iterator for Groups {
-    type Item = Vec<RowPair>;
-
-    fn next(&mut self) -> Option<Vec<RowPair>> {
-        let rest = self.pairs.get(self.next..)?;
-        let group = rest.chunk_by(|a, b| a.candidate.operation == b.candidate.operation).next()?;
-        self.next += group.len();
-        Some(group.to_vec())
-    }
+    let rows = move |group: usize| {
+        let start = group.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+        let end = ends.get(group).copied().unwrap_or(start);
+        maker.rows(maker.row_pairs.get(start..end).unwrap_or_default())
+    };
+    Some(Rows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
 }
 
 /// Properties of whole columns that decide how each of their cells is printed.
@@ -196,6 +196,7 @@ struct Maker<'a, M> {
     pair: Pair<'a>,
     mode: Mode,
     columns: Columns,
+    row_pairs: Vec<RowPair>,
     /// Whether a column shows call stacks.
     stacks: bool,
     measured: M,
@@ -227,7 +228,7 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
         };
         let differences = match self.mode {
             Mode::Statistics => difference::of(&candidate.statistics, &baseline.statistics, self.columns.whole),
-            _ => Default::default(),
+            _ => [const { Cell::Empty }; 8],
         };
         Some(Line { candidate, baseline, tensor, differences })
     }
@@ -257,11 +258,11 @@ struct Line {
     /// The six cells of tensor mode.
     tensor: [Cell; 6],
     /// Differences of statistics mode: four absolute, four relative.
-    differences: [String; 8],
+    differences: [Cell; 8],
 }
 
 impl Line {
-    fn norm_relative(&self) -> &str {
+    fn norm_relative(&self) -> &Cell {
         let [.., norm_relative] = &self.differences;
         norm_relative
     }
@@ -271,22 +272,22 @@ impl Line {
         let (npu, bench) = (self.candidate, self.baseline);
         let mut row: Vec<Cell> = Vec::with_capacity(COLUMNS);
         row.extend([npu.name, bench.name, npu.dtype, bench.dtype, npu.shape, bench.shape].map(Cell::Text));
-        row.extend([npu.requires_grad, bench.requires_grad].map(Cell::from));
+        row.extend([npu.requires_grad, bench.requires_grad].map(Cell::word));
         match mode {
             Mode::Tensor => row.extend(self.tensor.into_iter().map(cells::written)),
-            Mode::Statistics => row.extend(self.differences.map(Cell::Text)),
+            Mode::Statistics => row.extend(self.differences),
             Mode::Checksum => row.extend([npu.hash, bench.hash].map(Cell::Text)),
         }
         if mode != Mode::Checksum {
             row.extend(npu.statistics.into_iter().chain(bench.statistics).map(cells::written));
         }
         row.push(Cell::Bool(npu.requires_grad == bench.requires_grad));
-        row.push(verdict.level.as_str().into());
+        row.push(Cell::word(verdict.level.as_str()));
         row.push(verdict.messages().into());
         row.extend(stack);
         if mode == Mode::Tensor {
-            let names = [npu.data_name, bench.data_name].map(Json::Text);
-            row.push(python::str(&Json::Array(names.to_vec())).into());
+            let [npu, bench] = [npu.data_name, bench.data_name].map(|name| python::quoted(&name));
+            row.push(format!("[{npu}, {bench}]").into());
         }
         row
     }
@@ -297,10 +298,10 @@ fn stack_cell(dump: &Dump, place: Place, first: bool) -> Cell {
     let operation = dump.operations.get(place.operation).filter(|_| first);
     let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
     frames.map_or_else(
-        || Cell::from("N/A"),
+        || Cell::word(cells::NOTHING),
         |frames| {
-            let frames = frames.iter().map(|frame| Json::Text(frame.clone())).collect();
-            python::str(&Json::Array(frames)).into()
+            let frames: Vec<String> = frames.iter().map(|frame| python::quoted(frame)).collect();
+            format!("[{}]", frames.join(", ")).into()
         },
     )
 }

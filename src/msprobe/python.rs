@@ -1,39 +1,52 @@
 //! Python's text of values: what `repr` and `str` print.
 
+use std::fmt::Write as _;
+
 use crate::read::json::Json;
 
 /// `repr` of a float: the shortest digits that come back, of two that are equally near the even one; an exponent below
 /// 1e-4 and from 1e16 on.
 pub fn float(value: f64) -> String {
+    let mut text = String::new();
+    write_float(value, &mut text);
+    text
+}
+
+/// Adds the text of [`float`].
+pub fn write_float(value: f64, out: &mut String) {
     if value.is_nan() {
-        return "nan".into();
+        return out.push_str("nan");
     }
     if value.is_infinite() {
-        return if value > 0.0 { "inf" } else { "-inf" }.into();
+        return out.push_str(if value > 0.0 { "inf" } else { "-inf" });
     }
     // The same digits as Python's, and an exponent from 1e16 on too; it begins lower below 1, and has no zero before it.
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format_finite(value);
     match text.split_once('e') {
-        Some((mantissa, exponent)) => with_exponent(mantissa, exponent.parse().unwrap_or(0)),
-        None if value != 0.0 && value.abs() < 1e-4 => scientific(text),
-        None => text.to_owned(),
+        Some((mantissa, exponent)) => {
+            out.push_str(mantissa);
+            write_exponent(exponent.parse().unwrap_or(0), out);
+        }
+        None if value != 0.0 && value.abs() < 1e-4 => scientific(text, out),
+        None => out.push_str(text),
     }
 }
 
 /// Writes a number below 1e-4 that stands without an exponent with one.
-fn scientific(positional: &str) -> String {
+fn scientific(positional: &str, out: &mut String) {
     let (sign, unsigned) = positional.strip_prefix('-').map_or(("", positional), |rest| ("-", rest));
     let digits = unsigned.trim_start_matches(['0', '.']);
     let exponent = i32::try_from(digits.len()).unwrap_or(0) - i32::try_from(unsigned.len()).unwrap_or(0) + 1;
     let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
     let point = if rest.is_empty() { "" } else { "." };
-    with_exponent(&format!("{sign}{first}{point}{rest}"), exponent)
+    out.extend([sign, first, point, rest]);
+    write_exponent(exponent, out);
 }
 
 /// An exponent has a sign and two digits at least.
-fn with_exponent(mantissa: &str, exponent: i32) -> String {
-    format!("{mantissa}e{exponent:+03}")
+fn write_exponent(exponent: i32, out: &mut String) {
+    let _written = write!(out, "e{exponent:+03}");
 }
 
 /// `repr` of a string: single quotes unless it holds one and no double quote.
@@ -48,7 +61,7 @@ pub fn quoted(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             _ if character == quote => out.extend(['\\', quote]),
             _ if u32::from(character) < 0x20 || u32::from(character) == 0x7f => {
-                out.push_str(&format!("\\x{:02x}", u32::from(character)));
+                let _written = write!(out, "\\x{:02x}", u32::from(character));
             }
             _ => out.push(character),
         }

@@ -1,6 +1,7 @@
 //! Tables as msprobe writes them.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -8,11 +9,15 @@ pub enum Cell {
     /// Nothing.
     Empty,
     /// Text, as it is written.
-    Text(String),
+    Text(Cow<'static, str>),
     /// A whole number.
     Int(i64),
     /// A number, written as Python writes it.
     Float(f64),
+    /// A text that is a number as Python writes it.
+    Written(f64),
+    /// The same with a percent sign after it.
+    Percent(f64),
     /// An infinite number of a compare table: CSV writes a space before it, so that spreadsheets show it.
     Infinite(f64),
     /// `True` or `False`.
@@ -21,26 +26,58 @@ pub enum Cell {
 
 impl From<&str> for Cell {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::Text(text.to_owned().into())
     }
 }
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<Cow<'static, str>> for Cell {
+    fn from(text: Cow<'static, str>) -> Self {
         Self::Text(text)
     }
 }
 
 impl Cell {
+    /// A text that many cells have.
+    pub const fn word(text: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
     /// The cell as CSV holds it.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Empty => "".into(),
-            Self::Text(text) => text.into(),
-            Self::Int(value) => value.to_string().into(),
-            Self::Float(value) => super::python::float(*value).into(),
-            Self::Infinite(value) => format!(" {}", super::python::float(*value)).into(),
+            Self::Text(text) => Cow::Borrowed(text),
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
+            number => {
+                let mut text = String::new();
+                number.write_number(&mut text);
+                text.into()
+            }
+        }
+    }
+
+    /// Adds the text of a number.
+    fn write_number(&self, out: &mut String) {
+        match self {
+            Self::Int(value) => {
+                let _written = write!(out, "{value}");
+            }
+            Self::Float(value) | Self::Written(value) => super::python::write_float(*value, out),
+            Self::Percent(value) => {
+                super::python::write_float(*value, out);
+                out.push('%');
+            }
+            Self::Infinite(value) => {
+                out.push(' ');
+                super::python::write_float(*value, out);
+            }
+            Self::Empty | Self::Text(_) | Self::Bool(_) => {}
         }
     }
 
@@ -48,6 +85,16 @@ impl Cell {
     pub fn guarded_text(&self) -> Cow<'_, str> {
         let text = self.text();
         if matches!(self, Self::Text(_)) && may_become_formula(&text) { format!("'{text}").into() } else { text }
+    }
+
+    /// Hands on the cell as CSV holds it, guarded; numbers are written into `scratch`, since tables have millions of them.
+    pub fn with_guarded_text<T>(&self, scratch: &mut String, take: impl FnOnce(&str) -> T) -> T {
+        if matches!(self, Self::Empty | Self::Text(_) | Self::Bool(_)) {
+            return take(&self.guarded_text());
+        }
+        scratch.clear();
+        self.write_number(scratch);
+        take(scratch)
     }
 }
 
@@ -57,6 +104,11 @@ impl Cell {
 ///
 /// A percentage and a lone sign are not formulas to any spreadsheet.
 fn may_become_formula(text: &str) -> bool {
+    // Most cells, without a look at every character.
+    let starts_plainly = |first: &u8| first.is_ascii_alphanumeric() || b"([{<\"'_/.".contains(first);
+    if text.as_bytes().first().is_none_or(starts_plainly) && memchr::memchr(b';', text.as_bytes()).is_none() {
+        return false;
+    }
     let is_harmless =
         |text: &str| text.chars().count() == 1 || text.strip_suffix('%').is_some_and(super::python::is_float);
     let parts: Vec<&str> = text.split(';').map(|part| part.trim_start_matches(is_dropped)).collect();
@@ -84,7 +136,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// A table whose rows are made one after the other, as they are asked for.
+/// A table whose rows are made when they are asked for, on any thread.
 pub struct Rows<'a> {
     /// File name without ending, as [`Table::name`].
     pub name: String,
@@ -92,19 +144,27 @@ pub struct Rows<'a> {
     pub sheet: String,
     /// Titles of the columns, as [`Table::columns`].
     pub columns: Vec<String>,
-    /// The rows, from top to bottom.
-    pub rows: Box<dyn Iterator<Item = Vec<Cell>> + 'a>,
+    /// Number of groups of rows, from top to bottom.
+    pub groups: usize,
+    /// Makes the rows of one group.
+    pub rows: Box<dyn Fn(usize) -> Vec<Vec<Cell>> + Sync + 'a>,
 }
 
 impl From<Rows<'_>> for Table {
-    fn from(Rows { name, sheet, columns, rows }: Rows<'_>) -> Self {
-        Self { name, sheet, columns, rows: rows.collect() }
+    fn from(Rows { name, sheet, columns, groups, rows }: Rows<'_>) -> Self {
+        Self { name, sheet, columns, rows: (0..groups).flat_map(rows).collect() }
     }
 }
 
 impl From<Table> for Rows<'_> {
     fn from(Table { name, sheet, columns, rows }: Table) -> Self {
-        Self { name, sheet, columns, rows: Box::new(rows.into_iter()) }
+        Self {
+            name,
+            sheet,
+            columns,
+            groups: rows.len(),
+            rows: Box::new(move |row| rows.get(row).cloned().into_iter().collect()),
+        }
     }
 }
 

@@ -70,6 +70,9 @@ pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<Index
 
 /// Pairs the values of two operations by their place in the call, which a rule for the operation may translate.
 pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&RenamedOperation>) -> Vec<IndexPair> {
+    if rule.is_none() && are_alike(baseline, candidate) {
+        return (0..candidate.leaves.len()).map(|index| IndexPair::new(Some(index), Some(index))).collect();
+    }
     let partner = |leaf: Leaf<'_>| match rule {
         Some(rule) => rule.place(&place(leaf)),
         None => Some(place(leaf)),
@@ -86,6 +89,24 @@ pub fn leaves(baseline: Operation<'_>, candidate: Operation<'_>, rule: Option<&R
     left.sort_unstable();
     pairs.extend(left.into_iter().map(|index| IndexPair::new(Some(index), None)));
     pairs
+}
+
+/// Whether both operations have the same few values in the same order, no two at one place.
+fn are_alike(baseline: Operation<'_>, candidate: Operation<'_>) -> bool {
+    const FEW: usize = 16;
+    let same = |index: usize| {
+        let (left, right) = (plain_place(baseline, index), plain_place(candidate, index));
+        let is_new = || (0..index).all(|before| plain_place(candidate, before) != right);
+        right.is_some() && left == right && is_new()
+    };
+    let len = candidate.leaves.len();
+    len == baseline.leaves.len() && len <= FEW && (0..len).all(same)
+}
+
+/// A value's place where its row name says nothing else.
+fn plain_place(operation: Operation<'_>, index: usize) -> Option<&str> {
+    let row = operation.leaves.get(index)?.row.below_operation();
+    (row.starts_with('.') && !row.contains("kwargs")).then_some(row)
 }
 
 /// A row's place inside its operation: `input.0`. A saved keyword argument is called `kwargs` in its file name and
@@ -136,6 +157,8 @@ struct Side<'a> {
     translated: Option<&'a Translated>,
     names: Vec<OpName>,
     order: Vec<usize>,
+    /// Hash of the code in each stack, without that of the framework.
+    codes: Vec<u64>,
 }
 
 /// Base name, call number and direction.
@@ -152,7 +175,8 @@ impl<'a> Side<'a> {
         if let Some(translated) = translated {
             names = translated.names.iter().map(|name| OpName::parse(name)).collect();
         }
-        Self { dump, translated, names, order }
+        let stacks = dump.stacks.as_ref().map_or(&[][..], |stacks| stacks.values());
+        Self { dump, translated, names, order, codes: stacks.iter().map(|stack| code_hash(stack)).collect() }
     }
 
     /// Name of an operation as it is paired.
@@ -230,9 +254,8 @@ impl<'a> Side<'a> {
         }
         if detail.origin {
             self.parent(index).hash(&mut hash);
-            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.get(operation.name));
-            let frames = stack.into_iter().flat_map(|stack| stack.iter());
-            frames.filter(|frame| !is_of_framework(frame)).for_each(|frame| code_of(frame).hash(&mut hash));
+            let stack = self.dump.stacks.as_ref().and_then(|stacks| stacks.index(operation.name));
+            stack.and_then(|stack| self.codes.get(stack)).copied().unwrap_or(0).hash(&mut hash);
         }
         hash.finish()
     }
@@ -271,6 +294,13 @@ fn hash_leaf(leaf: Leaf<'_>, detail: Detail, hash: &mut DefaultHasher) {
             }
         }
     }
+}
+
+/// A hash of the code in a stack, without that of the framework; that of no stack is 0.
+fn code_hash(stack: &[String]) -> u64 {
+    let frames = stack.iter().filter(|frame| !is_of_framework(frame));
+    let codes: Vec<&str> = frames.map(|frame| code_of(frame)).collect();
+    if codes.is_empty() { 0 } else { crate::hash::of(&codes) }
 }
 
 /// The function and source text of a frame, without its path and line: the two sides may be two checkouts.

@@ -181,12 +181,17 @@ impl DumpFolder {
 }
 
 impl Dump {
+    /// Notes parts of a kind that could not be used.
+    fn damaged_often(&mut self, damage: Damage) {
+        let is_known = |known: &&mut Damage| known.kind == damage.kind && damage.kind != DamageKind::SideFile;
+        match self.damage.iter_mut().find(is_known) {
+            Some(known) => known.count += damage.count,
+            None => self.damage.push(damage),
+        }
+    }
+
     /// Notes a part that could not be used; of each kind of records the first is kept, and the number of all.
     fn damaged(&mut self, kind: DamageKind, place: &str, reason: impl Into<String>) {
-        let is_known = |known: &&mut Damage| known.kind == kind && kind != DamageKind::SideFile;
-        match self.damage.iter_mut().find(is_known) {
-            Some(known) => known.count += 1,
-            None => self.damage.push(Damage { kind, place: place.to_owned(), reason: reason.into(), count: 1 }),
-        }
+        self.damaged_often(Damage { kind, place: place.to_owned(), reason: reason.into(), count: 1 });
     }
 }

@@ -8,8 +8,12 @@
 //! The parser pulls blocks from a [`ByteSource`], so a document need not fit in memory: [`Parser::object`] and
 //! [`Parser::array`] hand their entries out one at a time.
 
+mod batches;
+mod tape;
 mod write;
 
+pub use batches::{Batch, Batches};
+pub use tape::{Item, Tape};
 pub use write::{to_indented_text, to_text};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -107,6 +111,8 @@ pub struct Parser<'a> {
     buffer: Vec<u8>,
     position: usize,
     next_offset: u64,
+    /// Offset at which the document ends.
+    limit: u64,
     depth: usize,
     repeated_keys: u64,
 }
@@ -114,7 +120,15 @@ pub struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// Starts at the beginning of `source`.
     pub fn new(source: &'a dyn ByteSource) -> Self {
-        Self { source, buffer: Vec::new(), position: 0, next_offset: 0, depth: 0, repeated_keys: 0 }
+        Self {
+            source,
+            buffer: Vec::new(),
+            position: 0,
+            next_offset: 0,
+            limit: source.len(),
+            depth: 0,
+            repeated_keys: 0,
+        }
     }
 
     /// Starts at byte `offset` of `source`; used for formats that hold several documents.
@@ -176,9 +190,7 @@ impl<'a> Parser<'a> {
         self.open(b'{')?;
         if self.peek()? != Some(b'}') {
             loop {
-                if self.peek()? != Some(b'"') {
-                    return Err(self.unexpected("a key in double quotes"));
-                }
+                self.expect_key()?;
                 let key = self.string()?;
                 self.expect(b':')?;
                 entry(key, self)?;
@@ -202,6 +214,11 @@ impl<'a> Parser<'a> {
             }
         }
         self.close(b']')
+    }
+
+    /// Demands a key, unread.
+    fn expect_key(&mut self) -> Result<()> {
+        if self.peek()? == Some(b'"') { Ok(()) } else { Err(self.unexpected("a key in double quotes")) }
     }
 
     fn open(&mut self, byte: u8) -> Result<()> {
@@ -255,7 +272,7 @@ impl<'a> Parser<'a> {
 
     /// Replaces the used-up buffer by the next block; false at the end of the source.
     fn fill(&mut self) -> Result<bool> {
-        let left = self.source.len().saturating_sub(self.next_offset);
+        let left = self.limit.saturating_sub(self.next_offset);
         let len = usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK));
         self.buffer.resize(len, 0);
         self.position = 0;
@@ -290,6 +307,14 @@ impl<'a> Parser<'a> {
     }
 
     fn scalar(&mut self) -> Result<Json> {
+        // Most numbers lie whole in the buffer.
+        let rest = self.buffer.get(self.position..).unwrap_or_default();
+        if let Some(run) = rest.iter().position(|byte| !is_of_word(*byte))
+            && let Some(number) = rest.get(..run).and_then(|word| std::str::from_utf8(word).ok()).and_then(short_number)
+        {
+            self.position += run;
+            return Ok(number);
+        }
         let start = self.offset();
         let token = self.word()?;
         match token.as_str() {
@@ -322,8 +347,7 @@ impl<'a> Parser<'a> {
         let mut word = String::new();
         loop {
             let rest = self.buffer.get(self.position..).unwrap_or_default();
-            let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-            let run = rest.iter().position(|byte| !belongs(byte)).unwrap_or(rest.len());
+            let run = rest.iter().position(|byte| !is_of_word(*byte)).unwrap_or(rest.len());
             word.push_str(&String::from_utf8_lossy(rest.get(..run).unwrap_or_default()));
             self.position += run;
             if word.len() > MAX_NUMBER {
@@ -336,7 +360,24 @@ impl<'a> Parser<'a> {
     }
 
     fn string(&mut self) -> Result<String> {
+        let mut text = String::new();
+        self.text_into(&mut text)?;
+        Ok(text)
+    }
+
+    /// Adds the text of the string that the parser stands at.
+    fn text_into(&mut self, out: &mut String) -> Result<()> {
         self.position += 1;
+        // Most texts lie whole in the buffer, and hold no escape.
+        let rest = self.buffer.get(self.position..).unwrap_or_default();
+        let run = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+        if rest.get(run) == Some(&b'"')
+            && let Some(text) = rest.get(..run).and_then(|text| std::str::from_utf8(text).ok())
+        {
+            out.push_str(text);
+            self.position += run + 1;
+            return Ok(());
+        }
         let mut bytes = Vec::new();
         loop {
             let rest = self.buffer.get(self.position..).unwrap_or_default();
@@ -354,9 +395,11 @@ impl<'a> Parser<'a> {
                 None => return Err(self.unexpected("the closing quote of a string")),
             }
         }
-        String::from_utf8(bytes).map_err(|_| {
+        let text = std::str::from_utf8(&bytes).map_err(|_| {
             Error::corrupt(self.source.name(), format!("a string before byte {} is not UTF-8", self.offset()))
-        })
+        })?;
+        out.push_str(text);
+        Ok(())
     }
 
     fn escape(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
@@ -419,6 +462,24 @@ impl<'a> Parser<'a> {
             unit = unit * 16 + digit.ok_or_else(|| self.unexpected("four hexadecimal digits"))?;
         }
         Ok(unit)
+    }
+}
+
+/// Whether a byte may belong to a number or a word: letters, digits, signs and points.
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}
+
+/// A number of common length; `None` for anything else.
+fn short_number(word: &str) -> Option<Json> {
+    const COMMON: usize = 32;
+    let digits = word.strip_prefix('-').unwrap_or(word).as_bytes();
+    if word.len() > COMMON || !digits.first()?.is_ascii_digit() {
+        return None;
+    }
+    match digits.iter().all(u8::is_ascii_digit) {
+        true => word.parse().ok().map(Json::Int),
+        false => word.parse().ok().map(Json::Float),
     }
 }
 

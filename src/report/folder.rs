@@ -1,20 +1,24 @@
 //! The documents of a run while it is under way: lines and tables are written as they come.
 
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
 use super::lines::{Census, Lines};
-use super::sink::{Sink, locked};
+use super::ordered::in_order;
+use super::sink::{LinesOf, Sink, locked};
 use super::xlsx;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
-use crate::msprobe::table::{Rows, Table};
+use crate::msprobe::table::{Cell, Rows, Table};
 use crate::output::{Draft, Output};
 
 /// Bytes that are written at once: lines come in millions.
 const BUFFER: usize = 64 << 10;
+/// Bytes of a common line.
+const LINE_BYTES: usize = 640;
 
 /// Writer of a run's documents into its output folder.
 ///
@@ -78,6 +82,31 @@ impl Folder {
     }
 }
 
+impl Written {
+    fn take(&mut self, Part { lines, text }: Part<'_>) -> Result<()> {
+        lines.iter().for_each(|line| self.census.add(line));
+        let written = self.out.write_all(&text);
+        written.map_err(|error| Error::io(self.out.get_ref().file.place().display().to_string(), &error))
+    }
+}
+
+/// Lines one after the other, with their text.
+struct Part<'a> {
+    lines: Vec<OperationLine<'a>>,
+    text: Vec<u8>,
+}
+
+impl<'a> Part<'a> {
+    fn of(lines: Vec<OperationLine<'a>>) -> Result<Self> {
+        let mut text = Vec::with_capacity(lines.len() * LINE_BYTES);
+        for line in &lines {
+            serde_json::to_writer(&mut text, line).map_err(|error| Error::new(ErrorKind::Internal, LINES, error))?;
+            text.push(b'\n');
+        }
+        Ok(Self { lines, text })
+    }
+}
+
 /// A file, and the hash of what was written to it.
 #[derive(Debug)]
 struct Hashing {
@@ -101,16 +130,14 @@ impl Write for Hashing {
 const LINES: &str = "operations.jsonl";
 
 impl Sink for Folder {
-    fn line(&self, line: OperationLine) -> Result<()> {
+    fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
         let mut lines = locked(&self.lines);
-        let Written { out, census } = match &mut *lines {
+        let written = match &mut *lines {
             Some(written) => written,
             none => none.insert(self.begin()?),
         };
-        census.add(&line);
-        let all = serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from);
-        all.and_then(|()| out.write_all(b"\n"))
-            .map_err(|error| Error::io(out.get_ref().file.place().display().to_string(), &error))
+        let make = |part: Range<usize>| Part::of(part.flat_map(of).collect());
+        in_order(operations, make, |part| written.take(part?))
     }
 
     fn table(&self, table: Rows<'_>) -> Result<()> {
@@ -137,18 +164,40 @@ impl Sink for Folder {
 fn csv(output: &Output, table: Rows<'_>) -> Result<()> {
     write(output, &format!("{}.csv", table.name), |out| {
         let failed = |error: csv::Error| Error::io(format!("{}.csv", table.name), &error.into());
-        let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(out);
+        let mut writer = csv_writer(&mut *out);
         writer.write_record(&table.columns).map_err(failed)?;
-        for row in table.rows {
-            row.iter().try_for_each(|cell| writer.write_field(cell.guarded_text().as_bytes())).map_err(failed)?;
-            writer.write_record(None::<&[u8]>).map_err(failed)?;
-        }
-        writer.flush().map_err(|error| failed(error.into()))
+        writer.flush().map_err(|error| failed(error.into()))?;
+        drop(writer);
+        let make = |groups: Range<usize>| csv_rows(groups.flat_map(&table.rows)).map_err(failed);
+        in_order(table.groups, make, |rows| {
+            out.write_all(&rows?).map_err(|error| Error::io(format!("{}.csv", table.name), &error))
+        })
     })
 }
 
+/// Rows of a table as text.
+fn csv_rows(rows: impl Iterator<Item = Vec<Cell>>) -> std::result::Result<Vec<u8>, csv::Error> {
+    let mut writer = csv_writer(Vec::new());
+    let mut scratch = String::new();
+    for row in rows {
+        for cell in &row {
+            cell.with_guarded_text(&mut scratch, |text| writer.write_field(text))?;
+        }
+        writer.write_record(None::<&[u8]>)?;
+    }
+    writer.into_inner().map_err(|error| error.into_error().into())
+}
+
+fn csv_writer<W: Write>(out: W) -> csv::Writer<W> {
+    csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(out)
+}
+
 /// Writes a document piece by piece: what grows with the run is never in memory as a whole.
-pub(super) fn write(output: &Output, name: &str, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+pub(super) fn write(
+    output: &Output,
+    name: &str,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> Result<()> {
     let mut out = BufWriter::with_capacity(BUFFER, output.draft(name)?);
     let place = out.get_ref().place();
     fill(&mut out)?;

@@ -27,7 +27,7 @@ pub struct Lines<'a> {
 
 #[derive(Clone, Debug)]
 enum Place<'a> {
-    Memory(&'a [OperationLine]),
+    Memory(&'a [OperationLine<'static>]),
     File(PathBuf),
 }
 
@@ -55,17 +55,19 @@ pub enum Wanted {
 
 impl Census {
     /// Counts a line.
-    pub fn add(&mut self, line: &OperationLine) {
+    pub fn add(&mut self, line: &OperationLine<'_>) {
         self.total += 1;
         self.telling += usize::from(line.state != State::Agrees);
-        for name in line.metrics.keys().filter(|name| !self.metrics.contains(*name)).collect::<Vec<_>>() {
-            self.metrics.insert(name.clone());
+        for (name, _) in &line.metrics {
+            if !self.metrics.contains(&**name) {
+                self.metrics.insert(name.to_string());
+            }
         }
     }
 }
 
-impl<'a> From<&'a [OperationLine]> for Lines<'a> {
-    fn from(lines: &'a [OperationLine]) -> Self {
+impl<'a> From<&'a [OperationLine<'static>]> for Lines<'a> {
+    fn from(lines: &'a [OperationLine<'static>]) -> Self {
         let mut census = Census::default();
         lines.iter().for_each(|line| census.add(line));
         Self { place: Place::Memory(lines), census }
@@ -101,7 +103,7 @@ impl Lines<'_> {
     ///
     /// # Errors
     /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.
-    pub fn each(&self, first: Wanted, mut visit: impl FnMut(&OperationLine) -> Result<Wanted>) -> Result<()> {
+    pub fn each(&self, first: Wanted, mut visit: impl FnMut(&OperationLine<'_>) -> Result<Wanted>) -> Result<()> {
         let mut wanted = first;
         match &self.place {
             Place::Memory(lines) => {
@@ -117,6 +119,7 @@ impl Lines<'_> {
                 let mut reader = Reader::open(path)?;
                 while wanted != Wanted::Nothing {
                     match reader.next(wanted)? {
+                        Some(line) if wanted == Wanted::Telling && line.state == State::Agrees => {}
                         Some(line) => wanted = visit(&line)?,
                         None => break,
                     }
@@ -142,16 +145,12 @@ impl Reader {
         Ok(Self { name, file: BufReader::new(file), bytes: Vec::new(), number: 0 })
     }
 
-    /// The next line that is wanted.
-    fn next(&mut self, wanted: Wanted) -> Result<Option<OperationLine>> {
+    /// The next line that is wanted; one that agrees may be among those that tell, where another program wrote it.
+    fn next(&mut self, wanted: Wanted) -> Result<Option<OperationLine<'_>>> {
         while self.read()? {
-            if wanted == Wanted::Telling && memmem::find(&self.bytes, AGREES).is_some() {
-                continue;
-            }
-            let line: OperationLine = serde_json::from_slice(&self.bytes)
-                .map_err(|error| Error::corrupt(format!("{}:{}", self.name, self.number), error))?;
-            if wanted == Wanted::All || line.state != State::Agrees {
-                return Ok(Some(line));
+            if wanted != Wanted::Telling || memmem::find(&self.bytes, AGREES).is_none() {
+                let line = serde_json::from_slice(&self.bytes);
+                return line.map(Some).map_err(|error| Error::corrupt(format!("{}:{}", self.name, self.number), error));
             }
         }
         Ok(None)

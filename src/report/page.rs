@@ -28,7 +28,7 @@ use super::view::{self, View};
 use super::writer::safe;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::number::Number;
-use crate::judge::operation::{OperationLine, Shown, State};
+use crate::judge::operation::{OperationLine, Recorded, RecordedValue, State};
 use crate::judge::unit::Culprit;
 use crate::read::dump::TensorKind;
 
@@ -211,7 +211,7 @@ fn table(lines: &Lines<'_>, out: &mut Embedding<'_>) -> Result<()> {
 }
 
 /// Selection of at most [`MOST_ROWS`] lines in order; agreeing ones give way to the others.
-fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>) -> Result<()> {
+fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine<'_>) -> Result<()>) -> Result<()> {
     let mut agreeing = MOST_ROWS.saturating_sub(lines.census.telling);
     let mut room = MOST_ROWS;
     let wanted = |agreeing, room| match (agreeing, room) {
@@ -227,9 +227,14 @@ fn chosen(lines: &Lines<'_>, mut take: impl FnMut(&OperationLine) -> Result<()>)
     })
 }
 
-fn row<'a>(line: &'a OperationLine, metrics: &BTreeSet<String>, texts: &mut Texts, sides: &mut Texts) -> Vec<Item<'a>> {
-    let mut index = |shown: &Option<Shown>| match shown {
-        Some(shown) => Item::Index(sides.index(&side(shown, &line.tensor, texts))),
+fn row<'a>(
+    line: &'a OperationLine<'_>,
+    metrics: &BTreeSet<String>,
+    texts: &mut Texts,
+    sides: &mut Texts,
+) -> Vec<Item<'a>> {
+    let mut index = |shown: &Option<Recorded<'_>>| match shown {
+        Some(shown) => Item::Index(sides.index(&side(shown, texts))),
         None => Item::Null,
     };
     let (baseline, candidate) = (index(&line.baseline), index(&line.candidate));
@@ -249,7 +254,8 @@ fn row<'a>(line: &'a OperationLine, metrics: &BTreeSet<String>, texts: &mut Text
         baseline,
         candidate,
     ]);
-    row.extend(metrics.iter().map(|name| Item::of(line.metrics.get(name).copied())));
+    let metric = |name: &String| line.metrics.iter().find(|(known, _)| known == name).map(|(_, number)| *number);
+    row.extend(metrics.iter().map(|name| Item::of(metric(name))));
     row
 }
 
@@ -275,12 +281,13 @@ impl Item<'_> {
 /// One side of an operation, as JSON; an output is often the next operation's input, and has the same cells. Names and
 /// types are
 /// indexes, values stand there themselves: hardly two of them are alike.
-fn side(side: &Shown, tensor: &str, texts: &mut Texts) -> String {
-    let tensor = (side.tensor != tensor).then(|| texts.index(&side.tensor));
+fn side(side: &Recorded<'_>, texts: &mut Texts) -> String {
+    let tensor = side.tensor.as_ref().map(|tensor| texts.index(tensor));
     let shape = if side.shape.is_empty() { String::new() } else { format!("{:?}", side.shape) };
     let mut items = vec![tensor.map_or(Item::Null, Item::Index)];
-    items.extend([&side.dtype, &shape].map(|text| Item::Index(texts.index(text))));
-    items.extend(side.values.iter().map(|value| Item::Text(value)));
+    items.extend([&*side.dtype, &shape].map(|text| Item::Index(texts.index(text))));
+    let values: Vec<String> = side.values.iter().map(RecordedValue::to_string).collect();
+    items.extend(values.iter().map(|value| Item::Text(value)));
     serde_json::to_string(&items).unwrap_or_default()
 }
 

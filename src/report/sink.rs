@@ -7,13 +7,16 @@ use crate::error::Result;
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Rows, Table};
 
+/// Lines of the operation at an index.
+pub type LinesOf<'a> = dyn Fn(usize) -> Vec<OperationLine<'a>> + Sync + 'a;
+
 /// Takes lines and tables, each kind in the order in which it is written; both may come at the same time.
 pub trait Sink: Sync {
-    /// Takes one line of `operations.jsonl`.
+    /// Takes the lines of as many operations, in their order. `of` makes those of one operation, on any thread.
     ///
     /// # Errors
-    /// Where the line cannot be written; the run ends with it.
-    fn line(&self, line: OperationLine) -> Result<()>;
+    /// Where a line cannot be written; the run ends with it.
+    fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()>;
 
     /// Takes one table. Its rows are made as they are asked for.
     ///
@@ -25,7 +28,7 @@ pub trait Sink: Sync {
 /// Keeps everything in memory, for programs that look at it: eight kilobytes per value.
 #[derive(Debug, Default)]
 pub struct Kept {
-    operations: Mutex<Vec<OperationLine>>,
+    operations: Mutex<Vec<OperationLine<'static>>>,
     tables: Mutex<Vec<Table>>,
 }
 
@@ -40,8 +43,8 @@ impl Kept {
 }
 
 impl Sink for Kept {
-    fn line(&self, line: OperationLine) -> Result<()> {
-        locked(&self.operations).push(line);
+    fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
+        locked(&self.operations).extend((0..operations).flat_map(of).map(OperationLine::into_owned));
         Ok(())
     }
 
@@ -61,7 +64,7 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Dropped;
 
 impl Sink for Dropped {
-    fn line(&self, _: OperationLine) -> Result<()> {
+    fn lines(&self, _: usize, _: &LinesOf<'_>) -> Result<()> {
         Ok(())
     }
 

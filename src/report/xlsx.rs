@@ -87,6 +87,7 @@ fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Resu
         Cell::Float(value) if value.is_finite() => drop(sheet.write_number(row, column, *value)?),
         Cell::Float(value) if value.is_nan() => {}
         Cell::Float(_) | Cell::Infinite(_) => drop(sheet.write_string(row, column, cell.text().trim_start())?),
+        Cell::Written(_) | Cell::Percent(_) => drop(sheet.write_string(row, column, cell.text())?),
         Cell::Text(_) => {
             let text: String = cell.guarded_text().chars().take(MAX_TEXT).collect();
             sheet.write_string(row, column, text)?;
@@ -109,7 +110,7 @@ mod tests {
             vec!["=1+1".into()],
             vec![Cell::Float(f64::INFINITY)],
             vec![Cell::Bool(true)],
-            vec![Cell::Text("x".repeat(40_000))],
+            vec![Cell::from("x".repeat(40_000))],
         ])];
         let first = workbooks(&tables).expect("written");
         assert_eq!(first[0].0, "result.xlsx");

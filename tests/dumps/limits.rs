@@ -75,8 +75,7 @@ fn rtol_and_atol_agree_with_numpy() {
         let limits: Vec<String> = rows.iter().enumerate().map(limit).collect();
         let policy = format!("dump: {{limits: [{}]}}", limits.join(", "));
         let outcome = judge("tensor", &side(3), &side(4), &policy).expect("judged");
-        let states: HashMap<&str, State> =
-            outcome.operations.iter().map(|line| (line.op.as_str(), line.state)).collect();
+        let states: HashMap<&str, State> = outcome.operations.iter().map(|line| (&*line.op, line.state)).collect();
         for (index, row) in rows.iter().enumerate() {
             let is_close = states[format!("Torch.f{index}.0.forward").as_str()] == State::Agrees;
             assert_eq!(Some(is_close), row[5].as_bool(), "{dtype}: {row}");

@@ -143,7 +143,7 @@ fn table(cells: Vec<Cell>, columns: usize) -> Table {
 #[test]
 fn no_cell_of_a_table_becomes_a_formula() {
     let columns = 256;
-    let cells: Vec<Cell> = scalars().map(|character| Cell::Text(format!("{character}=1+1"))).collect();
+    let cells: Vec<Cell> = scalars().map(|character| Cell::from(format!("{character}=1+1"))).collect();
     let folder = written(table(cells, columns), false);
     let file = fs::File::open(folder.path().join("out/compare_result_step0.csv")).expect("written");
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
@@ -162,7 +162,7 @@ fn no_cell_of_a_table_becomes_a_formula() {
 
 #[test]
 fn a_workbook_holds_every_character_and_no_formula() {
-    let mut cells: Vec<Cell> = chunks().into_iter().map(Cell::Text).collect();
+    let mut cells: Vec<Cell> = chunks().into_iter().map(Cell::from).collect();
     cells.extend(["=1", "\t=1", "\r1", " @x", "＝1"].map(Cell::from));
     let folder = written(table(cells, 1), true);
     let file = fs::File::open(folder.path().join("out/compare_result_step0.xlsx")).expect("written");

@@ -123,7 +123,7 @@ fn poison(value: &mut Value, key: &str, next: &mut impl Iterator<Item = String>)
     }
 }
 
-fn operations() -> Vec<OperationLine> {
+fn operations() -> Vec<OperationLine<'static>> {
     let mut next = (0..).map(|index: usize| NAMES[index % NAMES.len()].to_owned());
     let mut lines = json!(cases::find("culprit_forward").run().operations);
     poison(&mut lines, "", &mut next);

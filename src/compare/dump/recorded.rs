@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use super::measurement::{Basis, Coverage, ExactDifference, Examined};
 use super::sums;
-use crate::dtype::Dtype;
 use crate::read::dump::{Statistic, TensorRecord, Value};
 use crate::read::json::Json;
 use crate::verdict::Side;
@@ -71,7 +70,7 @@ fn exact_difference(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>) -
     if baseline.shape != candidate.shape {
         return Some(ExactDifference::Shape);
     }
-    let same_dtype = match (Dtype::parse(baseline.dtype), Dtype::parse(candidate.dtype)) {
+    let same_dtype = match (baseline.element, candidate.element) {
         (Some(a), Some(b)) => a == b,
         _ => baseline.dtype == candidate.dtype,
     };
@@ -232,7 +231,7 @@ fn differences(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, elemen
 
 /// Integers and booleans, which no device may change.
 pub(super) fn is_exact_type(record: &TensorRecord<'_>) -> bool {
-    Dtype::parse(record.dtype).is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex())
+    record.element.is_some_and(|dtype| !dtype.is_float() && !dtype.is_complex())
 }
 
 /// Whether exactly one of two numbers is finite, or both are not and differ.

@@ -32,7 +32,7 @@ pub fn bounds(baseline: &TensorRecord<'_>, candidate: &TensorRecord<'_>, element
     let norm = magnitude(|record| record.norm.as_f64());
     let rms = norm / walk;
     // The last rounding: to float32, or to the tensor's own type where that is narrower.
-    let own = Dtype::parse(baseline.dtype).map_or(unit, Dtype::unit_roundoff).max(unit);
+    let own = baseline.element.map_or(unit, Dtype::unit_roundoff).max(unit);
     let summed = [unit * (rms + walk * mean), unit * walk * norm];
     let [of_mean, of_norm] = [summed[0] + own * mean, summed[1] + own * norm].map(|bound| BOTH_SIDES * bound);
     [0.0, 0.0, of_mean, of_norm]
@@ -59,6 +59,7 @@ mod tests {
     fn record<'a>(shape: &'a [u64], (mean, norm): (f64, f64)) -> TensorRecord<'a> {
         TensorRecord {
             dtype: "torch.float32",
+            element: Some(Dtype::F32),
             shape,
             max: Statistic::Float(1.0),
             min: Statistic::Float(-1.0),

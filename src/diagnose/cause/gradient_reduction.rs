@@ -162,11 +162,13 @@ fn ratio(both: &ValuePair<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::Dtype;
     use crate::read::dump::Statistic;
 
     fn record(mean: f64) -> TensorRecord<'static> {
         TensorRecord {
             dtype: "torch.float32",
+            element: Some(Dtype::F32),
             shape: &[256],
             max: Statistic::Float(0.1),
             min: Statistic::Float(-0.1),

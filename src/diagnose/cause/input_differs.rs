@@ -115,10 +115,12 @@ fn inverse_frequency_base(record: &TensorRecord<'_>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::Dtype;
 
     fn table(max: f64, min: f64, shape: &[u64]) -> TensorRecord<'_> {
         TensorRecord {
             dtype: "torch.float32",
+            element: Some(Dtype::F32),
             shape,
             max: Statistic::Float(max),
             min: Statistic::Float(min),

@@ -64,8 +64,10 @@ impl<'a> Units<'a> {
         for (place, pair) in pairs.iter().enumerate() {
             match self.get(place, pair) {
                 Ok(unit) => {
-                    unit.add_collective_errors(&mut errors);
-                    copies.add(&unit.input());
+                    if pairs.len() > 1 {
+                        unit.add_collective_errors(&mut errors);
+                        copies.add(&unit.input());
+                    }
                     self.readable.push((place, pair));
                 }
                 Err(errors) => unreadable(pair, &errors),

@@ -6,17 +6,13 @@
 //! that the other side does not have, while both were given the same, one of them recorded an inner node, and the two cannot be
 //! compared.
 
-use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Leaf, Operation};
 
 use super::item::is_input;
 
 /// Whether the results of two backward calls are those of different nodes.
 pub(super) fn is_other_node(baseline: Operation<'_>, candidate: Operation<'_>) -> bool {
-    let is_backward = OpName::parse(candidate.name).direction == Some(Direction::Backward);
-    is_backward
-        && shapes(baseline, true) == shapes(candidate, true)
-        && (has_own(baseline, candidate) || has_own(candidate, baseline))
+    shapes(baseline, true) == shapes(candidate, true) && (has_own(baseline, candidate) || has_own(candidate, baseline))
 }
 
 /// Whether a result of `one` has a shape that no result of `other` has.

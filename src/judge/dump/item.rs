@@ -1,12 +1,11 @@
 //! One compared value of an operation with the records of both sides, and the keys that recognise it again.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use super::limits::looser;
 use crate::compare::closeness::Closeness;
 use crate::compare::dump::{Details, LeafComparison, Measurement};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
+use crate::hash::of as hash_of;
 use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord};
 
 /// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
@@ -88,7 +87,7 @@ impl<'a> Item<'a> {
 /// The looser of the floating-point types of both records; `None` where neither has one.
 pub(super) fn dtype_of(records: [Option<TensorRecord<'_>>; 2]) -> Option<Dtype> {
     let float = |record: Option<TensorRecord<'_>>| {
-        record.and_then(|record| Dtype::parse(record.dtype)).filter(|dtype| dtype.unit_roundoff() > 0.0)
+        record.and_then(|record| record.element).filter(|dtype| dtype.unit_roundoff() > 0.0)
     };
     let [baseline, candidate] = records;
     looser(float(baseline), float(candidate))
@@ -104,13 +103,6 @@ fn key(is_candidate: bool, record: &TensorRecord<'_>) -> Option<ValueKey> {
     }
     let bits = |value: Statistic<'_>| value.as_f64().or_else(|| value.as_bool().map(f64::from)).map(f64::to_bits);
     Some(hash_of(&(is_candidate, record.elements(), bits(record.max)?, bits(record.min)?)))
-}
-
-/// A hash that is the same within one run of the program.
-pub(super) fn hash_of(value: &impl Hash) -> u64 {
-    let mut hash = DefaultHasher::new();
-    value.hash(&mut hash);
-    hash.finish()
 }
 
 /// A compared value with its records, as far as each side has one.

@@ -1,118 +1,119 @@
 //! The lines of `operations.jsonl`.
 
+use std::borrow::Cow;
+
 use super::flow::{LeafFlow, OperationFlow};
 use super::input::UnitInput;
-use super::shown::show;
+use super::shown::recorded;
 use super::unit::basis_name;
-use crate::compare::dump::{ExactDifference, LeafComparison, OperationComparison};
+use crate::compare::dump::{ExactDifference, LeafComparison};
 use crate::judge::number::Number;
 use crate::judge::operation::{OperationLine, State};
-use crate::read::dump::{Dump, Leaf, Operation, TensorKind};
+use crate::read::dump::{Leaf, Operation, TensorKind};
 
-/// One line per value of the unit, each made when it is asked for.
-pub fn of_unit<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow]) -> impl Iterator<Item = OperationLine> + 'a {
-    let operations = input.comparison.operations.iter().zip(flows).enumerate();
-    operations.flat_map(move |(order, (comparison, flow))| of_operation(input, order, comparison, flow))
-}
-
-fn of_operation(
-    input: &UnitInput<'_>,
-    order: usize,
-    comparison: &OperationComparison,
-    flow: &OperationFlow,
-) -> Vec<OperationLine> {
-    let (baseline, candidate) = (
-        operation(input.baseline, comparison.pair.baseline()),
-        operation(input.candidate, comparison.pair.candidate()),
-    );
+/// Lines of the values of the operation at `order`, one per value.
+pub fn of_operation<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow], order: usize) -> Vec<OperationLine<'a>> {
+    let (Some(comparison), Some(flow)) = (input.comparison.operations.get(order), flows.get(order)) else {
+        return Vec::new();
+    };
+    let (baseline, candidate) = comparison.operations(input.baseline, input.candidate);
     let Some(named) = candidate.or(baseline) else { return Vec::new() };
-    let blank = OperationLine {
-        step: input.step,
-        rank: input.rank,
+    let operation = Lines {
+        input,
         order: order as u64,
-        op: named.name.to_owned(),
-        module: input.candidate.parents.get(named.name).map(ToString::to_string).unwrap_or_default(),
-        tensor: String::new(),
-        kind: TensorKind::Input,
-        state: State::Agrees,
-        reason: String::new(),
-        error: None,
-        limit: None,
-        reference: None,
-        metrics: std::collections::BTreeMap::new(),
-        baseline: None,
-        candidate: None,
+        op: named.name,
+        module: input.candidate.parents.get(named.name).map_or("", AsRef::as_ref),
     };
     match (baseline, candidate) {
         (Some(baseline), Some(candidate)) => {
             let leaves = comparison.leaves.iter().zip(&flow.leaves);
-            let line = |(leaf, leaf_flow): (&LeafComparison, &LeafFlow)| OperationLine {
+            let line = |(leaf, leaf_flow): (&'a LeafComparison, &LeafFlow)| OperationLine {
                 reference: input.reference.and_then(|errors| errors.of(comparison, leaf, leaf_flow.limit)),
-                ..paired(&blank, leaf, leaf_flow, baseline, candidate)
+                ..operation.paired(leaf, leaf_flow, baseline, candidate)
             };
             leaves.map(line).collect()
         }
-        (Some(only), None) => one_sided(&blank, only, State::MissingOnCandidate),
-        (None, Some(only)) => one_sided(&blank, only, State::MissingOnBaseline),
+        (Some(only), None) => operation.one_sided(only, State::MissingOnCandidate),
+        (None, Some(only)) => operation.one_sided(only, State::MissingOnBaseline),
         (None, None) => Vec::new(),
     }
 }
 
-fn operation(dump: &Dump, index: Option<usize>) -> Option<Operation<'_>> {
-    index.and_then(|index| dump.operations.get(index))
+/// The lines of one operation.
+struct Lines<'a> {
+    input: &'a UnitInput<'a>,
+    order: u64,
+    op: &'a str,
+    module: &'a str,
 }
 
-fn one_sided(blank: &OperationLine, operation: Operation<'_>, state: State) -> Vec<OperationLine> {
-    let line = |leaf: Leaf<'_>| {
-        let shown = Some(show(leaf));
-        let (baseline, candidate) = if state == State::MissingOnCandidate { (shown, None) } else { (None, shown) };
-        OperationLine { tensor: leaf.row.to_string(), kind: leaf.kind, state, baseline, candidate, ..blank.clone() }
-    };
-    operation.leaves.iter().map(line).collect()
-}
-
-fn paired(
-    blank: &OperationLine,
-    comparison: &LeafComparison,
-    flow: &LeafFlow,
-    baseline: Operation<'_>,
-    candidate: Operation<'_>,
-) -> OperationLine {
-    let left = comparison.pair.baseline().and_then(|index| baseline.leaves.get(index));
-    let right = comparison.pair.candidate().and_then(|index| candidate.leaves.get(index));
-    let named = right.or(left);
-    let mut line = OperationLine {
-        tensor: named.map(|leaf| leaf.row.to_string()).unwrap_or_default(),
-        kind: named.map_or(TensorKind::Input, |leaf| leaf.kind),
-        baseline: left.map(show),
-        candidate: right.map(show),
-        ..blank.clone()
-    };
-    (line.state, line.reason) = state(comparison, flow);
-    if let Some(measured) = &comparison.measured {
-        line.error = Some(Number(measured.error));
-        line.limit = Some(Number(flow.limit));
-        let details = left.zip(right).map(|(left, right)| comparison.details(left, right));
-        let metrics = details.into_iter().flat_map(|details| details.metrics);
-        line.metrics = metrics.map(|(name, value)| (name.to_owned(), Number(value))).collect();
-        if line.reason.is_empty() && line.state == State::Differs {
-            line.reason = basis_name(measured.basis).to_owned();
+impl<'a> Lines<'a> {
+    /// A line of a value, without anything that was found of it.
+    fn line(&self, [baseline, candidate]: [Option<Leaf<'a>>; 2]) -> OperationLine<'a> {
+        let named = candidate.or(baseline);
+        let tensor = named.map(|leaf| leaf.row.to_string()).unwrap_or_default();
+        let own = |leaf: Leaf<'a>| recorded(leaf, named.is_none_or(|named| named.row != leaf.row));
+        OperationLine {
+            step: self.input.step,
+            rank: self.input.rank,
+            order: self.order,
+            op: Cow::Borrowed(self.op),
+            module: Cow::Borrowed(self.module),
+            tensor: Cow::Owned(tensor),
+            kind: named.map_or(TensorKind::Input, |leaf| leaf.kind),
+            state: State::Agrees,
+            reason: Cow::Borrowed(""),
+            error: None,
+            limit: None,
+            reference: None,
+            metrics: Vec::new(),
+            baseline: baseline.map(own),
+            candidate: candidate.map(own),
         }
     }
-    line
+
+    fn one_sided(&self, operation: Operation<'a>, state: State) -> Vec<OperationLine<'a>> {
+        let sides = |leaf| if state == State::MissingOnCandidate { [Some(leaf), None] } else { [None, Some(leaf)] };
+        operation.leaves.iter().map(|leaf| OperationLine { state, ..self.line(sides(leaf)) }).collect()
+    }
+
+    fn paired(
+        &self,
+        comparison: &'a LeafComparison,
+        flow: &LeafFlow,
+        baseline: Operation<'a>,
+        candidate: Operation<'a>,
+    ) -> OperationLine<'a> {
+        let left = comparison.pair.baseline().and_then(|index| baseline.leaves.get(index));
+        let right = comparison.pair.candidate().and_then(|index| candidate.leaves.get(index));
+        let mut line = self.line([left, right]);
+        let (state, reason) = state(comparison, flow);
+        (line.state, line.reason) = (state, Cow::Borrowed(reason));
+        if let Some(measured) = &comparison.measured {
+            line.error = Some(Number(measured.error));
+            line.limit = Some(Number(flow.limit));
+            let details = left.zip(right).map(|(left, right)| comparison.details(left, right));
+            let metrics = details.into_iter().flat_map(|details| details.metrics);
+            line.metrics = metrics.map(|(name, value)| (Cow::Borrowed(name), Number(value))).collect();
+            if line.reason.is_empty() && line.state == State::Differs {
+                line.reason = Cow::Borrowed(basis_name(measured.basis));
+            }
+        }
+        line
+    }
 }
 
-fn state(comparison: &LeafComparison, flow: &LeafFlow) -> (State, String) {
+fn state<'a>(comparison: &'a LeafComparison, flow: &LeafFlow) -> (State, &'a str) {
     let Some(measured) = &comparison.measured else {
         let state =
             if comparison.pair.baseline().is_none() { State::MissingOnBaseline } else { State::MissingOnCandidate };
-        return (state, String::new());
+        return (state, "");
     };
     if let Some(reason) = comparison.unreadable() {
-        return (State::NotCompared, reason.to_owned());
+        return (State::NotCompared, reason);
     }
     let reason = measured.exact.map(exact_name).unwrap_or_default();
-    (if flow.differs { State::Differs } else { State::Agrees }, reason.to_owned())
+    (if flow.differs { State::Differs } else { State::Agrees }, reason)
 }
 
 fn exact_name(exact: ExactDifference) -> &'static str {

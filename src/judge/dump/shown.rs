@@ -1,7 +1,10 @@
 //! A recorded value as it is shown to people, in a line and in short.
 
-use crate::judge::operation::Shown;
-use crate::read::dump::{Leaf, Value};
+use std::borrow::Cow;
+
+use crate::judge::number::Number;
+use crate::judge::operation::{Recorded, RecordedValue, Shown};
+use crate::read::dump::{Leaf, Statistic, Value};
 use crate::read::json::Json;
 
 /// A value in one short line: `float32 [2, 3] max 1.5 min -2`, or a plain value.
@@ -16,7 +19,7 @@ pub(super) fn summary(leaf: Leaf<'_>) -> String {
     }
 }
 
-/// A value as a line of `operations.jsonl` shows it: its type, its shape, and its statistics or its value.
+/// A value as a result shows it: its type, its shape, and its statistics or its value.
 pub(super) fn show(leaf: Leaf<'_>) -> Shown {
     let tensor = leaf.row.to_string();
     match leaf.value {
@@ -34,6 +37,35 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
                 values,
             }
         }
+    }
+}
+
+/// A value as a line of `operations.jsonl` holds it; with its row name where it has one of its own.
+pub(super) fn recorded(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
+    let tensor = is_named.then(|| leaf.row.to_string().into());
+    let alone = |dtype, value| Recorded { tensor: None, dtype, shape: Cow::Borrowed(&[]), values: vec![value] };
+    let recorded = match leaf.value {
+        Value::Null => alone("null".into(), RecordedValue::Text("null".into())),
+        Value::Plain { type_name, value, .. } => alone(type_name.into(), RecordedValue::Text(plain(value).into())),
+        Value::Tensor(record) => {
+            let checksum = record.checksum.map(|checksum| RecordedValue::Text(checksum.into()));
+            let mut values = Vec::with_capacity(4 + usize::from(checksum.is_some()));
+            values.extend(record.statistics().map(statistic));
+            values.extend(checksum);
+            let dtype = record.dtype.trim_start_matches("torch.").into();
+            Recorded { tensor: None, dtype, shape: record.shape.into(), values }
+        }
+    };
+    Recorded { tensor, ..recorded }
+}
+
+fn statistic(value: Statistic<'_>) -> RecordedValue<'_> {
+    match value {
+        Statistic::Null => RecordedValue::Null,
+        Statistic::Bool(value) => RecordedValue::Bool(value),
+        Statistic::Int(value) => RecordedValue::Int(value),
+        Statistic::Float(value) => RecordedValue::Number(Number(value)),
+        Statistic::Other(value) => RecordedValue::Text(plain(value).into()),
     }
 }
 

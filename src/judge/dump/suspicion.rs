@@ -33,14 +33,14 @@ pub(super) fn of_input(
     before: Upstream,
     limits: Band,
     items: &[Item<'_>],
-    op: &str,
+    name: &OpName,
     is_leaf: bool,
 ) -> Option<Suspicion> {
     let measured = item.measured()?;
     let explained = before.error > limits.noise;
     match exact {
         ExactDifference::Checksum if !before.identical => None,
-        ExactDifference::Checksum if is_in_place_artefact(items, op) => {
+        ExactDifference::Checksum if is_in_place_artefact(items, name) => {
             Some(Suspicion { rule: &rules::IN_PLACE_ARGUMENT, severity: Severity::Warn, is_culprit: false })
         }
         ExactDifference::Checksum => culprit(&rules::CHECKSUM_DIFFERS, checksum_severity(measured, limits)),
@@ -136,13 +136,13 @@ fn checksum_severity(measured: &Measurement, limits: Band) -> Severity {
 
 /// Arguments whose checksum was taken while the call was already writing to them: the call may write in place, and
 /// every output is the same.
-pub(super) fn is_in_place_artefact(items: &[Item<'_>], op: &str) -> bool {
+pub(super) fn is_in_place_artefact(items: &[Item<'_>], name: &OpName) -> bool {
     let mut outputs = items.iter().filter(|item| item.kind == TensorKind::Output).peekable();
     let only_checksums = items
         .iter()
         .filter_map(Item::measured)
         .all(|measured| measured.identical || measured.exact == Some(ExactDifference::Checksum));
-    may_write_in_place(op)
+    may_write_in_place(name)
         && only_checksums
         && outputs.peek().is_some()
         && outputs.all(|item| item.measured().is_some_and(|measured| measured.identical))
@@ -150,8 +150,7 @@ pub(super) fn is_in_place_artefact(items: &[Item<'_>], op: &str) -> bool {
 
 /// PyTorch's in-place calls: names that end in one underscore, the `__i…__` operators, `__setitem__`, and
 /// normalisations that update running statistics.
-fn may_write_in_place(op: &str) -> bool {
-    let name = OpName::parse(op);
+fn may_write_in_place(name: &OpName) -> bool {
     let api = name.api();
     let in_place_operator = api.starts_with("__i") && api.ends_with("__") && !matches!(api, "__invert__" | "__index__");
     (api.ends_with('_') && !api.ends_with("__"))

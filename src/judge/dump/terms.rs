@@ -40,7 +40,9 @@ impl Arriving {
     /// The factor that turns the error of `item` relative to its own scale into one relative to the scale of the terms it
     /// sums: 1 where it sums none, or where they do not cancel.
     pub(super) fn cancelling(&self, item: &Item<'_>, items: &[Item<'_>], name: &OpName) -> f64 {
-        let Some(own) = sized(item) else { return 1.0 };
+        let adds_up = matches!(name.direction, Some(Direction::ParametersGradient | Direction::Backward))
+            || matches!(name.api(), "sum" | "mean");
+        let Some(own) = adds_up.then(|| sized(item)).flatten() else { return 1.0 };
         let of_sum = |terms: Gradients| {
             let count = terms.elements / own.elements;
             if count > 1.0 { terms.rms * count.sqrt() } else { 0.0 }

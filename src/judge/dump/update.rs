@@ -7,9 +7,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::input::UnitInput;
-use super::item::{Item, hash_of, is_input, item};
+use super::item::{Item, is_input, item};
 use super::limits::AMPLIFICATION;
 use crate::dtype::Dtype;
+use crate::hash::of as hash_of;
 use crate::read::dump::name::OpName;
 
 /// Maximum, minimum, mean and norm of a value, on each side.

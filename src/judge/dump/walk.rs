@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::decomposition::is_other_node;
 use super::element_limits::{outcomes, rule_of};
 use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
-use super::item::{Item, ValueKey, hash_of, is_input, item};
+use super::item::{Item, ValueKey, is_input, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::noise::RecordedLimits;
 use super::one_sided;
@@ -24,6 +24,7 @@ use super::writes::is_destination;
 use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::compare::median::median;
 use crate::dtype::Dtype;
+use crate::hash::of as hash_of;
 use crate::policy::dump::{DumpPolicy, LimitRule, Refinement};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
@@ -120,8 +121,8 @@ struct Walk<'a> {
     forward: HashMap<u64, Upstream>,
     /// Calls with a suspect, by hash of base name and call number.
     suspected: HashSet<u64>,
-    /// Errors and types inside a module, its inner modules included, by path and direction.
-    inside: HashMap<(String, Option<Direction>), Upstream>,
+    /// Errors and types inside a module, its inner modules included, by hash of path and direction.
+    inside: HashMap<u64, Upstream>,
     before: Upstream,
     /// Whether a result so far required a gradient.
     training: bool,
@@ -183,9 +184,9 @@ impl<'a> Walk<'a> {
             }
             if origin.is_none() {
                 self.parameters.remember(item);
-                self.follow_update(item, place, &items, candidate.name);
+                self.follow_update(item, place, &items, (candidate.name, &name));
             }
-            *flow = Some(self.judge_input(item, origin, &items, candidate.name));
+            *flow = Some(self.judge_input(item, origin, &items, (candidate.name, &name)));
             let mut arrived = self.arrived(item, origin);
             if origin.is_none() && name.direction == Some(Direction::Backward) && self.carries(item) {
                 // Autograd adds up the gradients of several uses, which nothing dumps.
@@ -198,12 +199,13 @@ impl<'a> Walk<'a> {
         }
         let is_other_node = self.has(Refinement::OtherDecomposition)
             && !self.suspected.contains(&hash_of(&(&name.base, name.call)))
+            && name.direction == Some(Direction::Backward)
             && is_other_node(baseline, candidate);
         let loosest = looser(own, inputs.loosest);
         for (item, flow) in items.iter().zip(&mut leaves).filter(|(item, _)| !is_input(item.kind)) {
             *flow = Some(match is_other_node {
                 true => LeafFlow::undecided(),
-                false => self.judge_output(item, &inputs, loosest, &items, candidate.name),
+                false => self.judge_output(item, &inputs, loosest, &items, (candidate.name, &name)),
             });
         }
         self.arriving.remember(&name, &items);
@@ -240,7 +242,7 @@ impl<'a> Walk<'a> {
     fn pass_over(&mut self, operation: Option<Operation<'_>>) {
         self.before.identical = false;
         for record in operation.into_iter().flat_map(|operation| operation.leaves.iter()).filter_map(Leaf::record) {
-            let dtype = Dtype::parse(record.dtype).filter(|dtype| dtype.unit_roundoff() > 0.0);
+            let dtype = record.element.filter(|dtype| dtype.unit_roundoff() > 0.0);
             self.before.loosest = looser(self.before.loosest, dtype);
         }
     }
@@ -257,7 +259,7 @@ impl<'a> Walk<'a> {
                 Some(Direction::ParametersGradient) => Some(Direction::Backward),
                 direction => direction,
             };
-            inputs.add(self.inside.get(&(path.to_owned(), direction)).copied().unwrap_or(Upstream::NOTHING));
+            inputs.add(self.inside.get(&hash_of(&(path, direction))).copied().unwrap_or(Upstream::NOTHING));
         }
         if let Some(error) = self.context.collectives.get(full_name) {
             inputs.add(Upstream { error: *error, identical: *error == 0.0, loosest: None });

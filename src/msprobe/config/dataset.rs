@@ -54,7 +54,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn row(&mut self, tag: String, equal: bool, differences: [Cell; 4]) {
         let mut row = self.prefix.to_vec();
-        row.extend([Cell::Text(tag), Cell::Bool(equal)]);
+        row.extend([Cell::from(tag), Cell::Bool(equal)]);
         row.extend(differences);
         self.rows.push(row);
     }

@@ -87,7 +87,7 @@ fn file(name: &str, bench: &Settings, cmp: &Settings, redactor: &Redactor) -> Re
 /// A row: an error where partners differ, a warning where there is no partner.
 fn row(file: &str, names: [&str; 2], values: [Cell; 2], matched_with: Option<String>) -> Vec<Cell> {
     let level = if matched_with.is_some() { "error" } else { "warning" };
-    let matched_with = matched_with.map_or(Cell::Empty, Cell::Text);
+    let matched_with = matched_with.map_or(Cell::Empty, Cell::from);
     let cells = std::iter::once(file.into()).chain(names.map(Cell::from)).chain(values);
     cells.chain([matched_with, level.into()]).collect()
 }

@@ -74,7 +74,7 @@ impl Comparison<'_> {
 
     fn row(&mut self, bench: Option<&[String]>, cmp: Option<&[String]>, [bench_count, cmp_count]: [i64; 2]) {
         let shown = |stack: Option<&[String]>| match stack {
-            Some(frames) => Cell::Text(self.redactor.text(&frames.join("\n"))),
+            Some(frames) => Cell::from(self.redactor.text(&frames.join("\n"))),
             None => Cell::from(NO_MATCH),
         };
         let check = bench.is_some() && cmp.is_some() && bench_count == cmp_count;

@@ -54,7 +54,7 @@ pub(super) fn cell(value: &Json) -> Cell {
         Json::Int(value) => Cell::Int(*value),
         Json::Float(value) if value.is_nan() => Cell::Empty,
         Json::Float(value) => Cell::Float(*value),
-        Json::Text(text) => Cell::Text(text.clone()),
-        Json::BigInt(_) | Json::Array(_) | Json::Object(_) => Cell::Text(python::str(value)),
+        Json::Text(text) => Cell::from(text.as_str()),
+        Json::BigInt(_) | Json::Array(_) | Json::Object(_) => Cell::from(python::str(value)),
     }
 }

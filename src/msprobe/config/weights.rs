@@ -77,7 +77,7 @@ fn pair(prefix: &[Cell; 2], bench: &Parameter, cmp: &Parameter) -> Result<Vec<Ce
     let (a, b) = (a.map_err(|error| Exception::from(*error))?.0, b.map_err(|error| Exception::from(*error))?.0);
     let equal = a.iter().zip(b).all(|(a, b)| same_number(*a, b, false));
     let mut row = prefix.to_vec();
-    row.extend([Cell::Text(bench.name.clone()), Cell::Bool(equal)]);
+    row.extend([Cell::from(bench.name.as_str()), Cell::Bool(equal)]);
     row.extend(a.iter().zip(b).map(|(a, b)| relative_difference(*a, b)));
     Ok(row)
 }

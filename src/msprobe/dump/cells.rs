@@ -16,14 +16,14 @@ const NO_FILE: &str = "-1";
 /// One side of a row.
 #[derive(Clone, Debug)]
 pub(super) struct Half {
-    pub(super) name: String,
-    pub(super) dtype: String,
-    pub(super) shape: String,
+    pub(super) name: Cow<'static, str>,
+    pub(super) dtype: Cow<'static, str>,
+    pub(super) shape: Cow<'static, str>,
     pub(super) requires_grad: &'static str,
     /// Maximum, minimum, mean, 2-norm.
     pub(super) statistics: [Cell; 4],
-    pub(super) hash: String,
-    pub(super) data_name: String,
+    pub(super) hash: Cow<'static, str>,
+    pub(super) data_name: Cow<'static, str>,
 }
 
 impl Half {
@@ -32,11 +32,12 @@ impl Half {
         let half = match leaf.value {
             Value::Null => Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() },
             Value::Tensor(record) => {
-                Self { data_name: leaf.data_name().unwrap_or(NO_FILE.into()), ..Self::of_tensor(&record) }
+                let data_name = leaf.data_name().map_or(NO_FILE.into(), Cow::Owned);
+                Self { data_name, ..Self::of_tensor(&record) }
             }
             Value::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
         };
-        Self { name: leaf.row.to_string(), ..half }
+        Self { name: leaf.row.to_string().into(), ..half }
     }
 
     /// The cells where there is no value to show.
@@ -54,8 +55,8 @@ impl Half {
 
     fn of_tensor(record: &TensorRecord<'_>) -> Self {
         Self {
-            dtype: record.dtype.to_string(),
-            shape: shape_text(record.shape),
+            dtype: record.dtype.to_owned().into(),
+            shape: shape_text(record.shape).into(),
             requires_grad: match record.requires_grad {
                 Some(true) => "True",
                 Some(false) => "False",
@@ -75,21 +76,21 @@ impl Half {
         let named_rank = matches!(row.last_part(), "src" | "dst" | "group_src" | "group_dst");
         match type_name {
             "torch.Size" => Self {
-                dtype: type_name.into(),
+                dtype: type_name.to_owned().into(),
                 hash: hash::of_text(&text),
-                shape: text,
+                shape: text.into(),
                 statistics: all("None"),
                 ..scalar
             },
             "slice" => Self {
-                dtype: type_name.into(),
-                shape: format!("({},)", value.as_array().map_or(0, <[Json]>::len)),
+                dtype: type_name.to_owned().into(),
+                shape: format!("({},)", value.as_array().map_or(0, <[Json]>::len)).into(),
                 statistics: all("None"),
                 hash: hash::of_text(&text),
                 ..scalar
             },
             "ellipsis" => Self {
-                dtype: type_name.into(),
+                dtype: type_name.to_owned().into(),
                 statistics: [value; 4].map(statistic),
                 hash: hash::of_text(&text),
                 ..scalar
@@ -97,10 +98,12 @@ impl Half {
             _ if named_rank => {
                 let text = if elsewhere { "None".into() } else { text };
                 let statistics = std::array::from_fn(|_| statistic(&Json::Text(text.clone())));
-                let hash = if text.is_empty() { hash::of_text("") } else { text };
-                Self { dtype: type_name.into(), statistics, hash, ..scalar }
+                let hash = if text.is_empty() { hash::of_text("") } else { text.into() };
+                Self { dtype: type_name.to_owned().into(), statistics, hash, ..scalar }
             }
-            "torch.ProcessGroup" => Self { dtype: type_name.into(), statistics: all(&text), hash: text, ..scalar },
+            "torch.ProcessGroup" => {
+                Self { dtype: type_name.to_owned().into(), statistics: all(text.clone()), hash: text.into(), ..scalar }
+            }
             "torch.memory_format" => {
                 Self { dtype: class_of(&Json::Null), statistics: all("None"), hash: hash::of_text(""), ..scalar }
             }
@@ -125,27 +128,27 @@ impl Half {
 }
 
 /// The same text in every cell.
-pub(super) fn all<const N: usize>(text: &str) -> [Cell; N] {
-    std::array::from_fn(|_| Cell::from(text))
+pub(super) fn all<const N: usize>(text: impl Into<Cow<'static, str>>) -> [Cell; N] {
+    let text = text.into();
+    std::array::from_fn(|_| Cell::from(text.clone()))
 }
 
 /// A shape as the text of a Python list.
 pub(super) fn shape_text(shape: &[u64]) -> String {
-    format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+    format!("{shape:?}")
 }
 
 /// The text of the Python class of a value.
-fn class_of(value: &Json) -> String {
-    let class = match value {
-        Json::Null => "NoneType",
-        Json::Bool(_) => "bool",
-        Json::Int(_) | Json::BigInt(_) => "int",
-        Json::Float(_) => "float",
-        Json::Text(_) => "str",
-        Json::Array(_) => "list",
-        Json::Object(_) => "dict",
-    };
-    format!("<class '{class}'>")
+fn class_of(value: &Json) -> Cow<'static, str> {
+    Cow::Borrowed(match value {
+        Json::Null => "<class 'NoneType'>",
+        Json::Bool(_) => "<class 'bool'>",
+        Json::Int(_) | Json::BigInt(_) => "<class 'int'>",
+        Json::Float(_) => "<class 'float'>",
+        Json::Text(_) => "<class 'str'>",
+        Json::Array(_) => "<class 'list'>",
+        Json::Object(_) => "<class 'dict'>",
+    })
 }
 
 /// A statistic: numbers and truth values keep their kind, NaN is `Nan`, everything else is text.
@@ -155,8 +158,8 @@ fn statistic(value: &Json) -> Cell {
         Json::Bool(truth) => Cell::Bool(*truth),
         Json::Float(number) if !number.is_nan() => Cell::Float(*number),
         other => match python::str(other) {
-            text if text.eq_ignore_ascii_case("nan") => Cell::from("Nan"),
-            text => Cell::Text(text),
+            text if text.eq_ignore_ascii_case("nan") => Cell::word("Nan"),
+            text => Cell::from(text),
         },
     }
 }
@@ -180,7 +183,7 @@ pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
 /// msprobe turns the truth values of a tensor's record into text, those of scalars not.
 fn tensor_statistics(record: &TensorRecord<'_>) -> [Cell; 4] {
     record.statistics().map(|value| match statistic(&value.json()) {
-        truth @ Cell::Bool(_) => Cell::Text(truth.text().into_owned()),
+        truth @ Cell::Bool(_) => Cell::from(truth.text().into_owned()),
         other => other,
     })
 }

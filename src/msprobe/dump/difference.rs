@@ -3,13 +3,12 @@
 //! msprobe turns the cells into text and back into numbers, so what the text says decides, and whole columns of
 //! integers are subtracted as integers.
 
-use crate::msprobe::python;
 use crate::msprobe::table::Cell;
 
 /// The differences of a row: four absolute, four relative. `whole` says of each statistic whether both columns hold
 /// whole numbers only.
-pub(super) fn of(candidate: &[Cell; 4], baseline: &[Cell; 4], whole: [bool; 4]) -> [String; 8] {
-    let mut differences: [String; 8] = Default::default();
+pub(super) fn of(candidate: &[Cell; 4], baseline: &[Cell; 4], whole: [bool; 4]) -> [Cell; 8] {
+    let mut differences = [const { Cell::Empty }; 8];
     let (absolute, relative) = differences.split_at_mut(4);
     let statistics = candidate.iter().zip(baseline).zip(whole);
     for (((candidate, baseline), whole), to) in statistics.zip(absolute.iter_mut().zip(relative)) {
@@ -32,9 +31,9 @@ pub(super) fn are_whole((candidate, baseline): (&Cell, &Cell)) -> bool {
 }
 
 /// Absolute and relative difference of two cells, as text. `whole` says that both columns hold integers only.
-fn difference(candidate: &str, baseline: &str, whole: bool) -> (String, String) {
+fn difference(candidate: &str, baseline: &str, whole: bool) -> (Cell, Cell) {
     if candidate == baseline {
-        return ("0".into(), "0".into());
+        return (Cell::word("0"), Cell::word("0"));
     }
     let word = match (Kind::of(candidate), Kind::of(baseline)) {
         (Kind::Number(a), Kind::Number(b)) => return of_numbers(a, b, whole),
@@ -44,19 +43,15 @@ fn difference(candidate: &str, baseline: &str, whole: bool) -> (String, String) 
         (Kind::Infinite, _) | (Kind::Number(_), Kind::NegativeInfinite) => "inf",
         (Kind::NegativeInfinite, _) | (Kind::Number(_), Kind::Infinite) => "-inf",
     };
-    (word.into(), word.into())
+    (Cell::word(word), Cell::word(word))
 }
 
-fn of_numbers(candidate: f64, baseline: f64, whole: bool) -> (String, String) {
+fn of_numbers(candidate: f64, baseline: f64, whole: bool) -> (Cell, Cell) {
     let difference = candidate - baseline;
-    let text = if whole { format!("{difference:.0}") } else { python::float(difference) };
-    let relative = if baseline == 0.0 {
-        "inf".into()
-    } else {
-        // The order of operations decides the last digit.
-        format!("{}%", python::float((difference / baseline * 100.0).abs()))
-    };
-    (text, relative)
+    let absolute = if whole { Cell::from(format!("{difference:.0}")) } else { Cell::Written(difference) };
+    // The order of operations decides the last digit.
+    let share = || Cell::Percent((difference / baseline * 100.0).abs());
+    (absolute, if baseline == 0.0 { Cell::word("inf") } else { share() })
 }
 
 /// Kind of a statistic's text, in msprobe's order of tests.
@@ -100,6 +95,11 @@ fn is_whole(text: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn texts(candidate: &str, baseline: &str, whole: bool) -> [String; 2] {
+        let (absolute, relative) = difference(candidate, baseline, whole);
+        [absolute, relative].map(|cell| cell.text().into_owned())
+    }
+
     #[test]
     fn every_pair_of_kinds_has_its_word() {
         let kinds = ["1.0", "Nan", "inf", "-inf", "npu:0", "N/A", "None"];
@@ -114,23 +114,19 @@ mod tests {
         ];
         for (candidate, row) in kinds.iter().zip(table) {
             for (baseline, word) in kinds.iter().zip(row) {
-                assert_eq!(
-                    difference(candidate, baseline, false),
-                    (word.into(), word.into()),
-                    "{candidate} {baseline}"
-                );
+                assert_eq!(texts(candidate, baseline, false), [word, word], "{candidate} {baseline}");
             }
         }
-        assert_eq!(difference("npu:0", "cuda:0", false).0, "N/A");
-        assert_eq!(difference("None", "True", false).0, "Diff");
+        assert_eq!(texts("npu:0", "cuda:0", false)[0], "N/A");
+        assert_eq!(texts("None", "True", false)[0], "Diff");
     }
 
     #[test]
     fn numbers_print_as_python_prints_them() {
-        assert_eq!(difference("0.0", "3.7416574954986572", false), ("-3.7416574954986572".into(), "100.0%".into()));
-        assert_eq!(difference("2.0", "0.0", false), ("2.0".into(), "inf".into()));
-        assert_eq!(difference("2.0", "-2.0", false), ("4.0".into(), "200.0%".into()));
-        assert_eq!(difference("1", "1.0", false), ("0.0".into(), "0.0%".into()));
-        assert_eq!(difference("1", "2", true), ("-1".into(), "50.0%".into()));
+        assert_eq!(texts("0.0", "3.7416574954986572", false), ["-3.7416574954986572", "100.0%"]);
+        assert_eq!(texts("2.0", "0.0", false), ["2.0", "inf"]);
+        assert_eq!(texts("2.0", "-2.0", false), ["4.0", "200.0%"]);
+        assert_eq!(texts("1", "1.0", false), ["0.0", "0.0%"]);
+        assert_eq!(texts("1", "2", true), ["-1", "50.0%"]);
     }
 }

@@ -1,31 +1,36 @@
 //! Checksum cells of values that msprobe does not checksum itself (`docs/formats/msprobe-tables.md`,
 //! Cells).
 
+use std::borrow::Cow;
+
 use crate::msprobe::python;
 use crate::read::json::Json;
 
+/// CRC-32 of no text.
+const NONE: &str = "00000000";
+
 /// CRC-32 of the text Python prints for a value, as eight hexadecimal digits.
-pub(super) fn of_value(value: &Json) -> String {
+pub(super) fn of_value(value: &Json) -> Cow<'static, str> {
     of_text(&python::str(value))
 }
 
 /// A recorded checksum as msprobe shows it. The number that xor dumps record in its place is printed as Python does; one that
 /// Python takes for false (zero) counts as none.
-pub(super) fn of_checksum(checksum: Option<&str>) -> String {
-    let Some(text) = checksum else { return of_text("") };
+pub(super) fn of_checksum(checksum: Option<&str>) -> Cow<'static, str> {
+    let Some(text) = checksum else { return NONE.into() };
     let is_checksum = text.starts_with("0x") || text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match text.parse::<f64>() {
-        _ if is_checksum => text.to_owned(),
-        Ok(0.0) => of_text(""),
-        Ok(number) if text.contains(['.', 'e', 'n', 'N', 'i']) => python::float(number),
-        Err(_) if text == "False" => of_text(""),
-        _ => text.to_owned(),
+        _ if is_checksum => text.to_owned().into(),
+        Ok(0.0) => NONE.into(),
+        Ok(number) if text.contains(['.', 'e', 'n', 'N', 'i']) => python::float(number).into(),
+        Err(_) if text == "False" => NONE.into(),
+        _ => text.to_owned().into(),
     }
 }
 
 /// CRC-32 of a text, as eight hexadecimal digits.
-pub(super) fn of_text(text: &str) -> String {
-    format!("{:08x}", crc32fast::hash(text.as_bytes()))
+pub(super) fn of_text(text: &str) -> Cow<'static, str> {
+    format!("{:08x}", crc32fast::hash(text.as_bytes())).into()
 }
 
 #[cfg(test)]
@@ -47,6 +52,6 @@ mod tests {
         for (value, hash) in [(0, "f4dbdf21"), (1, "83dcefb7"), (3, "6dd28e9b"), (4, "f3b61b38")] {
             assert_eq!(of_value(&Json::Int(value)), hash);
         }
-        assert_eq!(of_text(""), "00000000");
+        assert_eq!(of_text(""), NONE);
     }
 }

@@ -33,7 +33,9 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
     let matching = pair.matching;
     let candidate = Side::new(pair.candidate, debug, matching.modules.as_deref());
     let baseline = Side::new(pair.baseline, debug, None);
-    let partners = if matching.fuzzy && !debug {
+    let partners = if !matching.fuzzy && matching.modules.is_none() && candidate.has_rows_of(&baseline) {
+        (0..candidate.rows.len()).map(Some).collect()
+    } else if matching.fuzzy && !debug {
         in_order(&candidate.fuzzy_keys(), &baseline.fuzzy_keys())
     } else {
         by_key(&candidate.keys(debug), &baseline.keys(debug))
@@ -43,9 +45,16 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         true => HashMap::new(),
         false => baseline.names().enumerate().map(|(row, name)| (name, row)).collect(),
     };
-    let rows = candidate.rows.iter().zip(candidate.names()).zip(partners);
-    rows.map(|((row, name), partner)| {
-        let partner = mapped.get(name.as_str()).map_or(partner, |to| by_name.get(*to).copied());
+    let translated = |row: &Row| {
+        if mapped.is_empty() {
+            None
+        } else {
+            mapped.get(candidate.name(row).as_str()).map(|to| by_name.get(*to).copied())
+        }
+    };
+    let rows = candidate.rows.iter().zip(partners);
+    rows.map(|(row, partner)| {
+        let partner = translated(row).unwrap_or(partner);
         let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
         let comparable = |place: &Place| !matching.rows.is_empty() || same_family(pair, row.place, *place);
         RowPair { candidate: row.place, baseline: baseline.filter(comparable) }
@@ -117,6 +126,16 @@ impl<'a> Side<'a> {
         self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place { operation: index, leaf }, op }));
         let name = operation.name;
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
+    }
+
+    /// Whether the rows are those of `other`, in the same order: then each pairs with its like.
+    fn has_rows_of(&self, other: &Self) -> bool {
+        let same_names = |(one, other): (&Op<'_>, &Op<'_>)| one.renamed == other.renamed;
+        let same_rows = |(row, like): (&Row, &Row)| row.op == like.op && self.suffix(row) == other.suffix(like);
+        self.operations.len() == other.operations.len()
+            && self.rows.len() == other.rows.len()
+            && self.operations.iter().zip(&other.operations).all(same_names)
+            && self.rows.iter().zip(&other.rows).all(same_rows)
     }
 
     fn names(&self) -> impl Iterator<Item = String> {

@@ -122,7 +122,7 @@ pub(super) fn table(
 }
 
 fn missing() -> Half {
-    let text = || NAN.to_owned();
+    let text = || NAN.into();
     Half { name: text(), dtype: text(), shape: text(), hash: text(), statistics: cells::all(NAN), ..Half::missing() }
 }
 
@@ -164,7 +164,7 @@ impl Result {
     fn of_elements(count: u64, stats: &MsprobeStats, dtypes_differ: bool) -> Self {
         let cosine = metrics::cosine(stats);
         let cells = [
-            Cell::Text(cosine.map_or_else(|_| NAN.to_owned(), cosine_text)),
+            cosine.map_or_else(|_| Cell::word(NAN), |cosine| cosine_text(cosine).into()),
             fixed(stats.max_abs_diff),
             fixed(stats.max_relative),
             fixed(metrics::share(stats.below_thousandth, count)),
@@ -225,7 +225,7 @@ fn cosine_text(cosine: f64) -> String {
 
 /// Twelve decimals, always.
 fn fixed(value: f64) -> Cell {
-    Cell::Text(if value.is_nan() { NAN.into() } else { format!("{value:.12}") })
+    if value.is_nan() { Cell::word(NAN) } else { format!("{value:.12}").into() }
 }
 
 /// Differences of the four statistics, and whether one is more than half of the larger value.

@@ -3,6 +3,8 @@
 //!
 //! Rows are judged per operation. Rules run in a fixed order; each may raise a row's level and adds its text.
 
+use std::borrow::Cow;
+
 use super::cells::Half;
 use crate::msprobe::table::Cell;
 
@@ -40,8 +42,12 @@ impl Outcome {
     }
 
     /// The texts as a JSON array.
-    pub(super) fn messages(&self) -> String {
-        format!("[{}]", self.texts.iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", "))
+    pub(super) fn messages(&self) -> Cow<'static, str> {
+        if self.texts.is_empty() {
+            return "[]".into();
+        }
+        let texts = format!("[{}]", self.texts.iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", "));
+        texts.into()
     }
 }
 
@@ -58,7 +64,7 @@ pub(super) struct Facts<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Numbers<'a> {
     Tensor(&'a [Cell; 6]),
-    Statistics { norm_relative: &'a str },
+    Statistics { norm_relative: &'a Cell },
     Checksum,
 }
 
@@ -258,7 +264,7 @@ impl Group<'_> {
     /// The largest relative norm error given in percent, at least 0.
     fn largest_norm(&self, output: bool) -> f64 {
         let percent = |row: &Facts<'_>| match row.numbers {
-            Numbers::Statistics { norm_relative } if norm_relative.ends_with('%') => norm_of(row),
+            Numbers::Statistics { norm_relative: Cell::Percent(_) } => norm_of(row),
             _ => None,
         };
         self.side(output).filter_map(percent).fold(0.0, |most, norm| if norm > most { norm } else { most })
@@ -267,6 +273,10 @@ impl Group<'_> {
 
 /// A relative error as a fraction; msprobe reads words like `inf` as numbers too.
 fn norm_of(row: &Facts<'_>) -> Option<f64> {
-    let Numbers::Statistics { norm_relative } = row.numbers else { return None };
-    norm_relative.trim_matches('%').trim().parse::<f64>().ok().map(|percent| percent / 100.0)
+    let percent = match row.numbers {
+        Numbers::Statistics { norm_relative: Cell::Percent(percent) } => *percent,
+        Numbers::Statistics { norm_relative: Cell::Text(word) } => word.trim().parse().ok()?,
+        _ => return None,
+    };
+    Some(percent / 100.0)
 }

@@ -1,17 +1,20 @@
 //! Building the columns of a dump, value by value.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::TensorKind;
 use super::compact::Shared;
-use super::records::{Body, Form, Leaf, Operations, Statistic, Tag, Value};
+use super::records::{Body, Form, Leaf, Operations, Tag, Value};
+use crate::dtype::Dtype;
 use crate::read::json::Json;
 
 /// A dump in the making.
 #[derive(Default)]
 pub(super) struct Builder {
     operations: Operations,
-    forms: HashMap<Form, u32>,
+    /// Numbers of forms by hash.
+    forms: HashMap<u64, u32>,
     shared: Shared,
     /// Name and index of the operation that values belong to.
     name: String,
@@ -23,31 +26,53 @@ pub(super) struct NewTensor<'a> {
     pub(super) dtype: &'a str,
     pub(super) shape: &'a [u64],
     /// Largest value, smallest value, mean and 2-norm.
-    pub(super) statistics: [&'a Json; 4],
+    pub(super) statistics: [Cow<'a, Json>; 4],
     pub(super) requires_grad: Option<bool>,
     pub(super) checksum: Option<&'a str>,
     /// Part of the data file's name after the row name, such as `.npy`; `None` where the data was not saved.
     pub(super) extension: Option<&'a str>,
 }
 
-impl Builder {
-    /// Begins an operation, and tells its index; values that follow are its own.
-    pub(super) fn begin(&mut self, name: &str) -> usize {
-        let index = self.operations.len();
-        self.operations.names.push(name);
-        self.operations.spans.push((0, 0));
-        self.begin_again(index, name);
-        index
+/// Name and role of a value in its operation.
+#[derive(Hash)]
+struct Place<'a> {
+    row: &'a str,
+    kind: TensorKind,
+    is_below_operation: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(operation: &str, row: &'a str, kind: TensorKind) -> Self {
+        let below = row.strip_prefix(operation);
+        Self { row: below.unwrap_or(row), kind, is_below_operation: below.is_some() }
     }
 
-    /// Begins the operation at `index` again, without the values it had: of a repeated name the last record counts, at
-    /// the first place, as in Python.
-    pub(super) fn begin_again(&mut self, index: usize, name: &str) {
-        name.clone_into(&mut self.name);
-        self.current = index;
-        if let Some(span) = self.operations.spans.get_mut(index) {
-            *span = (self.operations.form_of.len(), 0);
+    fn is_of(&self, form: &Form) -> bool {
+        (&*form.row, form.kind, form.is_below_operation) == (self.row, self.kind, self.is_below_operation)
+    }
+}
+
+impl Body {
+    /// Adds `by` to those words that are places among other values.
+    fn shift_others(&self, words: &mut [u64; 4], by: u64) {
+        match self {
+            Self::Null => {}
+            Self::Plain { .. } => words[0] += by,
+            Self::Tensor { statistics, .. } => {
+                let places = words.iter_mut().zip(statistics).filter(|(_, tag)| **tag == Tag::Other);
+                places.for_each(|(word, _)| *word += by);
+            }
         }
+    }
+}
+
+impl Builder {
+    /// Begins an operation; values that follow are its own.
+    pub(super) fn begin(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+        self.current = self.operations.len();
+        self.operations.names.push(name);
+        self.operations.spans.push((self.operations.form_of.len(), 0));
     }
 
     /// Name of the operation that values belong to now; empty before the first.
@@ -57,7 +82,10 @@ impl Builder {
 
     /// Adds `null`.
     pub(super) fn null(&mut self, row: &str, kind: TensorKind) {
-        self.push(row, kind, Body::Null, [0; 4], "");
+        let place = Place::of(&self.name, row, kind);
+        let hash = crate::hash::of(&place);
+        let form = self.form(hash, &place, |body| *body == Body::Null, |_| Body::Null);
+        self.push(form, [0; 4], "");
     }
 
     /// Adds a value that is not a tensor.
@@ -74,23 +102,43 @@ impl Builder {
         value: Json,
         extension: Option<&str>,
     ) {
-        let extension = extension.map(|extension| self.shared.text(extension));
-        let body = Body::Plain { type_name: self.shared.text(type_name), extension };
         let place = self.other(value);
-        self.push(row, kind, body, [place, 0, 0, 0], "");
+        let place_of = Place::of(&self.name, row, kind);
+        let hash = crate::hash::of(&(&place_of, type_name, extension));
+        let is = |body: &Body| {
+            matches!(body, Body::Plain { type_name: known, extension: end }
+                if **known == *type_name && end.as_deref() == extension)
+        };
+        let make = |shared: &mut Shared| Body::Plain {
+            type_name: shared.text(type_name),
+            extension: extension.map(|extension| shared.text(extension)),
+        };
+        let form = self.form(hash, &place_of, is, make);
+        self.push(form, [place, 0, 0, 0], "");
     }
 
     /// Adds a tensor.
     pub(super) fn tensor(&mut self, row: &str, kind: TensorKind, tensor: &NewTensor<'_>) {
-        let words = tensor.statistics.map(|statistic| self.word(statistic));
-        let body = Body::Tensor {
-            dtype: self.shared.text(tensor.dtype),
-            shape: self.shared.shape(tensor.shape),
-            statistics: words.map(|(tag, _)| tag),
-            requires_grad: tensor.requires_grad,
-            extension: tensor.extension.map(|extension| self.shared.text(extension)),
+        let words = tensor.statistics.each_ref().map(|statistic| self.word(statistic));
+        let tags = words.map(|(tag, _)| tag);
+        let place = Place::of(&self.name, row, kind);
+        let NewTensor { dtype, shape, requires_grad, extension, .. } = *tensor;
+        let hash = crate::hash::of(&(&place, dtype, shape, tags, requires_grad, extension));
+        let is = |body: &Body| {
+            matches!(body, Body::Tensor { dtype: name, shape: sizes, statistics, requires_grad: grad, extension: end, .. }
+                if **name == *dtype && **sizes == *shape && *statistics == tags && *grad == requires_grad
+                    && end.as_deref() == extension)
         };
-        self.push(row, kind, body, words.map(|(_, word)| word), tensor.checksum.unwrap_or_default());
+        let make = |shared: &mut Shared| Body::Tensor {
+            dtype: shared.text(dtype),
+            element: Dtype::parse(dtype),
+            shape: shared.shape(shape),
+            statistics: tags,
+            requires_grad,
+            extension: extension.map(|extension| shared.text(extension)),
+        };
+        let form = self.form(hash, &place, is, make);
+        self.push(form, words.map(|(_, word)| word), tensor.checksum.unwrap_or_default());
     }
 
     /// The dump's operations.
@@ -99,11 +147,44 @@ impl Builder {
         self.operations
     }
 
-    fn push(&mut self, row: &str, kind: TensorKind, body: Body, words: [u64; 4], checksum: &str) {
-        let below = row.strip_prefix(self.name.as_str());
-        let form =
-            Form { kind, row: self.shared.text(below.unwrap_or(row)), is_below_operation: below.is_some(), body };
-        let form = self.form(form);
+    /// Adds everything of `part`. `place` is asked for each of its names in order, and tells the index of one that is known:
+    /// of a repeated name the last record counts, at the first place, as in Python.
+    pub(super) fn append(&mut self, part: Self, mut place: impl FnMut(&str) -> Option<usize>) {
+        let part = part.operations;
+        let forms: Vec<u32> = part.forms.into_iter().map(|form| self.known_form(form)).collect();
+        let (first, others) = (self.operations.form_of.len(), self.operations.others.len() as u64);
+        self.operations.others.extend(part.others);
+        for (index, (form, mut words)) in part.form_of.iter().zip(part.words).enumerate() {
+            let form = forms.get(*form as usize).copied().unwrap_or(u32::MAX);
+            if others > 0
+                && let Some(form) = self.operations.forms.get(form as usize)
+            {
+                form.body.shift_others(&mut words, others);
+            }
+            self.add(form, words, part.checksums.get(index).unwrap_or_default());
+        }
+        for (index, (start, len)) in part.spans.into_iter().enumerate() {
+            let name = part.names.get(index).unwrap_or_default();
+            let span = (first + start, len);
+            match place(name).and_then(|known| self.operations.spans.get_mut(known)) {
+                Some(known) => *known = span,
+                None => {
+                    self.operations.names.push(name);
+                    self.operations.spans.push(span);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, form: u32, words: [u64; 4], checksum: &str) {
+        self.add(form, words, checksum);
+        if let Some((_, len)) = self.operations.spans.get_mut(self.current) {
+            *len += 1;
+        }
+    }
+
+    /// Adds a value to the columns.
+    fn add(&mut self, form: u32, words: [u64; 4], checksum: &str) {
         let columns = &mut self.operations;
         if !checksum.is_empty() {
             // Values before the first that has one.
@@ -114,18 +195,40 @@ impl Builder {
         }
         columns.form_of.push(form);
         columns.words.push(words);
-        if let Some((_, len)) = columns.spans.get_mut(self.current) {
-            *len += 1;
+    }
+
+    /// The number of the form at `place` whose body is as wanted; it is made where there is none yet.
+    fn form(
+        &mut self,
+        hash: u64,
+        place: &Place<'_>,
+        is: impl Fn(&Body) -> bool,
+        make: impl FnOnce(&mut Shared) -> Body,
+    ) -> u32 {
+        let known = self.forms.get(&hash).copied();
+        let is_it = |form: &Form| place.is_of(form) && is(&form.body);
+        if let Some(number) = known.filter(|number| self.operations.forms.get(*number as usize).is_some_and(is_it)) {
+            return number;
+        }
+        let Place { row, kind, is_below_operation } = *place;
+        let row = self.shared.text(row);
+        let form = Form { kind, row, is_below_operation, body: make(&mut self.shared) };
+        self.new_form(hash, form)
+    }
+
+    /// The number of a form of another builder.
+    fn known_form(&mut self, form: Form) -> u32 {
+        let hash = crate::hash::of(&form);
+        match self.forms.get(&hash) {
+            Some(number) if self.operations.forms.get(*number as usize) == Some(&form) => *number,
+            _ => self.new_form(hash, form),
         }
     }
 
-    fn form(&mut self, form: Form) -> u32 {
-        if let Some(known) = self.forms.get(&form) {
-            return *known;
-        }
+    fn new_form(&mut self, hash: u64, form: Form) -> u32 {
         let number = u32::try_from(self.operations.forms.len()).unwrap_or(u32::MAX);
-        self.operations.forms.push(form.clone());
-        self.forms.insert(form, number);
+        self.operations.forms.push(form);
+        self.forms.insert(hash, number);
         number
     }
 
@@ -167,11 +270,10 @@ impl Builder {
                 self.saved_plain(&row, leaf.kind, type_name, value.clone(), extension);
             }
             Value::Tensor(record) => {
-                let statistics = record.statistics().map(Statistic::json);
                 let tensor = NewTensor {
                     dtype: record.dtype,
                     shape: record.shape,
-                    statistics: statistics.each_ref(),
+                    statistics: record.statistics().map(|statistic| Cow::Owned(statistic.json())),
                     requires_grad: record.requires_grad,
                     checksum: record.checksum,
                     extension: record.extension,

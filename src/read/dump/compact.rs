@@ -2,8 +2,10 @@
 
 use std::borrow::Borrow;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use std::sync::Arc;
+
+use crate::hash::of as hash_of;
 
 /// Gives equal texts and equal shapes the same memory.
 #[derive(Debug, Default)]
@@ -80,8 +82,26 @@ impl<T> Default for ByName<T> {
 impl<T> ByName<T> {
     /// The value of `name`.
     pub fn get(&self, name: &str) -> Option<&T> {
-        let place = self.places.binary_search_by_key(&hash_of(name), |(hash, _)| *hash).ok()?;
-        self.values.get(self.places.get(place)?.1 as usize)
+        self.values.get(self.index(name)?)
+    }
+
+    /// The index of the value at `wanted`, which is looked for where it should be: hashes are spread evenly.
+    fn index_of(&self, wanted: u64) -> Option<u32> {
+        let guess = (u128::from(wanted) * self.places.len() as u128) >> 64;
+        let guess = usize::try_from(guess).unwrap_or(0);
+        let before = self.places.get(..guess)?.iter().rev().take_while(|(hash, _)| *hash >= wanted).count();
+        let from = self.places.get(guess - before..)?;
+        from.iter().find(|(hash, _)| *hash >= wanted).filter(|(hash, _)| *hash == wanted).map(|(_, index)| *index)
+    }
+
+    /// Index of the value of `name` among [`values`](Self::values).
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.index_of(hash_of(name)).map(|index| index as usize)
+    }
+
+    /// The values; many names may have one.
+    pub fn values(&self) -> &[T] {
+        &self.values
     }
 
     /// Whether no name has a value.
@@ -119,10 +139,4 @@ impl<T> ByNameBuilder<T> {
         places.shrink_to_fit();
         self.0
     }
-}
-
-fn hash_of(name: &str) -> u64 {
-    let mut hash = DefaultHasher::new();
-    name.hash(&mut hash);
-    hash.finish()
 }

@@ -1,38 +1,33 @@
 //! msprobe's `dump.json` and `debug.json` (`docs/formats/msprobe-dump.md`).
 //!
-//! The `data` object is streamed: one record at a time is a tree in memory. Every record is flattened into leaves
-//! by the rules of its section "Row names", which also give each leaf its row name.
+//! The `data` object is streamed: some batches of records at a time are in memory, which are parsed on all cores. Every record
+//! is flattened into leaves by the rules of its section "Row names", which also give each leaf its row name.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::{self, Write as _};
+
+use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
 use super::mindspore::guess_framework;
 use super::{DamageKind, Dump, TensorKind};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
-use crate::read::json::{Json, Parser};
+use crate::read::json::{Batch, Item, Json, Parser, Tape};
 
 /// Nesting of lists and objects inside a record that is followed; msprobe writes no more.
 const MAX_DEPTH: usize = 400;
 
-/// Reads the records; stacks and module tree are not part of this file.
+/// Reads the records, on all cores; stacks and module tree are not part of this file.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
     let mut reader = Reader::default();
     let mut parser = Parser::new(source);
     parser.object(|key, parser| match key.as_str() {
         "data" => {
             reader.has_data = true;
-            parser.object(|name, parser| {
-                let repeated = parser.repeated_keys();
-                let record = parser.value()?;
-                reader.record(&name, &record);
-                if parser.repeated_keys() > repeated {
-                    reader.dump.damaged(DamageKind::Repeated, &name, "");
-                }
-                Ok(())
-            })
+            reader.records(parser)
         }
         _ => {
             let value = parser.value()?;
@@ -54,8 +49,31 @@ struct Reader {
     dump: Dump,
     has_data: bool,
     builder: Builder,
-    /// Indices of operations by name.
-    places: HashMap<String, usize>,
+    /// Indices of operations by hash of the name.
+    places: HashMap<u64, usize>,
+}
+
+/// Records that were read together.
+#[derive(Default)]
+struct Part {
+    dump: Dump,
+    builder: Builder,
+}
+
+impl Part {
+    fn of(batch: Batch<'_>) -> Result<Self> {
+        let (mut part, mut tape) = (Self::default(), Tape::default());
+        batch.entries(|name, parser| {
+            tape.read(parser)?;
+            part.builder.begin(name);
+            leaves(name, tape.root(), &mut part.dump, &mut part.builder);
+            if tape.has_repeated_keys() {
+                part.dump.damaged(DamageKind::Repeated, name, "");
+            }
+            Ok(())
+        })?;
+        Ok(part)
+    }
 }
 
 impl Reader {
@@ -69,18 +87,47 @@ impl Reader {
         value.as_str().unwrap_or_default().clone_into(field);
     }
 
-    /// Adds one operation; a repeated name keeps its first place and takes the last record, as in Python.
-    fn record(&mut self, name: &str, record: &Json) {
-        match self.places.get(name) {
-            Some(place) => {
-                self.dump.damaged(DamageKind::Repeated, name, "");
-                self.builder.begin_again(*place, name);
+    /// Reads the object of records: while some batches are parsed, those before are added in their order.
+    fn records(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        let mut batches = parser.batches()?;
+        let mut parsed: Vec<Result<Part>> = Vec::new();
+        loop {
+            let mut round = Vec::new();
+            while round.len() < rayon::current_num_threads()
+                && let Some(batch) = batches.next()?
+            {
+                round.push(batch);
             }
-            None => {
-                self.places.insert(name.to_owned(), self.builder.begin(name));
+            if round.is_empty() && parsed.is_empty() {
+                return batches.finish();
             }
+            let (added, next) = rayon::join(
+                || parsed.into_iter().try_for_each(|part| part.map(|part| self.add(part))),
+                || round.into_par_iter().map(Part::of).collect(),
+            );
+            added?;
+            parsed = next;
         }
-        leaves(name, record, &mut self.dump, &mut self.builder);
+    }
+
+    fn add(&mut self, part: Part) {
+        let Self { dump, builder, places, .. } = self;
+        for damage in part.dump.damage {
+            dump.damaged_often(damage);
+        }
+        builder.append(part.builder, |name| {
+            let next = places.len();
+            match places.entry(crate::hash::of(name)) {
+                Entry::Vacant(place) => {
+                    place.insert(next);
+                    None
+                }
+                Entry::Occupied(place) => {
+                    dump.damaged(DamageKind::Repeated, name, "");
+                    Some(*place.get())
+                }
+            }
+        });
     }
 
     fn finish(mut self) -> Dump {
@@ -94,9 +141,9 @@ impl Reader {
 }
 
 /// Flattens one operation's record.
-fn leaves(name: &str, record: &Json, dump: &mut Dump, builder: &mut Builder) {
+fn leaves(name: &str, record: Item<'_>, dump: &mut Dump, builder: &mut Builder) {
     let without_index = name.split('.').any(|part| part == "parameters_grad");
-    let mut walk = Walk { without_index, row: name.to_owned(), dump, builder };
+    let mut walk = Walk { without_index, row: name.to_owned(), shape: Vec::new(), dump, builder };
     let mut parts = name.rsplit('.');
     let (last, before) = (parts.next(), parts.next());
     if last == Some("debug") {
@@ -125,8 +172,58 @@ struct Walk<'a> {
     without_index: bool,
     /// Row name of the item that is looked at.
     row: String,
+    /// The shape that was read last.
+    shape: Vec<u64>,
     dump: &'a mut Dump,
     builder: &'a mut Builder,
+}
+
+/// Properties of an item, of whatever kind it is.
+#[derive(Clone, Copy, Default)]
+struct Properties<'a> {
+    class_type: Option<Item<'a>>,
+    tensor: Option<Item<'a>>,
+    type_name: Option<&'a str>,
+    dtype: Option<Item<'a>>,
+    shape: Option<Item<'a>>,
+    /// Largest, smallest and mean value and 2-norm.
+    statistics: [Option<Item<'a>>; 4],
+    requires_grad: Option<Item<'a>>,
+    md5: Option<Item<'a>>,
+    data_name: Option<Item<'a>>,
+}
+
+impl<'a> Properties<'a> {
+    fn of(item: Item<'a>) -> Self {
+        let mut properties = Self::default();
+        let [max, min, mean, norm] = &mut properties.statistics;
+        for (key, value) in item.entries().into_iter().flatten() {
+            let place = match key {
+                "type" => {
+                    properties.type_name = value.as_str();
+                    continue;
+                }
+                "class_type" => &mut properties.class_type,
+                "tensor" => &mut properties.tensor,
+                "dtype" => &mut properties.dtype,
+                "shape" => &mut properties.shape,
+                "Max" => &mut *max,
+                "Min" => &mut *min,
+                "Mean" => &mut *mean,
+                "Norm" => &mut *norm,
+                "requires_grad" => &mut properties.requires_grad,
+                "md5" => &mut properties.md5,
+                "data_name" => &mut properties.data_name,
+                _ => continue,
+            };
+            *place = Some(value);
+        }
+        properties
+    }
+
+    fn is_point_to_point(&self) -> bool {
+        self.class_type.and_then(Item::as_str).is_some_and(|class| class.ends_with(".P2POp"))
+    }
 }
 
 impl Walk<'_> {
@@ -138,51 +235,49 @@ impl Walk<'_> {
         self.row.truncate(len);
     }
 
-    fn item(&mut self, item: &Json, kind: TensorKind, depth: usize) {
+    fn item(&mut self, item: Item<'_>, kind: TensorKind, depth: usize) {
         if depth > MAX_DEPTH {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
             return self.dump.damaged(DamageKind::Record, &self.row, reason);
         }
-        match item {
-            Json::Null => self.builder.null(&self.row, kind),
-            Json::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    if self.without_index {
-                        self.item(item, kind, depth + 1);
-                    } else {
-                        self.below(index, |walk| walk.item(item, kind, depth + 1));
-                    }
-                }
-            }
-            Json::Object(entries) => {
-                if item.get("class_type").and_then(Json::as_str).is_some_and(|class| class.ends_with(".P2POp")) {
-                    match item.get("tensor") {
-                        Some(tensor @ Json::Object(_)) => self.leaf(tensor, kind),
-                        _ => self.builder.null(&self.row, kind),
-                    }
-                } else if matches!(item.get("type"), Some(Json::Text(_))) {
-                    self.leaf(item, kind);
+        if let Some(items) = item.items() {
+            for (index, item) in items.enumerate() {
+                if self.without_index {
+                    self.item(item, kind, depth + 1);
                 } else {
-                    for (key, item) in entries {
-                        self.below(key, |walk| walk.item(item, kind, depth + 1));
-                    }
+                    self.below(index, |walk| walk.item(item, kind, depth + 1));
                 }
             }
-            // Bare numbers and strings are not items: msprobe writes those as `{"type": …, "value": …}`.
-            _ => {}
+        } else if let Some(entries) = item.entries() {
+            let properties = Properties::of(item);
+            if properties.is_point_to_point() {
+                match properties.tensor.filter(|tensor| tensor.entries().is_some()) {
+                    Some(tensor) => self.leaf(tensor, &Properties::of(tensor), kind),
+                    None => self.builder.null(&self.row, kind),
+                }
+            } else if properties.type_name.is_some() {
+                self.leaf(item, &properties, kind);
+            } else {
+                for (key, item) in entries {
+                    self.below(key, |walk| walk.item(item, kind, depth + 1));
+                }
+            }
+        } else if item.scalar() == Some(&Json::Null) {
+            self.builder.null(&self.row, kind);
         }
+        // Bare numbers and strings are not items: msprobe writes those as `{"type": …, "value": …}`.
     }
 
-    fn leaf(&mut self, item: &Json, kind: TensorKind) {
-        let type_name = text(item, "type").unwrap_or_default();
-        let Some(dtype) = text(item, "dtype").filter(|dtype| !dtype.is_empty()) else {
+    fn leaf(&mut self, item: Item<'_>, properties: &Properties<'_>, kind: TensorKind) {
+        let type_name = properties.type_name.unwrap_or_default();
+        let Some(dtype) = properties.dtype.and_then(Item::as_str).filter(|dtype| !dtype.is_empty()) else {
             return self.builder.plain(&self.row, kind, type_name, plain_value(type_name, item));
         };
-        let Some(shape) = item.get("shape").and_then(Json::as_array).and_then(extents) else {
+        if properties.shape.and_then(|shape| extents_into(shape, &mut self.shape)).is_none() {
             self.dump.damaged(DamageKind::Record, &self.row, "its shape is not a list of sizes");
             return self.builder.plain(&self.row, kind, type_name, Json::Null);
-        };
-        let data_name = text(item, "data_name").filter(|name| !name.is_empty());
+        }
+        let data_name = properties.data_name.and_then(Item::as_str).filter(|name| !name.is_empty());
         let (row, extension) = match data_name {
             Some(name) => {
                 let (stem, extension) =
@@ -191,12 +286,12 @@ impl Walk<'_> {
             }
             None => (self.row.as_str(), None),
         };
-        let checksum = item.get("md5").and_then(checksum);
+        let checksum = properties.md5.and_then(checksum);
         let tensor = NewTensor {
             dtype,
-            shape: &shape,
-            statistics: ["Max", "Min", "Mean", "Norm"].map(|key| item.get(key).unwrap_or(&Json::Null)),
-            requires_grad: item.get("requires_grad").and_then(Json::as_bool),
+            shape: &self.shape,
+            statistics: properties.statistics.map(|statistic| statistic.map_or(Cow::Owned(Json::Null), value_of)),
+            requires_grad: properties.requires_grad.and_then(Item::scalar).and_then(Json::as_bool),
             checksum: checksum.as_deref(),
             extension,
         };
@@ -204,29 +299,39 @@ impl Walk<'_> {
     }
 }
 
+/// A value, without a copy of most.
+fn value_of(item: Item<'_>) -> Cow<'_, Json> {
+    item.scalar().map_or_else(|| Cow::Owned(item.json()), Cow::Borrowed)
+}
+
 /// The value of an item that is not a tensor; some types keep it under a key of their own.
-fn plain_value(type_name: &str, item: &Json) -> Json {
+fn plain_value(type_name: &str, item: Item<'_>) -> Json {
     let key = match type_name {
         "torch.ProcessGroup" => "group_ranks",
         "torch.memory_format" => "format",
         _ => "value",
     };
-    item.get(key).cloned().unwrap_or(Json::Null)
+    item.get(key).map_or(Json::Null, Item::json)
 }
 
 /// A checksum; of a tensor without dimensions, xor dumps record the number itself.
-fn checksum(value: &Json) -> Option<Cow<'_, str>> {
-    match value {
-        Json::Text(text) => Some(Cow::Borrowed(text.as_str())),
-        Json::Int(number) => Some(number.to_string().into()),
-        Json::Float(number) => Some(format!("{number:?}").into()),
-        Json::Bool(truth) => Some(if *truth { "True" } else { "False" }.into()),
-        _ => None,
+fn checksum(item: Item<'_>) -> Option<Cow<'_, str>> {
+    match item.scalar() {
+        None => item.as_str().map(Cow::Borrowed),
+        Some(Json::Int(number)) => Some(number.to_string().into()),
+        Some(Json::Float(number)) => Some(format!("{number:?}").into()),
+        Some(Json::Bool(truth)) => Some(if *truth { "True" } else { "False" }.into()),
+        Some(_) => None,
     }
 }
 
-fn text<'a>(item: &'a Json, key: &str) -> Option<&'a str> {
-    item.get(key).and_then(Json::as_str)
+/// Reads the sizes of a shape in place of what was there; `None` where one is not a whole number from 0 on.
+fn extents_into(item: Item<'_>, sizes: &mut Vec<u64>) -> Option<()> {
+    sizes.clear();
+    for size in item.items()? {
+        sizes.push(u64::try_from(size.scalar()?.as_i64()?).ok()?);
+    }
+    Some(())
 }
 
 /// Sizes of a shape; `None` where one is not a whole number from 0 on.
@@ -250,8 +355,12 @@ mod tests {
 
     #[test]
     fn the_number_of_a_tensor_without_dimensions_is_its_checksum() {
-        let json = |text: &str| crate::read::json::parse_bytes("md5", text.as_bytes()).expect("JSON");
-        let of = |text: &str| checksum(&json(text)).map(Cow::into_owned);
+        let of = |text: &str| {
+            let source = Memory::new("md5", text.as_bytes().to_vec());
+            let mut tape = Tape::default();
+            tape.read(&mut Parser::new(&source)).expect("JSON");
+            checksum(tape.root()).map(Cow::into_owned)
+        };
         assert_eq!(of("22.819101333618164").as_deref(), Some("22.819101333618164"));
         assert_eq!((of("7").as_deref(), of("true").as_deref(), of("null")), (Some("7"), Some("True"), None));
     }

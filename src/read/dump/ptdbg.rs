@@ -4,6 +4,7 @@
 //! value and `[name, [[path, line, function, code], …]]` for a call stack. Names join with `.`, or with `_` in very
 //! old files. Values lie as `<name>.npy` in a folder beside the file.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::builder::{Builder, NewTensor};
@@ -107,7 +108,7 @@ impl RowValue<'_> {
         let tensor = NewTensor {
             dtype: self.dtype,
             shape,
-            statistics: std::array::from_fn(statistic),
+            statistics: std::array::from_fn(|index| Cow::Borrowed(statistic(index))),
             requires_grad: None,
             checksum: self.checksum,
             extension,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::TensorKind;
 use super::compact::Texts;
+use crate::dtype::Dtype;
 use crate::read::json::Json;
 
 /// Operations of a dump in execution order, with their values.
@@ -45,6 +46,7 @@ pub(super) enum Body {
     Null,
     Tensor {
         dtype: Arc<str>,
+        element: Option<Dtype>,
         shape: Arc<[u64]>,
         statistics: [Tag; 4],
         requires_grad: Option<bool>,
@@ -128,6 +130,8 @@ pub enum Value<'a> {
 pub struct TensorRecord<'a> {
     /// Element type as written: `torch.float32`, `BFloat16`.
     pub dtype: &'a str,
+    /// The element type that this names; `None` for a name that is not known.
+    pub element: Option<Dtype>,
     /// Shape.
     pub shape: &'a [u64],
     /// Largest value, as written (a number, a boolean, null).
@@ -213,10 +217,11 @@ impl Operations {
             Body::Plain { type_name, extension } => {
                 Value::Plain { type_name, value: self.other(max)?, extension: extension.as_deref() }
             }
-            Body::Tensor { dtype, shape, statistics, requires_grad, extension } => {
+            Body::Tensor { dtype, element, shape, statistics, requires_grad, extension } => {
                 let [of_max, of_min, of_mean, of_norm] = *statistics;
                 Value::Tensor(TensorRecord {
                     dtype,
+                    element: *element,
                     shape,
                     max: self.statistic(of_max, max),
                     min: self.statistic(of_min, min),
@@ -292,7 +297,7 @@ impl fmt::Display for Row<'_> {
 
 impl PartialEq for Row<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes().eq(other.bytes())
+        self.operation == other.operation && self.rest == other.rest || self.bytes().eq(other.bytes())
     }
 }
 

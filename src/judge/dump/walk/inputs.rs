@@ -1,7 +1,7 @@
 //! Inputs: where their error comes from, and whether anything explains it.
 
 use super::super::flow::LeafFlow;
-use super::super::item::{Item, hash_of, is_input, item};
+use super::super::item::{Item, is_input, item};
 use super::super::limits::{AMPLIFICATION, band, looser};
 use super::super::rules;
 use super::super::suspicion::{self, culprit};
@@ -10,6 +10,7 @@ use super::super::upstream::Upstream;
 use super::{Walk, explains, is_of_statistics, size};
 use crate::compare::dump::{Basis, ExactDifference, Measurement, UnitComparison};
 use crate::compare::median::median;
+use crate::hash::of as hash_of;
 use crate::policy::dump::Refinement;
 use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
@@ -39,9 +40,8 @@ impl Walk<'_> {
         item: &Item<'_>,
         origin: Option<Upstream>,
         items: &[Item<'_>],
-        op: &str,
+        (op, name): (&str, &OpName),
     ) -> LeafFlow {
-        let name = OpName::parse(op);
         let direction = name.direction;
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
         let before = origin.filter(|origin| !origin.identical).unwrap_or(self.before);
@@ -59,6 +59,7 @@ impl Walk<'_> {
         let mut flow = LeafFlow { limit, added, differs, suspicion: None };
         let is_parted = self.has(Refinement::LinkedSteps)
             && origin.is_none()
+            && !self.context.parted.is_empty()
             && self.context.parted.contains(&hash_of(&item.row()));
         let is_lost = limits.by_scale && (is_parted || movement.is_some_and(|movement| movement.is_lost(item)));
         if is_lost && !limits.negligible {
@@ -76,10 +77,10 @@ impl Walk<'_> {
             self.nan_arrives.set(true);
             None
         } else if let Some(exact) = measured.exact {
-            suspicion::of_input(exact, item, before, band, items, op, origin.is_none())
+            suspicion::of_input(exact, item, before, band, items, name, origin.is_none())
         } else if !limits.by_scale {
             None
-        } else if (before.identical && self.is_leaf(item, measured, &name) && !limits.recorded.holds(added))
+        } else if (before.identical && self.is_leaf(item, measured, name) && !limits.recorded.holds(added))
             || measured.error > limit
         {
             let severity = if measured.error > whole.wrong { Severity::Fail } else { Severity::Warn };
@@ -120,8 +121,14 @@ impl Walk<'_> {
     }
 
     /// Notes how a leaf input moved since the step before.
-    pub(super) fn follow_update(&mut self, item: &Item<'_>, place: usize, items: &[Item<'_>], op: &str) {
-        let is_by_elements = || self.is_by_elements(op, OpName::parse(op).direction, item);
+    pub(super) fn follow_update(
+        &mut self,
+        item: &Item<'_>,
+        place: usize,
+        items: &[Item<'_>],
+        (op, name): (&str, &OpName),
+    ) {
+        let is_by_elements = || self.is_by_elements(op, name.direction, item);
         if !self.has(Refinement::LinkedSteps) || item.measured().is_none() || is_by_elements() {
             return;
         }

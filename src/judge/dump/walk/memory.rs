@@ -1,6 +1,6 @@
 //! Values and calls that are remembered for what comes after them.
 
-use super::super::item::{Item, hash_of, is_input};
+use super::super::item::{Item, is_input};
 use super::super::limits::{Band, band, looser};
 use super::super::suspicion;
 use super::super::terms;
@@ -9,6 +9,7 @@ use super::super::writes::is_destination;
 use super::{Walk, is_of_statistics, module_path, of_all_elements, size};
 use crate::compare::dump::ExactDifference;
 use crate::dtype::Dtype;
+use crate::hash::of as hash_of;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 
@@ -65,7 +66,7 @@ impl Walk<'_> {
         if name.direction == Some(Direction::Forward) {
             self.forward.insert(hash_of(&(&name.base, name.call)), all);
         }
-        if !suspicion::is_in_place_artefact(items, full_name) {
+        if !suspicion::is_in_place_artefact(items, name) {
             self.before.add(Upstream { loosest: outputs.loosest, ..all });
         }
         // Parameter gradients are made from what arrives at the backward call, which may be all it records.
@@ -104,15 +105,14 @@ impl Walk<'_> {
     /// An error made inside a module is the module's too, and that of every module around it.
     pub(super) fn remember_inside(&mut self, name: &OpName, full_name: &str, inside: Upstream) {
         let parent = self.candidate.parents.get(full_name).map(|parent| OpName::parse(parent).base);
-        let own = module_path(&name.base).map(str::to_owned);
+        let own = module_path(&name.base);
         let direction = match name.direction {
             Some(Direction::ParametersGradient) => Some(Direction::Backward),
             direction => direction,
         };
-        for path in [own, parent.as_deref().and_then(module_path).map(str::to_owned)].into_iter().flatten() {
-            let mut path = path.as_str();
+        for mut path in [own, parent.as_deref().and_then(module_path)].into_iter().flatten() {
             loop {
-                self.inside.entry((path.to_owned(), direction)).or_insert(Upstream::NOTHING).add(inside);
+                self.inside.entry(hash_of(&(path, direction))).or_insert(Upstream::NOTHING).add(inside);
                 match path.rsplit_once('.') {
                     Some((outer, _)) => path = outer,
                     None => break,

@@ -24,10 +24,9 @@ impl Walk<'_> {
         inputs: &Upstream,
         loosest: Option<Dtype>,
         items: &[Item<'_>],
-        op: &str,
+        (op, name): (&str, &OpName),
     ) -> LeafFlow {
         let Some(measured) = item.measured() else { return LeafFlow::undecided() };
-        let name = OpName::parse(op);
         let limits = self.limits(op, name.direction, item, loosest);
         let (band, whole) = (limits.band, limits.whole());
         let mut inputs = *inputs;
@@ -38,8 +37,8 @@ impl Walk<'_> {
             inputs.add(origin);
         }
         let inherited = AMPLIFICATION * inputs.error + self.hidden(item, inputs.loosest);
-        let factor = self.cancelling(item, items, &name);
-        let flips = self.flips(item, &inputs, &name);
+        let factor = self.cancelling(item, items, name);
+        let flips = self.flips(item, &inputs, name);
         let error = match flips {
             Some(Flips { beyond, .. }) => beyond,
             None => factor * self.error_of_many(item, measured),
@@ -56,7 +55,7 @@ impl Walk<'_> {
             None if !limits.by_scale => None,
             None if error > whole.wrong + inherited => culprit(&rules::OUTPUT_DIVERGES, Severity::Fail),
             None if error > limit => culprit(&rules::OTHER_PRECISION, Severity::Warn),
-            None if self.is_outlier(item, items, &name, &inputs, band) => culprit(&rules::OUTLIERS, Severity::Fail),
+            None if self.is_outlier(item, items, name, &inputs, band) => culprit(&rules::OUTLIERS, Severity::Fail),
             None => None,
         };
         flow.suspicion = suspicion.map(Box::new);

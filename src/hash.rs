@@ -1,0 +1,13 @@
+//! Hashes of names and values, in place of themselves.
+
+use std::hash::{BuildHasher, Hash};
+use std::sync::LazyLock;
+
+use foldhash::quality::RandomState;
+
+/// A hash that is the same within one run of the program, and evenly spread. Its seed is drawn for every run: no artifact
+/// can be made to hold two things that share one.
+pub(crate) fn of<T: Hash + ?Sized>(value: &T) -> u64 {
+    static STATE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+    STATE.hash_one(value)
+}

@@ -1,0 +1,320 @@
+//! An object of many entries, cut into batches of whole entries that can be parsed on any thread.
+
+use super::{BLOCK, Parser};
+use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::ByteSource;
+
+/// Bytes after which a batch ends with the next entry.
+const BATCH: usize = 1 << 20;
+/// Bytes of one entry that are read; it is in memory as a whole.
+const MOST_ENTRY: usize = 512 << 20;
+
+/// Some entries of an object, as they stand in the document.
+pub struct Batch<'a> {
+    source: &'a dyn ByteSource,
+    bytes: Vec<u8>,
+    /// Where they begin in the document.
+    offset: u64,
+    depth: usize,
+}
+
+/// The entries of the object that a parser stands at.
+pub struct Batches<'p, 'a> {
+    parser: &'p mut Parser<'a>,
+    /// What was taken from the parser, and belongs to no batch yet.
+    pending: Vec<u8>,
+    scan: Scan,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The parser stands after the last entry.
+    Last,
+    Done,
+}
+
+/// How far brackets and texts were followed.
+#[derive(Debug, Default)]
+struct Scan {
+    /// Bytes of `pending` that were looked at.
+    len: usize,
+    depth: usize,
+    in_text: bool,
+    after_backslash: bool,
+    /// Bytes up to the last comma between two entries, with it.
+    whole: usize,
+    /// Whether anything but white space follows that comma.
+    begun: bool,
+}
+
+impl<'a> Parser<'a> {
+    /// Opens the object that the parser stands at. Once all batches were taken, the parser stands after it.
+    ///
+    /// What is not valid JSON is told where the batch that holds it is parsed, in the words that [`object`](Self::object) would
+    /// use.
+    ///
+    /// # Errors
+    /// `Corrupt` where the parser does not stand at an object.
+    pub fn batches(&mut self) -> Result<Batches<'_, 'a>> {
+        self.open(b'{')?;
+        Ok(Batches { parser: self, pending: Vec::new(), scan: Scan::default(), state: State::Open })
+    }
+}
+
+impl<'a> Batches<'_, 'a> {
+    /// The next entries; `None` after the last.
+    ///
+    /// # Errors
+    /// Errors of reading; `LimitExceeded` for an entry that is too long; `Corrupt` after the last batch, where the object does
+    /// not end as it should.
+    pub fn next(&mut self) -> Result<Option<Batch<'a>>> {
+        while self.state == State::Open {
+            if self.scan.whole >= BATCH {
+                let rest = self.pending.split_off(self.scan.whole);
+                let bytes = std::mem::replace(&mut self.pending, rest);
+                (self.scan.len, self.scan.whole) = (self.scan.len - bytes.len(), 0);
+                return Ok(Some(self.batch(bytes)));
+            }
+            if self.pending.len() > MOST_ENTRY {
+                let message = format!("an entry of over {MOST_ENTRY} bytes before byte {}", self.parser.offset());
+                return Err(Error::new(ErrorKind::LimitExceeded, self.parser.source.name(), message));
+            }
+            self.take()?;
+        }
+        if self.state == State::Last {
+            self.state = State::Done;
+            let bytes = std::mem::take(&mut self.pending);
+            return Ok(Some(self.batch(bytes)));
+        }
+        Ok(None)
+    }
+
+    /// Ends the object, once its batches were parsed.
+    ///
+    /// # Errors
+    /// `Corrupt` where it does not end as it should.
+    pub fn finish(self) -> Result<()> {
+        if self.scan.whole > 0 && !self.scan.begun {
+            // A comma, and no entry after it.
+            self.parser.expect_key()?;
+        }
+        match self.parser.peek()? {
+            None => {
+                let _at_the_end = self.parser.comma(b'}')?;
+                Ok(())
+            }
+            Some(_) => self.parser.close(b'}'),
+        }
+    }
+
+    /// Entries that end where what is pending begins.
+    fn batch(&self, bytes: Vec<u8>) -> Batch<'a> {
+        let offset = self.parser.offset() - (self.pending.len() + bytes.len()) as u64;
+        Batch { source: self.parser.source, bytes, offset, depth: self.parser.depth }
+    }
+
+    /// Takes what the parser has read, and follows brackets and texts in it.
+    fn take(&mut self) -> Result<()> {
+        if self.parser.position == self.parser.buffer.len() && !self.parser.fill()? {
+            self.state = State::Last;
+            return Ok(());
+        }
+        let rest = self.parser.buffer.get(self.parser.position..).unwrap_or_default();
+        let rest = rest.get(..rest.len().min(BLOCK)).unwrap_or_default();
+        self.pending.extend_from_slice(rest);
+        let taken = rest.len();
+        let end = self.scan.follow(&self.pending);
+        if let Some(end) = end {
+            self.state = State::Last;
+            self.parser.position += taken - (self.pending.len() - end);
+            self.pending.truncate(end);
+        } else {
+            self.parser.position += taken;
+        }
+        Ok(())
+    }
+}
+
+impl Scan {
+    /// Looks at new bytes; answers where the object ends.
+    fn follow(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = self.len;
+        while let Some(byte) = bytes.get(at) {
+            if self.in_text {
+                at = self.text(bytes, at);
+                continue;
+            }
+            match byte {
+                b'"' => (self.in_text, self.begun) = (true, true),
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth == 0 => {
+                    self.len = at;
+                    return Some(at);
+                }
+                b'}' | b']' => self.depth -= 1,
+                b',' if self.depth == 0 => (self.whole, self.begun) = (at + 1, false),
+                _ => {}
+            }
+            at += 1;
+        }
+        self.len = bytes.len();
+        None
+    }
+
+    /// Follows a text; answers where it ends, or where the bytes do.
+    fn text(&mut self, bytes: &[u8], from: usize) -> usize {
+        if self.after_backslash {
+            self.after_backslash = false;
+            return from + 1;
+        }
+        let rest = bytes.get(from..).unwrap_or_default();
+        match memchr::memchr2(b'"', b'\\', rest) {
+            Some(run) if rest.get(run) == Some(&b'"') => {
+                self.in_text = false;
+                from + run + 1
+            }
+            Some(run) => {
+                self.after_backslash = true;
+                from + run + 1
+            }
+            None => bytes.len(),
+        }
+    }
+}
+
+impl Batch<'_> {
+    /// Hands out the entries, as [`Parser::object`] does.
+    ///
+    /// # Errors
+    /// As [`Parser::object`].
+    pub fn entries(self, mut entry: impl FnMut(&str, &mut Parser<'_>) -> Result<()>) -> Result<()> {
+        let end = self.offset + self.bytes.len() as u64;
+        let mut parser = Parser { buffer: self.bytes, depth: self.depth, ..Parser::at(self.source, end) };
+        (parser.limit, parser.next_offset) = (end, end);
+        let mut key = String::new();
+        while parser.peek()?.is_some() {
+            parser.expect_key()?;
+            key.clear();
+            parser.text_into(&mut key)?;
+            parser.expect(b':')?;
+            entry(&key, &mut parser)?;
+            match parser.peek()? {
+                Some(_) if !parser.comma(b'}')? => return Err(parser.unexpected("`,` or `}`")),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fetch::Memory;
+
+    /// Keys and values of the object, and what stands after it.
+    type Read = Result<Vec<(String, String)>>;
+
+    fn in_batches(text: &str) -> Read {
+        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let mut parser = Parser::new(&source);
+        let mut entries = Vec::new();
+        let mut batches = parser.batches()?;
+        while let Some(batch) = batches.next()? {
+            batch.entries(|key, parser| {
+                entries.push((key.to_owned(), format!("{:?}", parser.value()?)));
+                Ok(())
+            })?;
+        }
+        batches.finish()?;
+        parser.end()?;
+        Ok(entries)
+    }
+
+    fn at_once(text: &str) -> Read {
+        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let mut parser = Parser::new(&source);
+        let mut entries = Vec::new();
+        parser.object(|key, parser| {
+            entries.push((key, format!("{:?}", parser.value()?)));
+            Ok(())
+        })?;
+        parser.end()?;
+        Ok(entries)
+    }
+
+    fn assert_same(text: &str) {
+        match (in_batches(text), at_once(text)) {
+            (Ok(batches), Ok(once)) => assert_eq!(batches, once),
+            (Err(batches), Err(once)) => assert_eq!(batches.to_string(), once.to_string(), "{text}"),
+            (batches, once) => panic!("{batches:?}, {once:?}: {text}"),
+        }
+    }
+
+    #[test]
+    fn broken_objects_are_told_as_without_batches() {
+        for text in [
+            "{}",
+            "{ }",
+            "{",
+            "",
+            "[",
+            "{,}",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{\"a\": 1,}",
+            "{\"a\": 1",
+            "{\"a\": 1,",
+            "{\"a\": 1, ",
+            "{\"a\": 1 \"b\": 2}",
+            "{\"a\": [1, 2}",
+            "{\"a\": {\"b\": 1}]",
+            "{\"a\": \"}",
+            "{\"a\": \"\\\"}\"}",
+            "{\"a\": 1} x",
+            "{\"a\": \"\\\\\"}",
+            "{\"a\": nul}",
+            "{1: 2}",
+            "{\"a\": 1]",
+            "{\"a\" 1}",
+            "{\"a\": 1,, \"b\": 2}",
+            "{\"a\": 1}}",
+        ] {
+            assert_same(text);
+        }
+    }
+
+    #[test]
+    fn large_objects_come_in_several_batches() {
+        let entries: Vec<String> = (0..60_000)
+            .map(|index| format!("\"k\\\"{index}\": {{\"a\": [1, \"}},{{\"], \"b\": \"{index}\\\\\"}}"))
+            .collect();
+        let text = format!("{{\n{}\n}}", entries.join(",\n "));
+        let source = Memory::new("test.json", text.clone().into_bytes());
+        let mut parser = Parser::new(&source);
+        let mut batches = parser.batches().expect("an object");
+        let mut count = 0;
+        while batches.next().expect("valid").is_some() {
+            count += 1;
+        }
+        assert!(count > 2, "{count}");
+        assert_same(&text);
+        for cut in [text.len() / 2, text.len() - 3, text.len() - 1] {
+            assert_same(&text[..cut]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damage_anywhere_is_told_in_the_same_words(at in 0_usize..60, byte in 0_u8..128) {
+            let mut bytes = br#"{"a": {"b": [1, "x\"]}"]}, "c": -1.5e3, "d": null, "e": [[]]}"#.to_vec();
+            let place = at % bytes.len();
+            bytes[place] = byte;
+            assert_same(&String::from_utf8(bytes).expect("ASCII"));
+        }
+    }
+}

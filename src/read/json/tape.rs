@@ -1,0 +1,309 @@
+//! A value read into memory that is used again for the next: records come in hundreds of thousands.
+
+use std::collections::HashMap;
+
+use super::{Json, Parser};
+use crate::error::Result;
+
+/// One value of any kind, without memory of its own for each of its parts.
+#[derive(Debug, Default)]
+pub struct Tape {
+    nodes: Vec<Node>,
+    /// Texts one after the other.
+    texts: String,
+    /// Number of keys that their object had already.
+    repeated: u64,
+}
+
+/// One part of a value, in the order of the document.
+#[derive(Clone, Debug)]
+enum Node {
+    /// A scalar that is no text.
+    Scalar(Json),
+    /// Bytes of `Tape::texts`.
+    Text(Span),
+    /// Index after the last item.
+    Array(usize),
+    /// Index after the last entry.
+    Object(usize),
+    /// A key, and the index of its value: the last one where the key is repeated.
+    Key { text: Span, value: usize },
+    /// A key that its object had already.
+    Repeated,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    end: usize,
+}
+
+impl Tape {
+    /// Reads the value that the parser stands at, in place of what was here.
+    ///
+    /// # Errors
+    /// As [`Parser::value`].
+    pub fn read(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        self.nodes.clear();
+        self.texts.clear();
+        self.repeated = 0;
+        self.value(parser)
+    }
+
+    /// The value.
+    pub fn root(&self) -> Item<'_> {
+        Item { tape: self, index: 0 }
+    }
+
+    /// Whether an object has a key more than once.
+    pub fn has_repeated_keys(&self) -> bool {
+        self.repeated > 0
+    }
+
+    fn value(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        match parser.peek()? {
+            Some(b'{') => self.object(parser),
+            Some(b'[') => self.array(parser),
+            Some(b'"') => {
+                let text = self.text(parser)?;
+                self.nodes.push(Node::Text(text));
+                Ok(())
+            }
+            _ => {
+                self.nodes.push(Node::Scalar(parser.value()?));
+                Ok(())
+            }
+        }
+    }
+
+    fn array(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        let start = self.nodes.len();
+        self.nodes.push(Node::Array(0));
+        parser.array(|parser| self.value(parser))?;
+        self.close(start, Node::Array(self.nodes.len()));
+        Ok(())
+    }
+
+    fn object(&mut self, parser: &mut Parser<'_>) -> Result<()> {
+        let start = self.nodes.len();
+        self.nodes.push(Node::Object(0));
+        parser.open(b'{')?;
+        let mut keys = Keys::default();
+        if parser.peek()? != Some(b'}') {
+            loop {
+                parser.expect_key()?;
+                self.entry(&mut keys, parser)?;
+                if !parser.comma(b'}')? {
+                    break;
+                }
+            }
+        }
+        parser.close(b'}')?;
+        self.close(start, Node::Object(self.nodes.len()));
+        Ok(())
+    }
+
+    fn close(&mut self, start: usize, node: Node) {
+        self.nodes.get_mut(start).into_iter().for_each(|open| *open = node.clone());
+    }
+
+    fn entry(&mut self, keys: &mut Keys, parser: &mut Parser<'_>) -> Result<()> {
+        let text = self.text(parser)?;
+        parser.expect(b':')?;
+        let (place, value) = (self.nodes.len(), self.nodes.len() + 1);
+        let known = keys.insert(self, text, place);
+        self.nodes.push(if known.is_some() { Node::Repeated } else { Node::Key { text, value } });
+        if let Some(Node::Key { value: first, .. }) = known.and_then(|known| self.nodes.get_mut(known)) {
+            *first = value;
+            self.repeated += 1;
+        }
+        self.value(parser)
+    }
+
+    fn at(&self, span: Span) -> &str {
+        self.texts.get(span.start..span.end).unwrap_or_default()
+    }
+
+    /// Index after the value at `index`.
+    fn after(&self, index: usize) -> usize {
+        match self.nodes.get(index) {
+            Some(Node::Array(end) | Node::Object(end)) => *end,
+            _ => index + 1,
+        }
+    }
+
+    fn text(&mut self, parser: &mut Parser<'_>) -> Result<Span> {
+        let start = self.texts.len();
+        parser.text_into(&mut self.texts)?;
+        Ok(Span { start, end: self.texts.len() })
+    }
+}
+
+/// Keys of one object while it is read, with their nodes.
+#[derive(Default)]
+struct Keys {
+    first: [(Span, usize); Self::FEW],
+    len: usize,
+    /// Those after the first.
+    many: HashMap<String, usize>,
+}
+
+impl Keys {
+    /// Objects up to this size are searched as they are.
+    const FEW: usize = 16;
+
+    /// Adds a key, or answers the node of the one that was there.
+    fn insert(&mut self, tape: &Tape, text: Span, place: usize) -> Option<usize> {
+        let wanted = tape.at(text);
+        let few = self.first.get(..self.len).unwrap_or_default();
+        let known = few.iter().find(|(known, _)| tape.at(*known) == wanted).map(|(_, place)| *place);
+        let known = known.or_else(|| self.many.get(wanted).copied());
+        if known.is_some() {
+            return known;
+        }
+        match self.first.get_mut(self.len) {
+            Some(free) => {
+                *free = (text, place);
+                self.len += 1;
+            }
+            None => drop(self.many.insert(wanted.to_owned(), place)),
+        }
+        None
+    }
+}
+
+/// A value on a tape.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    tape: &'a Tape,
+    index: usize,
+}
+
+impl<'a> Item<'a> {
+    /// The value under `key`, where this is an object that has it.
+    pub fn get(self, key: &str) -> Option<Self> {
+        self.entries()?.find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    /// The entries of an object, in file order; a repeated key keeps its first place and its last value, as in Python.
+    pub fn entries(self) -> Option<impl Iterator<Item = (&'a str, Self)>> {
+        let Self { tape, index } = self;
+        let Some(Node::Object(end)) = tape.nodes.get(index) else { return None };
+        let mut next = index + 1;
+        let entries = std::iter::from_fn(move || {
+            let place = next;
+            next = tape.after(place + 1);
+            (place < *end).then(|| tape.nodes.get(place)).flatten()
+        });
+        Some(entries.filter_map(move |node| match node {
+            Node::Key { text, value } => Some((tape.texts.get(text.start..text.end)?, Self { tape, index: *value })),
+            _ => None,
+        }))
+    }
+
+    /// The items of an array.
+    pub fn items(self) -> Option<impl Iterator<Item = Self>> {
+        let Self { tape, index } = self;
+        let Some(Node::Array(end)) = tape.nodes.get(index) else { return None };
+        let mut next = index + 1;
+        Some(std::iter::from_fn(move || {
+            let index = next;
+            next = tape.after(index);
+            (index < *end).then_some(Self { tape, index })
+        }))
+    }
+
+    /// The text of a string.
+    pub fn as_str(self) -> Option<&'a str> {
+        let Some(Node::Text(text)) = self.tape.nodes.get(self.index) else { return None };
+        self.tape.texts.get(text.start..text.end)
+    }
+
+    /// A scalar that is no text.
+    pub fn scalar(self) -> Option<&'a Json> {
+        let Some(Node::Scalar(value)) = self.tape.nodes.get(self.index) else { return None };
+        Some(value)
+    }
+
+    /// The value as a tree of its own.
+    pub fn json(self) -> Json {
+        if let Some(items) = self.items() {
+            return Json::Array(items.map(Self::json).collect());
+        }
+        if let Some(entries) = self.entries() {
+            return Json::Object(entries.map(|(key, value)| (key.to_owned(), value.json())).collect());
+        }
+        self.as_str().map_or_else(|| self.scalar().cloned().unwrap_or(Json::Null), |text| Json::Text(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fetch::Memory;
+
+    fn on_tape(text: &str) -> Result<(Json, bool)> {
+        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let (mut parser, mut tape) = (Parser::new(&source), Tape::default());
+        tape.read(&mut parser)?;
+        parser.end()?;
+        Ok((tape.root().json(), tape.has_repeated_keys()))
+    }
+
+    fn as_tree(text: &str) -> Result<(Json, bool)> {
+        let source = Memory::new("test.json", text.as_bytes().to_vec());
+        let mut parser = Parser::new(&source);
+        let value = parser.value()?;
+        parser.end()?;
+        Ok((value, parser.repeated_keys() > 0))
+    }
+
+    fn document() -> impl Strategy<Value = String> {
+        let scalar = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            Just("NaN".to_owned()),
+            Just("-Infinity".to_owned()),
+            Just("12345678901234567890123".to_owned()),
+            any::<i64>().prop_map(|value| value.to_string()),
+            any::<f32>().prop_map(|value| format!("{value:e}")),
+            Just("\"\"".to_owned()),
+            Just(r#""é\n\ud83d\ude00 \udcff\"""#.to_owned()),
+            Just("\"a\"".to_owned()),
+        ];
+        scalar.prop_recursive(4, 40, 6, |inner| {
+            let key = prop_oneof![Just("a"), Just("b"), Just("\\u0061"), Just("c d")];
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(|items| format!("[{}]", items.join(", "))),
+                proptest::collection::vec((key, inner), 0..6).prop_map(|entries| {
+                    let entries: Vec<String> =
+                        entries.iter().map(|(key, value)| format!("\"{key}\": {value}")).collect();
+                    format!("{{{}}}", entries.join(","))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_tape_holds_what_a_tree_holds(text in document()) {
+            let (tape, tree) = (on_tape(&text).expect("valid"), as_tree(&text).expect("valid"));
+            // NaN is not equal to itself; its text is.
+            prop_assert_eq!(format!("{tape:?}"), format!("{tree:?}"));
+        }
+
+        #[test]
+        fn damage_is_told_in_the_same_words(text in document(), at in any::<prop::sample::Index>(), byte in 0_u8..128) {
+            let mut bytes = text.into_bytes();
+            let place = at.index(bytes.len());
+            bytes[place] = byte;
+            let Ok(text) = String::from_utf8(bytes) else { return Ok(()) };
+            match (on_tape(&text), as_tree(&text)) {
+                (Err(tape), Err(tree)) => prop_assert_eq!(tape.to_string(), tree.to_string()),
+                (tape, tree) => prop_assert_eq!(format!("{tape:?}"), format!("{tree:?}")),
+            }
+        }
+    }
+}
