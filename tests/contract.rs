@@ -43,7 +43,7 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 /// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const GROUND: [&str; 5] = ["error", "dtype", "check", "nearest", "verdict"];
-    const STAGES: [(&str, &[&str]); 10] = [
+    const STAGES: [(&str, &[&str]); 11] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
@@ -52,6 +52,7 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("history", &["fetch", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output"]),
+        ("reproduce", &["read", "compare", "judge", "diagnose", "report", "output"]),
         ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
