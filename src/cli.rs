@@ -14,6 +14,7 @@ mod policy_file;
 mod progress;
 pub(crate) mod publish;
 pub(crate) mod quick;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 mod sections;
 pub(crate) mod show;
@@ -33,6 +34,7 @@ use precision_gate::policy::loss::preset::Preset;
 use precision_gate::report::messages::Language;
 use publish::PublishArgs;
 use quick::QuickArgs;
+use reproduce::ReproduceArgs;
 use run::RunArgs;
 use signoff::SignoffArgs;
 
@@ -102,6 +104,11 @@ pub(crate) enum Command {
     /// Write the msprobe configuration for a closer look at the first difference
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --out config.json")]
     NextDump(NextDumpArgs),
+    /// Write a script that runs the culprit alone, and a report to file with the owners of the operator
+    #[command(
+        after_help = "Examples:\n  precision-gate reproduce precision-gate-out/result.json\n  precision-gate reproduce precision-gate-out/result.json --op Functional.linear.3.forward --with-data"
+    )]
+    Reproduce(ReproduceArgs),
     /// Explain the code of a finding, cause or rule: what to do, and the waiver to paste
     #[command(
         after_help = "Examples:\n  precision-gate explain output-diverges\n  precision-gate explain curve-mean --lang zh\n  precision-gate explain loss      (the codes of a check)\n  precision-gate explain           (all codes)"

@@ -19,6 +19,7 @@ pub mod next_dump;
 mod part;
 mod record;
 mod rl;
+pub mod runnable;
 mod story;
 mod trace;
 mod updates;

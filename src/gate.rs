@@ -283,6 +283,15 @@ impl Sides {
     }
 }
 
+/// Looks through one run by itself.
+///
+/// # Errors
+/// Errors of opening its location.
+pub fn look(location: &str, side: Side, fetcher: &Fetcher) -> Result<Inventory> {
+    let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
+    side::look(fetcher.open(location, trust, &Quiet)?.files, fetcher.disk(), search(None), &Quiet)
+}
+
 /// The recognisers of all checks.
 pub fn recognisers() -> &'static [Recogniser] {
     checks::RECOGNISERS

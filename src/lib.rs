@@ -33,5 +33,6 @@ pub mod publish;
 pub mod read;
 pub mod redact;
 pub mod report;
+pub mod reproduce;
 pub mod signoff;
 pub mod verdict;

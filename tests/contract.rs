@@ -42,8 +42,8 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 5] = ["error", "dtype", "check", "nearest", "verdict"];
-    const STAGES: [(&str, &[&str]); 10] = [
+    const GROUND: [&str; 6] = ["error", "dtype", "check", "hash", "nearest", "verdict"];
+    const STAGES: [(&str, &[&str]); 11] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
@@ -52,15 +52,17 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
         ("history", &["fetch", "policy", "judge"]),
         ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output"]),
+        ("reproduce", &["read", "compare", "judge", "diagnose", "report", "output"]),
         ("signoff", &["fetch", "policy", "judge", "report", "output"]),
         ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
     ];
-    const BESIDE: [(&str, &[&str]); 12] = [
+    const BESIDE: [(&str, &[&str]); 13] = [
         ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
         ("dtype", &[]),
         ("check", &[]),
+        ("hash", &[]),
         ("nearest", &[]),
         ("verdict", &[]),
         ("exit", &[]),

@@ -3,19 +3,17 @@
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use super::discover::Inventory;
-use super::{Quiet, Request, search, side as opened};
+use super::{Request, look};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Fetcher, Trust};
+use crate::fetch::Fetcher;
 use crate::policy::Policy;
 use crate::read::curve::CurveFile;
 use crate::read::dump::DumpFolder;
+use crate::verdict::Side;
 
 /// The commented text of a policy file for the locations `baseline` and `candidate`, as of `policy.today`.
 pub fn policy_text(baseline: &str, candidate: &str, policy: &Policy, fetcher: &Fetcher) -> Result<String> {
-    let look = |location: &str, trust| {
-        opened::look(fetcher.open(location, trust, &Quiet)?.files, fetcher.disk(), search(None), &Quiet)
-    };
-    let (left, right) = (look(baseline, Trust::Baseline)?, look(candidate, Trust::Any)?);
+    let (left, right) = (look(baseline, Side::Baseline, fetcher)?, look(candidate, Side::Candidate, fetcher)?);
     let on_both_sides = Request::ALL_CHECKS.iter().filter(|check| left.has(**check) && right.has(**check));
     let checks: Vec<&str> = on_both_sides.map(|check| check.as_str()).collect();
     let mut environment = Environment::new();

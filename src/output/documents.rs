@@ -35,6 +35,8 @@ const SIGNOFF: [&str; 7] = [
     "signoff.zh.html",
     "signoff.zh.md",
 ];
+/// Documents of one operation, beside its tensors.
+const REPRODUCE: [&str; 3] = ["issue.md", "issue.zh.md", "reproduce.py"];
 /// Layers that MindSpore's dumps name, as tables repeat them.
 const LAYERS: [&str; 2] = ["_pynative", "_graph"];
 
@@ -47,6 +49,8 @@ pub enum Set {
     Rendered,
     /// Documents of a sign-off.
     Signoff,
+    /// A script that runs one operation, its tensors, and the report to file.
+    Reproduce,
 }
 
 impl Set {
@@ -58,6 +62,7 @@ impl Set {
             Self::Run if TABLES.contains(&name) || is_table(name) => Some(2),
             Self::Run | Self::Rendered if RENDERED.contains(&name) => Some(2),
             Self::Signoff if SIGNOFF.contains(&name) => Some(2),
+            Self::Reproduce if REPRODUCE.contains(&name) || is_tensor(name) => Some(2),
             _ => None,
         }
     }
@@ -74,6 +79,12 @@ fn is_table(name: &str) -> bool {
     let rest = LAYERS.iter().find_map(|layer| rest.strip_prefix(layer)).unwrap_or(rest);
     let rest = without_number(without_number(rest, "_step"), "_rank");
     rest.is_empty() && matches!(ending, "csv" | "xlsx")
+}
+
+/// `tensor-<N>.bin`
+fn is_tensor(name: &str) -> bool {
+    let number = name.strip_prefix("tensor-").and_then(|rest| rest.strip_suffix(".bin"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// A name without the number that it goes on with.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Source};
+use crate::read::json::Json;
 
 /// Place of one step and rank of a dump.
 #[derive(Clone)]
@@ -132,6 +133,18 @@ impl DumpFolder {
                 parents.map_err(|error| self.side_file(&mut dump, "construct.json", &error)).unwrap_or_default();
         }
         Ok(dump)
+    }
+
+    /// The records of operations as they are written, in the order of `names`; `None` for a name that is not there. One
+    /// record is in memory at a time, beside those that were found.
+    ///
+    /// # Errors
+    /// `Unsupported` for ptdbg_ascend, which writes rows in place of records; else as [`read`](Self::read).
+    pub fn records_of(&self, names: &[&str]) -> Result<Vec<Option<Json>>> {
+        if self.format == DumpFormat::Ptdbg {
+            return Err(Error::unsupported(&self.records, "ptdbg_ascend records no arguments of calls"));
+        }
+        msprobe::records(self.files.open(&self.records)?.as_ref(), names)
     }
 
     /// Opens the file of a tensor that was saved.

@@ -1,4 +1,4 @@
-//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
+//! The fixed words of documents: `opening.yaml`, `report.yaml`, `publish.yaml`, `reproduce.yaml` and `signoff.yaml` of `templates/messages/<language>`, flat keys,
 //! minijinja texts; and what the files of the checks call each check.
 
 use std::collections::BTreeMap;
@@ -21,8 +21,10 @@ macro_rules! phrases {
     };
 }
 
-static ENGLISH: LazyLock<Phrases> = phrases!("en", |of| of.english, "opening", "report", "publish", "signoff");
-static CHINESE: LazyLock<Phrases> = phrases!("zh", |of| of.chinese, "opening", "report", "publish", "signoff");
+static ENGLISH: LazyLock<Phrases> =
+    phrases!("en", |of| of.english, "opening", "report", "publish", "reproduce", "signoff");
+static CHINESE: LazyLock<Phrases> =
+    phrases!("zh", |of| of.chinese, "opening", "report", "publish", "reproduce", "signoff");
 /// Formulas of rules, by the rule's name.
 static ENGLISH_FORMULAS: LazyLock<Phrases> =
     LazyLock::new(|| parse(&[include_str!("../../templates/messages/en/formulas.yaml")]));
@@ -149,6 +151,7 @@ mod tests {
             "operators_",
             "place_",
             "reason_",
+            "reproduce_",
         ];
         for key in all(Language::En).keys() {
             let quoted = format!("\"{}\"", key.trim_end_matches("_alone"));

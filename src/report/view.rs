@@ -20,6 +20,7 @@ use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
 use super::{ArtifactRow, GateResult, checks, compared, error_place, reference};
 use crate::diagnose::Diagnosis;
+use crate::diagnose::runnable::runnable;
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::number::Number;
@@ -97,6 +98,8 @@ pub struct CulpritView {
     pub value: Option<Number>,
     /// Whether it is a row of a monitor, so that `received` is the largest error before it.
     pub is_monitor: bool,
+    /// Whether `reproduce` can write a script that runs it alone.
+    pub is_runnable: bool,
     /// Further numbers.
     pub others: Vec<(String, Number)>,
     /// The line of a model library that calls the operation, where that is not the user's own.
@@ -195,6 +198,7 @@ impl Builder<'_> {
             value: metric("value"),
             received: metric("received").or_else(|| metric("before")),
             is_monitor: culprit.monitor.is_some(),
+            is_runnable: culprit.check == CheckId::Dump && runnable(&culprit.op).is_ok_and(|found| !found.is_random()),
             others: others.map(|(name, value)| (name.clone(), *value)).collect(),
             model_frame: frame::innermost_of_model(&culprit.stack),
             error_place: error_place::shown(culprit.location.as_ref(), self.writer)?,

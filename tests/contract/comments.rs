@@ -10,7 +10,7 @@ use super::root;
 const COMMENTED: [&str; 8] = ["src", "tests", "benches", "fuzz", "examples", "templates", "binary", "publish"];
 
 /// Documents that the gate writes, which comments name as well.
-const DOCUMENTS: [&str; 3] = ["summary.md", "signoff.md", "signoff.zh.md"];
+const DOCUMENTS: [&str; 5] = ["issue.md", "issue.zh.md", "signoff.md", "signoff.zh.md", "summary.md"];
 
 /// Marks of comments by the ending of a file.
 const MARKS: [(&str, &str); 6] = [("rs", "//"), ("yaml", "#"), ("yml", "#"), ("toml", "#"), ("py", "#"), ("sh", "#")];

@@ -255,12 +255,15 @@ mod tests {
             op in text(), module in text(), tensor in text(), baseline in recorded(), candidate in recorded(),
             numbers in any::<[f64; 4]>(), kept in 0_usize..6,
         ) -> OperationLine<'static> {
-            let names = DIFFERENCES.into_iter().zip(numbers).take(kept);
+            let mut names: Vec<(&str, f64)> = DIFFERENCES.into_iter().zip(numbers).take(kept).collect();
+            if names.len() < DIFFERENCES.len() {
+                names.sort_by_key(|(name, _)| *name);
+            }
             let own = |side: Recorded<'static>| Recorded { tensor: side.tensor.filter(|own| *own != tensor), ..side };
             OperationLine {
                 step: 1, rank: None, order: 7, op, module, kind: TensorKind::Input, state: State::Agrees,
                 reason: Cow::Borrowed(""), error: Some(Number(numbers[0])), limit: None, reference: None,
-                metrics: names.map(|(name, value)| (Cow::Borrowed(name), Number(value))).collect(),
+                metrics: names.into_iter().map(|(name, value)| (Cow::Borrowed(name), Number(value))).collect(),
                 baseline: baseline.map(own), candidate: candidate.map(own), tensor: tensor.clone(),
             }
         }

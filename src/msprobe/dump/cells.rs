@@ -176,7 +176,7 @@ pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell; 4] {
 pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
     match leaf.value {
         Value::Tensor(record) => record.dtype.into(),
-        _ => Half::of(leaf).dtype.into(),
+        _ => Half::of(leaf).dtype,
     }
 }
 

@@ -43,6 +43,28 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
     Ok(reader.finish())
 }
 
+/// The records of the operations `names` as they are written, in that order; `None` for a name that is not there. Of a
+/// repeated name the last record counts.
+pub(super) fn records(source: &dyn ByteSource, names: &[&str]) -> Result<Vec<Option<Json>>> {
+    let mut found = vec![None; names.len()];
+    let mut parser = Parser::new(source);
+    parser.object(|key, parser| {
+        if key != "data" {
+            return parser.value().map(drop);
+        }
+        parser.object(|name, parser| {
+            let record = parser.value()?;
+            for (place, _) in names.iter().enumerate().filter(|(_, wanted)| **wanted == name) {
+                if let Some(place) = found.get_mut(place) {
+                    *place = Some(record.clone());
+                }
+            }
+            Ok(())
+        })
+    })?;
+    Ok(found)
+}
+
 /// A dump in the making.
 #[derive(Default)]
 struct Reader {
@@ -94,7 +116,7 @@ impl Reader {
         loop {
             let mut round = Vec::new();
             while round.len() < rayon::current_num_threads()
-                && let Some(batch) = batches.next()?
+                && let Some(batch) = batches.next_batch()?
             {
                 round.push(batch);
             }

@@ -13,18 +13,24 @@ const MOST_ENTRY: usize = 512 << 20;
 pub struct Batch<'a> {
     source: &'a dyn ByteSource,
     bytes: Vec<u8>,
-    /// Where they begin in the document.
+    /// Offset in the document at which they begin.
     offset: u64,
     depth: usize,
+    is_first: bool,
+    /// Whether the object ends with them; the byte that ends it is the last one here.
+    is_last: bool,
 }
 
 /// The entries of the object that a parser stands at.
 pub struct Batches<'p, 'a> {
     parser: &'p mut Parser<'a>,
-    /// What was taken from the parser, and belongs to no batch yet.
+    /// Bytes that were taken from the parser, and belong to no batch yet.
     pending: Vec<u8>,
     scan: Scan,
     state: State,
+    /// Offset at which the object begins, and at which the next batch does.
+    start: u64,
+    next: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +41,7 @@ enum State {
     Done,
 }
 
-/// How far brackets and texts were followed.
+/// Brackets and texts, as far as they were followed.
 #[derive(Debug, Default)]
 struct Scan {
     /// Bytes of `pending` that were looked at.
@@ -45,21 +51,20 @@ struct Scan {
     after_backslash: bool,
     /// Bytes up to the last comma between two entries, with it.
     whole: usize,
-    /// Whether anything but white space follows that comma.
-    begun: bool,
 }
 
 impl<'a> Parser<'a> {
     /// Opens the object that the parser stands at. Once all batches were taken, the parser stands after it.
     ///
-    /// What is not valid JSON is told where the batch that holds it is parsed, in the words that [`object`](Self::object) would
-    /// use.
+    /// Damage is told where the batch that holds it is parsed, in the words that [`object`](Self::object) would use.
     ///
     /// # Errors
     /// `Corrupt` where the parser does not stand at an object.
     pub fn batches(&mut self) -> Result<Batches<'_, 'a>> {
         self.open(b'{')?;
-        Ok(Batches { parser: self, pending: Vec::new(), scan: Scan::default(), state: State::Open })
+        let start = self.offset();
+        let (pending, scan) = (Vec::new(), Scan::default());
+        Ok(Batches { parser: self, pending, scan, state: State::Open, start, next: start })
     }
 }
 
@@ -69,13 +74,13 @@ impl<'a> Batches<'_, 'a> {
     /// # Errors
     /// Errors of reading; `LimitExceeded` for an entry that is too long; `Corrupt` after the last batch, where the object does
     /// not end as it should.
-    pub fn next(&mut self) -> Result<Option<Batch<'a>>> {
+    pub fn next_batch(&mut self) -> Result<Option<Batch<'a>>> {
         while self.state == State::Open {
             if self.scan.whole >= BATCH {
                 let rest = self.pending.split_off(self.scan.whole);
                 let bytes = std::mem::replace(&mut self.pending, rest);
                 (self.scan.len, self.scan.whole) = (self.scan.len - bytes.len(), 0);
-                return Ok(Some(self.batch(bytes)));
+                return Ok(Some(self.batch(bytes, false)));
             }
             if self.pending.len() > MOST_ENTRY {
                 let message = format!("an entry of over {MOST_ENTRY} bytes before byte {}", self.parser.offset());
@@ -86,7 +91,7 @@ impl<'a> Batches<'_, 'a> {
         if self.state == State::Last {
             self.state = State::Done;
             let bytes = std::mem::take(&mut self.pending);
-            return Ok(Some(self.batch(bytes)));
+            return Ok(Some(self.batch(bytes, true)));
         }
         Ok(None)
     }
@@ -96,23 +101,13 @@ impl<'a> Batches<'_, 'a> {
     /// # Errors
     /// `Corrupt` where it does not end as it should.
     pub fn finish(self) -> Result<()> {
-        if self.scan.whole > 0 && !self.scan.begun {
-            // A comma, and no entry after it.
-            self.parser.expect_key()?;
-        }
-        match self.parser.peek()? {
-            None => {
-                let _at_the_end = self.parser.comma(b'}')?;
-                Ok(())
-            }
-            Some(_) => self.parser.close(b'}'),
-        }
+        self.parser.close(b'}')
     }
 
-    /// Entries that end where what is pending begins.
-    fn batch(&self, bytes: Vec<u8>) -> Batch<'a> {
-        let offset = self.parser.offset() - (self.pending.len() + bytes.len()) as u64;
-        Batch { source: self.parser.source, bytes, offset, depth: self.parser.depth }
+    fn batch(&mut self, bytes: Vec<u8>, is_last: bool) -> Batch<'a> {
+        let (offset, is_first) = (self.next, self.next == self.start);
+        self.next += bytes.len() as u64;
+        Batch { source: self.parser.source, bytes, offset, depth: self.parser.depth, is_first, is_last }
     }
 
     /// Takes what the parser has read, and follows brackets and texts in it.
@@ -129,7 +124,7 @@ impl<'a> Batches<'_, 'a> {
         if let Some(end) = end {
             self.state = State::Last;
             self.parser.position += taken - (self.pending.len() - end);
-            self.pending.truncate(end);
+            self.pending.truncate(end + 1);
         } else {
             self.parser.position += taken;
         }
@@ -147,14 +142,14 @@ impl Scan {
                 continue;
             }
             match byte {
-                b'"' => (self.in_text, self.begun) = (true, true),
+                b'"' => self.in_text = true,
                 b'{' | b'[' => self.depth += 1,
                 b'}' | b']' if self.depth == 0 => {
                     self.len = at;
                     return Some(at);
                 }
                 b'}' | b']' => self.depth -= 1,
-                b',' if self.depth == 0 => (self.whole, self.begun) = (at + 1, false),
+                b',' if self.depth == 0 => self.whole = at + 1,
                 _ => {}
             }
             at += 1;
@@ -194,15 +189,18 @@ impl Batch<'_> {
         let mut parser = Parser { buffer: self.bytes, depth: self.depth, ..Parser::at(self.source, end) };
         (parser.limit, parser.next_offset) = (end, end);
         let mut key = String::new();
-        while parser.peek()?.is_some() {
+        if self.is_first && parser.peek()? == Some(b'}') {
+            return Ok(());
+        }
+        // A batch that is not the last ends with a comma.
+        while self.is_last || parser.peek()?.is_some() {
             parser.expect_key()?;
             key.clear();
             parser.text_into(&mut key)?;
             parser.expect(b':')?;
             entry(&key, &mut parser)?;
-            match parser.peek()? {
-                Some(_) if !parser.comma(b'}')? => return Err(parser.unexpected("`,` or `}`")),
-                _ => {}
+            if !parser.comma(b'}')? {
+                break;
             }
         }
         Ok(())
@@ -224,7 +222,7 @@ mod tests {
         let mut parser = Parser::new(&source);
         let mut entries = Vec::new();
         let mut batches = parser.batches()?;
-        while let Some(batch) = batches.next()? {
+        while let Some(batch) = batches.next_batch()? {
             batch.entries(|key, parser| {
                 entries.push((key.to_owned(), format!("{:?}", parser.value()?)));
                 Ok(())
@@ -298,7 +296,7 @@ mod tests {
         let mut parser = Parser::new(&source);
         let mut batches = parser.batches().expect("an object");
         let mut count = 0;
-        while batches.next().expect("valid").is_some() {
+        while batches.next_batch().expect("valid").is_some() {
             count += 1;
         }
         assert!(count > 2, "{count}");
