@@ -323,6 +323,12 @@ pub(crate) struct CommonArgs {
     /// Write the tables as Excel workbooks, too
     #[arg(long, help_heading = "Reports")]
     pub(crate) xlsx: bool,
+    /// Leave out the compare tables of msprobe: `result.json` and `operations.jsonl` hold what they say
+    #[arg(long, help_heading = "Reports", conflicts_with = "xlsx")]
+    pub(crate) no_table: bool,
+    /// Compress the lines of operations by Zstandard: `operations.jsonl.zst`
+    #[arg(long, help_heading = "Reports")]
+    pub(crate) compress: bool,
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "N", help_heading = "Resources")]
     pub(crate) threads: Option<usize>,

@@ -402,6 +402,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         history: None,
         artifacts,
         operations_digest: None,
+        operations_version: None,
     }
 }
 

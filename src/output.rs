@@ -19,7 +19,7 @@
 //! are not synced: this is about killed processes, not about machines that lose power.
 
 mod dir;
-mod documents;
+pub mod documents;
 mod draft;
 mod lock;
 

@@ -141,6 +141,9 @@ pub struct GateResult {
     /// Digest of the `operations.jsonl` written beside it (`sha256:…`); absent in results of versions that wrote none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations_digest: Option<String>,
+    /// Version of the lines in that file; absent for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations_version: Option<u32>,
 }
 
 impl GateResult {

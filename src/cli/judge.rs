@@ -11,7 +11,7 @@ use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
 use precision_gate::report::escape::cleaned;
-use precision_gate::report::folder::Folder;
+use precision_gate::report::folder::{Folder, Options};
 use precision_gate::report::{GateResult, Judged};
 use precision_gate::verdict::{Profile, Verdict};
 use precision_gate::{exit, report};
@@ -185,7 +185,8 @@ pub(crate) fn evaluate(
     prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
-    let folder = Folder::new(output, common.xlsx);
+    let growing = Options { xlsx: common.xlsx, no_table: common.no_table, compress: common.compress };
+    let folder = Folder::new(output, growing);
     let surroundings = Surroundings { manifest: manifest.as_ref(), about, ..Surroundings::new(&fetcher, &folder) };
     let mut judged = run(request, &surroundings, progress::of(documents.quiet).as_ref())?;
     leave_mark();

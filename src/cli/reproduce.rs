@@ -47,7 +47,7 @@ pub(crate) struct ReproduceArgs {
 /// `precision-gate reproduce`: exits 2 where the operation cannot run alone, and says why.
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
-    let lines = Lines::beside(&args.result)?;
+    let lines = Lines::beside(&args.result);
     let target = Target::of(&result, &lines, args.op.as_deref())?;
     // What cannot run is told before anything is fetched.
     runnable_of(target.shown())?;

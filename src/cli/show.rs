@@ -8,6 +8,7 @@ use precision_gate::exit;
 use precision_gate::gate::recheck;
 use precision_gate::output::{self, Output, Set};
 use precision_gate::report::lines::Lines;
+use precision_gate::report::page::operations::Table;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
 use precision_gate::report::{GateResult, load, terminal, write};
@@ -48,7 +49,7 @@ pub(crate) fn say(text: &str) -> Result<()> {
 pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let result = load::result(&args.result)?;
     recheck::refuse_edited(&result, &args.result.display().to_string())?;
-    let lines = Lines::beside(&args.result)?;
+    let operations = Table::of(&Lines::beside(&args.result))?;
     let beside = args.result.parent().filter(|folder| !folder.as_os_str().is_empty());
     let beside = beside.unwrap_or_else(|| Path::new("."));
     let out = args.out.as_deref().unwrap_or(beside);
@@ -61,7 +62,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
         templates: &templates,
         source_root: args.documents.source_root.as_deref(),
     };
-    let shown = write::documents(&result, &lines, &output, &options);
+    let shown = write::documents(&result, &operations, &output, &options);
     shown.map_err(|error| undrawable(&args.result, error))?;
     output.commit()?;
     summary(&result, out, &args.documents).map_err(|error| undrawable(&args.result, error))?;

@@ -138,7 +138,9 @@ impl Recorded<'_> {
 }
 
 impl RecordedValue<'_> {
-    fn into_owned(self) -> RecordedValue<'static> {
+    /// The value with a text of its own.
+    #[must_use]
+    pub fn into_owned(self) -> RecordedValue<'static> {
         match self {
             Self::Null => RecordedValue::Null,
             Self::Bool(value) => RecordedValue::Bool(value),

@@ -1,9 +1,11 @@
 //! The names of the documents that runs write, which the next run may remove.
 
+use std::path::{Path, PathBuf};
+
 use crate::verdict::Checker;
 
-/// The lines of a run. They appear first, since a result names their digest.
-const LINES: &str = "operations.jsonl";
+/// The lines of a run, as they are and compressed. They appear first, since a result names their digest.
+pub const LINES: [&str; 2] = ["operations.jsonl", "operations.jsonl.zst"];
 /// The result. Every document after it is made from it.
 const RESULT: &str = "result.json";
 /// Documents that are made from a result and its lines alone.
@@ -57,7 +59,7 @@ impl Set {
     /// Place of a document in the order in which documents appear; `None` for any other name.
     pub fn rank(self, name: &str) -> Option<u8> {
         match self {
-            Self::Run if name == LINES || name == "operations.jsonl.zst" => Some(0),
+            Self::Run if LINES.contains(&name) => Some(0),
             Self::Run if name == RESULT => Some(1),
             Self::Run if TABLES.contains(&name) || is_table(name) => Some(2),
             Self::Run | Self::Rendered if RENDERED.contains(&name) => Some(2),
@@ -66,6 +68,11 @@ impl Set {
             _ => None,
         }
     }
+}
+
+/// The file of lines that lies beside a result, if any does.
+pub fn lines_beside(result: &Path) -> Option<PathBuf> {
+    LINES.iter().map(|name| result.with_file_name(name)).find(|path| path.symlink_metadata().is_ok())
 }
 
 /// `config_check_<checker>.csv`, and `compare_result[_layer][_stepN][_rankN]` as a table or a workbook.

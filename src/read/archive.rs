@@ -7,6 +7,7 @@
 
 pub mod folder;
 mod tar;
+pub mod zstd;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -4,21 +4,34 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::sync::Mutex;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use sha2::{Digest, Sha256};
 
-use super::lines::{Census, Lines};
 use super::ordered::in_order;
+use super::page::operations::{self, Operations};
 use super::sink::{LinesOf, Sink, locked};
 use super::xlsx;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Cell, Rows, Table};
+use crate::output::documents::LINES;
 use crate::output::{Draft, Output};
 
 /// Bytes that are written at once: lines come in millions.
 const BUFFER: usize = 64 << 10;
 /// Bytes of a common line.
 const LINE_BYTES: usize = 640;
+
+/// Choice of the documents that grow with a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whether tables are written as workbooks too.
+    pub xlsx: bool,
+    /// Whether tables are left out.
+    pub no_table: bool,
+    /// Whether the lines are compressed by Zstandard.
+    pub compress: bool,
+}
 
 /// Writer of a run's documents into its output folder.
 ///
@@ -27,8 +40,7 @@ const LINE_BYTES: usize = 640;
 pub struct Folder {
     /// Goes before the folder is given back.
     lines: Mutex<Option<Written>>,
-    /// Whether tables are written as workbooks too.
-    xlsx: bool,
+    options: Options,
     /// Tables that share a workbook.
     together: Mutex<Vec<Table>>,
     output: Output,
@@ -38,7 +50,7 @@ pub struct Folder {
 #[derive(Debug)]
 struct Written {
     out: BufWriter<Hashing>,
-    census: Census,
+    operations: Operations,
 }
 
 /// Documents that a run wrote while it judged.
@@ -46,45 +58,46 @@ struct Written {
 pub struct Finished {
     /// The folder, which holds it as drafts.
     pub output: Output,
-    /// The lines, to be read before they are committed.
-    pub lines: Lines<'static>,
+    /// The lines as the page holds them.
+    pub operations: operations::Table,
     /// Digest of the file of lines (`sha256:…`).
     pub digest: String,
 }
 
 impl Folder {
-    /// Writes into `output`; tables as workbooks too with `xlsx`.
-    pub fn new(output: Output, xlsx: bool) -> Self {
-        Self { lines: Mutex::default(), xlsx, together: Mutex::default(), output }
+    /// Writes into `output`.
+    pub fn new(output: Output, options: Options) -> Self {
+        Self { lines: Mutex::default(), options, together: Mutex::default(), output }
     }
 
-    /// Writes the remaining lines, and gives them back to be read.
+    /// Writes the remaining lines.
     ///
     /// # Errors
     /// Where a file cannot be written.
     pub fn finish(self) -> Result<Finished> {
-        let Written { out, census } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
+        let Written { out, operations } = locked(&self.lines).take().map_or_else(|| self.begin(), Ok)?;
         let place = out.get_ref().file.place();
         let written = out.into_inner();
         let Hashing { file, hash } = written.map_err(|error| Error::io(place.display().to_string(), error.error()))?;
-        let lines = Lines::written(file.temporary(), census);
         self.output.keep(file);
         for (name, bytes) in xlsx::workbooks(&locked(&self.together))? {
             self.output.write(&name, &bytes)?;
         }
-        Ok(Finished { output: self.output, lines, digest: format!("sha256:{:x}", hash.finalize()) })
+        let digest = format!("sha256:{:x}", hash.finalize());
+        Ok(Finished { output: self.output, operations: operations.finish()?, digest })
     }
 
     fn begin(&self) -> Result<Written> {
-        let file = self.output.draft(LINES)?;
+        let [plain, compressed] = LINES;
+        let file = self.output.draft(if self.options.compress { compressed } else { plain })?;
         let out = BufWriter::with_capacity(BUFFER, Hashing { file, hash: Sha256::new() });
-        Ok(Written { out, census: Census::default() })
+        Ok(Written { out, operations: Operations::default() })
     }
 }
 
 impl Written {
     fn take(&mut self, Part { lines, text }: Part<'_>) -> Result<()> {
-        lines.iter().for_each(|line| self.census.add(line));
+        lines.iter().try_for_each(|line| self.operations.add(line))?;
         let written = self.out.write_all(&text);
         written.map_err(|error| Error::io(self.out.get_ref().file.place().display().to_string(), &error))
     }
@@ -97,11 +110,15 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn of(lines: Vec<OperationLine<'a>>) -> Result<Self> {
+    fn of(lines: Vec<OperationLine<'a>>, compress: bool) -> Result<Self> {
         let mut text = Vec::with_capacity(lines.len() * LINE_BYTES);
         for line in &lines {
-            serde_json::to_writer(&mut text, line).map_err(|error| Error::new(ErrorKind::Internal, LINES, error))?;
+            serde_json::to_writer(&mut text, line).map_err(|error| Error::new(ErrorKind::Internal, LINES[0], error))?;
             text.push(b'\n');
+        }
+        if compress && !text.is_empty() {
+            // A frame of its own, so that every part can be compressed on its own core.
+            text = compress_to_vec(text.as_slice(), CompressionLevel::Fastest);
         }
         Ok(Self { lines, text })
     }
@@ -126,9 +143,6 @@ impl Write for Hashing {
     }
 }
 
-/// The file of lines.
-const LINES: &str = "operations.jsonl";
-
 impl Sink for Folder {
     fn lines(&self, operations: usize, of: &LinesOf<'_>) -> Result<()> {
         let mut lines = locked(&self.lines);
@@ -136,12 +150,15 @@ impl Sink for Folder {
             Some(written) => written,
             none => none.insert(self.begin()?),
         };
-        let make = |part: Range<usize>| Part::of(part.flat_map(of).collect());
+        let make = |part: Range<usize>| Part::of(part.flat_map(of).collect(), self.options.compress);
         in_order(operations, make, |part| written.take(part?))
     }
 
     fn table(&self, table: Rows<'_>) -> Result<()> {
-        if !self.xlsx {
+        if self.options.no_table {
+            return Ok(());
+        }
+        if !self.options.xlsx {
             return csv(&self.output, table);
         }
         // A workbook has to know how long a table is.

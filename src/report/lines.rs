@@ -2,126 +2,60 @@
 //!
 //! They may be those of an untrusted run: their length is bounded, and a damaged one is an error with its number.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use memchr::memmem;
-
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::{OperationLine, State};
+use crate::judge::operation::OperationLine;
+use crate::output::documents::lines_beside;
+use crate::read::archive::zstd::Zstd;
 
 /// Bytes of one line that are read; a plain argument of a call may be long.
 const MOST_LINE_BYTES: u64 = 64 << 20;
-/// Text by which this program writes that a line agrees. In a text of a line its quotes would be escaped.
-const AGREES: &[u8] = br#""state":"agrees""#;
+/// Bytes that are read at once.
+const BUFFER: usize = 1 << 20;
 
 /// The lines of a run.
 #[derive(Clone, Debug)]
-pub struct Lines<'a> {
-    place: Place<'a>,
-    /// Counts over all lines.
-    pub census: Census,
-}
-
-#[derive(Clone, Debug)]
-enum Place<'a> {
+pub enum Lines<'a> {
+    /// Lines in memory.
     Memory(&'a [OperationLine<'static>]),
+    /// A file of lines, as it is or compressed by Zstandard.
     File(PathBuf),
-}
-
-/// Counts over all lines of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Census {
-    /// Total number.
-    pub total: usize,
-    /// Number of lines that do not agree.
-    pub telling: usize,
-    /// Names of further numbers.
-    pub metrics: BTreeSet<String>,
-}
-
-/// Selection of the following lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// Every one.
-    All,
-    /// Lines that do not agree.
-    Telling,
-    /// None.
-    Nothing,
-}
-
-impl Census {
-    /// Counts a line.
-    pub fn add(&mut self, line: &OperationLine<'_>) {
-        self.total += 1;
-        self.telling += usize::from(line.state != State::Agrees);
-        for (name, _) in &line.metrics {
-            if !self.metrics.contains(&**name) {
-                self.metrics.insert(name.to_string());
-            }
-        }
-    }
 }
 
 impl<'a> From<&'a [OperationLine<'static>]> for Lines<'a> {
     fn from(lines: &'a [OperationLine<'static>]) -> Self {
-        let mut census = Census::default();
-        lines.iter().for_each(|line| census.add(line));
-        Self { place: Place::Memory(lines), census }
+        Self::Memory(lines)
     }
 }
 
 impl Lines<'_> {
-    /// The lines of a file that were counted as they were written.
-    pub fn written(path: PathBuf, census: Census) -> Self {
-        Self { place: Place::File(path), census }
+    /// The lines that lie beside a result; none where there is no such file.
+    pub fn beside(result: &Path) -> Self {
+        lines_beside(result).map_or(Self::Memory(&[]), Self::File)
     }
 
-    /// The lines of the `operations.jsonl` beside a result; none where there is no such file.
-    ///
-    /// # Errors
-    /// Where the file cannot be read; `Corrupt` for a line that is not an operation.
-    pub fn beside(result: &Path) -> Result<Self> {
-        let path = result.with_file_name("operations.jsonl");
-        if !path.exists() {
-            return Ok(Self { place: Place::Memory(&[]), census: Census::default() });
-        }
-        let mut lines = Self::written(path, Census::default());
-        let mut census = Census::default();
-        lines.each(Wanted::All, |line| {
-            census.add(line);
-            Ok(Wanted::All)
-        })?;
-        lines.census = census;
-        Ok(lines)
-    }
-
-    /// Hands the lines on in order; each answer says which are wanted next.
+    /// Hands the lines on in order, until `visit` breaks off.
     ///
     /// # Errors
     /// Errors of reading and of `visit`; `Corrupt` for a line that is not an operation.
-    pub fn each(&self, first: Wanted, mut visit: impl FnMut(&OperationLine<'_>) -> Result<Wanted>) -> Result<()> {
-        let mut wanted = first;
-        match &self.place {
-            Place::Memory(lines) => {
+    pub fn each(&self, mut visit: impl FnMut(&OperationLine<'_>) -> Result<ControlFlow<()>>) -> Result<()> {
+        match self {
+            Self::Memory(lines) => {
                 for line in *lines {
-                    wanted = match wanted {
-                        Wanted::Nothing => break,
-                        Wanted::Telling if line.state == State::Agrees => wanted,
-                        _ => visit(line)?,
-                    };
+                    if visit(line)?.is_break() {
+                        break;
+                    }
                 }
             }
-            Place::File(path) => {
+            Self::File(path) => {
                 let mut reader = Reader::open(path)?;
-                while wanted != Wanted::Nothing {
-                    match reader.next(wanted)? {
-                        Some(line) if wanted == Wanted::Telling && line.state == State::Agrees => {}
-                        Some(line) => wanted = visit(&line)?,
-                        None => break,
+                while let Some(line) = reader.next()? {
+                    if visit(&line)?.is_break() {
+                        break;
                     }
                 }
             }
@@ -133,7 +67,7 @@ impl Lines<'_> {
 /// A file of lines, and how far it was read.
 struct Reader {
     name: String,
-    file: BufReader<File>,
+    file: Box<dyn BufRead>,
     bytes: Vec<u8>,
     number: usize,
 }
@@ -142,25 +76,28 @@ impl Reader {
     fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| Error::io(&name, &error))?;
-        Ok(Self { name, file: BufReader::new(file), bytes: Vec::new(), number: 0 })
+        let file = BufReader::with_capacity(BUFFER, file);
+        let is_packed = path.extension().is_some_and(|ending| ending == "zst");
+        let file: Box<dyn BufRead> = match is_packed {
+            true => Box::new(BufReader::with_capacity(BUFFER, Zstd::new(file))),
+            false => Box::new(file),
+        };
+        Ok(Self { name, file, bytes: Vec::new(), number: 0 })
     }
 
-    /// The next line that is wanted; one that agrees may be among those that tell, where another program wrote it.
-    fn next(&mut self, wanted: Wanted) -> Result<Option<OperationLine<'_>>> {
-        while self.read()? {
-            if wanted != Wanted::Telling || memmem::find(&self.bytes, AGREES).is_none() {
-                let line = serde_json::from_slice(&self.bytes);
-                return line.map(Some).map_err(|error| Error::corrupt(format!("{}:{}", self.name, self.number), error));
-            }
+    fn next(&mut self) -> Result<Option<OperationLine<'_>>> {
+        if !self.read()? {
+            return Ok(None);
         }
-        Ok(None)
+        let line = serde_json::from_slice(&self.bytes);
+        line.map(Some).map_err(|error| Error::corrupt(format!("{}:{}", self.name, self.number), error))
     }
 
     /// Reads a line; `false` at the end of the file.
     fn read(&mut self) -> Result<bool> {
         self.bytes.clear();
         self.number += 1;
-        let mut line = self.file.by_ref().take(MOST_LINE_BYTES);
+        let mut line = (&mut self.file).take(MOST_LINE_BYTES);
         let len = line.read_until(b'\n', &mut self.bytes).map_err(|error| Error::io(&self.name, &error))?;
         if len as u64 == MOST_LINE_BYTES {
             let message = format!("a line of over {MOST_LINE_BYTES} bytes");
@@ -172,55 +109,54 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
     use super::*;
 
-    fn line(order: u64, state: &str) -> String {
+    fn line(order: u64) -> String {
         format!(
-            r#"{{"step":0,"rank":0,"order":{order},"op":"a","tensor":"\"state\":\"agrees\"","kind":"input","state":"{state}","metrics":{{"m{order}":1.0}},"baseline":null,"candidate":null}}"#
+            r#"{{"step":0,"rank":0,"order":{order},"op":"a","tensor":".input.0","kind":"input","state":"agrees","baseline":null,"candidate":null}}"#
         )
     }
 
-    fn beside(text: &str) -> Result<(tempfile::TempDir, Lines<'static>)> {
+    fn beside(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Lines<'static>) {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("operations.jsonl"), text).expect("written");
-        Lines::beside(&folder.path().join("result.json")).map(|lines| (folder, lines))
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+        let lines = Lines::beside(&folder.path().join("result.json"));
+        (folder, lines)
     }
 
-    fn orders(lines: &Lines<'_>, first: Wanted, next: Wanted) -> Vec<u64> {
+    fn orders(lines: &Lines<'_>, most: usize) -> Result<Vec<u64>> {
         let mut orders = Vec::new();
-        let read = lines.each(first, |line| {
+        lines.each(|line| {
             orders.push(line.order);
-            Ok(next)
-        });
-        read.expect("sound");
-        orders
+            Ok(if orders.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(orders)
     }
 
     #[test]
-    fn lines_of_a_file_are_those_of_memory() {
-        let text: Vec<String> = ["agrees", "differs", "agrees", "not-compared"]
-            .iter()
-            .zip(0..)
-            .map(|(state, at)| line(at, state))
-            .collect();
-        let kept: Vec<OperationLine> = text.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
-        let (_folder, file) = beside(&text.join("\n")).expect("sound");
-        let memory = Lines::from(kept.as_slice());
-        assert_eq!(file.census, memory.census);
-        assert_eq!((file.census.total, file.census.telling, file.census.metrics.len()), (4, 2, 4));
-        for lines in [&file, &memory] {
-            assert_eq!(orders(lines, Wanted::All, Wanted::All), [0, 1, 2, 3]);
-            assert_eq!(orders(lines, Wanted::Telling, Wanted::Telling), [1, 3]);
-            assert_eq!(orders(lines, Wanted::All, Wanted::Nothing), [0]);
+    fn lines_of_a_file_are_those_of_memory_packed_or_not() {
+        let texts: Vec<String> = (0..4).map(|order| line(order) + "\n").collect();
+        let kept: Vec<OperationLine> = texts.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
+        let packed = texts.chunks(3).flat_map(|some| compress_to_vec(some.concat().as_bytes(), CompressionLevel::Fastest));
+        let (_folder, file) = beside("operations.jsonl", texts.concat().as_bytes());
+        let (_other, packed) = beside("operations.jsonl.zst", &packed.collect::<Vec<_>>());
+        for lines in [&file, &packed, &Lines::from(kept.as_slice())] {
+            assert_eq!(orders(lines, 9).expect("sound"), [0, 1, 2, 3]);
+            assert_eq!(orders(lines, 2).expect("sound"), [0, 1]);
         }
     }
 
     #[test]
     fn a_damaged_line_is_named_and_a_missing_file_has_none() {
-        let error = beside(&format!("{}\n{{", line(0, "agrees"))).expect_err("damaged");
+        let (_folder, lines) = beside("operations.jsonl", format!("{}\n{{", line(0)).as_bytes());
+        let error = orders(&lines, 9).expect_err("damaged");
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.to_string().contains("operations.jsonl:2"), "{error}");
+        let (_folder, lines) = beside("operations.jsonl.zst", b"no frame");
+        assert!(orders(&lines, 9).expect_err("damaged").to_string().contains("operations.jsonl.zst"));
         let folder = tempfile::tempdir().expect("a folder");
-        assert_eq!(Lines::beside(&folder.path().join("result.json")).expect("none").census, Census::default());
+        assert!(orders(&Lines::beside(&folder.path().join("result.json")), 9).expect("none").is_empty());
     }
 }

@@ -5,12 +5,13 @@ use std::path::Path;
 use super::GateResult;
 use super::escape::Target;
 use super::folder::{self, Finished, Folder};
-use super::lines::Lines;
 use super::messages::Language;
+use super::page::operations::Table;
 use super::templates::Templates;
 use super::writer;
 use super::{causes, code_quality, issue, junit, metrics, page, pictures, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
+use crate::judge::operation::LINES_VERSION;
 use crate::output::Output;
 
 /// Options for all documents.
@@ -35,11 +36,12 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
     let writer = result.writer(options.language, Target::Plain);
     writer::fill(&mut result.findings, &writer)?;
     causes::fill(&mut result.diagnoses, &writer)?;
-    let Finished { output, lines, digest } = folder.finish()?;
+    let Finished { output, operations, digest } = folder.finish()?;
     result.operations_digest = Some(digest);
+    result.operations_version = Some(LINES_VERSION);
     let json = serde_json::to_string_pretty(&*result).map_err(|error| Error::new(ErrorKind::Internal, "", error))?;
     output.write("result.json", (json + "\n").as_bytes())?;
-    let rendered = documents(result, &lines, &output, options);
+    let rendered = documents(result, &operations, &output, options);
     output.commit()?;
     rendered
 }
@@ -47,12 +49,12 @@ pub fn all(result: &mut GateResult, folder: Folder, options: &Options<'_>) -> Re
 /// Writes every document that is made from a result and its operations alone; committing `output` is left to the caller.
 ///
 /// # Errors
-/// As [`all`]; and what reading the lines gives.
-pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, options: &Options<'_>) -> Result<()> {
+/// As [`all`].
+pub fn documents(result: &GateResult, operations: &Table, output: &Output, options: &Options<'_>) -> Result<()> {
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     output.write("summary.md", summary::render(result, &summary)?.as_bytes())?;
-    let (page, pictures) = rayon::join(|| page(result, lines, output, options), || pictures::all(result, language));
+    let (page, pictures) = rayon::join(|| page(result, operations, output, options), || pictures::all(result, language));
     page?;
     let mut attached = Vec::new();
     for picture in pictures? {
@@ -71,7 +73,7 @@ pub fn documents(result: &GateResult, lines: &Lines<'_>, output: &Output, option
 }
 
 /// The page goes to its file as it is made.
-fn page(result: &GateResult, lines: &Lines<'_>, output: &Output, options: &Options<'_>) -> Result<()> {
+fn page(result: &GateResult, operations: &Table, output: &Output, options: &Options<'_>) -> Result<()> {
     let page = page::Options { language: options.language, templates: options.templates };
-    folder::write(output, "report.html", |out| page::write(result, lines, &page, out))
+    folder::write(output, "report.html", |out| page::write(result, operations, &page, out))
 }

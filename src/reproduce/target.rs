@@ -1,12 +1,14 @@
 //! The operation to run alone: its step, rank, and its name in both runs.
 
+use std::ops::ControlFlow;
+
 use crate::diagnose::runnable::{Obstacle, Runnable, runnable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
 use crate::judge::unit::Culprit;
 use crate::nearest;
 use crate::report::GateResult;
-use crate::report::lines::{Lines, Wanted};
+use crate::report::lines::Lines;
 use crate::verdict::{CheckId, Side};
 
 /// The operation to run alone.
@@ -42,17 +44,17 @@ impl<'a> Target<'a> {
         (target.step, target.rank) = place.unwrap_or_default();
         let mut near = Vec::new();
         let mut is_known = false;
-        lines.each(Wanted::All, |line| {
+        lines.each(|line| {
             if line.op != op || place.is_some_and(|place| place != (line.step, line.rank)) {
                 near.extend(nearest::nearest(op, [&*line.op]).map(str::to_owned));
                 near.truncate(1);
-                return Ok(Wanted::All);
+                return Ok(ControlFlow::Continue(()));
             }
             (target.step, target.rank) = (line.step, line.rank);
             is_known = true;
             target.name(line);
             let is_named = target.baseline.is_some() && target.candidate.is_some();
-            Ok(if is_named { Wanted::Nothing } else { Wanted::All })
+            Ok(if is_named { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         if !is_known && culprit.is_none() {
             let meant = near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"));

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use super::FileRecord;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
+use crate::output::documents::{LINES, lines_beside};
 use crate::policy::publish::Key;
 use crate::policy::signoff::SignoffPolicy;
 use crate::report::{GateResult, load};
 
 /// The file of a result.
 const RESULT: &str = "result.json";
-/// The operations beside it.
-const OPERATIONS: &str = "operations.jsonl";
 /// The default output folder, which names no suite.
 const OUTPUT: &str = "precision-gate-out";
 
@@ -111,9 +110,9 @@ impl Given {
         let text = load::text(&self.path)?;
         let result = load::parse(&path, &text)?;
         let mut files = vec![FileRecord::of(format!("{}/{RESULT}", self.suite), text.as_bytes())];
-        let beside = self.path.with_file_name(OPERATIONS);
-        if beside.exists() {
-            files.push(FileRecord::of_file(format!("{}/{OPERATIONS}", self.suite), &beside)?);
+        if let Some(lines) = lines_beside(&self.path) {
+            let name = lines.file_name().unwrap_or_default().display();
+            files.push(FileRecord::of_file(format!("{}/{name}", self.suite), &lines)?);
         }
         Ok(Loaded { suite: self.suite.to_string(), path, result, files })
     }
@@ -133,7 +132,7 @@ fn folder_name(path: &Path) -> Option<String> {
 impl Loaded {
     /// The digest of the operations that lie beside the result, if any do (`sha256:…`).
     pub fn operations_digest(&self) -> Option<String> {
-        let file = self.files.iter().find(|file| file.name.ends_with(OPERATIONS))?;
+        let file = self.files.iter().find(|file| LINES.iter().any(|lines| file.name.ends_with(lines)))?;
         Some(format!("sha256:{}", file.sha256))
     }
 }

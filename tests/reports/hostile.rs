@@ -193,7 +193,7 @@ fn in_the_page() {
             for tag in ["<script", "<b>", "<img", "<x ", "<!-- "] {
                 assert!(!document.contains(tag), "{tag}");
             }
-            assert_eq!(html.matches("</script>").count(), 3, "data, library, page");
+            assert_eq!(html.matches("</script>").count(), 4, "data, library, page, packed rows");
             assert!(document.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
             assert!(!html.contains(['\u{202e}', '\u{2066}', '\u{200b}']));
         }

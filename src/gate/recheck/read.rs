@@ -8,6 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
+use crate::output::documents;
 use crate::report::{GateResult, load};
 
 /// Bytes of a result. A unit takes at most some 350 KB (a profile of 2000 points), so that this is the result of a hundred ranks; the
@@ -54,15 +55,12 @@ pub fn parse(name: &str, text: &str) -> Result<GateResult> {
     load::parse(name, text)
 }
 
-/// The digest of the `operations.jsonl` beside a result (`sha256:…`), where one lies there.
+/// The digest of the lines (`operations.jsonl`, also compressed) beside a result (`sha256:…`), where one lies there.
 ///
 /// # Errors
 /// `Usage` where it is not a plain file, `LimitExceeded` where it is larger than a gigabyte.
 pub fn operations_digest(result: &Path) -> Result<Option<String>> {
-    let path = result.with_file_name("operations.jsonl");
-    if fs::symlink_metadata(&path).is_err() {
-        return Ok(None);
-    }
+    let Some(path) = documents::lines_beside(result) else { return Ok(None) };
     let name = path.display().to_string();
     let len = plain_file(&path)?;
     if len > MOST_OPERATIONS {

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::ops;
 use std::sync::{Arc, OnceLock};
 
+use super::zstd::Zstd;
 use super::{Archive, Cursor, Limits, Member, tar};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{ByteSource, Disk, FileEntry, Files, Memory, Source, past_end};
@@ -136,46 +137,6 @@ pub(crate) fn expanded<'a>(source: &'a Source, head: &[u8]) -> Box<dyn Read + 'a
 
 fn largest(packed: u64) -> u64 {
     packed.saturating_mul(RATIO).max(FREE)
-}
-
-/// Zstandard frames, one after the other, as tools that compress in parallel write them.
-struct Zstd<R: Read> {
-    frame: Option<Box<ruzstd::decoding::StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>>,
-    rest: Option<R>,
-}
-
-impl<R: io::BufRead> Zstd<R> {
-    fn new(packed: R) -> Self {
-        Self { frame: None, rest: Some(packed) }
-    }
-
-    /// Begins the next frame; `false` at the end.
-    fn begin(&mut self) -> io::Result<bool> {
-        let Some(mut packed) = self.rest.take() else { return Ok(false) };
-        if packed.fill_buf()?.is_empty() {
-            return Ok(false);
-        }
-        let frame = ruzstd::decoding::StreamingDecoder::new(packed);
-        self.frame = Some(Box::new(frame.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?));
-        Ok(true)
-    }
-}
-
-impl<R: io::BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if let Some(frame) = &mut self.frame {
-                let len = frame.read(buffer)?;
-                if len > 0 || buffer.is_empty() {
-                    return Ok(len);
-                }
-                self.rest = self.frame.take().map(|frame| frame.into_inner());
-            }
-            if !self.begin()? {
-                return Ok(0);
-            }
-        }
-    }
 }
 
 fn open_tar(source: Source, location: &str) -> Result<Folder> {

@@ -43,14 +43,15 @@ function drawPicture() {
 function culpritRow() {
   const { culprit } = data;
   if (culprit === null) return null;
-  return rows.find((row) => row[STEP] === culprit.step && row[RANK] === culprit.rank && strings[row[TENSOR]] === culprit.tensor) ?? null;
+  const place = unitPlaces.findIndex(([step, rank]) => step === culprit.step && rank === culprit.rank);
+  return known.find((row) => columns.unit[row] === place && isCalled(row, culprit.tensor)) ?? null;
 }
 
 function drawCulprit() {
   const row = culpritRow();
   if (row === null) return;
   for (const host of document.querySelectorAll("[data-sides]")) {
-    host.append(host.dataset.sides === "short" ? shortSides(row) : longSides(row));
+    host.replaceChildren(host.dataset.sides === "short" ? shortSides(row) : longSides(row));
     host.hidden = false;
   }
 }

@@ -3,23 +3,26 @@
 /** Operations of a unit with a row that differs: `inherited` where the inputs explain every one of these rows. */
 function differing(unit) {
   const found = new Map();
-  for (const row of rows) {
-    if (row[STATE] !== "differs" || row[STEP] !== unit.step || row[RANK] !== unit.rank) continue;
-    if (isInherited(row) && !isFirst(row)) found.set(row[OP], found.get(row[OP]) ?? "inherited");
-    else found.set(row[OP], "differs");
+  for (const row of rowsOf(unit)) {
+    if (codeOf(row) !== DIFFERS) continue;
+    const op = opOf(row);
+    if (isInherited(row) && !isFirst(row)) found.set(op, found.get(op) ?? "inherited");
+    else found.set(op, "differs");
   }
-  return new Map([...found].map(([op, kind]) => [strings[op], kind]));
+  return found;
 }
 
 /** Stretches of the execution order that only one side ran. */
 function oneSided(unit) {
   const found = new Map([["missing-on-candidate", new Set()], ["missing-on-baseline", new Set()]]);
-  for (const row of rows) {
-    if (row[STEP] === unit.step && row[RANK] === unit.rank) found.get(row[STATE])?.add(row[ORDER]);
-  }
+  for (const row of rowsOf(unit)) found.get(CODES[codeOf(row)])?.add(columns.order[row]);
   return [...found].flatMap(([state, orders]) => {
-    const last = [...orders].reduce((a, b) => Math.max(a, b), -1);
-    return stretchesOf(last + 1, (order) => orders.has(order)).map(([from, to]) => ({
+    const stretches = [];
+    for (const order of [...orders].sort((a, b) => a - b)) {
+      if (order - 1 === stretches.at(-1)?.[1]) stretches.at(-1)[1] = order;
+      else stretches.push([order, order]);
+    }
+    return stretches.map(([from, to]) => ({
       from: from - 0.5, to: to + 0.5, colour: "incomplete", ink: "incomplete", alpha: 0.16, text: stateName(state),
     }));
   });
@@ -48,7 +51,7 @@ function prepareProfile(unit) {
   const differs = differing(unit);
   const kind = (index) => {
     if (unit.op[index] === unit.culprit) return "differs";
-    return differs.get(unit.op[index]) ?? (errors[index] > limits[index] && rows.length === 0 ? "differs" : "agrees");
+    return differs.get(unit.op[index]) ?? (errors[index] > limits[index] && count === 0 ? "differs" : "agrees");
   };
   const kinds = placed.map((_, index) => kind(index));
   const of = (wanted) => placed.map((value, index) => (kinds[index] === wanted ? value : null));
@@ -112,7 +115,7 @@ function zoomTo(chosen) {
   const plot = profile?.plot;
   if (!plot) return;
   if (chosen === null) return zoom(0);
-  const names = new Set([...chosen].map((index) => strings[index]));
+  const names = new Set([...chosen].map((index) => texts[index]));
   const unit = data.units[chosenUnit];
   const orders = unit.order.filter((_, index) => names.has(unit.op[index]));
   if (orders.length > 0) plot.setScale("x", { min: orders[0] - 1, max: orders[orders.length - 1] + 1 });

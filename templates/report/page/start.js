@@ -21,6 +21,19 @@ function startUnits() {
   chooseUnit(first);
 }
 
+/** Takes the rows that are not there yet; what a reader has chosen stays chosen. */
+async function readBlocks() {
+  const isRead = await takeBlocks().then(() => true, () => false);
+  byId("operations").removeAttribute("aria-busy");
+  byId("unread").hidden = isRead;
+  const row = shown[chosenRow];
+  drawCulprit();
+  sort();
+  if (data.units.length > 0) chooseUnit(chosenUnit);
+  else filter();
+  if (row !== undefined) choose(shown.indexOf(row));
+}
+
 /** Marks in the contents the part that is being read. */
 function followReading() {
   const links = [...document.querySelectorAll("#contents a")].filter((link) => !link.hidden);
@@ -42,9 +55,14 @@ function followReading() {
 
 data.units = data.units.filter((unit) => unit.order.length > 0);
 drawCulprit();
-if (rows.length > 0) startTable();
+if (count > known.length) {
+  byId("operations").setAttribute("aria-busy", "true");
+  // The blocks stand behind the scripts: the page is drawn before a browser has read them.
+  addEventListener("DOMContentLoaded", () => setTimeout(readBlocks));
+}
+if (count > 0) startTable();
 if (data.units.length > 0) startUnits();
-else if (rows.length > 0) filter();
+else if (count > 0) filter();
 drawCurves();
 document.querySelectorAll("[data-needs]").forEach((link) => {
   const part = document.querySelector(link.getAttribute("href"));

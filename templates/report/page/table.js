@@ -2,27 +2,27 @@
 const ROW = 44;
 const body = byId("grid-body");
 const space = byId("grid-space");
-let shown = [];
+/** Known rows in the order of the table, and those of them that the filter leaves. */
+let sorted = known;
+let shown = sorted;
 let chosenRow = -1;
 let sorting = { column: "state", down: false };
 
-/** What is wrong comes first: the first wrong value, then what no input explains, then its consequences. */
-const STATES = ["first", "differs", "missing-on-candidate", "missing-on-baseline", "not-compared", "inherited", "agrees"];
 const size = (row) => {
-  const [error, limit] = [number(row[ERROR]), number(row[LIMIT])];
+  const [error, limit] = [number(errorOf(row)), number(limitOf(row))];
   if (error === null || error === undefined) return -1;
   if (!Number.isFinite(error)) return Infinity;
   return limit > 0 ? error / limit : error > 0 ? Infinity : 0;
 };
-const ofCandidate = (row, index) => Number(sideOf(row, RIGHT)?.[SIDE_VALUES + index] ?? 0) || 0;
-const columns = [
-  { name: "order", of: (row) => row[ORDER] },
-  { name: "tensor", of: (row) => strings[row[TENSOR]] },
+const typeText = (row) => texts[(columns.rightType[row] || columns.leftType[row]) - 1] ?? "";
+const columnsShown = [
+  { name: "order", of: (row) => columns.order[row] },
+  { name: "tensor", of: tensorOf },
   { name: "state", of: (row) => STATES.indexOf(stateOf(row)) },
   { name: "error", of: size },
-  { name: "type", of: (row) => typeOf(sideOf(row, RIGHT) ?? sideOf(row, LEFT)) },
+  { name: "type", of: typeText },
   { name: "side", of: null },
-  ...STATISTICS.map((name, index) => ({ name, of: (row) => ofCandidate(row, index) })),
+  ...STATISTICS.map((name, index) => ({ name, of: (row) => Number(valueOf(row, 1, index) ?? 0) || 0 })),
 ];
 
 const cellWith = (kind, title, ...children) => element("div", { role: "cell", class: kind, title }, ...children);
@@ -30,46 +30,45 @@ const lines = (pair, title = pair.join("\n")) => cellWith("two mono", title, pai
 
 /** Operation above, value of it below; the start of a long name gives way. */
 function nameCell(row) {
-  const [tensor, op] = [strings[row[TENSOR]], strings[row[OP]]];
+  const [tensor, op] = [tensorOf(row), opOf(row)];
   const rest = tensor.startsWith(`${op}.`) ? tensor.slice(op.length + 1) : "";
   const where = byId("all-units").checked ? `${unitName(row)} · ` : "";
   return cellWith("mono", tensor,
     element("div", { class: "operation" }, element("bdi", {}, rest === "" ? tensor : op)),
-    element("span", { class: "quiet" }, `${where}${rest === "" ? word(`kind_${row[KIND]}`) : rest}`));
+    element("span", { class: "quiet" }, `${where}${rest === "" ? word(`kind_${kindOf(row)}`) : rest}`));
 }
 
 /** Element type above, shape below; both sides where they are not alike. */
-function typeCell(row) {
-  const both = [sideOf(row, LEFT), sideOf(row, RIGHT)].map((side) => (side === null ? NOTHING : typeOf(side)));
+function typeCell(sides) {
+  const both = sides.map((side) => (side === null ? NOTHING : typeOf(side)));
   const known = both.filter((type) => type !== NOTHING);
   if (known.length === 2 && both[0] !== both[1]) return lines(both, both.map((type, at) => `${data.labels[at]}: ${type}`).join("\n"));
   const [type, ...shape] = known[0].split(" ");
   return lines([type, shape.join(" ")], known[0]);
 }
 
-function valueCell(row, index) {
-  const both = [sideOf(row, LEFT), sideOf(row, RIGHT)];
-  const texts = both.map((side) => statistic(side, index));
-  const titles = both.map((side, at) => `${data.labels[at]}: ${texts[at] === NOTHING ? whyEmpty(row, side) : side[SIDE_VALUES + index]}`);
-  return lines(texts, titles.join("\n"));
+function valueCell(sides, index) {
+  const shownTexts = sides.map((side) => statistic(side, index));
+  const titles = sides.map((side, at) => `${data.labels[at]}: ${shownTexts[at] === NOTHING ? whyEmpty(side) : side.values[index]}`);
+  return lines(shownTexts, titles.join("\n"));
 }
 
 /** The error above, what rounding and inputs explain of it below. */
 function errorCell(row) {
-  if (row[ERROR] === null) return cellWith("mono", word("page_no_error"), NOTHING);
-  const [error, limit] = [relative(row[ERROR]), relative(row[LIMIT])];
+  if (errorOf(row) === null) return cellWith("mono", word("page_no_error"), NOTHING);
+  const [error, limit] = [relative(errorOf(row)), relative(limitOf(row))];
   return lines([error, limit], `${word("page_error")} ${error}\n${word("page_limit")} ${limit}`);
 }
 
-function cell(row, name, state) {
+function cell(row, sides, name, state) {
   switch (name) {
-    case "order": return cellWith(null, unitName(row), String(row[ORDER]));
+    case "order": return cellWith(null, unitName(row), String(columns.order[row]));
     case "tensor": return nameCell(row);
-    case "state": return cellWith(`s-${state}`, strings[row[REASON]] === "" ? null : `${word("page_reason")}: ${strings[row[REASON]]}`, stateName(state));
+    case "state": return cellWith(`s-${state}`, reasonOf(row) === "" ? null : `${word("page_reason")}: ${reasonOf(row)}`, stateName(state));
     case "error": return errorCell(row);
-    case "type": return typeCell(row);
+    case "type": return typeCell(sides);
     case "side": return lines(data.labels);
-    default: return valueCell(row, STATISTICS.indexOf(name));
+    default: return valueCell(sides, STATISTICS.indexOf(name));
   }
 }
 
@@ -81,11 +80,11 @@ function drawRows() {
   const last = Math.min(shown.length, first + Math.ceil(body.clientHeight / ROW) + 8);
   const made = [];
   for (let index = first; index < last; index += 1) {
-    const row = rows[shown[index]];
-    const state = stateOf(row);
+    const row = shown[index];
+    const [state, sides] = [stateOf(row), sidesOf(row)];
     const look = { first: "grid-row first", inherited: "grid-row dim" }[state] ?? "grid-row";
     const line = element("div", { class: look, role: "row", "aria-rowindex": index + 1, "aria-selected": String(index === chosenRow) },
-      ...columns.map((column) => cell(row, column.name, state)));
+      ...columnsShown.map((column) => cell(row, sides, column.name, state)));
     line.style.top = `${index * ROW}px`;
     line.addEventListener("click", () => choose(index));
     made.push(line);
@@ -94,45 +93,56 @@ function drawRows() {
   space.replaceChildren(...made);
 }
 
-function filter() {
-  const wanted = byId("search").value.trim().toLowerCase();
-  const state = byId("state").value;
-  const kind = byId("kind").value;
-  const everywhere = byId("all-units").checked;
-  const matches = new Map();
-  const has = (index) => {
-    if (!matches.has(index)) matches.set(index, strings[index].toLowerCase().includes(wanted));
-    return matches.get(index);
+/** Which rows hold a text in the name of their tensor, their module or their reason. */
+function searched(wanted) {
+  if (wanted === "") return () => true;
+  // A name is looked at once, however many rows have it.
+  const has = Uint8Array.from(texts, (text) => text.toLowerCase().includes(wanted));
+  const isAcross = wanted.includes(".");
+  return (row) => {
+    const tensor = columns.tensor[row];
+    if (has[tensor >>> 1] || has[columns.module[row]] || has[columns.reason[row]]) return true;
+    if (isWhole(tensor)) return false;
+    return has[columns.op[row]] === 1 || (isAcross && tensorOf(row).toLowerCase().includes(wanted));
   };
-  const isWanted = { "": () => true, wrong: (row) => row[STATE] !== "agrees" }[state] ?? ((row) => stateOf(row) === state);
-  shown = [];
-  for (let index = 0; index < rows.length; index += 1) {
-    const row = rows[index];
-    if (!everywhere && !inUnit(row)) continue;
-    if (inModule !== null && !inModule.has(row[OP])) continue;
-    if (!isWanted(row)) continue;
-    if (kind !== "" && row[KIND] !== kind) continue;
-    if (wanted !== "" && !has(row[TENSOR]) && !has(row[MODULE]) && !has(row[REASON])) continue;
-    shown.push(index);
-  }
-  sort();
-  const left = total > rows.length ? ` ${word("page_left_out", { total })}` : "";
-  byId("count").textContent = word("page_count", { shown: shown.length, total: rows.length }) + left;
+}
+
+/** Which rows are in the chosen step and rank, or in all of them. */
+function inUnit() {
+  const unit = data.units[chosenUnit];
+  if (!unit || byId("all-units").checked) return () => true;
+  const place = unitPlaces.findIndex(([step, rank]) => step === unit.step && rank === unit.rank);
+  return (row) => columns.unit[row] === place;
+}
+
+/** Shows the rows that are wanted, in the order of the table. */
+function filter() {
+  const state = byId("state").value;
+  const kind = KINDS.indexOf(byId("kind").value);
+  const isWanted = { "": () => true, wrong: (row) => codeOf(row) !== AGREES }[state] ?? ((row) => stateOf(row) === state);
+  const [isInUnit, has] = [inUnit(), searched(byId("search").value.trim().toLowerCase())];
+  const isInModule = (row) => inModule === null || inModule.has(columns.op[row]);
+  const isKind = (row) => kind === -1 || columns.kind[row] === kind;
+  shown = sorted.filter((row) => isInUnit(row) && isWanted(row) && isKind(row) && isInModule(row) && has(row));
+  const isReading = byId("operations").getAttribute("aria-busy") === "true";
+  const notes = [total > count ? word("page_left_out", { total }) : "", isReading ? word("page_reading") : ""];
+  byId("count").textContent = [word("page_count", { shown: shown.length, total: count }), ...notes].filter(Boolean).join(" ");
   body.style.height = `${tall()}px`;
   body.scrollTop = 0;
   // The first wrong value is open from the start; anything else waits to be chosen.
-  choose(shown.length > 0 && isFirst(rows[shown[0]]) ? 0 : -1);
+  choose(shown.length > 0 && isFirst(shown[0]) ? 0 : -1);
 }
 
+/** Brings the known rows into the order of a column; equal ones stay in the order in which they ran. */
 function sort() {
-  if (sorting.column === "order" && !sorting.down) return;
-  const key = columns.find((column) => column.name === sorting.column).of;
-  const keys = new Map(shown.map((index) => [index, key(rows[index])]));
-  const sign = sorting.down ? -1 : 1;
-  shown.sort((a, b) => {
-    const [left, right] = [keys.get(a), keys.get(b)];
-    return left === right ? a - b : left < right ? -sign : sign;
-  });
+  const { column, down } = sorting;
+  sorted = known;
+  if (column === "order" && !down) return;
+  const of = columnsShown.find(({ name }) => name === column).of;
+  const cells = Array.from(known, of);
+  const sign = down ? -1 : 1;
+  const compare = (a, b) => (cells[a] === cells[b] ? a - b : cells[a] < cells[b] ? -sign : sign);
+  sorted = known.map((_, index) => index).sort(compare).map((index) => known[index]);
 }
 
 function choose(index) {
@@ -143,7 +153,7 @@ function choose(index) {
     if (top + ROW > body.scrollTop + body.clientHeight) body.scrollTop = top + ROW - body.clientHeight;
   }
   drawRows();
-  detail(chosenRow < 0 ? null : rows[shown[chosenRow]]);
+  detail(chosenRow < 0 ? null : shown[chosenRow]);
 }
 
 /** Everything a row knows, below the table. */
@@ -153,19 +163,18 @@ function detail(row) {
   if (row === null) return;
   const told = (name, text) => [element("dt", {}, name), element("dd", {}, text)];
   const code = (text) => element("code", {}, text);
-  const state = stateOf(row);
-  const measured = metrics.map((name, index) => [name, row[METRICS + index]]).filter(([, value]) => value !== null && value !== undefined);
+  const [state, module, reason] = [stateName(stateOf(row)), moduleOf(row), reasonOf(row)];
   const facts = element("dl", {},
-    ...told(word("page_operation"), code(`${unitName(row)}: ${strings[row[OP]]}`)),
-    ...(strings[row[MODULE]] === "" ? [] : told(word("page_module").replace(/[:：]$/, ""), code(strings[row[MODULE]]))),
-    ...told(word("page_state"), element("span", { class: `s-${state}` }, strings[row[REASON]] === "" ? stateName(state) : `${stateName(state)} (${strings[row[REASON]]})`)),
-    ...(row[ERROR] === null ? [] : [...told(word("page_error"), relative(row[ERROR])), ...told(word("page_limit"), relative(row[LIMIT]))]),
-    ...measured.flatMap(([name, value]) => told(code(name), short(value))));
-  host.append(element("h3", {}, code(strings[row[TENSOR]])), element("div", { class: "two-up" }, longSides(row), facts));
+    ...told(word("page_operation"), code(`${unitName(row)}: ${opOf(row)}`)),
+    ...(module === "" ? [] : told(word("page_module").replace(/[:：]$/, ""), code(module))),
+    ...told(word("page_state"), element("span", { class: `s-${stateOf(row)}` }, reason === "" ? state : `${state} (${reason})`)),
+    ...(errorOf(row) === null ? [] : [...told(word("page_error"), relative(errorOf(row))), ...told(word("page_limit"), relative(limitOf(row)))]),
+    ...metricsOf(row).flatMap(([name, value]) => told(code(name), short(value))));
+  host.append(element("h3", {}, code(tensorOf(row))), element("div", { class: "two-up" }, longSides(row), facts));
 }
 
 function heads() {
-  for (const column of columns) {
+  for (const column of columnsShown) {
     const sorted = column.name !== sorting.column ? "none" : sorting.down ? "descending" : "ascending";
     const head = element("div", { role: "columnheader", "aria-sort": column.of === null ? null : sorted });
     byId("grid-head").append(head);
@@ -177,6 +186,7 @@ function heads() {
       sorting = { column: column.name, down };
       byId("grid-head").querySelectorAll("[aria-sort]").forEach((one) => one.setAttribute("aria-sort", "none"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      sort();
       filter();
     });
   }
@@ -198,11 +208,11 @@ function keys(event) {
 
 function startTable() {
   byId("operations").hidden = false;
+  choices("state", [...(wrong > 0 ? [["wrong", word("page_wrong")]] : []), ["", word("page_all")], ...STATES.map((state) => [state, stateName(state)])]);
+  choices("kind", [["", word("page_all")], ...KINDS.map((kind) => [kind, word(`kind_${kind}`)])]);
+  if (wrong === 0) sorting = { column: "order", down: false };
   heads();
-  const isWrong = rows.some((row) => row[STATE] !== "agrees");
-  choices("state", [...(isWrong ? [["wrong", word("page_wrong")]] : []), ["", word("page_all")], ...STATES.map((state) => [state, stateName(state)])]);
-  choices("kind", [["", word("page_all")], ...["input", "parameter", "output", "parameter-gradient", "value"].map((kind) => [kind, word(`kind_${kind}`)])]);
-  if (!isWrong) sorting = { column: "order", down: false };
+  sort();
   let typing;
   byId("search").addEventListener("input", () => {
     clearTimeout(typing);

@@ -5,19 +5,19 @@ function modules() {
   const parent = new Map();
   const differs = new Map();
   let first = null;
-  for (const row of rows) {
-    if (!inUnit(row)) continue;
-    parent.set(row[OP], row[MODULE]);
-    if (row[STATE] === "differs") differs.set(row[OP], (differs.get(row[OP]) ?? 0) + 1);
-    if (first === null && isFirst(row)) first = row[OP];
+  for (const row of rowsOf(data.units[chosenUnit])) {
+    const op = columns.op[row];
+    parent.set(op, columns.module[row]);
+    if (codeOf(row) === DIFFERS) differs.set(op, (differs.get(op) ?? 0) + 1);
+    if (first === null && isFirst(row)) first = op;
   }
   const children = new Map();
   for (const [op, module] of parent) {
-    if (strings[module] === "" || module === op) continue;
+    if (texts[module] === "" || module === op) continue;
     if (!children.has(module)) children.set(module, []);
     children.get(module).push(op);
   }
-  const roots = [...children.keys()].filter((op) => !parent.has(op) || strings[parent.get(op)] === "");
+  const roots = [...children.keys()].filter((op) => !parent.has(op) || texts[parent.get(op)] === "");
   return { children, differs, roots, path: above(parent, first) };
 }
 
@@ -50,7 +50,7 @@ function drawTree() {
     if (drawnOnce.has(op)) return null;
     drawnOnce.add(op);
     const count = [...below(children, op)].reduce((sum, one) => sum + (differs.get(one) ?? 0), 0);
-    const button = moduleButton(op, strings[op], count, children, path);
+    const button = moduleButton(op, texts[op], count, children, path);
     const parts = (children.get(op) ?? []).filter((child) => children.has(child));
     if (parts.length === 0) return button;
     const details = element("details", open ? { open: "" } : {}, element("summary", { tabindex: "-1" }, button));

@@ -1,0 +1,285 @@
+//! The operations of the page, taken one line at a time as they are judged.
+//!
+//! What does not agree and what is near it is kept in full, every line by columns in packed blocks: some 30 bytes a line.
+//! Names are kept once each. Lines may be those of an untrusted run: what is kept of them has limits, and a line that
+//! exceeds them is left out and counted.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::ControlFlow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::block::{Block, ROWS, Row, Side};
+use super::embedding::Embedding;
+use super::full::Full;
+use super::texts::Texts;
+use crate::error::{Error, ErrorKind, Result};
+use crate::judge::number::Number;
+use crate::judge::operation::{OperationLine, Recorded, State};
+use crate::read::dump::TensorKind;
+use crate::report::lines::Lines;
+
+/// Rows in the page: agreeing ones, and all. A browser holds more with ease; the size of the file is the limit.
+const MOST_AGREEING: usize = 1_000_000;
+const MOST_ROWS: usize = 1_500_000;
+/// Bytes of all blocks together, a third less than they have in the page, and of all names before they are packed.
+const MOST_PACKED: usize = 72 << 20;
+const MOST_NAMES: usize = 64 << 20;
+/// Bytes of one name, and numbers of one shape.
+const MOST_NAME: usize = 4096;
+const MOST_DIMENSIONS: usize = 64;
+/// Metrics that rows have; those of a real run are at most a dozen.
+const MOST_METRICS: usize = 64;
+/// Code bit of a state that error and limit explain.
+const EXPLAINED: u32 = 8;
+
+/// Operations of a page in the making.
+#[derive(Debug, Default)]
+pub struct Operations {
+    full: Full,
+    block: Block,
+    packed: Vec<Vec<u8>>,
+    /// Bytes of the packed blocks.
+    bytes: usize,
+    texts: Texts,
+    /// Number of texts that a packed block holds.
+    told: usize,
+    last: Last,
+    units: Vec<Unit>,
+    unit_at: HashMap<Unit, u32>,
+    metrics: Vec<String>,
+    /// Metrics of the line at hand, each by its index.
+    numbers: Vec<(usize, Number)>,
+    /// Types with shapes of the line at hand.
+    types: [String; 2],
+    rows: usize,
+    agreeing: usize,
+    total: usize,
+}
+
+/// Step and rank.
+type Unit = (u64, Option<u64>);
+
+/// Indexes of what the last line had, which the next one mostly has too.
+#[derive(Debug, Default)]
+struct Last {
+    unit: u32,
+    op: u32,
+    module: u32,
+    types: [u32; 2],
+}
+
+/// The operations of a page.
+#[derive(Debug)]
+pub struct Table {
+    full: Full,
+    texts: Texts,
+    packed: Vec<Vec<u8>>,
+    units: Vec<Unit>,
+    metrics: Vec<String>,
+    rows: usize,
+    agreeing: usize,
+    total: usize,
+}
+
+impl Operations {
+    /// Takes the next line.
+    ///
+    /// # Errors
+    /// `Internal` where rows cannot be packed.
+    pub fn add(&mut self, line: &OperationLine<'_>) -> Result<()> {
+        self.total += 1;
+        let Some(order) = u32::try_from(line.order).ok().filter(|_| self.has_room(line)) else { return Ok(()) };
+        self.name_types(line);
+        self.number_metrics(line);
+        let row = Row {
+            unit: self.unit(line),
+            order,
+            op: self.texts.again(&mut self.last.op, &line.op),
+            tensor: self.tensor(line),
+            module: self.texts.again(&mut self.last.module, &line.module),
+            kind: code_of_kind(line.kind),
+            state: code_of_state(line),
+            reason: self.texts.index(&line.reason),
+            error: line.error,
+            limit: line.limit,
+            sides: self.sides(line),
+            metrics: &self.numbers,
+        };
+        let agrees = line.state == State::Agrees;
+        self.block.push(&row);
+        self.full.add(self.rows, agrees, &row);
+        self.rows += 1;
+        self.agreeing += usize::from(agrees);
+        if self.block.len() == ROWS { self.pack() } else { Ok(()) }
+    }
+
+    /// The operations that were taken.
+    ///
+    /// # Errors
+    /// As [`Operations::add`].
+    pub fn finish(mut self) -> Result<Table> {
+        if self.block.len() > 0 {
+            self.pack()?;
+        }
+        let Self { full, texts, packed, units, metrics, rows, agreeing, total, .. } = self;
+        Ok(Table { full, texts, packed, units, metrics, rows, agreeing, total })
+    }
+
+    fn has_room(&self, line: &OperationLine<'_>) -> bool {
+        let has_rows = self.rows < MOST_ROWS && (line.state != State::Agrees || self.agreeing < MOST_AGREEING);
+        let has_bytes = self.bytes < MOST_PACKED && self.texts.bytes() < MOST_NAMES;
+        let sides = [&line.baseline, &line.candidate].into_iter().flatten();
+        let fits = |name: &str| name.len() <= MOST_NAME;
+        let is_side_short = |side: &Recorded<'_>| {
+            side.tensor.as_deref().is_none_or(fits) && fits(&side.dtype) && side.shape.len() <= MOST_DIMENSIONS
+        };
+        let is_short = [&line.op, &line.module, &line.tensor, &line.reason].into_iter().all(|name| fits(name));
+        has_rows && has_bytes && is_short && sides.clone().all(is_side_short)
+    }
+
+    fn name_types(&mut self, line: &OperationLine<'_>) {
+        for (text, side) in self.types.iter_mut().zip([&line.baseline, &line.candidate]) {
+            text.clear();
+            let Some(Recorded { dtype, shape, .. }) = side else { continue };
+            text.push_str(dtype);
+            for (index, size) in shape.iter().enumerate() {
+                text.push_str(if index > 0 { ", " } else { " [" });
+                // Writing to a string cannot fail.
+                let _ = write!(text, "{size}");
+            }
+            text.push_str(if shape.is_empty() { "" } else { "]" });
+        }
+    }
+
+    fn number_metrics(&mut self, line: &OperationLine<'_>) {
+        self.numbers.clear();
+        for (name, number) in &line.metrics {
+            let known = self.metrics.iter().position(|known| known == name);
+            if known.is_none() && (self.metrics.len() >= MOST_METRICS || name.len() > MOST_NAME) {
+                continue;
+            }
+            let index = known.unwrap_or_else(|| {
+                self.metrics.push(name.to_string());
+                self.metrics.len() - 1
+            });
+            self.numbers.push((index, *number));
+        }
+    }
+
+    fn unit(&mut self, line: &OperationLine<'_>) -> u32 {
+        let unit = (line.step, line.rank);
+        if self.units.get(self.last.unit as usize) != Some(&unit) {
+            let next = u32::try_from(self.units.len()).unwrap_or(u32::MAX);
+            self.last.unit = *self.unit_at.entry(unit).or_insert(next);
+            self.units.extend((self.last.unit == next).then_some(unit));
+        }
+        self.last.unit
+    }
+
+    /// Name of the line's tensor: most begin with the operation, and have few different ends.
+    fn tensor(&mut self, line: &OperationLine<'_>) -> u32 {
+        match end(&line.tensor, &line.op) {
+            Some(end) => self.texts.index(end) << 1,
+            None => self.texts.index(&line.tensor) << 1 | 1,
+        }
+    }
+
+    fn sides<'a>(&mut self, line: &'a OperationLine<'_>) -> [Side<'a>; 2] {
+        let (texts, [left, right], last) = (&mut self.texts, &self.types, &mut self.last.types);
+        let types = [texts.again(&mut last[0], left), texts.again(&mut last[1], right)];
+        [(&line.baseline, types[0]), (&line.candidate, types[1])].map(|(side, type_and_shape)| {
+            side.as_ref().map_or_else(Side::default, |side| Side {
+                type_and_shape: type_and_shape + 1,
+                tensor: side.tensor.as_deref().map_or(0, |own| self.tensor_of_side(line, own)),
+                values: &side.values,
+            })
+        })
+    }
+
+    /// Name that a side's tensor has of its own, as [`Operations::tensor`] with an operation of its own.
+    fn tensor_of_side(&mut self, line: &OperationLine<'_>, own: &str) -> u32 {
+        let op = end(&line.tensor, &line.op).and_then(|end| own.strip_suffix(end)?.strip_suffix('.'));
+        match op.filter(|op| !op.is_empty()) {
+            Some(op) => self.texts.index(op) << 1,
+            None => self.texts.index(own) << 1 | 1,
+        }
+    }
+
+    fn pack(&mut self) -> Result<()> {
+        let packed = self.block.pack(self.texts.since(self.told).collect());
+        let packed = packed.map_err(|error| Error::new(ErrorKind::Internal, "report.html", error))?;
+        self.bytes += packed.len();
+        self.packed.push(packed);
+        self.told = self.texts.len();
+        Ok(())
+    }
+}
+
+impl Table {
+    /// The operations of lines that were written before.
+    ///
+    /// # Errors
+    /// Errors of reading; and as [`Operations::add`].
+    pub fn of(lines: &Lines<'_>) -> Result<Self> {
+        let mut operations = Operations::default();
+        lines.each(|line| operations.add(line).map(ControlFlow::Continue))?;
+        operations.finish()
+    }
+
+    /// Writes what the page's scripts need at once: the rows in full, and what the blocks refer to.
+    pub(super) fn embed(&self, out: &mut Embedding<'_>) -> Result<()> {
+        out.written("{")?;
+        self.full.embed(&self.texts, out)?;
+        out.written(",\"units\":")?;
+        out.json(&self.units)?;
+        out.written(",\"metrics\":")?;
+        out.json(&self.metrics)?;
+        let (count, wrong, total) = (self.rows, self.rows - self.agreeing, self.total);
+        let names = self.texts.len();
+        out.written(&format!(",\"names\":{names},\"count\":{count},\"wrong\":{wrong},\"total\":{total}}}"))
+    }
+
+    /// Writes the packed blocks of all rows, one a line, in base64.
+    pub(super) fn embed_blocks(&self, out: &mut Embedding<'_>) -> Result<()> {
+        self.packed.iter().try_for_each(|packed| {
+            out.written(&STANDARD.encode(packed))?;
+            out.written("\n")
+        })
+    }
+}
+
+/// The end of a tensor's name, behind the operation and a point.
+fn end<'a>(tensor: &'a str, op: &str) -> Option<&'a str> {
+    tensor.strip_prefix(op)?.strip_prefix('.').filter(|_| !op.is_empty())
+}
+
+fn code_of_kind(kind: TensorKind) -> u32 {
+    match kind {
+        TensorKind::Input => 0,
+        TensorKind::Parameter => 1,
+        TensorKind::Output => 2,
+        TensorKind::ParameterGradient => 3,
+        TensorKind::Value => 4,
+    }
+}
+
+fn code_of_state(line: &OperationLine<'_>) -> u32 {
+    let is_explained = line
+        .error
+        .zip(line.limit)
+        .is_some_and(|(error, limit)| error.0 <= limit.0 || error.0.is_nan() || limit.0.is_nan());
+    let state = match line.state {
+        State::Agrees => 0,
+        State::Differs => 1,
+        State::NotCompared => 2,
+        State::MissingOnCandidate => 3,
+        State::MissingOnBaseline => 4,
+    };
+    if is_explained { state | EXPLAINED } else { state }
+}
+
+#[cfg(test)]
+mod tests;

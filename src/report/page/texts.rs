@@ -1,0 +1,81 @@
+//! Every text once, one behind the other.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// Texts by index, in the order in which they first came; the empty one has index 0.
+#[derive(Debug)]
+pub(super) struct Texts {
+    all: String,
+    /// Offset in bytes at which each ends.
+    ends: Vec<usize>,
+    /// Texts by hash; a text whose place is taken by another has the next free one.
+    index: HashMap<u64, u32>,
+    /// Seeded at random, so that no file can be full of texts with one hash.
+    hasher: RandomState,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        let empty = (String::new(), Vec::new(), HashMap::new(), RandomState::new());
+        let mut texts = Self { all: empty.0, ends: empty.1, index: empty.2, hasher: empty.3 };
+        texts.index("");
+        texts
+    }
+}
+
+impl Texts {
+    /// Index of `text`, which is added where it is new.
+    pub(super) fn index(&mut self, text: &str) -> u32 {
+        let mut place = self.hasher.hash_one(text);
+        while let Some(known) = self.index.get(&place) {
+            if self.get(*known) == Some(text) {
+                return *known;
+            }
+            place = place.wrapping_add(1);
+        }
+        let next = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+        self.index.insert(place, next);
+        next
+    }
+
+    /// Index of `text`, which is often the one of index `last`.
+    pub(super) fn again(&mut self, last: &mut u32, text: &str) -> u32 {
+        if self.get(*last) != Some(text) {
+            *last = self.index(text);
+        }
+        *last
+    }
+
+    /// The text of an index.
+    pub(super) fn get(&self, index: u32) -> Option<&str> {
+        let index = index as usize;
+        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        self.all.get(start..*self.ends.get(index)?)
+    }
+
+    /// Number of texts.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Length of all texts together.
+    pub(super) fn bytes(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The texts from index `first` on.
+    pub(super) fn since(&self, first: usize) -> impl Iterator<Item = &str> {
+        (first..self.len()).filter_map(|index| self.get(u32::try_from(index).ok()?))
+    }
+
+    /// Forgets all texts but the empty one.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.ends.clear();
+        self.index.clear();
+        self.index("");
+    }
+}
