@@ -1,9 +1,15 @@
 //! Hashes of names and values, in place of themselves.
 
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::sync::LazyLock;
 
 use foldhash::quality::RandomState;
+
+/// Values by a hash that [`of`] gave.
+pub(crate) type ByHash<T> = HashMap<u64, T, foldhash::fast::RandomState>;
+/// Hashes that [`of`] gave.
+pub(crate) type Hashes = HashSet<u64, foldhash::fast::RandomState>;
 
 /// A hash that is the same within one run of the program, and evenly spread. Its seed is drawn for every run: no artifact
 /// can be made to hold two things that share one.

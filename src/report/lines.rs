@@ -139,7 +139,8 @@ mod tests {
     fn lines_of_a_file_are_those_of_memory_packed_or_not() {
         let texts: Vec<String> = (0..4).map(|order| line(order) + "\n").collect();
         let kept: Vec<OperationLine> = texts.iter().map(|line| serde_json::from_str(line).expect("a line")).collect();
-        let packed = texts.chunks(3).flat_map(|some| compress_to_vec(some.concat().as_bytes(), CompressionLevel::Fastest));
+        let packed =
+            texts.chunks(3).flat_map(|some| compress_to_vec(some.concat().as_bytes(), CompressionLevel::Fastest));
         let (_folder, file) = beside("operations.jsonl", texts.concat().as_bytes());
         let (_other, packed) = beside("operations.jsonl.zst", &packed.collect::<Vec<_>>());
         for lines in [&file, &packed, &Lines::from(kept.as_slice())] {

@@ -54,7 +54,8 @@ pub fn documents(result: &GateResult, operations: &Table, output: &Output, optio
     let (language, templates) = (options.language, options.templates);
     let summary = summary::Options { language, limit: summary::COMMENT_LIMIT, pictures: &[], diagram: true, templates };
     output.write("summary.md", summary::render(result, &summary)?.as_bytes())?;
-    let (page, pictures) = rayon::join(|| page(result, operations, output, options), || pictures::all(result, language));
+    let (page, pictures) =
+        rayon::join(|| page(result, operations, output, options), || pictures::all(result, language));
     page?;
     let mut attached = Vec::new();
     for picture in pictures? {

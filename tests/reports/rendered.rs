@@ -69,7 +69,8 @@ claim(document.querySelectorAll("#contents a[aria-current]").length === 1, "the 
 claim(!document.getElementById("picture").hidden, "the first screen has a picture");
 claim(document.querySelector(".cards").getBoundingClientRect().bottom <= 768, "the first screen is one screen");
 claim(document.documentElement.scrollWidth <= innerWidth, "nothing is wider than the window");
-if (!document.getElementById("operations").hidden) {
+/** What a reader does once all rows are there. */
+function use() {
   const [body, search] = [document.getElementById("grid-body"), document.getElementById("search")];
   claim(!texts(".grid-body .s-agrees").length, "the table opens on what is wrong");
   const first = document.querySelectorAll(".grid-body .s-first").length;
@@ -106,6 +107,10 @@ if (!document.getElementById("operations").hidden) {
   search.dispatchEvent(new Event("input"));
   setTimeout(() => claim(rows().length === 0, "nothing is found"), 300);
 }
+const operations = document.getElementById("operations");
+const isRead = () => !operations.hasAttribute("aria-busy");
+if (!operations.hidden && isRead()) use();
+else if (!operations.hidden) new MutationObserver(() => isRead() && setTimeout(use)).observe(operations, { attributeFilter: ["aria-busy"] });
 const verdicts = [...document.querySelectorAll("#curve-charts h3 .sign")].map((sign) => sign.classList[1]);
 claim(verdicts.indexOf("pass") === -1 || !verdicts.slice(verdicts.indexOf("pass")).includes("fail"), "no failing curve stands under one that passes");
 </script></body>"##;

@@ -35,7 +35,7 @@ pub(super) fn rule_of<'a>(
 
 /// The tolerance by which the elements of two tensors are counted; `None` where no limit asks for a count.
 pub fn tolerance(policy: &DumpPolicy, counted: &Counted<'_>) -> Option<ElementTolerance> {
-    let dtype = dtype_of(counted.records)?;
+    let dtype = dtype_of(counted.records.each_ref().map(Option::as_ref))?;
     let (_, rule) = rule_of(policy, counted.op, OpName::parse(counted.op).direction, Some(dtype))?;
     // Without a tolerance the count still measures complex numbers.
     let counts = rule.tolerance().is_some() || rule.max_relative.is_some() && dtype.is_complex();

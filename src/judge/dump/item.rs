@@ -1,5 +1,7 @@
 //! One compared value of an operation with the records of both sides, and the keys that recognise it again.
 
+use std::borrow::Cow;
+
 use super::limits::looser;
 use crate::compare::closeness::Closeness;
 use crate::compare::dump::{Details, LeafComparison, Measurement};
@@ -18,11 +20,13 @@ pub(super) struct Item<'a> {
     pub(super) kind: TensorKind,
     baseline: Option<Leaf<'a>>,
     candidate: Option<Leaf<'a>>,
+    dtype: Option<Dtype>,
+    keys: [Option<ValueKey>; 2],
 }
 
 impl<'a> Item<'a> {
-    pub(super) fn records(&self) -> [Option<TensorRecord<'a>>; 2] {
-        [self.baseline, self.candidate].map(|leaf| leaf.and_then(Leaf::record))
+    pub(super) fn records(&self) -> [Option<&TensorRecord<'a>>; 2] {
+        [&self.baseline, &self.candidate].map(|leaf| leaf.as_ref().and_then(Leaf::tensor))
     }
 
     /// Further numbers of the comparison; `None` where one side has no such value.
@@ -32,19 +36,25 @@ impl<'a> Item<'a> {
 
     /// The largest finite magnitude of the baseline's extremes.
     pub(super) fn magnitude(&self) -> Option<f64> {
-        let record = self.baseline?.record()?;
+        let record = self.baseline.as_ref()?.tensor()?;
         let extremes = [record.max.as_f64()?.abs(), record.min.as_f64()?.abs()];
         extremes.into_iter().filter(|value| value.is_finite()).reduce(f64::max)
     }
 
     /// Name of its row: the candidate's, where it has one.
-    pub(super) fn row(&self) -> String {
-        self.candidate.or(self.baseline).map_or_else(String::new, |leaf| leaf.row.to_string())
+    pub(super) fn row(&self) -> Cow<'a, str> {
+        self.candidate.as_ref().or(self.baseline.as_ref()).map_or_else(Cow::default, |leaf| leaf.row.text())
+    }
+
+    /// Part of that name after the operation's.
+    pub(super) fn row_below_operation(&self) -> &'a str {
+        let leaf = self.candidate.as_ref().or(self.baseline.as_ref());
+        leaf.map_or("", |leaf| leaf.row.below_operation())
     }
 
     /// Name of its row on the baseline; `None` where that has no such value.
-    pub(super) fn baseline_row(&self) -> Option<String> {
-        self.baseline.map(|leaf| leaf.row.to_string())
+    pub(super) fn baseline_row(&self) -> Option<Cow<'a, str>> {
+        self.baseline.as_ref().map(|leaf| leaf.row.text())
     }
 
     /// Numbers that one pass over its data gave; `None` where no data was read.
@@ -56,8 +66,9 @@ impl<'a> Item<'a> {
         self.comparison.measured.as_ref()
     }
 
+    /// The looser of its floating-point types.
     pub(super) fn dtype(&self) -> Option<Dtype> {
-        dtype_of(self.records())
+        self.dtype
     }
 
     /// Elements counted by a tolerance, where a limit asked for that.
@@ -68,7 +79,7 @@ impl<'a> Item<'a> {
     /// Whether neither side saved the data of a tensor that has elements.
     pub(super) fn is_without_data(&self) -> bool {
         let is_there = |record: &TensorRecord<'_>| record.extension.is_none() && record.elements() > 0;
-        matches!(self.records(), [Some(baseline), Some(candidate)] if is_there(&baseline) && is_there(&candidate))
+        matches!(self.records(), [Some(baseline), Some(candidate)] if is_there(baseline) && is_there(candidate))
     }
 
     /// Reason why its data could not be read.
@@ -77,16 +88,13 @@ impl<'a> Item<'a> {
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = ValueKey> {
-        let [baseline, candidate] = self.records();
-        [baseline.and_then(|record| key(false, &record)), candidate.and_then(|record| key(true, &record))]
-            .into_iter()
-            .flatten()
+        self.keys.into_iter().flatten()
     }
 }
 
 /// The looser of the floating-point types of both records; `None` where neither has one.
-pub(super) fn dtype_of(records: [Option<TensorRecord<'_>>; 2]) -> Option<Dtype> {
-    let float = |record: Option<TensorRecord<'_>>| {
+pub(super) fn dtype_of(records: [Option<&TensorRecord<'_>>; 2]) -> Option<Dtype> {
+    let float = |record: Option<&TensorRecord<'_>>| {
         record.and_then(|record| record.element).filter(|dtype| dtype.unit_roundoff() > 0.0)
     };
     let [baseline, candidate] = records;
@@ -110,7 +118,11 @@ pub(super) fn item<'a>(comparison: &'a LeafComparison, baseline: Operation<'a>, 
     let of = |operation: Operation<'a>, index: Option<usize>| index.and_then(|index| operation.leaves.get(index));
     let (left, right) = (of(baseline, comparison.pair.baseline()), of(candidate, comparison.pair.candidate()));
     let kind = right.or(left).map_or(TensorKind::Input, |leaf| leaf.kind);
-    Item { comparison, kind, baseline: left, candidate: right }
+    let mut item = Item { comparison, kind, baseline: left, candidate: right, dtype: None, keys: [None; 2] };
+    let records = item.records();
+    let keys = [records[0].and_then(|record| key(false, record)), records[1].and_then(|record| key(true, record))];
+    (item.dtype, item.keys) = (dtype_of(records), keys);
+    item
 }
 
 /// Whether a value is something the operation was given.

@@ -51,7 +51,7 @@ impl<'a> Lines<'a> {
     /// A line of a value, without anything that was found of it.
     fn line(&self, [baseline, candidate]: [Option<Leaf<'a>>; 2]) -> OperationLine<'a> {
         let named = candidate.or(baseline);
-        let tensor = named.map(|leaf| leaf.row.to_string()).unwrap_or_default();
+        let tensor = named.map(|leaf| leaf.row.text()).unwrap_or_default();
         let own = |leaf: Leaf<'a>| recorded(leaf, named.is_none_or(|named| named.row != leaf.row));
         OperationLine {
             step: self.input.step,
@@ -59,7 +59,7 @@ impl<'a> Lines<'a> {
             order: self.order,
             op: Cow::Borrowed(self.op),
             module: Cow::Borrowed(self.module),
-            tensor: Cow::Owned(tensor),
+            tensor,
             kind: named.map_or(TensorKind::Input, |leaf| leaf.kind),
             state: State::Agrees,
             reason: Cow::Borrowed(""),

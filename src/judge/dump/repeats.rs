@@ -32,9 +32,9 @@ pub fn record(noise: &mut UnitNoise, input: &UnitInput<'_>, flows: &[OperationFl
             // What nothing dumped made may be perturbed, by no more than another precision of its type.
             let most = if is_input(item.kind) { band(item.dtype()).wrong.min(MOST_ADDED) } else { MOST_ADDED };
             if *added > most {
-                too_far = too_far.or_else(|| Some(TooFar { row: item.row(), added: *added, most }));
+                too_far = too_far.or_else(|| Some(TooFar { row: item.row().into_owned(), added: *added, most }));
             }
-            let known = noise.values.entry(item.baseline_row().unwrap_or_default()).or_default();
+            let known = noise.values.entry(item.baseline_row().unwrap_or_default().into_owned()).or_default();
             *known = ValueNoise { error: known.error.max(error), added: known.added.max(*added) };
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn show(leaf: Leaf<'_>) -> Shown {
 
 /// A value as a line of `operations.jsonl` holds it; with its row name where it has one of its own.
 pub(super) fn recorded(leaf: Leaf<'_>, is_named: bool) -> Recorded<'_> {
-    let tensor = is_named.then(|| leaf.row.to_string().into());
+    let tensor = is_named.then(|| leaf.row.text());
     let alone = |dtype, value| Recorded { tensor: None, dtype, shape: Cow::Borrowed(&[]), values: vec![value] };
     let recorded = match leaf.value {
         Value::Null => alone("null".into(), RecordedValue::Text("null".into())),

@@ -75,7 +75,7 @@ fn sized(item: &Item<'_>) -> Option<Gradients> {
 pub(super) fn is_masked(item: &Item<'_>) -> bool {
     let extremes = |record: &TensorRecord<'_>| Some((record.max.as_f64()?.abs(), record.min.as_f64()?.abs()));
     item.records()
-        .iter()
+        .into_iter()
         .flatten()
         .filter_map(extremes)
         .any(|(max, min)| max.min(min) > 0.0 && max.max(min) > MASKED * max.min(min))

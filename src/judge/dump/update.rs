@@ -10,7 +10,7 @@ use super::input::UnitInput;
 use super::item::{Item, is_input, item};
 use super::limits::AMPLIFICATION;
 use crate::dtype::Dtype;
-use crate::hash::of as hash_of;
+use crate::hash::{ByHash, of as hash_of};
 use crate::read::dump::name::OpName;
 
 /// Maximum, minimum, mean and norm of a value, on each side.
@@ -18,7 +18,7 @@ type Both = [[f64; 4]; 2];
 
 /// Trained leaf inputs of a step by the name of their row.
 #[derive(Clone, Debug, Default)]
-pub struct Parameters(HashMap<u64, Both>);
+pub struct Parameters(ByHash<Both>);
 
 /// Whether a value is trained on either side.
 pub(super) fn is_trained(item: &Item<'_>) -> bool {
@@ -36,7 +36,7 @@ pub fn takes_weights(api: &str) -> bool {
 
 /// Whether an input is a weight by its place: trained, and not what a layer is applied to; or a vector.
 pub(super) fn is_weight(item: &Item<'_>, name: &OpName) -> bool {
-    let row = item.row();
+    let row = item.row_below_operation();
     let is_applied_to = row.ends_with(".input.0") || row.ends_with("_input.0") || row.ends_with(".input.input");
     let is_vector = item.records().iter().flatten().all(|record| record.shape.len() <= 1);
     is_trained(item) && (is_vector || takes_weights(name.api()) && !is_applied_to)
@@ -102,13 +102,19 @@ impl Parameters {
 
     /// Remembers a leaf input for the next step.
     pub(super) fn remember(&mut self, item: &Item<'_>) {
-        if let Some(both) = both(item).filter(|_| is_trained(item)) {
+        if !is_trained(item) {
+            return;
+        }
+        if let Some(both) = both(item) {
             self.0.insert(hash_of(&item.row()), both);
         }
     }
 
     /// Movement of an input since the step that these are of; `None` where that step did not have it.
     pub(super) fn movement(&self, item: &Item<'_>) -> Option<Movement> {
+        if self.is_empty() {
+            return None;
+        }
         let now = both(item)?;
         let [before, was] = self.0.get(&hash_of(&item.row()))?;
         let magnitude = now[0][0].abs().max(now[0][1].abs());

@@ -5,12 +5,11 @@ mod memory;
 mod outputs;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 
 use super::decomposition::is_other_node;
 use super::element_limits::{outcomes, rule_of};
 use super::flow::{Context, Followed, LeafFlow, OperationFlow, Uncounted};
-use super::item::{Item, ValueKey, is_input, item};
+use super::item::{Item, is_input, item};
 use super::limits::{AMPLIFICATION, Band, band, looser};
 use super::noise::RecordedLimits;
 use super::one_sided;
@@ -24,7 +23,7 @@ use super::writes::is_destination;
 use crate::compare::dump::{Basis, ExactDifference, Measurement, OperationComparison, UnitComparison};
 use crate::compare::median::median;
 use crate::dtype::Dtype;
-use crate::hash::of as hash_of;
+use crate::hash::{ByHash, Hashes, of as hash_of};
 use crate::policy::dump::{DumpPolicy, LimitRule, Refinement};
 use crate::policy::value::Tolerance;
 use crate::read::dump::name::{Direction, OpName};
@@ -46,9 +45,9 @@ pub(super) fn follow(
         baseline,
         candidate,
         context,
-        values: HashMap::new(),
-        forward: HashMap::new(),
-        inside: HashMap::new(),
+        values: ByHash::default(),
+        forward: ByHash::default(),
+        inside: ByHash::default(),
         before: Upstream { error: context.earlier_steps, identical: context.earlier_steps == 0.0, loosest: None },
         training: false,
         order: 0,
@@ -66,7 +65,7 @@ pub(super) fn follow(
         first_update: None,
         distance: 0.0,
         moved_share: 0.0,
-        suspected: HashSet::new(),
+        suspected: Hashes::default(),
     };
     (walk.distance, walk.moved_share) = walk.common_movement(unit);
     let mut flows: Vec<OperationFlow> = unit.operations.iter().map(|operation| walk.operation(operation)).collect();
@@ -116,13 +115,13 @@ struct Walk<'a> {
     baseline: &'a Dump,
     candidate: &'a Dump,
     context: &'a Context,
-    values: HashMap<ValueKey, Upstream>,
+    values: ByHash<Upstream>,
     /// Errors and types of a forward call, for its backward call, by hash of base name and call number.
-    forward: HashMap<u64, Upstream>,
+    forward: ByHash<Upstream>,
     /// Calls with a suspect, by hash of base name and call number.
-    suspected: HashSet<u64>,
+    suspected: Hashes,
     /// Errors and types inside a module, its inner modules included, by hash of path and direction.
-    inside: HashMap<u64, Upstream>,
+    inside: ByHash<Upstream>,
     before: Upstream,
     /// Whether a result so far required a gradient.
     training: bool,
@@ -305,7 +304,9 @@ impl<'a> Walk<'a> {
         } else if item.is_without_data() && item.measured().is_some_and(|measured| measured.exact.is_none()) {
             limits.by_scale = rule.judges_scale();
             let mut uncounted = self.uncounted.borrow_mut();
-            uncounted.get_or_insert_with(|| Uncounted { rule: index, first: item.row(), count: 0 }).count += 1;
+            uncounted
+                .get_or_insert_with(|| Uncounted { rule: index, first: item.row().into_owned(), count: 0 })
+                .count += 1;
         } else if item.unreadable().is_some() {
             limits.by_scale = rule.judges_scale();
         }

@@ -42,7 +42,7 @@ pub(super) fn is_destination(item: &Item<'_>, name: &OpName) -> bool {
     if name.direction != Some(Direction::Forward) || item.kind != TensorKind::Input {
         return false;
     }
-    let row = item.row();
+    let row = item.row_below_operation();
     let is_first = row.contains(".input.0") || row.ends_with(".self");
     let is_out = row.contains(".input.out") || row.contains(".kwargs.out");
     is_out || is_first && (WRITERS.contains(&name.api()) || RECEIVERS.contains(&name.api().trim_start_matches('_')))

@@ -37,7 +37,7 @@ impl Half {
             }
             Value::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
         };
-        Self { name: leaf.row.to_string().into(), ..half }
+        Self { name: leaf.row.text().into_owned().into(), ..half }
     }
 
     /// The cells where there is no value to show.

@@ -1,12 +1,12 @@
 //! Building the columns of a dump, value by value.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use super::TensorKind;
 use super::compact::Shared;
 use super::records::{Body, Form, Leaf, Operations, Tag, Value};
 use crate::dtype::Dtype;
+use crate::hash::ByHash;
 use crate::read::json::Json;
 
 /// A dump in the making.
@@ -14,7 +14,7 @@ use crate::read::json::Json;
 pub(super) struct Builder {
     operations: Operations,
     /// Numbers of forms by hash.
-    forms: HashMap<u64, u32>,
+    forms: ByHash<u32>,
     shared: Shared,
     /// Name and index of the operation that values belong to.
     name: String,

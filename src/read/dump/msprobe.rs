@@ -4,7 +4,6 @@
 //! is flattened into leaves by the rules of its section "Row names", which also give each leaf its row name.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::{self, Write as _};
 
@@ -15,6 +14,7 @@ use super::mindspore::guess_framework;
 use super::{DamageKind, Dump, TensorKind};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+use crate::hash::ByHash;
 use crate::read::json::{Batch, Item, Json, Parser, Tape};
 
 /// Nesting of lists and objects inside a record that is followed; msprobe writes no more.
@@ -72,7 +72,7 @@ struct Reader {
     has_data: bool,
     builder: Builder,
     /// Indices of operations by hash of the name.
-    places: HashMap<u64, usize>,
+    places: ByHash<usize>,
 }
 
 /// Records that were read together.

@@ -5,6 +5,7 @@
 //! 8 more beside its text where checksums were recorded. [`Operation`], [`Leaf`] and [`TensorRecord`] are views into the
 //! columns, made when they are asked for.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -283,6 +284,11 @@ impl<'a> Row<'a> {
         self.rest.rsplit('.').next().unwrap_or_default()
     }
 
+    /// The whole name.
+    pub fn text(&self) -> Cow<'a, str> {
+        if self.operation.is_empty() { self.rest.into() } else { [self.operation, self.rest].concat().into() }
+    }
+
     fn bytes(&self) -> impl Iterator<Item = u8> {
         self.operation.bytes().chain(self.rest.bytes())
     }
@@ -310,7 +316,12 @@ impl PartialEq<str> for Row<'_> {
 impl<'a> Leaf<'a> {
     /// The record of a tensor; `None` for anything else.
     pub fn record(self) -> Option<TensorRecord<'a>> {
-        match self.value {
+        self.tensor().copied()
+    }
+
+    /// The record of a tensor, in its place.
+    pub fn tensor(&self) -> Option<&TensorRecord<'a>> {
+        match &self.value {
             Value::Tensor(record) => Some(record),
             _ => None,
         }

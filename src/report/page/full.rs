@@ -127,7 +127,8 @@ impl Copied {
         let mut items = vec![Item::Row(self.row)];
         items.extend(self.integers.map(Item::Integer));
         items.extend([self.error, self.limit].map(Item::of));
-        items.extend(self.sides.each_ref().map(|values| Item::Values(values.iter().map(ToString::to_string).collect())));
+        items
+            .extend(self.sides.each_ref().map(|values| Item::Values(values.iter().map(ToString::to_string).collect())));
         let metrics = self.metrics.iter().map(|(index, _)| index + 1).max().unwrap_or_default();
         let number = |index| self.metrics.iter().find(|(at, _)| *at == index).map(|(_, number)| *number);
         items.extend((0..metrics).map(|index| Item::of(number(index))));

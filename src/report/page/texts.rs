@@ -1,7 +1,6 @@
 //! Every text once, one behind the other.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use crate::hash::{self, ByHash};
 
 /// Texts by index, in the order in which they first came; the empty one has index 0.
 #[derive(Debug)]
@@ -10,15 +9,12 @@ pub(super) struct Texts {
     /// Offset in bytes at which each ends.
     ends: Vec<usize>,
     /// Texts by hash; a text whose place is taken by another has the next free one.
-    index: HashMap<u64, u32>,
-    /// Seeded at random, so that no file can be full of texts with one hash.
-    hasher: RandomState,
+    index: ByHash<u32>,
 }
 
 impl Default for Texts {
     fn default() -> Self {
-        let empty = (String::new(), Vec::new(), HashMap::new(), RandomState::new());
-        let mut texts = Self { all: empty.0, ends: empty.1, index: empty.2, hasher: empty.3 };
+        let mut texts = Self { all: String::new(), ends: Vec::new(), index: ByHash::default() };
         texts.index("");
         texts
     }
@@ -27,7 +23,7 @@ impl Default for Texts {
 impl Texts {
     /// Index of `text`, which is added where it is new.
     pub(super) fn index(&mut self, text: &str) -> u32 {
-        let mut place = self.hasher.hash_one(text);
+        let mut place = hash::of(text);
         while let Some(known) = self.index.get(&place) {
             if self.get(*known) == Some(text) {
                 return *known;

@@ -69,7 +69,7 @@ impl<'a> View<'a> {
             let baseline = self.input.baseline.operations.get(operation.pair.baseline()?)?;
             let ours = baseline.leaves.get(leaf.pair.baseline()?).and_then(Leaf::record);
             let theirs = candidate.leaves.get(leaf.pair.candidate()?).and_then(Leaf::record);
-            let dtype = dtype_of([ours, theirs])?;
+            let dtype = dtype_of([ours.as_ref(), theirs.as_ref()])?;
             let direction = OpName::parse(candidate.name).direction;
             let (_, limit) = rule_of(&policy.dump, candidate.name, direction, Some(dtype))?;
             Some((limit, outcomes(limit, leaf.stats()?, leaf.closeness(), dtype)?))

@@ -138,7 +138,10 @@ fn check(lines: &[OperationLine<'_>], table: &Table) {
                 _ if named % 2 == 0 => format!("{}.{}", text(named / 2), text(tensor / 2)),
                 _ => text(named / 2).to_owned(),
             };
-            assert_eq!((&*own, count as usize), (shown.tensor.as_deref().unwrap_or(&line.tensor), shown.values.len().min(4)));
+            assert_eq!(
+                (&*own, count as usize),
+                (shown.tensor.as_deref().unwrap_or(&line.tensor), shown.values.len().min(4))
+            );
             for (at, value) in shown.values.iter().take(4).enumerate() {
                 let cell = &block.numbers[2 + 4 * side + at][row];
                 assert!(is_value(cell, value), "{cell:?} {value}");
