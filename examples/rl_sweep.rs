@@ -17,7 +17,7 @@ use plotters::prelude::{
 };
 use plotters::style::Color;
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::fetch::Memory;
+use precision_gate::fetch::{Memory, Room};
 use precision_gate::gate::loss;
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::policy::Policy;
@@ -195,14 +195,14 @@ fn file(name: &str, text: &str) -> Result<CurveFile> {
     let source = Memory::new(name, text.as_bytes().to_vec());
     let format = curve::recognise(text.as_bytes(), &source)
         .ok_or_else(|| Error::new(ErrorKind::Internal, name, "is not recognised"))?;
-    let mut runs = curve::read(Arc::new(source), format)?;
+    let mut runs = curve::read(Arc::new(source), format, &Room::unlimited())?;
     runs.pop().ok_or_else(|| Error::new(ErrorKind::Internal, name, "holds no run"))
 }
 
 fn verdict(task: Task, seed: u64, defect: Defect, size: f64) -> Result<Verdict> {
     let baseline = file("gpu.jsonl", &log(task, 2 * seed, Defect::None, 0.0))?;
     let candidate = file("npu.jsonl", &log(task, 2 * seed + 1, defect, size))?;
-    let outcome = loss::judge(&[baseline], &[candidate], &Policy::default(), None);
+    let outcome = loss::judge(&[baseline], &[candidate], &Policy::default(), None)?;
     if std::env::var_os("RL_SWEEP_FINDINGS").is_some() {
         for finding in &outcome.findings {
             println!("{} {seed} {size}: {} {} {:?}", task.name, finding.code, finding.place, finding.facts);

@@ -29,6 +29,7 @@ pub mod progress;
 mod remote;
 mod rest;
 mod retry;
+mod room;
 mod runtime;
 mod s3;
 mod store;
@@ -43,6 +44,7 @@ pub use fetcher::{CacheSettings, Fetcher, Opened, Settings};
 pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
 pub use origin::{Origin, Trust};
 pub use retry::Retry;
+pub use room::Room;
 pub use web::Patience;
 pub use writable::Writable;
 

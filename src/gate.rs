@@ -289,7 +289,7 @@ impl Sides {
 /// Errors of opening its location.
 pub fn look(location: &str, side: Side, fetcher: &Fetcher) -> Result<Inventory> {
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
-    side::look(fetcher.open(location, trust, &Quiet)?.files, fetcher.disk(), search(None), &Quiet)
+    side::look(fetcher.open(location, trust, &Quiet)?.files, fetcher, search(None), &Quiet)
 }
 
 /// The recognisers of all checks.
@@ -299,7 +299,7 @@ pub fn recognisers() -> &'static [Recogniser] {
 
 /// A search for the artifacts of all checks.
 pub fn search(pattern: Option<&LogPattern>) -> Search<'_> {
-    Search { recognisers: recognisers(), pattern }
+    Search { recognisers: recognisers(), pattern, room: None }
 }
 
 /// Runs one check; `None` for an entry that is not a check of a run.

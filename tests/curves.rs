@@ -6,6 +6,8 @@
 mod evidence;
 #[path = "curves/hiding.rs"]
 mod hiding;
+#[path = "curves/memory.rs"]
+mod memory;
 #[path = "curves/patterns.rs"]
 mod patterns;
 #[path = "curves/rl.rs"]

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use files::{BINARIES, Binary, FILES};
 
 use lines::{LINES, NO_LOSS, PREFIXED, PREFIXES};
-use precision_gate::fetch::{Memory, Source};
+use precision_gate::fetch::{Memory, Room, Source};
 use precision_gate::read::curve::{self, CurveFile, Format};
 use precision_gate::read::metric::canonical;
 
@@ -31,12 +31,12 @@ fn read(name: &str, bytes: &[u8]) -> Option<(Format, Vec<CurveFile>)> {
     let mut head = vec![0; usize::try_from(text.len()).expect("short")];
     text.read_at(0, &mut head).expect("read");
     let format = curve::recognise(&head, text.as_ref())?;
-    Some((format.clone(), curve::read(text, format).expect("sound")))
+    Some((format.clone(), curve::read(text, format, &Room::unlimited()).expect("sound")))
 }
 
 fn points(file: &CurveFile, metric: &str) -> Option<Vec<(u64, f64)>> {
-    let series = file.series.iter().find(|series| canonical(&series.name) == canonical(metric))?;
-    Some(series.points().collect())
+    let series = file.series.iter().find(|series| canonical(series.name()) == canonical(metric))?;
+    Some(series.load().expect("in memory").points().collect())
 }
 
 /// Differences between the series read from a case and those it names; none where all is right.
@@ -54,7 +54,7 @@ fn shortfalls(case: &lines::Case, name: &str, format: &str) -> Vec<String> {
             shortfalls.push(told(format!("{metric}: {found:?}, want {wanted:?}")));
         }
     }
-    let names: Vec<String> = files[0].series.iter().map(|series| canonical(&series.name).into_owned()).collect();
+    let names: Vec<String> = files[0].series.iter().map(|series| canonical(series.name()).into_owned()).collect();
     let wrong = case.none.iter().filter(|none| names.iter().any(|name| name == *none));
     shortfalls.extend(wrong.map(|none| told(format!("{none} is no metric"))));
     shortfalls
@@ -172,7 +172,7 @@ fn what_stands_in_front_of_a_line_is_no_part_of_it() {
             continue;
         };
         let mut names: Vec<String> =
-            files[0].series.iter().map(|series| canonical(&series.name).into_owned()).collect();
+            files[0].series.iter().map(|series| canonical(series.name()).into_owned()).collect();
         names.sort();
         let wanted: Vec<(u64, f64)> = PREFIXED.iter().map(|(_, step, loss)| (*step, *loss)).collect();
         let loss = points(&files[0], "loss").unwrap_or_default();

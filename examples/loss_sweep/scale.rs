@@ -40,7 +40,7 @@ pub(crate) fn tables() {
 fn judged(baseline: CurveFile, candidate: CurveFile, mode: Mode) -> CheckOutcome {
     let mut policy = Policy::default();
     policy.loss.mode = mode;
-    loss::judge(&[baseline], &[candidate], &policy, None)
+    loss::judge(&[baseline], &[candidate], &policy, None).expect("curves in memory need no disk")
 }
 
 fn seeds(steps: u64) -> u64 {
@@ -136,7 +136,7 @@ fn evaluated(run: &Run, count: usize, early: f64) -> CurveFile {
         run: None,
         path: String::new(),
         format: "JSON lines",
-        series: vec![Series::by_step("eval_loss", values)],
+        series: vec![Series::by_step("eval_loss", values).into()],
         logged: Logged::Samples,
         interval: Some(1),
         margins: BTreeMap::new(),

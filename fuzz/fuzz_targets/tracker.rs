@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use precision_gate::fetch::{Memory, Source};
+use precision_gate::fetch::{Memory, Room, Source};
 use precision_gate::read::curve::{self, Format};
 use precision_gate::read::sqlite;
 
@@ -13,13 +13,13 @@ fuzz_target!(|bytes: &[u8]| {
     let framed = framed(bytes);
     for bytes in [bytes, &framed] {
         for format in [Format::Wandb, Format::SwanLab] {
-            let _curves = curve::read(source(bytes), format);
+            let _curves = curve::read(source(bytes), format, &Room::unlimited());
         }
     }
-    let _curves = curve::read(source(bytes), Format::Trackio);
+    let _curves = curve::read(source(bytes), Format::Trackio, &Room::unlimited());
     let (database, log) = bytes.split_at(bytes.len() / 2);
     if let Ok(merged) = sqlite::with_log(&source(database), &source(log)) {
-        let _curves = curve::read(merged, Format::Trackio);
+        let _curves = curve::read(merged, Format::Trackio, &Room::unlimited());
     }
 });
 

@@ -86,7 +86,7 @@ impl Disk {
     }
 
     /// An open file that no folder lists.
-    fn nameless(&self, name: &str) -> Result<File> {
+    pub(super) fn nameless(&self, name: &str) -> Result<File> {
         let path = self.temporary();
         let failed =
             |error: io::Error| Error::io(name, &error).with_help("temporary files go to the cache folder (--cache)");

@@ -22,6 +22,7 @@ use super::progress::Progress;
 use super::remote::{Listing, RemoteFiles};
 use super::rest::Rest;
 use super::retry::Retry;
+use super::room::Room;
 use super::runtime::Background;
 use super::store::{Object, RetryingStore, Store};
 use super::web::{Ask, Clients, Patience};
@@ -32,6 +33,9 @@ use crate::error::{Error, ErrorKind, Result};
 const OWN_MEMORY: u64 = 112 << 20;
 /// Least memory that blocks get, whatever the limit says.
 const LEAST_MEMORY: u64 = 32 << 20;
+
+/// Part of the memory that read points fill before they go to disk: reading, judging and the program itself need the rest.
+const SHARE_OF_POINTS: u64 = 4;
 
 /// Settings of a run's fetching.
 #[derive(Clone, Debug)]
@@ -93,6 +97,7 @@ pub struct Fetcher {
     online: OnceLock<Online>,
     cache: Cache,
     disk: Arc<Disk>,
+    room: Arc<Room>,
     failure: Arc<OnceLock<Error>>,
     next_id: AtomicU64,
 }
@@ -118,7 +123,9 @@ impl Fetcher {
     pub fn new(settings: Settings) -> Self {
         let cache = Cache::new(cache_folder(&settings), settings.cache.limit);
         let disk = Disk::new(cache.temporary(), settings.max_disk);
-        Self { settings, online: OnceLock::new(), cache, disk, failure: Arc::default(), next_id: AtomicU64::new(0) }
+        let room = Room::new(disk.clone(), settings.max_memory / SHARE_OF_POINTS);
+        let (failure, next_id) = (Arc::default(), AtomicU64::new(0));
+        Self { settings, online: OnceLock::new(), cache, disk, room, failure, next_id }
     }
 
     /// Opens a location.
@@ -161,6 +168,11 @@ impl Fetcher {
     /// Disk for unpacked archives.
     pub fn disk(&self) -> &Arc<Disk> {
         &self.disk
+    }
+
+    /// Memory for what is read and judged later, and its overflow on disk.
+    pub fn room(&self) -> &Arc<Room> {
+        &self.room
     }
 
     fn online(&self) -> Result<&Online> {

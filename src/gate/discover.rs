@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{FileEntry, Files, Source};
+use crate::fetch::{FileEntry, Files, Room, Source};
 use crate::gate::Progress;
 use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
@@ -84,6 +84,8 @@ pub struct Search<'a> {
     pub recognisers: &'a [Recogniser],
     /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
+    /// Room for the points of curves; `None` for all memory of the machine.
+    pub room: Option<&'a Arc<Room>>,
 }
 
 /// Looks at every file of a side.
@@ -102,10 +104,12 @@ pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) 
     let data_folders = dump::data_folders(files.as_ref());
     let entries: Vec<&FileEntry> =
         files.list().iter().filter(|entry| !is_tensor_data(&entry.path, &data_folders)).collect();
+    let unlimited = Room::unlimited();
+    let room = search.room.unwrap_or(&unlimited);
     let found: Vec<Found> = entries
         .par_iter()
         .map(|entry| {
-            let found = recognise(&files, &entry.path, search);
+            let found = recognise(&files, &entry.path, search, room);
             progress.advance(1);
             found
         })
@@ -131,14 +135,14 @@ enum Found {
     Unreadable(Error),
 }
 
-fn recognise(files: &Arc<dyn Files>, path: &str, search: Search<'_>) -> Found {
+fn recognise(files: &Arc<dyn Files>, path: &str, search: Search<'_>, room: &Arc<Room>) -> Found {
     let source = match files.open(path) {
         Ok(source) => source,
         Err(error) => return Found::Unreadable(error),
     };
     match head(&source) {
         Ok(head) => {
-            let sample = Sample { files, path, source: &source, head: &head, pattern: search.pattern };
+            let sample = Sample { files, path, source: &source, head: &head, pattern: search.pattern, room };
             recognise_sample(&sample, search.recognisers)
         }
         Err(error) => Found::Unreadable(error),

@@ -10,6 +10,7 @@ use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
+use crate::judge::rule::artifacts;
 use crate::judge::unit::Unit;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
@@ -47,7 +48,7 @@ fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
     let format = by_pattern.or_else(|| curve::recognise(head, source.as_ref()))?;
     let kind = format.name();
     let run = if matches!(format, Format::Mlflow) { mlflow::run_of(sample.files.as_ref(), sample.path) } else { None };
-    Some(match curve::read(source, format) {
+    Some(match curve::read(source, format, sample.room) {
         Ok(mut curves) => {
             for curve in &mut curves {
                 curve
@@ -159,10 +160,22 @@ fn alone(candidate: &Inventory, policy: &Policy, _: &dyn Progress) -> CheckOutco
     if files.is_empty() {
         return CheckOutcome::new(ID);
     }
-    let pairing = paired(files, files, &policy.loss);
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise: None };
-    let general = loss::sources::unclear(&pairing, &policy.loss.metrics);
-    outcome_of(loss::alone::judge(&pairing, settings), general, policy)
+    let judged = paired(files, files, &policy.loss).and_then(|pairing| {
+        let general = loss::sources::unclear(&pairing, &policy.loss.metrics);
+        Ok((loss::alone::judge(&pairing, settings)?, general))
+    });
+    match judged {
+        Ok((curves, general)) => outcome_of(curves, general, policy),
+        Err(error) => {
+            let finding = Finding::new(&artifacts::DAMAGED, error.subject())
+                .of_check(ID)
+                .with("side", Side::Candidate.as_str())
+                .with("reason", error.message())
+                .with("help", error.help().unwrap_or_default());
+            outcome_of(Vec::new(), vec![finding], policy)
+        }
+    }
 }
 
 fn of_sides(sides: &Sides, surroundings: &Surroundings<'_>, policy: &Policy) -> Result<CheckOutcome> {
@@ -184,23 +197,26 @@ pub fn check(
 ) -> Result<CheckOutcome> {
     let is_one_sided = baseline.is_empty() || candidate.is_empty();
     let noise = if is_one_sided { None } else { noise_of(&policy.loss, repeats)? };
-    Ok(judge(baseline, candidate, policy, noise.as_ref().or(recorded)))
+    judge(baseline, candidate, policy, noise.as_ref().or(recorded))
 }
 
 /// Judges with a noise band that is already there.
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
 pub fn judge(
     baseline: &[CurveFile],
     candidate: &[CurveFile],
     policy: &Policy,
     noise: Option<&NoiseBand>,
-) -> CheckOutcome {
+) -> Result<CheckOutcome> {
     if baseline.is_empty() || candidate.is_empty() {
-        return CheckOutcome::new(ID);
+        return Ok(CheckOutcome::new(ID));
     }
-    let pairing = paired(baseline, candidate, &policy.loss);
+    let pairing = paired(baseline, candidate, &policy.loss)?;
     let settings = Settings { policy: &policy.loss, profile: policy.profile, noise };
-    let (curves, general) = loss::judge(&pairing, settings);
-    outcome_of(curves, general, policy)
+    let (curves, general) = loss::judge(&pairing, settings)?;
+    Ok(outcome_of(curves, general, policy))
 }
 
 /// Applies the policy to judged curves, and to findings that belong to none of them.
@@ -230,13 +246,13 @@ fn outcome_of(curves: Vec<JudgedCurve>, general: Vec<Finding>, policy: &Policy) 
 }
 
 /// The curves of two runs, of the kind that the policy declares.
-fn paired<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile], policy: &LossPolicy) -> CurvePairing<'a> {
-    let pairing = pair_curves(baseline, candidate);
-    match policy.kind {
+fn paired<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile], policy: &LossPolicy) -> Result<CurvePairing<'a>> {
+    let pairing = pair_curves(baseline, candidate)?;
+    Ok(match policy.kind {
         Kind::Auto => pairing,
         Kind::Rl => pairing.declared(true),
         Kind::Supervised => pairing.declared(false),
-    }
+    })
 }
 
 /// The user's pattern for log lines, ready to use.
@@ -285,9 +301,9 @@ pub fn record_of(runs: &[Repeat], policy: &LossPolicy, any_runs: bool) -> Result
     let mut band = NoiseBand::new(runs.iter().map(|run| run.name.clone()).collect());
     for (index, first) in runs.iter().enumerate() {
         for second in runs.iter().skip(index + 1) {
-            let pairing = paired(&first.curves, &second.curves, policy);
-            let measured = loss::measures_of(&pairing);
-            if let Some(why) = loss::repeats::difference(&pairing, &measured).filter(|_| !any_runs) {
+            let pairing = paired(&first.curves, &second.curves, policy)?;
+            let measured = loss::measures_of(&pairing)?;
+            if let Some(why) = loss::repeats::difference(&pairing, &measured)?.filter(|_| !any_runs) {
                 return Err(other_run([&first.name, &second.name], &why, HELP));
             }
             for (metric, measures) in measured {

@@ -81,7 +81,7 @@ pub fn measure(
     let mut sides = Vec::new();
     for (location, trust) in [(&request.baseline, Trust::Baseline), (&request.candidate, Trust::Any)] {
         let files = fetcher.open(location, trust, progress)?.files;
-        sides.push(side::look(files, fetcher.disk(), super::search(None), progress)?);
+        sides.push(side::look(files, fetcher, super::search(None), progress)?);
     }
     let [baseline, candidate] = sides.as_slice() else {
         return Err(Error::new(ErrorKind::Internal, "", "two sides"));

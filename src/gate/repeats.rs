@@ -44,8 +44,8 @@ impl Repeats<'_> {
         let (mut found, mut locations) = (Vec::new(), Vec::new());
         for run in runs {
             let files = self.fetcher.open(run, Trust::Baseline, &Quiet)?.files;
-            let search = Search { recognisers: self.recognisers, pattern };
-            let inventory = side::look(files, self.fetcher.disk(), search, &Quiet)?;
+            let search = Search { recognisers: self.recognisers, pattern, room: None };
+            let inventory = side::look(files, self.fetcher, search, &Quiet)?;
             let (curves, dumps) = (inventory.all::<CurveFile>().to_vec(), inventory.all::<DumpFolder>().to_vec());
             locations.push(inventory.location().to_owned());
             // Not as it was given, which may hold a secret.

@@ -36,7 +36,7 @@ pub(super) fn open(location: &str, side: Side, opening: Opening<'_>) -> Result<I
     let trust = if side == Side::Baseline { Trust::Baseline } else { Trust::Any };
     match opening.fetcher.open(location, trust, opening.progress) {
         Ok(Opened { files, origin }) => {
-            let mut inventory = look(files, opening.fetcher.disk(), opening.search, opening.progress)?;
+            let mut inventory = look(files, opening.fetcher, opening.search, opening.progress)?;
             if let Some(origin) = origin.filter(|_| side == Side::Baseline) {
                 inventory.about = of_origin(inventory.location(), origin, opening.policy);
             }
@@ -63,7 +63,7 @@ pub(super) fn open_candidate(location: &str, opening: Opening<'_>, training: Opt
 /// Whatever keeps it from being opened: without it, the question that was asked has no answer.
 pub(super) fn open_reference(location: &str, opening: Opening<'_>) -> Result<Inventory> {
     let files = opening.fetcher.open(location, Trust::Baseline, opening.progress)?.files;
-    look(files, opening.fetcher.disk(), opening.search, opening.progress)
+    look(files, opening.fetcher, opening.search, opening.progress)
 }
 
 /// A baseline that no lock file pins: whoever resolves names has not found it.
@@ -121,12 +121,13 @@ fn of_origin(location: &str, origin: Origin, policy: &Policy) -> Vec<Finding> {
 /// Looks through `files`; a single file that is an archive of others is looked into.
 pub(super) fn look(
     files: Arc<dyn Files>,
-    disk: &Arc<Disk>,
+    fetcher: &Fetcher,
     search: Search<'_>,
     progress: &dyn Progress,
 ) -> Result<Inventory> {
+    let search = Search { room: Some(fetcher.room()), ..search };
     let Some((source, head)) = single_archive(files.as_ref()) else { return discover::look(files, search, progress) };
-    match folder::open(source, files.location(), disk) {
+    match folder::open(source, files.location(), fetcher.disk()) {
         Ok(members) => {
             let inventory = discover::look(Arc::new(members), search, progress)?;
             // A zip archive with nothing of ours in it is judged as the file it is.

@@ -27,11 +27,15 @@ pub mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use crate::compare::curve::{CurveMeasures, Scale, measure};
+use crate::error::Result;
 use crate::judge::finding::Finding;
 use crate::judge::unit::{CurveUnit, Evidence, Replaced};
+use crate::pair::curve::align::Coverage;
 use crate::pair::curve::source::resolution;
-use crate::pair::curve::{CurvePair, CurvePairing};
+use crate::pair::curve::{CurvePair, CurvePairing, PairedSources, groups};
 use crate::policy::loss::preset::Preset;
 use crate::policy::loss::{Kind, LossPolicy, MetricPolicy};
 use crate::read::curve::series::Order;
@@ -69,87 +73,125 @@ pub struct JudgedCurve {
     pub counts: bool,
 }
 
-/// Judges every pair; the second part belongs to no unit.
-pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> (Vec<JudgedCurve>, Vec<Finding>) {
+/// Judges every pair; the second part belongs to no unit. As many pairs as there is room for have their points in memory.
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<(Vec<JudgedCurve>, Vec<Finding>)> {
     let runs: BTreeSet<&str> = pairing.pairs.iter().map(|pair| pair.run.as_str()).collect();
     let mut judged = Vec::new();
     for run in runs {
-        let of_run: Vec<&CurvePair<'_>> = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
-        let mut of_run = Run::new(&of_run, settings).judge();
+        let of_run = pairing.pairs.iter().filter(|pair| pair.run == run).collect();
+        let mut of_run = Run::new(of_run, settings)?.judge()?;
         // What rollouts are like under a reward that teaches nothing says nothing about the engines.
         of_run.sort_by_key(|curve| !curve.findings.iter().any(|finding| finding.code == code::RL_REWARD_DEAD.code));
         judged.extend(of_run);
     }
-    judged.extend(rl_alone(pairing, settings));
-    (judged, sources::unpaired(pairing, &settings.policy.metrics))
+    judged.extend(rl_alone(pairing, settings)?);
+    Ok((judged, sources::unpaired(pairing, &settings.policy.metrics)))
 }
 
 /// Differences of two repeats of one case, for the metrics that are judged by their level or trend.
-pub fn measures_of(pairing: &CurvePairing<'_>) -> Vec<(String, Repeated)> {
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub fn measures_of(pairing: &CurvePairing<'_>) -> Result<Vec<(String, Repeated)>> {
     let levels = [Role::Loss, Role::GradNorm, Role::AuxiliaryLoss, Role::ValueLoss, Role::EvalLoss];
     // No floor: what is recorded is what the case does, however small.
     let scale = Scale { floor: 0.0, resolution: 0.0 };
-    let of = |pair: &CurvePair<'_>| {
+    let of = |pair: &PairedSources<'_>| {
+        let pair = pair.load()?;
         let measured = match pair.is_rl {
-            true => rl::repeated(pair)?,
-            false if levels.contains(&pair.role) => Repeated::Level(Box::new(measure(&pair.points, scale)?)),
-            false => return None,
+            true => rl::repeated(&pair),
+            false => measure(&pair.points, scale).map(|measures| Repeated::Level(Box::new(measures))),
         };
-        Some((pair.metric.clone(), measured))
+        Ok(measured.map(|measured| (pair.metric.clone(), measured)))
     };
-    pairing.pairs.iter().filter_map(of).collect()
+    let due = pairing.pairs.iter().filter(|pair| pair.is_rl || levels.contains(&pair.role));
+    due.map(of).filter_map(Result::transpose).collect()
 }
 
 /// Metrics of rollout and training that the candidate alone logs: they have a limit that needs no baseline.
-fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Vec<JudgedCurve> {
+fn rl_alone(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
     if !pairing.has_rl() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let ignored = |metric: &str| own_policy(&settings.policy.metrics, metric).is_some_and(|own| own.ignore);
     let due = pairing.candidate_only.iter().filter(|((metric, _), _)| !ignored(metric));
-    due.filter_map(|(id, source)| rl::judge_alone(id, source, settings)).collect()
+    due.filter_map(|(id, source)| rl::judge_alone(id, source, settings).transpose()).collect()
+}
+
+/// Place of a curve among those of its run.
+#[derive(Clone, Copy)]
+struct Beside<'p> {
+    /// Whether it is the first that is judged.
+    is_first: bool,
+    /// The gradient norm, beside a loss.
+    gradients: Option<&'p CurvePair<'p>>,
 }
 
 /// The curves of one run with what they have in common.
 struct Run<'r, 'a> {
-    pairs: Vec<(&'r CurvePair<'a>, Option<CurveMeasures>)>,
+    pairs: Vec<&'r PairedSources<'a>>,
+    /// The loss of supervised training and the reward of reinforcement learning, with the steps that were there.
+    leads: Vec<(&'r PairedSources<'a>, Coverage)>,
     mode: ResolvedMode,
     schedules_differ: bool,
     settings: Settings<'r>,
 }
 
 impl<'r, 'a> Run<'r, 'a> {
-    fn new(pairs: &[&'r CurvePair<'a>], settings: Settings<'r>) -> Self {
-        let pairs: Vec<_> =
-            pairs.iter().map(|pair| (*pair, measure(&pair.points, scale(pair, settings.policy)))).collect();
-        let lead = pairs.iter().find(|(pair, _)| pair.role == Role::Loss);
-        let lead = lead.and_then(|(_, measures)| measures.as_ref());
-        let first = lead.and_then(|measures| measures.first);
-        let start = lead.and_then(Start::of);
-        let schedules_differ = pairs.iter().any(|(pair, _)| {
-            pair.role == Role::LearningRate
-                && secondary_metrics::schedule_difference(&pair.points)
-                    .is_some_and(|at| at.value > secondary_metrics::SCHEDULE)
-        });
-        Self { mode: ResolvedMode::resolve(settings.policy.mode, first, start), pairs, schedules_differ, settings }
+    fn new(pairs: Vec<&'r PairedSources<'a>>, settings: Settings<'r>) -> Result<Self> {
+        let (mut leads, mut lead) = (Vec::new(), None);
+        for role in [Role::Loss, Role::Reward] {
+            let Some(first) = pairs.iter().find(|pair| pair.role == role) else { continue };
+            let pair = first.load()?;
+            if role == Role::Loss {
+                lead = measure(&pair.points, scale(&pair, settings.policy));
+            }
+            leads.push((*first, pair.points.coverage));
+        }
+        let first = lead.as_ref().and_then(|measures| measures.first);
+        let start = lead.as_ref().and_then(Start::of);
+        let mut schedules_differ = false;
+        for pair in pairs.iter().filter(|pair| pair.role == Role::LearningRate) {
+            schedules_differ |= secondary_metrics::schedule_difference(&pair.load()?.points)
+                .is_some_and(|at| at.value > secondary_metrics::SCHEDULE);
+        }
+        let mode = ResolvedMode::resolve(settings.policy.mode, first, start);
+        Ok(Self { pairs, leads, mode, schedules_differ, settings })
     }
 
-    fn judge(&self) -> Vec<JudgedCurve> {
-        self.pairs.iter().map(|(pair, measures)| self.judge_pair(pair, measures.as_ref())).collect()
+    fn judge(&self) -> Result<Vec<JudgedCurve>> {
+        let mut judged = Vec::new();
+        for group in groups(&self.pairs) {
+            judged.extend(group.par_iter().map(|pair| self.load_and_judge(pair)).collect::<Result<Vec<_>>>()?);
+        }
+        Ok(judged)
     }
 
-    fn judge_pair(&self, pair: &CurvePair<'a>, measures: Option<&CurveMeasures>) -> JudgedCurve {
+    fn load_and_judge(&self, sources: &PairedSources<'_>) -> Result<JudgedCurve> {
+        let pair = sources.load()?;
+        let measures = measure(&pair.points, scale(&pair, self.settings.policy));
+        // The gradient norm of the run, in which a hidden failure of the loss shows.
+        let gradients = self.pairs.iter().find(|pair| pair.metric == "grad_norm").filter(|_| pair.role == Role::Loss);
+        let gradients = gradients.map(|gradients| gradients.load()).transpose()?;
+        let beside = Beside { is_first: self.is_first(sources), gradients: gradients.as_ref() };
+        Ok(self.judge_pair(&pair, measures.as_ref(), beside))
+    }
+
+    fn judge_pair(&self, pair: &CurvePair<'_>, measures: Option<&CurveMeasures>, beside: Beside<'_>) -> JudgedCurve {
         let noise = self.settings.noise.and_then(|band| band.metrics.get(&pair.metric));
         let limits = CurveLimits::resolve(self.mode.weights, self.settings.policy, noise);
         let mut results = RuleResults::new(place(pair), self.settings.profile);
         let own = own_policy(&self.settings.policy.metrics, &pair.metric);
-        let counts = self.counts(pair, own);
+        let counts = self.counts(pair.role, own);
         if counts {
-            if pair.role == Role::Loss || self.is_first(pair) {
+            if pair.role == Role::Loss || beside.is_first {
                 sources::notes(pair, &mut results);
             }
             sources::obstacle(pair, &mut results);
-            self.judge_role(pair, measures, &limits, noise, &mut results);
+            self.judge_role(pair, measures, &limits, noise, beside.gradients, &mut results);
         }
         if let (Some(own), Some(measures), true) = (own, measures, counts) {
             secondary_metrics::declared(pair, own, measures, &self.settings.policy.hardware, &mut results);
@@ -175,39 +217,36 @@ impl<'r, 'a> Run<'r, 'a> {
     }
 
     /// Whether a metric is the first of the run that is judged: what concerns all of them is said with it.
-    fn is_first(&self, pair: &CurvePair<'_>) -> bool {
-        let counted = |(pair, _): &&(&CurvePair<'_>, _)| {
-            self.counts(pair, own_policy(&self.settings.policy.metrics, &pair.metric))
+    fn is_first(&self, sources: &PairedSources<'_>) -> bool {
+        let counted = |pair: &&&PairedSources<'_>| {
+            self.counts(pair.role, own_policy(&self.settings.policy.metrics, &pair.metric))
         };
-        self.pairs.iter().find(counted).is_some_and(|(first, _)| std::ptr::eq(*first, pair))
+        self.pairs.iter().find(counted).is_some_and(|first| std::ptr::eq(*first, sources))
     }
 
     /// Whether a metric is judged: by its role, or because the policy names limits for it.
-    fn counts(&self, pair: &CurvePair<'_>, own: Option<&MetricPolicy>) -> bool {
+    fn counts(&self, role: Role, own: Option<&MetricPolicy>) -> bool {
         match own {
             Some(own) if own.ignore => false,
             Some(own) if own.mean.is_some() || own.worse.is_some() || own.difference.is_some() => {
-                !pair.role.is_performance() || self.settings.policy.hardware.is_equal() || own.worse.is_some()
+                !role.is_performance() || self.settings.policy.hardware.is_equal() || own.worse.is_some()
             }
-            _ => pair.role.is_judged(),
+            _ => role.is_judged(),
         }
     }
 
     fn judge_role(
         &self,
-        pair: &CurvePair<'a>,
+        pair: &CurvePair<'_>,
         measures: Option<&CurveMeasures>,
         limits: &CurveLimits,
         noise: Option<&MetricNoise>,
+        gradients: Option<&CurvePair<'_>>,
         results: &mut RuleResults,
     ) {
         if !pair.role.is_performance() {
             let needed = self.settings.policy.coverage.get();
-            completeness::judge(
-                pair,
-                &Surroundings { gradients: self.gradients(), lead: self.lead(pair), needed },
-                results,
-            );
+            completeness::judge(pair, &Surroundings { gradients, lead: self.lead(pair), needed }, results);
         }
         if pair.role.is_performance() {
             completeness::broken(pair, results);
@@ -231,7 +270,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn judge_rl(
         &self,
-        pair: &CurvePair<'a>,
+        pair: &CurvePair<'_>,
         measures: &CurveMeasures,
         noise: Option<&MetricNoise>,
         results: &mut RuleResults,
@@ -257,7 +296,7 @@ impl<'r, 'a> Run<'r, 'a> {
 
     fn judge_loss(
         &self,
-        pair: &CurvePair<'a>,
+        pair: &CurvePair<'_>,
         measures: &CurveMeasures,
         limits: &CurveLimits,
         noise: Option<&MetricNoise>,
@@ -283,21 +322,16 @@ impl<'r, 'a> Run<'r, 'a> {
         }
     }
 
-    /// The gradient norm of the run, in which a hidden failure shows.
-    fn gradients(&self) -> Option<&CurvePair<'a>> {
-        self.pairs.iter().find(|(pair, _)| pair.metric == "grad_norm").map(|(pair, _)| *pair)
-    }
-
-    /// The run's loss, unless `pair` is it.
-    fn lead(&self, pair: &CurvePair<'a>) -> Option<&CurvePair<'a>> {
-        let lead = |pair: &&CurvePair<'a>| pair.role == if pair.is_rl { Role::Reward } else { Role::Loss };
-        let lead = self.pairs.iter().map(|(pair, _)| *pair).find(lead);
-        lead.filter(|lead| lead.metric != pair.metric)
+    /// Coverage of the run's loss, unless `pair` is it.
+    fn lead(&self, pair: &CurvePair<'_>) -> Option<&Coverage> {
+        let role = if pair.is_rl { Role::Reward } else { Role::Loss };
+        let lead = self.leads.iter().find(|(lead, _)| lead.role == role);
+        lead.filter(|(lead, _)| lead.metric != pair.metric).map(|(_, coverage)| coverage)
     }
 
     fn unit(
         &self,
-        pair: &CurvePair<'a>,
+        pair: &CurvePair<'_>,
         measures: Option<&CurveMeasures>,
         limits: &CurveLimits,
         noise: Option<&MetricNoise>,

@@ -94,7 +94,7 @@ pub struct OperationLine<'a> {
     pub limit: Option<Number>,
     /// Errors of both sides against the reference run, where there is one.
     pub reference: Option<FromReference>,
-    /// Further numbers with their names, by name.
+    /// Further numbers with their names, in the order of [`OperationLine::order_metrics`].
     pub metrics: Vec<(Cow<'a, str>, Number)>,
     /// The baseline's value as it was recorded.
     pub baseline: Option<Recorded<'a>>,
@@ -103,6 +103,13 @@ pub struct OperationLine<'a> {
 }
 
 impl OperationLine<'_> {
+    /// Puts the further numbers in the order that a line keeps: by name, but the four of recorded statistics as these stand.
+    pub fn order_metrics(&mut self) {
+        if !wire::are_differences(&self.metrics) {
+            self.metrics.sort_by(|one, other| one.0.cmp(&other.0));
+        }
+    }
+
     /// The line with texts of its own.
     #[must_use]
     pub fn into_owned(self) -> OperationLine<'static> {

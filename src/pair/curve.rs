@@ -14,14 +14,38 @@ mod run_files;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::error::Result;
 use crate::read::curve::CurveFile;
 use crate::read::metric::{self, Role};
 use crate::verdict::Side;
 use align::{Aligned, Obstacle, PairedBy};
 use cluster::{Cluster, CurveId};
-use source::Source;
+use source::{Source, StoredSource};
 
-/// One metric of both sides.
+/// One metric of both sides, whose points may be on disk.
+#[derive(Debug)]
+pub struct PairedSources<'a> {
+    /// Canonical name of the metric.
+    pub metric: String,
+    /// Rank that logged it, where the ranks of a file differ.
+    pub rank: Option<u64>,
+    /// Role of the metric.
+    pub role: Role,
+    /// Whether its run is one of reinforcement learning.
+    pub is_rl: bool,
+    /// Folder of this run, where several lie beside each other; else empty.
+    pub run: String,
+    /// The trusted side.
+    pub baseline: StoredSource<'a>,
+    /// The judged side.
+    pub candidate: StoredSource<'a>,
+    /// Other files of either side that say the same.
+    pub duplicates: Vec<(Side, String)>,
+    /// Number that is added to the candidate's steps, as both sides count from different numbers on.
+    pub shift: i64,
+}
+
+/// One metric of both sides, step by step.
 #[derive(Debug)]
 pub struct CurvePair<'a> {
     /// Canonical name of the metric.
@@ -92,16 +116,19 @@ pub enum Unpaired {
 #[derive(Debug, Default)]
 pub struct CurvePairing<'a> {
     /// Metrics of both sides, losses first, then by name.
-    pub pairs: Vec<CurvePair<'a>>,
+    pub pairs: Vec<PairedSources<'a>>,
     /// The rest.
     pub unpaired: Vec<Unpaired>,
     /// Metrics of the candidate alone.
-    pub candidate_only: Vec<(CurveId, Source<'a>)>,
+    pub candidate_only: Vec<(CurveId, StoredSource<'a>)>,
 }
 
 /// Pairs the curves of two sides.
-pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) -> CurvePairing<'a> {
-    let mut sides = (cluster::by_metric(baseline), cluster::by_metric(candidate));
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) -> Result<CurvePairing<'a>> {
+    let mut sides = (cluster::by_metric(baseline)?, cluster::by_metric(candidate)?);
     let curves: BTreeSet<CurveId> = sides.0.keys().chain(sides.1.keys()).cloned().collect();
     let mut pairing = CurvePairing::default();
     for id in curves {
@@ -112,9 +139,56 @@ pub fn pair_curves<'a>(baseline: &'a [CurveFile], candidate: &'a [CurveFile]) ->
             (None, None) => {}
         }
     }
-    pairing.shift();
+    pairing.shift()?;
     pairing.find_kinds(baseline, candidate);
-    pairing
+    Ok(pairing)
+}
+
+impl PairedSources<'_> {
+    /// The pair with its points, step by step.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn load(&self) -> Result<CurvePair<'_>> {
+        let (baseline, mut candidate) = (self.baseline.load()?, self.candidate.load()?);
+        if self.shift != 0 {
+            candidate.series = Cow::Owned(candidate.series.shifted(self.shift));
+        }
+        // A metric is logged as its own role says, whatever kind of run it is of.
+        let points = align::align(&baseline, &candidate, metric::role(&self.metric).is_averaged());
+        Ok(CurvePair {
+            metric: self.metric.clone(),
+            rank: self.rank,
+            role: self.role,
+            is_rl: self.is_rl,
+            run: self.run.clone(),
+            baseline,
+            candidate,
+            duplicates: self.duplicates.clone(),
+            shift: self.shift,
+            points,
+        })
+    }
+}
+
+/// The pairs in groups, in their order, whose points fit in the room of their files together; the points of one pair always do.
+pub fn groups<'p, 'a>(pairs: &'p [&'p PairedSources<'a>]) -> Vec<&'p [&'p PairedSources<'a>]> {
+    /// Bytes that judging a point of one side takes: its value, its difference and what medians sort.
+    const BYTES: u64 = 32;
+    let (mut groups, mut rest) = (Vec::new(), pairs);
+    while let Some(first) = rest.first() {
+        let room = first.candidate.series.room().map_or(u64::MAX, |room| room.limit());
+        let mut bytes = 0;
+        let fits = |pair: &&&PairedSources<'_>| {
+            let points = pair.baseline.series.shape().len + pair.candidate.series.shape().len;
+            bytes += BYTES * points as u64;
+            bytes <= room
+        };
+        let (group, others) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+        groups.push(group);
+        rest = others;
+    }
+    groups
 }
 
 impl CurvePair<'_> {
@@ -157,7 +231,7 @@ impl<'a> CurvePairing<'a> {
         let several =
             [(Side::Baseline, &baseline), (Side::Candidate, &candidate)].into_iter().find_map(|(side, of)| {
                 let mut best = of.iter().map(Cluster::best);
-                best.find(|source| source.series.order.is_several_runs).map(|source| (side, source.path.clone()))
+                best.find(|source| source.series.order().is_several_runs).map(|source| (side, source.path.clone()))
             });
         if let Some((side, path)) = several {
             let (metric, rank) = id.clone();
@@ -201,29 +275,32 @@ impl<'a> CurvePairing<'a> {
         let mut duplicates = Vec::new();
         let baseline = baseline.take(b, Side::Baseline, &mut duplicates);
         let candidate = candidate.take(c, Side::Candidate, &mut duplicates);
-        let points = align::align(&baseline, &candidate, role.is_averaged());
         let (metric, rank) = (metric.clone(), *rank);
-        let pair =
-            CurvePair { metric, rank, role, is_rl: false, run, baseline, candidate, duplicates, shift: 0, points };
-        self.pairs.push(pair);
+        self.pairs.push(PairedSources {
+            metric,
+            rank,
+            role,
+            is_rl: false,
+            run,
+            baseline,
+            candidate,
+            duplicates,
+            shift: 0,
+        });
     }
 
     /// Shifts the candidate's steps where its losses show that both sides count from different numbers on: those of every
     /// metric that was read from the same file.
-    fn shift(&mut self) {
-        let of_loss = |pair: &CurvePair<'_>| {
-            let shift = offset::find(&pair.baseline.series, &pair.candidate.series)?;
-            Some((pair.candidate.path.clone(), shift))
-        };
-        let shifts: BTreeMap<String, i64> =
-            self.pairs.iter().filter(|pair| pair.role == Role::Loss).filter_map(of_loss).collect();
-        for pair in &mut self.pairs {
-            if let Some(shift) = shifts.get(&pair.candidate.path) {
-                pair.shift = *shift;
-                pair.candidate.series = Cow::Owned(pair.candidate.series.shifted(*shift));
-                pair.points = align::align(&pair.baseline, &pair.candidate, pair.role.is_averaged());
-            }
+    fn shift(&mut self) -> Result<()> {
+        let mut shifts: BTreeMap<String, i64> = BTreeMap::new();
+        for pair in self.pairs.iter().filter(|pair| pair.role == Role::Loss) {
+            let shift = offset::find(&*pair.baseline.series.load()?, &*pair.candidate.series.load()?);
+            shifts.extend(shift.map(|shift| (pair.candidate.path.clone(), shift)));
         }
+        for pair in &mut self.pairs {
+            pair.shift = shifts.get(&pair.candidate.path).copied().unwrap_or_default();
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,8 @@
 pub mod log;
 pub mod series;
 
+mod batch;
+mod beside;
 mod collector;
 mod database;
 mod frames;
@@ -16,10 +18,12 @@ mod mindspeed;
 pub mod mlflow;
 mod numbering;
 mod page_json;
+mod points;
 mod records;
 mod shape;
 mod step_loss;
 mod steps_json;
+pub mod stored;
 mod swanlab;
 mod table;
 mod tensorboard;
@@ -28,13 +32,15 @@ mod trainer_state;
 mod wandb;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::Result;
-use crate::fetch::{ByteSource, Source};
+use crate::fetch::{ByteSource, Room, Source};
 use crate::read::metric;
-use collector::{Beside, Collector, Key};
+use beside::{Beside, Key};
+use collector::Collector;
 use log::LogPattern;
-use series::Series;
+use stored::StoredSeries;
 
 pub use text::{Readable, readable};
 
@@ -71,7 +77,7 @@ pub struct CurveFile {
     /// Name of the file's format, for people: `HF trainer_state.json`.
     pub format: &'static str,
     /// Its metrics, in the order of the file.
-    pub series: Vec<Series>,
+    pub series: Vec<StoredSeries>,
     /// Meaning of the logged losses.
     pub logged: Logged,
     /// Steps between two log lines, where the file says so.
@@ -84,11 +90,11 @@ pub struct CurveFile {
 
 impl CurveFile {
     /// `total_loss` is the loss of a file that has no other.
-    fn new(source: &dyn ByteSource, format: Format, mut series: Vec<Series>) -> Self {
-        let is_loss = |series: &Series| metric::canonical(&series.name) == LOSS;
+    fn new(source: &dyn ByteSource, format: Format, mut series: Vec<StoredSeries>) -> Self {
+        let is_loss = |series: &StoredSeries| metric::canonical(series.name()) == LOSS;
         if !series.iter().any(is_loss) {
-            let total = series.iter_mut().find(|series| metric::canonical(&series.name) == "total_loss");
-            total.into_iter().for_each(|series| LOSS.clone_into(&mut series.name));
+            let total = series.iter_mut().find(|series| metric::canonical(series.name()) == "total_loss");
+            total.into_iter().for_each(|series| series.rename(LOSS));
         }
         Self {
             path: source.name().to_owned(),
@@ -100,6 +106,12 @@ impl CurveFile {
             margins: BTreeMap::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// All its metrics with their points.
+    #[cfg(test)]
+    fn loaded(&self) -> Vec<series::Series> {
+        self.series.iter().map(|series| series.load().expect("readable").into_owned()).collect()
     }
 
     fn with_note(mut self, note: Option<Note>) -> Self {
@@ -228,26 +240,26 @@ fn text_of(head: &[u8]) -> Option<&str> {
     Some(text.trim_start_matches('\u{feff}').trim_start())
 }
 
-/// Reads a curve file: one entry per run in it.
-pub fn read(source: Source, format: Format) -> Result<Vec<CurveFile>> {
+/// Reads a curve file: one entry per run in it, whose points fill `room`.
+pub fn read(source: Source, format: Format, room: &Arc<Room>) -> Result<Vec<CurveFile>> {
     let bytes = source.as_ref();
     let file = match &format {
-        Format::Trackio | Format::MlflowDatabase => return database::read(bytes),
-        Format::TrainerState => trainer_state::read(bytes),
-        Format::JsonLines => records::read_lines(bytes),
-        Format::JsonRecords => records::read_array(bytes),
-        Format::StepsJson => steps_json::read(bytes),
-        Format::PageJson => page_json::read(bytes),
+        Format::Trackio | Format::MlflowDatabase => return database::read(bytes, room),
+        Format::TrainerState => trainer_state::read(bytes, room),
+        Format::JsonLines => records::read_lines(bytes, room),
+        Format::JsonRecords => records::read_array(bytes, room),
+        Format::StepsJson => steps_json::read(bytes, room),
+        Format::PageJson => page_json::read(bytes, room),
         Format::StepLoss => step_loss::read(bytes),
-        Format::Megatron => megatron::read(bytes),
+        Format::Megatron => megatron::read(bytes, room),
         Format::MindSpeed => mindspeed::read(bytes),
-        Format::TensorBoard => tensorboard::read(bytes),
-        Format::Wandb => wandb::read(bytes),
-        Format::SwanLab => swanlab::read(bytes),
-        Format::Mlflow => mlflow::read(bytes),
-        Format::Table => table::read(bytes),
-        Format::Log => log::read(bytes),
-        Format::Pattern(pattern) => log::read_with(bytes, pattern),
+        Format::TensorBoard => tensorboard::read(bytes, room),
+        Format::Wandb => wandb::read(bytes, room),
+        Format::SwanLab => swanlab::read(bytes, room),
+        Format::Mlflow => mlflow::read(bytes, room),
+        Format::Table => table::read(bytes, room),
+        Format::Log => log::read(bytes, room),
+        Format::Pattern(pattern) => log::read_with(bytes, room, pattern),
     };
     Ok(vec![file?])
 }
@@ -336,7 +348,7 @@ mod tests {
             let _recognised = recognised(&text);
             for format in formats {
                 let source: Source = Arc::new(Memory::new("file", text.as_bytes().to_vec()));
-                let _outcome = read(source, format);
+                let _outcome = read(source, format, &Room::unlimited());
             }
         }
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use precision_gate::msprobe::table::{Cell, Table};
 use precision_gate::output::{Output, Set};
-use precision_gate::report::folder::Folder;
+use precision_gate::report::folder::{Folder, Options};
 use precision_gate::report::messages::Language;
 use precision_gate::report::sink::Sink;
 use precision_gate::report::terminal::Detail;
@@ -128,7 +128,10 @@ fn the_terminal_and_a_runners_log_show_every_name() {
 /// Tables through the folder, as a run writes them.
 fn written(table: Table, xlsx: bool) -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    let out = Folder::new(Output::begin(&folder.path().join("out"), Set::Run).expect("begun"), xlsx);
+    let out = Folder::new(
+        Output::begin(&folder.path().join("out"), Set::Run).expect("begun"),
+        Options { xlsx, ..Options::default() },
+    );
     out.table(table.into()).expect("written");
     out.finish().expect("finished").output.commit().expect("committed");
     folder

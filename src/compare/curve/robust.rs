@@ -58,6 +58,80 @@ fn median_at(values: &[f64], index: usize) -> f64 {
     sorted.get(around.len() / 2).copied().unwrap_or_default()
 }
 
+/// Steps whose medians are taken side by side.
+const LANES: usize = 8;
+/// Exchanges that put eleven numbers in order where each puts the smaller one first: 35 in eight layers, the fewest that are
+/// known (B. Dobbelaere, "Smallest and fastest sorting networks for a given number of inputs").
+const SORTED: [(usize, usize); 35] = [
+    (0, 9),
+    (1, 6),
+    (2, 4),
+    (3, 7),
+    (5, 8),
+    (0, 1),
+    (3, 5),
+    (4, 10),
+    (6, 9),
+    (7, 8),
+    (1, 3),
+    (2, 5),
+    (4, 7),
+    (8, 10),
+    (0, 4),
+    (1, 2),
+    (3, 7),
+    (5, 9),
+    (6, 8),
+    (0, 1),
+    (2, 6),
+    (4, 5),
+    (7, 8),
+    (9, 10),
+    (2, 4),
+    (3, 6),
+    (5, 7),
+    (8, 9),
+    (1, 2),
+    (3, 4),
+    (5, 6),
+    (7, 8),
+    (2, 3),
+    (4, 5),
+    (6, 7),
+];
+
+/// Hands each value and the rolling median there on. Of whole windows the medians of neighbours are taken side by side, in
+/// exchanges without a branch.
+fn with_medians(values: &[f64], mut take: impl FnMut(f64, f64)) {
+    let mut next = 0;
+    while next < values.len() {
+        let whole = next.checked_sub(WINDOW / 2).and_then(|start| values.get(start..start + WINDOW + LANES - 1));
+        let own = values.get(next..).unwrap_or_default();
+        let Some(around) = whole else {
+            own.iter().take(1).for_each(|value| take(*value, median_at(values, next)));
+            next += 1;
+            continue;
+        };
+        own.iter().zip(medians(around)).for_each(|(value, median)| take(*value, median));
+        next += LANES;
+    }
+}
+
+/// The medians of [`LANES`] windows, each of which begins a value behind the one before it.
+fn medians(values: &[f64]) -> [f64; LANES] {
+    let mut columns = [[0.0; LANES]; WINDOW];
+    for (start, column) in columns.iter_mut().enumerate() {
+        column.iter_mut().zip(values.iter().skip(start)).for_each(|(slot, value)| *slot = *value);
+    }
+    for (low, high) in SORTED {
+        let Ok([low, high]) = columns.get_disjoint_mut([low, high]) else { continue };
+        for (low, high) in low.iter_mut().zip(high) {
+            (*low, *high) = if *high < *low { (*high, *low) } else { (*low, *high) };
+        }
+    }
+    columns[WINDOW / 2]
+}
+
 /// Number of single points that stand out above their surroundings.
 ///
 /// A spike lies above the rolling median by 5 % of it and by 6 standard deviations of the curve's own scatter
@@ -67,25 +141,42 @@ pub(super) fn spikes(values: &[f64]) -> usize {
         return 0;
     }
     let stride = values.len().div_ceil(SAMPLE).max(1);
-    let sampled = values.iter().enumerate().step_by(stride);
-    let deviation = median(sampled.map(|(index, value)| (value - median_at(values, index)).abs()).collect());
-    // 1.4826 turns a median absolute deviation into the standard deviation of a normal distribution.
-    let scatter = 6.0 * 1.4826 * deviation.unwrap_or_default();
-    let stands_out = |(index, value): &(usize, &f64)| {
-        // Most points lie close to most of their neighbours; only the others need a median.
-        let around = window(values, *index);
-        let below = around.iter().map(|other| usize::from(**value - other > scatter)).sum::<usize>();
-        below > around.len() / 2 && {
-            let median = median_at(values, *index);
-            **value - median > 0.05 * median.abs()
+    let mut deviations = Vec::with_capacity(values.len().div_ceil(stride));
+    let mut until_next = 0;
+    with_medians(values, |value, median| {
+        if until_next == 0 {
+            deviations.push((value - median).abs());
+            until_next = stride;
         }
-    };
-    values.iter().enumerate().filter(stands_out).count()
+        until_next -= 1;
+    });
+    // 1.4826 turns a median absolute deviation into the standard deviation of a normal distribution.
+    let scatter = 6.0 * 1.4826 * median(deviations).unwrap_or_default();
+    let mut count = 0;
+    with_medians(values, |value, median| {
+        let above = value - median;
+        count += usize::from(above > scatter && above > 0.05 * median.abs());
+    });
+    count
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_exchanges_sort_eleven_numbers() {
+        // What sorts every sequence of zeros and ones sorts every sequence (Knuth, The Art of Computer Programming, 5.3.4).
+        for bits in 0_u32..1 << WINDOW {
+            let mut values: Vec<u32> = (0..WINDOW).map(|place| bits >> place & 1).collect();
+            for (low, high) in SORTED {
+                if values[high] < values[low] {
+                    values.swap(low, high);
+                }
+            }
+            assert!(values.is_sorted(), "{bits:b}");
+        }
+    }
 
     #[test]
     fn a_single_outlier_leaves_the_rolling_median() {
@@ -123,8 +214,29 @@ mod tests {
             for (index, median) in medians.iter().enumerate() {
                 proptest::prop_assert_eq!(median_at(&values, index).to_bits(), median.to_bits());
             }
+            let mut with = Vec::new();
+            with_medians(&values, |value, median| with.push((value, median)));
+            proptest::prop_assert_eq!(with, values.iter().copied().zip(medians.iter().copied()).collect::<Vec<_>>());
             let expected = medians.iter().filter(|median| **median > band).count();
             proptest::prop_assert_eq!(medians_above(&values, band).filter(|above| *above).count(), expected);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn spikes_are_counted_as_neighbours_are(values in proptest::collection::vec(-9.0_f64..9.0, 11..200), factor in 1.0_f64..40.0) {
+            let mut values = values;
+            values.iter_mut().step_by(17).for_each(|value| *value *= factor);
+            let mut deviations: Vec<f64> =
+                (0..values.len()).map(|index| (values[index] - median_at(&values, index)).abs()).collect();
+            deviations.sort_by(f64::total_cmp);
+            let scatter = 6.0 * 1.4826 * deviations[deviations.len() / 2];
+            let stands_out = |index: &usize| {
+                let (value, around, median) = (values[*index], window(&values, *index), median_at(&values, *index));
+                around.iter().filter(|other| value - **other > scatter).count() > around.len() / 2
+                    && value - median > 0.05 * median.abs()
+            };
+            proptest::prop_assert_eq!(spikes(&values), (0..values.len()).filter(stands_out).count());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::digest::Extent;
 use crate::error::{Error, Result};
-use crate::fetch::{Files, Source};
+use crate::fetch::{Files, Room, Source};
 use crate::read::curve::log::LogPattern;
 use crate::verdict::CheckId;
 
@@ -47,6 +47,8 @@ pub struct Sample<'a> {
     pub head: &'a [u8],
     /// Pattern of the user's own log lines, which content alone does not show.
     pub pattern: Option<&'a LogPattern>,
+    /// Room for the points of curves.
+    pub room: &'a Arc<Room>,
 }
 
 /// A file that a recogniser knows.

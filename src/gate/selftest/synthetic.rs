@@ -246,7 +246,7 @@ impl Run {
 
     /// The run as a file of curves.
     pub fn file(&self, path: &str) -> CurveFile {
-        let series = |name: &str, values: &[f64]| Series::by_step(name, (1..).zip(values.iter().copied()));
+        let series = |name: &str, values: &[f64]| Series::by_step(name, (1..).zip(values.iter().copied())).into();
         CurveFile {
             path: path.to_owned(),
             run: None,

@@ -95,6 +95,7 @@ impl<'a> Lines<'a> {
             let details = left.zip(right).map(|(left, right)| comparison.details(left, right));
             let metrics = details.into_iter().flat_map(|details| details.metrics);
             line.metrics = metrics.map(|(name, value)| (Cow::Borrowed(name), Number(value))).collect();
+            line.order_metrics();
             if line.reason.is_empty() && line.state == State::Differs {
                 line.reason = Cow::Borrowed(basis_name(measured.basis));
             }

@@ -9,9 +9,10 @@ use super::rule_results::RuleResults;
 use super::sources::notes_alone;
 use super::{JudgedCurve, Settings, code, downsample, place};
 use crate::compare::median::median;
+use crate::error::Result;
 use crate::judge::outcome::{Note, RuleOutcome};
 use crate::judge::unit::{CurveUnit, Evidence};
-use crate::pair::curve::{CurvePair, CurvePairing};
+use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
 use crate::read::metric::Role;
 use crate::verdict::Verdict;
 
@@ -23,22 +24,28 @@ const TENTHS_FROM: usize = 10;
 const GROWTH: f64 = 2.0;
 
 /// Judges the curves of one run. `pairing` pairs its files with themselves, which gives each metric its file.
-pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Vec<JudgedCurve> {
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub fn judge(pairing: &CurvePairing<'_>, settings: Settings<'_>) -> Result<Vec<JudgedCurve>> {
     let mut noted = BTreeSet::new();
-    let mut judge = |pair: &CurvePair<'_>| {
-        let mut judged = curve(pair, pairing, settings);
+    let mut judge = |sources: &PairedSources<'_>| {
+        let pair = &sources.load()?;
+        let gradients = gradients(pair, pairing).filter(|_| pair.role == Role::Loss);
+        let gradients = gradients.map(PairedSources::load).transpose()?;
+        let mut judged = curve(pair, gradients.as_ref(), settings);
         // What concerns a file is said once, with the first of its curves that is judged.
         if judged.counts && noted.insert((pair.run.clone(), pair.candidate.path.clone())) {
             let mut results = RuleResults::new(place(pair), settings.profile);
             notes_alone(pair, &mut results);
             judged.findings.extend(results.findings);
         }
-        judged
+        Ok(judged)
     };
     pairing.pairs.iter().map(&mut judge).collect()
 }
 
-fn curve(pair: &CurvePair<'_>, pairing: &CurvePairing<'_>, settings: Settings<'_>) -> JudgedCurve {
+fn curve(pair: &CurvePair<'_>, gradients: Option<&CurvePair<'_>>, settings: Settings<'_>) -> JudgedCurve {
     let left_out = super::own_policy(&settings.policy.metrics, &pair.metric).is_some_and(|own| own.ignore);
     let counts = pair.role.is_judged() && !left_out;
     let points: Vec<(u64, f64)> = pair.candidate.series.points().collect();
@@ -47,7 +54,7 @@ fn curve(pair: &CurvePair<'_>, pairing: &CurvePairing<'_>, settings: Settings<'_
         non_finite(pair, &points, &mut results);
     }
     if counts && pair.role == Role::Loss && !pair.is_rl {
-        frozen(&points, gradients(pair, pairing), &mut results);
+        frozen(&points, gradients, &mut results);
     }
     if counts && matches!(pair.role, Role::Loss | Role::EvalLoss) && !pair.is_rl {
         exploding(&points, &mut results);
@@ -81,7 +88,7 @@ fn curve(pair: &CurvePair<'_>, pairing: &CurvePairing<'_>, settings: Settings<'_
 }
 
 /// The gradient norm of the same run.
-fn gradients<'p, 'a>(pair: &CurvePair<'a>, pairing: &'p CurvePairing<'a>) -> Option<&'p CurvePair<'a>> {
+fn gradients<'p, 'a>(pair: &CurvePair<'_>, pairing: &'p CurvePairing<'a>) -> Option<&'p PairedSources<'a>> {
     let mut pairs = pairing.pairs.iter();
     pairs.find(|other| other.metric == "grad_norm" && other.run == pair.run && other.rank == pair.rank)
 }

@@ -10,7 +10,7 @@ use super::rule_results::RuleResults;
 use super::standstill;
 use crate::judge::outcome::{Note, RuleOutcome};
 use crate::pair::curve::CurvePair;
-use crate::pair::curve::align::Aligned;
+use crate::pair::curve::align::{Aligned, Coverage};
 use crate::read::curve::series::Steps;
 use crate::read::metric::Role;
 use crate::verdict::{Severity, Verdict};
@@ -29,8 +29,8 @@ const CONSTANT_FROM: usize = 10;
 pub struct Surroundings<'r, 'a> {
     /// The gradient norm, in which a hidden failure shows.
     pub gradients: Option<&'r CurvePair<'a>>,
-    /// The loss, where the curve is another one.
-    pub lead: Option<&'r CurvePair<'a>>,
+    /// Coverage of the loss, where the curve is another one.
+    pub lead: Option<&'r Coverage>,
     /// The share of steps that must be covered.
     pub needed: f64,
 }
@@ -64,7 +64,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
     let whole = coverage.both == coverage.baseline && coverage.both > 0;
     let holds = share >= needed && coverage.both > 0;
     // Steps that the loss lacks as well are told once, with the loss.
-    let of_lead = around.lead.map(|lead| lead.points.coverage.share()).filter(|of_lead| *of_lead < 1.0);
+    let of_lead = around.lead.map(Coverage::share).filter(|of_lead| *of_lead < 1.0);
     let told = of_lead.is_some_and(|of_lead| share > 0.0 && share + 0.01 >= of_lead) || pair.obstacle().is_some();
     // What was not seen is not agreement, however little it is.
     let severity = match () {
@@ -95,7 +95,7 @@ fn coverage(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut R
 /// Steps that only the candidate has; those that its loss has as well are told once, with the loss.
 fn extra(pair: &CurvePair<'_>, around: &Surroundings<'_, '_>, results: &mut RuleResults) {
     let coverage = &pair.points.coverage;
-    let said = around.lead.is_some_and(|lead| lead.points.coverage.candidate_only > 0);
+    let said = around.lead.is_some_and(|lead| lead.candidate_only > 0);
     if coverage.both > 0 && coverage.candidate_only > 0 && !said {
         results.say(&code::BASELINE_SHORTER, |finding| {
             finding.with("extra", coverage.candidate_only).with("both", coverage.both)

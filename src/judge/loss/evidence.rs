@@ -92,12 +92,12 @@ mod tests {
     fn file(text: &str) -> CurveFile {
         let source = Memory::new("loss", text.as_bytes().to_vec());
         let format = curve::recognise(text.as_bytes(), &source).expect("a format");
-        curve::read(std::sync::Arc::new(source), format).expect("a curve").remove(0)
+        curve::read(std::sync::Arc::new(source), format, &crate::fetch::Room::unlimited()).expect("a curve").remove(0)
     }
 
     fn states(baseline: &str, candidate: &str, used: Use) -> Evidence {
         let (baseline, candidate) = ([file(baseline)], [file(candidate)]);
-        of(&pair_curves(&baseline, &candidate).pairs[0], used)
+        of(&pair_curves(&baseline, &candidate).expect("in memory").pairs[0].load().expect("in memory"), used)
     }
 
     #[test]

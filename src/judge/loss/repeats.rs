@@ -8,6 +8,7 @@ use super::noise::Repeated;
 use super::rl;
 use super::secondary_metrics::{SCHEDULE, schedule_difference};
 use crate::compare::curve::CurveMeasures;
+use crate::error::Result;
 use crate::pair::curve::CurvePairing;
 use crate::read::metric::{Role, role};
 
@@ -22,29 +23,34 @@ const LEAST_LOSS: f64 = 0.1;
 const REWARD: f64 = 0.25;
 
 /// Reason why two runs with these measures are not repeats of each other; `None` where they may be.
-pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -> Option<String> {
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub fn difference(pairing: &CurvePairing<'_>, measured: &[(String, Repeated)]) -> Result<Option<String>> {
     if measured.is_empty() {
-        return Some("they have no loss, reward or gradient norm at a common step".into());
+        return Ok(Some("they have no loss, reward or gradient norm at a common step".into()));
     }
-    setting(pairing).or_else(|| {
-        measured.iter().find_map(|(metric, repeated)| match repeated {
-            Repeated::Level(measures) => level(metric, measures),
-            Repeated::Trend(rules) => reward(metric, rules),
-        })
-    })
+    let of_metric = |(metric, repeated): &(String, Repeated)| match repeated {
+        Repeated::Level(measures) => level(metric, measures),
+        Repeated::Trend(rules) => reward(metric, rules),
+    };
+    Ok(setting(pairing)?.or_else(|| measured.iter().find_map(of_metric)))
 }
 
 /// A setting of a run of reinforcement learning that differs.
-fn setting(pairing: &CurvePairing<'_>) -> Option<String> {
-    pairing.pairs.iter().filter(|pair| pair.is_rl).find_map(|pair| {
+fn setting(pairing: &CurvePairing<'_>) -> Result<Option<String>> {
+    let is_setting = |role: Role| matches!(role, Role::LearningRate | Role::Constant);
+    for pair in pairing.pairs.iter().filter(|pair| pair.is_rl && is_setting(pair.role)) {
+        let points = pair.load()?.points;
         let largest = match pair.role {
-            Role::LearningRate => schedule_difference(&pair.points),
-            Role::Constant => rl::constant_difference(pair.points.iter()),
-            _ => None,
+            Role::LearningRate => schedule_difference(&points),
+            _ => rl::constant_difference(points.iter()),
         };
-        let differs = largest.is_some_and(|largest| largest.value > SCHEDULE);
-        differs.then(|| format!("`{}` differs", pair.metric))
-    })
+        if largest.is_some_and(|largest| largest.value > SCHEDULE) {
+            return Ok(Some(format!("`{}` differs", pair.metric)));
+        }
+    }
+    Ok(None)
 }
 
 fn reward(metric: &str, rules: &[(&'static str, f64)]) -> Option<String> {

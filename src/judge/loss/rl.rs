@@ -21,9 +21,10 @@ use super::rule_results::{Measured, RuleResults};
 use super::secondary_metrics::SCHEDULE;
 use super::{JudgedCurve, Settings, code, downsample};
 use crate::compare::curve::{At, CurveMeasures};
+use crate::error::Result;
 use crate::judge::number::Number;
 use crate::judge::unit::{CurveUnit, CurveWindows, Evidence};
-use crate::pair::curve::source::Source;
+use crate::pair::curve::source::StoredSource;
 use crate::pair::curve::{CurvePair, name};
 use crate::policy::loss::Kind;
 use crate::read::metric::{Role, role_in_rl};
@@ -53,16 +54,23 @@ pub fn judge(
 }
 
 /// Judges a metric of rollout and training that the candidate alone logs; `None` for any other.
+///
+/// # Errors
+/// Errors of the disk, where its points lie there.
 pub fn judge_alone(
     (metric, rank): &(String, Option<u64>),
-    source: &Source<'_>,
+    source: &StoredSource<'_>,
     settings: Settings<'_>,
-) -> Option<JudgedCurve> {
-    let role = Some(role_in_rl(metric)).filter(|role| *role == Role::Mismatch)?;
-    let points: Vec<(u64, f64)> = source.series.points().collect();
+) -> Result<Option<JudgedCurve>> {
+    let role = role_in_rl(metric);
+    if role != Role::Mismatch {
+        return Ok(None);
+    }
+    let points: Vec<(u64, f64)> = source.series.load()?.points().collect();
     let trend = Trend::new(points.iter().map(|(step, value)| (*step, *value, *value)));
     let mut results = RuleResults::new(name(metric, *rank), settings.profile);
-    results.measure(outcome(&level_alone(metric, &trend)?, None));
+    let Some(level) = level_alone(metric, &trend) else { return Ok(None) };
+    results.measure(outcome(&level, None));
     let unit = CurveUnit {
         metric: metric.clone(),
         rank: *rank,
@@ -75,7 +83,7 @@ pub fn judge_alone(
         series: downsample::one_sided(&points),
         ..CurveUnit::empty()
     };
-    Some(JudgedCurve { unit, findings: results.findings, counts: true })
+    Ok(Some(JudgedCurve { unit, findings: results.findings, counts: true }))
 }
 
 fn outcome(measured: &TrendMeasure, noise: Option<&MetricNoise>) -> Measured {

@@ -215,11 +215,15 @@ impl<'a> From<Line<'a>> for OperationLine<'a> {
     }
 }
 
+/// Whether these are the metrics of recorded statistics, all of them.
+pub(super) fn are_differences(metrics: &[(Cow<'_, str>, Number)]) -> bool {
+    metrics.iter().map(|(name, _)| &**name).eq(DIFFERENCES)
+}
+
 /// Metrics of recorded statistics, where these are all.
 fn differences(metrics: &[(Cow<'_, str>, Number)]) -> Option<[Number; 4]> {
     let [first, second, third, fourth] = metrics else { return None };
-    let all = [first, second, third, fourth];
-    all.iter().zip(DIFFERENCES).all(|((name, _), wanted)| name == wanted).then(|| all.map(|(_, number)| *number))
+    are_differences(metrics).then(|| [first, second, third, fourth].map(|(_, number)| *number))
 }
 
 #[cfg(test)]

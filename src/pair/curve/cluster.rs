@@ -17,8 +17,9 @@ use std::collections::BTreeMap;
 
 use super::align;
 use super::run_files;
-use super::source::{Source, resolution};
-use crate::read::curve::series::Series;
+use super::source::{Source, StoredSource, resolution};
+use crate::error::Result;
+use crate::read::curve::stored::StoredSeries;
 use crate::read::curve::{CurveFile, Logged};
 use crate::read::metric;
 use crate::verdict::Side;
@@ -31,11 +32,11 @@ pub(super) type CurveId = (String, Option<u64>);
 
 /// Sources of one side that agree.
 #[derive(Debug)]
-pub struct Cluster<'a>(Vec<Source<'a>>);
+pub struct Cluster<'a>(Vec<StoredSource<'a>>);
 
 impl<'a> Cluster<'a> {
     /// The best source by itself.
-    pub(super) fn best(&self) -> &Source<'a> {
+    pub(super) fn best(&self) -> &StoredSource<'a> {
         self.0.iter().min_by(|a, b| a.rank().cmp(&b.rank())).expect("invariant: a cluster is made around a source")
     }
 
@@ -44,7 +45,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Takes out the source at `index` and names the others.
-    pub(super) fn take(mut self, index: usize, side: Side, duplicates: &mut Vec<(Side, String)>) -> Source<'a> {
+    pub(super) fn take(mut self, index: usize, side: Side, duplicates: &mut Vec<(Side, String)>) -> StoredSource<'a> {
         let chosen = self.0.remove(index.min(self.0.len() - 1));
         duplicates.extend(self.0.into_iter().map(|source| (side, source.path)));
         chosen
@@ -52,9 +53,14 @@ impl<'a> Cluster<'a> {
 
     /// Whether a source tells the same story; a file that is the mean over windows makes the whole cluster so. Runs that a
     /// tracker tells apart are different stories, equal values or not.
-    fn agrees(&self, source: &Source<'_>) -> bool {
-        let same_run = |member: &Source<'_>| member.run.is_none() || source.run.is_none() || member.run == source.run;
-        self.0.iter().all(|member| same_run(member) && agree(member, source))
+    fn agrees(&self, source: &StoredSource<'_>) -> Result<bool> {
+        for member in &self.0 {
+            let same_run = member.run.is_none() || source.run.is_none() || member.run == source.run;
+            if !same_run || !agree(&member.load()?, &source.load()?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Name of the run that a tracker gave it.
@@ -72,76 +78,90 @@ impl<'a> Cluster<'a> {
 }
 
 /// The sources of a side, by canonical metric name, clustered.
-pub(super) fn by_metric(files: &[CurveFile]) -> BTreeMap<CurveId, Vec<Cluster<'_>>> {
+///
+/// # Errors
+/// Errors of the disk, where points lie there.
+pub(super) fn by_metric(files: &[CurveFile]) -> Result<BTreeMap<CurveId, Vec<Cluster<'_>>>> {
     let mut clusters: BTreeMap<CurveId, Vec<Cluster<'_>>> = BTreeMap::new();
-    for (metric, source) in sources(files) {
-        let of_metric = clusters.entry((metric, source.series.rank)).or_default();
-        match of_metric.iter_mut().find(|cluster| cluster.agrees(&source)) {
+    for (metric, source) in sources(files)? {
+        let of_metric = clusters.entry((metric, source.series.rank())).or_default();
+        match first_that_agrees(of_metric, &source)?.and_then(|index| of_metric.get_mut(index)) {
             Some(cluster) => cluster.0.push(source),
             None => of_metric.push(Cluster(vec![source])),
         }
     }
     clusters.values_mut().flatten().for_each(Cluster::mark_windows);
-    clusters
+    Ok(clusters)
 }
 
-fn sources(files: &[CurveFile]) -> Vec<(String, Source<'_>)> {
-    let mut found: Vec<(String, Source<'_>)> = Vec::new();
+fn first_that_agrees(clusters: &[Cluster<'_>], source: &StoredSource<'_>) -> Result<Option<usize>> {
+    for (index, cluster) in clusters.iter().enumerate() {
+        if cluster.agrees(source)? {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
+}
+
+fn sources(files: &[CurveFile]) -> Result<Vec<(String, StoredSource<'_>)>> {
+    let mut found: Vec<(String, StoredSource<'_>)> = Vec::new();
     let (order, runs) = run_files::in_order(files);
-    let goes_on = |earlier: &Source<'_>, next: &Source<'_>| {
+    let goes_on = |earlier: &StoredSource<'_>, next: &StoredSource<'_>| {
         continues(earlier, next)
             || runs.iter().any(|run| run.contains(&earlier.path.as_str()) && run.contains(&next.path.as_str()))
     };
     for file in order {
         let start = found.len();
-        for series in file.series.iter().filter(|series| !series.values.is_empty()) {
-            let canonical = metric::canonical(&series.name).into_owned();
+        for series in file.series.iter().filter(|series| series.shape().len > 0) {
+            let canonical = metric::canonical(series.name()).into_owned();
             let taken = found
                 .iter()
                 .skip(start)
-                .any(|(metric, other)| *metric == canonical && other.series.rank == series.rank);
+                .any(|(metric, other)| *metric == canonical && other.series.rank() == series.rank());
             // Two spellings of one metric in one file are two metrics: the file means something by it.
-            let name = if taken { series.name.clone() } else { canonical };
+            let name = if taken { series.name().to_owned() } else { canonical };
             let source = source_of(file, series);
-            let is_same = |(metric, earlier): &(String, Source<'_>)| {
-                *metric == name && earlier.series.rank == series.rank && goes_on(earlier, &source)
+            let is_same = |(metric, earlier): &(String, StoredSource<'_>)| {
+                *metric == name && earlier.series.rank() == series.rank() && goes_on(earlier, &source)
             };
             match found.iter_mut().find(|found| is_same(found)) {
-                Some((_, earlier)) => append(earlier, source),
+                Some((_, earlier)) => append(earlier, source)?,
                 None => found.push((name, source)),
             }
         }
     }
-    found
+    Ok(found)
 }
 
-fn source_of<'a>(file: &'a CurveFile, series: &'a Series) -> Source<'a> {
-    let logged_once = file.interval.or_else(|| series.steps.get(0));
-    Source {
+fn source_of<'a>(file: &'a CurveFile, series: &'a StoredSeries) -> StoredSource<'a> {
+    let shape = series.shape();
+    let logged_once = file.interval.or(shape.ends.map(|(first, _)| first));
+    StoredSource {
         path: file.path.clone(),
         run: file.run.clone(),
         continued_in: Vec::new(),
         format: file.format,
         logged: file.logged,
-        interval: series.steps.interval().or(logged_once).unwrap_or(1).max(1),
+        interval: shape.interval.or(logged_once).unwrap_or(1).max(1),
         series: Cow::Borrowed(series),
-        margin: file.margins.get(metric::canonical(&series.name).as_ref()).copied(),
+        margin: file.margins.get(metric::canonical(series.name()).as_ref()).copied(),
         notes: file.notes.clone(),
     }
 }
 
 /// Whether `next` is another event file of the same run.
-fn continues(earlier: &Source<'_>, next: &Source<'_>) -> bool {
+fn continues(earlier: &StoredSource<'_>, next: &StoredSource<'_>) -> bool {
     const EVENTS: &str = "TensorBoard events";
     earlier.format == EVENTS && next.format == EVENTS && earlier.folder() == next.folder()
 }
 
-fn append(earlier: &mut Source<'_>, next: Source<'_>) {
-    let joined = earlier.series.followed_by(&next.series);
-    earlier.interval = joined.steps.interval().unwrap_or(earlier.interval);
+fn append(earlier: &mut StoredSource<'_>, next: StoredSource<'_>) -> Result<()> {
+    let joined = earlier.series.followed_by(&next.series)?;
+    earlier.interval = joined.shape().interval.unwrap_or(earlier.interval);
     earlier.series = Cow::Owned(joined);
     earlier.notes.extend(next.notes);
     earlier.continued_in.push(next.path);
+    Ok(())
 }
 
 /// Whether two sources of one side hold the same values wherever both have one.

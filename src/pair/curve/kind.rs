@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CurvePair, CurvePairing, Unpaired};
+use super::{CurvePairing, PairedSources, Unpaired};
 use crate::read::curve::CurveFile;
 use crate::read::metric::{self, Role};
 
@@ -52,11 +52,11 @@ impl CurvePairing<'_> {
     /// first.
     fn sort(&mut self) {
         self.pairs.sort_by(|a, b| {
-            let blame = |pair: &CurvePair<'_>| {
+            let blame = |pair: &PairedSources<'_>| {
                 let order = BLAME.iter().position(|role| *role == pair.role).unwrap_or(BLAME.len());
                 if pair.is_rl { order } else { 0 }
             };
-            let key = |pair: &CurvePair<'_>| {
+            let key = |pair: &PairedSources<'_>| {
                 (blame(pair), pair.role, pair.metric != "loss", pair.metric.clone(), pair.run.clone(), pair.rank)
             };
             key(a).cmp(&key(b))
@@ -64,7 +64,7 @@ impl CurvePairing<'_> {
     }
 }
 
-impl CurvePair<'_> {
+impl PairedSources<'_> {
     fn set_kind(&mut self, is_rl: bool) {
         self.is_rl = is_rl;
         self.role = role_of(&self.metric, is_rl);
@@ -85,7 +85,7 @@ fn role_of(metric: &str, is_rl: bool) -> Role {
 }
 
 fn names(file: &CurveFile) -> impl Iterator<Item = String> + '_ {
-    file.series.iter().map(|series| metric::canonical(&series.name).into_owned())
+    file.series.iter().map(|series| metric::canonical(series.name()).into_owned())
 }
 
 /// The folders whose files hold a run of reinforcement learning.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::curve::CurveFile;
-use crate::read::curve::series::Series;
+use crate::read::curve::stored::StoredSeries;
 
 /// Traits that files of one run share: folder, format, run of a tracker, metrics.
 type Alike<'a> = (&'a str, &'a str, Option<&'a str>, BTreeSet<&'a str>);
@@ -17,7 +17,7 @@ pub(super) fn in_order(files: &[CurveFile]) -> (Vec<&CurveFile>, Vec<Vec<&str>>)
     let mut alike: BTreeMap<Alike<'_>, Vec<&CurveFile>> = BTreeMap::new();
     for file in files {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let metrics = file.series.iter().map(|series| series.name.as_str()).collect();
+        let metrics = file.series.iter().map(StoredSeries::name).collect();
         alike.entry((folder, file.format, file.run.as_deref(), metrics)).or_default().push(file);
     }
     let mut runs: Vec<Vec<&CurveFile>> = Vec::new();
@@ -36,10 +36,7 @@ pub(super) fn in_order(files: &[CurveFile]) -> (Vec<&CurveFile>, Vec<Vec<&str>>)
 
 /// The first and the last step of a file; `None` where a metric has no step numbers.
 fn steps(file: &CurveFile) -> Option<(u64, u64)> {
-    let ends = |series: &Series| {
-        let last = series.steps.len().checked_sub(1)?;
-        series.steps.is_numbered().then_some((series.steps.get(0)?, series.steps.get(last)?))
-    };
+    let ends = |series: &StoredSeries| series.shape().ends.filter(|_| series.shape().is_numbered);
     let mut whole: Option<(u64, u64)> = None;
     for series in &file.series {
         let (first, last) = ends(series)?;

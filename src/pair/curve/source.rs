@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
+use crate::error::Result;
 use crate::read::curve::series::Series;
+use crate::read::curve::stored::StoredSeries;
 use crate::read::curve::{Logged, Note};
 
 /// Formats from precise to coarse.
@@ -26,9 +28,14 @@ const PRECISION: [&str; 16] = [
     "training log",
 ];
 
+/// One metric in one file, with its points.
+pub type Source<'a> = SourceOf<'a, Series>;
+/// One metric in one file, whose points may be on disk.
+pub type StoredSource<'a> = SourceOf<'a, StoredSeries>;
+
 /// One metric in one file.
 #[derive(Clone, Debug)]
-pub struct Source<'a> {
+pub struct SourceOf<'a, S: Clone> {
     /// Path below the side's root.
     pub path: String,
     /// Name of the run, where its tracker has one.
@@ -42,14 +49,14 @@ pub struct Source<'a> {
     /// Steps between two log lines.
     pub interval: u64,
     /// The values.
-    pub series: Cow<'a, Series>,
+    pub series: Cow<'a, S>,
     /// The metric's own tolerance, where the file brings one along.
     pub margin: Option<f64>,
     /// Remarks for a reader of the report.
     pub notes: Vec<Note>,
 }
 
-impl Source<'_> {
+impl<S: Clone> SourceOf<'_, S> {
     /// The folder it lies in; empty for the root.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -59,14 +66,35 @@ impl Source<'_> {
         PRECISION.iter().position(|format| *format == self.format).unwrap_or(PRECISION.len())
     }
 
-    fn has_non_finite(&self) -> bool {
-        self.series.values.iter().any(|value| !value.is_finite())
+    /// The same file with another form of its series.
+    fn with<'s, T: Clone>(&self, series: Cow<'s, T>) -> SourceOf<'s, T> {
+        SourceOf {
+            path: self.path.clone(),
+            run: self.run.clone(),
+            continued_in: self.continued_in.clone(),
+            format: self.format,
+            logged: self.logged,
+            interval: self.interval,
+            series,
+            margin: self.margin,
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+impl StoredSource<'_> {
+    /// The same with its points, where they are not in memory.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn load(&self) -> Result<Source<'_>> {
+        Ok(self.with(self.series.load()?))
     }
 
     /// Smaller is better: a record of a NaN is believed over one without, more points over fewer, precise over
     /// coarse.
     pub(super) fn rank(&self) -> (bool, Reverse<usize>, usize, &str) {
-        (!self.has_non_finite(), Reverse(self.series.steps.len()), self.precision(), &self.path)
+        (self.series.shape().is_finite, Reverse(self.series.shape().len), self.precision(), &self.path)
     }
 }
 

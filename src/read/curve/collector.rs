@@ -2,73 +2,29 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::Arc;
 
+use super::batch::{Batch, Entry, Record};
+use super::beside::Beside;
+use super::lines;
 use super::numbering::{Numbering, Stretches};
+use super::points::{Home, Points, Walk};
 use super::series::{Counter, MAX_METRICS, MAX_POINTS, Order, Series, Steps};
+use super::stored::StoredSeries;
 use crate::error::{Error, ErrorKind, Result};
-use crate::read::metric;
+use crate::fetch::Room;
 
-/// Numbers of a record beside its step and its values.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Beside {
-    /// The epoch.
-    pub(super) epoch: Option<f64>,
-    /// The rank that wrote it.
-    pub(super) rank: Option<u64>,
-    /// Samples seen so far.
-    pub(super) samples: Option<u64>,
-    /// Tokens seen so far.
-    pub(super) tokens: Option<u64>,
-}
-
-/// Numbers that order records beside their steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    Epoch,
-    Rank,
-    Samples,
-    Tokens,
-}
-
-impl Key {
-    /// The meaning of a record's key; `None` where it orders nothing.
-    pub(super) fn of(name: &str) -> Option<Self> {
-        match metric::canonical(name).as_ref() {
-            "epoch" => Some(Self::Epoch),
-            "rank" => Some(Self::Rank),
-            name if metric::SAMPLES.contains(&name) => Some(Self::Samples),
-            name if metric::TOKENS.contains(&name) => Some(Self::Tokens),
-            _ => None,
-        }
-    }
-}
-
-impl Beside {
-    /// Takes the number of a key.
-    pub(super) fn take(&mut self, key: Key, number: f64) {
-        let count = super::lines::whole(number);
-        match key {
-            Key::Epoch => self.epoch = Some(number),
-            Key::Rank => self.rank = count,
-            Key::Samples => self.samples = self.samples.or(count),
-            Key::Tokens => self.tokens = self.tokens.or(count),
-        }
-    }
-}
-
-/// Points of one metric.
+/// One metric of one rank.
 #[derive(Debug)]
-struct Points {
+struct Metric {
     name: String,
     /// The stream it belongs to.
     stream: usize,
     numbered: bool,
-    /// Steps as the file counts them; without step numbers, the records.
-    steps: Steps,
-    values: Vec<f64>,
+    /// Its steps as the file counts them (without step numbers, the records), and its values.
+    points: Points,
     /// Index of the first point of each stretch that it has points in.
     stretches: Vec<(usize, usize)>,
-    last: Option<u64>,
 }
 
 /// Records of one rank, or of a file that names none.
@@ -84,11 +40,18 @@ struct Stream {
 /// The other counters, best first.
 const OTHERS: [Counter; 3] = [Counter::Samples, Counter::Tokens, Counter::Epoch];
 
+/// Kinds of records in a batch that is taken by columns.
+const MOST_SHAPES: usize = 16;
+/// Points between two looks at whether there is room for more.
+const LOOKED_AFTER: usize = 4096;
+/// Bytes of a file that are not worth a place on disk while it is read.
+const LEAST_STORED: u64 = 4 << 20;
+
 /// Collects the metrics of a file.
 #[derive(Debug)]
-pub(super) struct Collector<'a> {
-    /// Named in messages.
-    file: &'a str,
+pub(super) struct Collector {
+    /// The file, which messages name, and the room for its points.
+    home: Home,
     streams: Vec<Stream>,
     /// Places of the streams by rank.
     ranks: HashMap<Option<u64>, usize>,
@@ -97,16 +60,17 @@ pub(super) struct Collector<'a> {
     epoch: Option<f64>,
     records: u64,
     has_steps: bool,
-    metrics: Vec<Points>,
+    metrics: Vec<Metric>,
     /// Steps that the file lists without a value, by metric.
-    blanks: HashMap<String, Vec<u64>>,
+    blanks: HashMap<String, Points>,
     points: usize,
 }
 
-impl<'a> Collector<'a> {
-    pub(super) fn new(file: &'a str) -> Self {
+impl Collector {
+    /// A collector for `file`, which messages name; its points fill `room`.
+    pub(super) fn new(file: &str, room: &Arc<Room>) -> Self {
         Self {
-            file,
+            home: Home { file: file.into(), room: room.clone() },
             streams: vec![Stream::default()],
             ranks: HashMap::from([(None, 0)]),
             stream: 0,
@@ -128,7 +92,7 @@ impl<'a> Collector<'a> {
             self.streams.len() - 1
         });
         let Some(stream) = self.streams.get_mut(self.stream).filter(|_| !self.has_steps) else { return };
-        let epoch = beside.epoch.and_then(super::lines::whole);
+        let epoch = beside.epoch.and_then(lines::whole);
         for (counts, count) in stream.others.iter_mut().zip([beside.samples, beside.tokens, epoch]) {
             counts.extend(count.map(|count| (self.records, count)));
         }
@@ -153,38 +117,66 @@ impl<'a> Collector<'a> {
         if let Some(stream) = self.streams.get_mut(self.stream) {
             stream.order.insert(name.to_owned(), index);
         }
-        self.metrics.push(Points::new(name, self.stream, numbered));
+        self.metrics.push(Metric {
+            name: name.to_owned(),
+            stream: self.stream,
+            numbered,
+            points: self.no_points(),
+            stretches: Vec::new(),
+        });
         Ok(index)
     }
 
     /// Adds a value to the metric at `index`.
     pub(super) fn push_at(&mut self, index: usize, step: Option<u64>, value: f64) -> Result<()> {
-        self.points += 1;
-        if self.points > MAX_POINTS {
-            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
-        }
+        self.count(1)?;
         let index = self.of_this_rank(index)?;
-        let Some(points) = self.metrics.get_mut(index) else { return Ok(()) };
-        let Some(stream) = self.streams.get_mut(points.stream) else { return Ok(()) };
-        match (points.numbered, step) {
+        let Some(metric) = self.metrics.get_mut(index) else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(metric.stream) else { return Ok(()) };
+        match (metric.numbered, step) {
             (true, Some(step)) => {
                 self.has_steps = true;
-                let last = points.last.filter(|_| points.stretch() == Some(stream.stretches.current()));
+                let last = metric.points.last().filter(|_| metric.stretch() == Some(stream.stretches.current()));
                 stream.stretches.take(step, last, self.epoch);
-                points.push(step, value, stream.stretches.current());
+                metric.push(step, value, stream.stretches.current());
             }
             // A record without a step in a numbered metric has no place; a coverage rule sees that it is missing.
             (true, None) => {}
-            (false, _) => points.push(self.records, value, 0),
+            (false, _) => metric.push(self.records, value, 0),
         }
         Ok(())
+    }
+
+    /// Counts points that are about to come, and makes room for them.
+    fn count(&mut self, points: usize) -> Result<()> {
+        let before = self.points;
+        self.points += points;
+        if self.points > MAX_POINTS {
+            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
+        }
+        let is_time = before / LOOKED_AFTER != self.points / LOOKED_AFTER;
+        if is_time && self.home.room.is_full() { self.store() } else { Ok(()) }
+    }
+
+    /// Moves all points to disk, where that is worth it.
+    fn store(&mut self) -> Result<()> {
+        let all = || self.metrics.iter().map(|metric| &metric.points).chain(self.blanks.values());
+        if all().map(Points::bytes).sum::<u64>() < LEAST_STORED {
+            return Ok(());
+        }
+        let metrics = self.metrics.iter_mut().map(|metric| &mut metric.points);
+        metrics.chain(self.blanks.values_mut()).try_for_each(Points::store)
+    }
+
+    fn no_points(&self) -> Points {
+        Points::new(self.home.clone())
     }
 
     /// The metric at `index` as the rank of the present record logs it.
     fn of_this_rank(&mut self, index: usize) -> Result<usize> {
         match self.metrics.get(index) {
-            Some(points) if points.stream != self.stream => {
-                let (name, numbered) = (points.name.clone(), points.numbered);
+            Some(metric) if metric.stream != self.stream => {
+                let (name, numbered) = (metric.name.clone(), metric.numbered);
                 self.index_of(&name, numbered)
             }
             _ => Ok(index),
@@ -194,112 +186,223 @@ impl<'a> Collector<'a> {
     /// Notes a step that the file lists without a value of metric `name`. A metric that never has a value is none.
     pub(super) fn blank(&mut self, name: &str, step: Option<u64>) -> Result<()> {
         let Some(step) = step else { return Ok(()) };
-        self.points += 1;
-        if self.points > MAX_POINTS {
-            return Err(self.too_much(format!("more than {MAX_POINTS} values")));
-        }
+        self.count(1)?;
         if let Some(steps) = self.blanks.get_mut(name) {
-            steps.push(step);
+            steps.push_step(step);
         } else if self.blanks.len() < MAX_METRICS {
-            self.blanks.insert(name.to_owned(), vec![step]);
+            let mut steps = self.no_points();
+            steps.push_step(step);
+            self.blanks.insert(name.to_owned(), steps);
         }
         Ok(())
     }
 
-    /// Notes a step without a value of the metric at `index`.
-    pub(super) fn blank_at(&mut self, index: usize, step: Option<u64>) -> Result<()> {
-        let Some(name) = self.metrics.get(index).map(|points| points.name.clone()) else { return Ok(()) };
-        self.blank(&name, step)
+    /// Adds records, as if one was added after the other.
+    pub(super) fn take(&mut self, batch: &Batch) -> Result<()> {
+        if self.follows(batch) { self.append(batch) } else { self.replay(batch) }
+    }
+
+    /// Adds the entries of one record after the other.
+    fn replay(&mut self, batch: &Batch) -> Result<()> {
+        let mut next = vec![0; batch.columns.len()];
+        let mut places: Vec<Option<usize>> = vec![None; batch.columns.len()];
+        for record in &batch.records {
+            let before = self.stream;
+            self.record(record.beside);
+            if self.stream != before {
+                places.fill(None);
+            }
+            for entry in batch.shapes.get(record.shape).into_iter().flatten() {
+                let Some(column) = batch.columns.get(entry.column) else { continue };
+                if !entry.has_value {
+                    self.blank(&column.name, record.step)?;
+                    continue;
+                }
+                let (Some(at), Some(place)) = (next.get_mut(entry.column), places.get_mut(entry.column)) else {
+                    continue;
+                };
+                let value = column.values.get(*at).copied().unwrap_or(f64::NAN);
+                *at += 1;
+                let index = match *place {
+                    Some(index) => index,
+                    None => *place.insert(self.index_of(&column.name, record.step.is_some())?),
+                };
+                self.push_at(index, record.step, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all records of a batch continue every metric of one rank: their steps rise, and no epoch falls.
+    fn follows(&self, batch: &Batch) -> bool {
+        let Some(first) = batch.records.first() else { return false };
+        let stream = self.ranks.get(&first.beside.rank).and_then(|stream| self.streams.get(*stream));
+        let (Some(stream), Some(start)) = (stream, first.step) else { return false };
+        if batch.shapes.len() > MOST_SHAPES || batch.has_repeats || batch.with_values.is_empty() {
+            return false;
+        }
+        let (mut last, mut epoch) = (None, stream.stretches.epoch());
+        for Record { beside, step, .. } in &batch.records {
+            let now = beside.epoch.filter(|epoch| epoch.is_finite());
+            let falls = matches!((epoch, now), (Some(before), Some(now)) if now < before);
+            if step.is_none() || *step <= last || falls || beside.rank != first.beside.rank {
+                return false;
+            }
+            (last, epoch) = (*step, now.or(epoch));
+        }
+        let current = Some(stream.stretches.current());
+        let metrics = batch.with_values.iter().filter_map(|column| stream.order.get(&batch.columns.get(*column)?.name));
+        metrics.filter_map(|index| self.metrics.get(*index)).all(|metric| {
+            metric.numbered && (metric.stretch() != current || metric.points.last().is_none_or(|last| last < start))
+        })
+    }
+
+    /// Adds a batch that [follows](Self::follows), column by column.
+    fn append(&mut self, batch: &Batch) -> Result<()> {
+        let (Some(first), Some(last)) = (batch.records.first(), batch.records.last()) else { return Ok(()) };
+        self.count(batch.entries)?;
+        self.record(first.beside);
+        self.records += batch.records.len() as u64 - 1;
+        (self.epoch, self.has_steps) = (last.beside.epoch, true);
+        let has_values: Vec<bool> =
+            batch.shapes.iter().map(|shape| shape.iter().any(|entry| entry.has_value)).collect();
+        let Some(stream) = self.streams.get_mut(self.stream) else { return Ok(()) };
+        for record in batch.records.iter().filter(|record| has_values.get(record.shape) == Some(&true)) {
+            record.step.into_iter().for_each(|step| stream.stretches.take(step, None, record.beside.epoch));
+        }
+        let stretch = stream.stretches.current();
+        let mut known: HashMap<Vec<bool>, Steps> = HashMap::new();
+        let mut steps_of = |wanted: Entry| {
+            let is_due: Vec<bool> = batch.shapes.iter().map(|shape| shape.contains(&wanted)).collect();
+            known.entry(is_due).or_insert_with_key(|is_due| batch.steps_of(is_due)).clone()
+        };
+        for column in batch.with_values.iter().copied() {
+            let Some(of) = batch.columns.get(column) else { continue };
+            let index = self.index_of(&of.name, true)?;
+            let Some(metric) = self.metrics.get_mut(index) else { continue };
+            metric.begin(stretch);
+            metric.points.append(&steps_of(Entry { column, has_value: true }), &of.values);
+        }
+        for (column, of) in batch.columns.iter().enumerate() {
+            let steps = steps_of(Entry { column, has_value: false });
+            if !steps.is_empty() && (self.blanks.contains_key(&of.name) || self.blanks.len() < MAX_METRICS) {
+                let none = self.no_points();
+                self.blanks.entry(of.name.clone()).or_insert(none).append(&steps, &[]);
+            }
+        }
+        Ok(())
     }
 
     /// The error about a file with the values of several runs in one table.
     pub(super) fn several_runs(&self) -> Error {
-        Error::new(ErrorKind::Unsupported, self.file, "holds several runs in one table").with_help("export one run")
+        Error::new(ErrorKind::Unsupported, &*self.home.file, "holds several runs in one table")
+            .with_help("export one run")
     }
 
     fn too_much(&self, what: String) -> Error {
-        Error::new(ErrorKind::LimitExceeded, self.file, what)
+        Error::new(ErrorKind::LimitExceeded, &*self.home.file, what)
             .with_help("log less often, or keep only the metrics to judge")
     }
 
     /// The metrics, in the order in which they first occurred.
-    pub(super) fn finish(self) -> Vec<Series> {
-        match self.other_counter() {
-            Some((counter, counts)) => self.counted_by(counter, &counts),
+    ///
+    /// # Errors
+    /// Those of [`Room`].
+    pub(super) fn finish(self) -> Result<Vec<StoredSeries>> {
+        match self.other_counter()? {
+            Some(counter) => self.counted_by(counter),
             None => self.in_order(),
         }
     }
 
-    /// The best counter of a file without steps, with the counts of each metric's points (`None` where one has none): it rises
-    /// nearly always, as what was seen so far does and what one step took does not.
-    fn other_counter(&self) -> Option<(Counter, Vec<Option<Vec<u64>>>)> {
+    /// The place in [`OTHERS`] of the best counter of a file without steps: it rises nearly always, as what was seen so far
+    /// does and what one step took does not.
+    fn other_counter(&self) -> Result<Option<usize>> {
         if self.has_steps {
-            return None;
+            return Ok(None);
         }
-        OTHERS.into_iter().enumerate().find_map(|(place, counter)| {
-            let counts: Vec<Option<Vec<u64>>> = self.metrics.iter().map(|points| self.counts(points, place)).collect();
-            let mut counted = counts.iter().flatten().peekable();
-            let is_counted = counted.peek().is_some();
-            (is_counted && counted.all(|counts| rises(counts, counter))).then_some((counter, counts))
-        })
+        for (place, counter) in OTHERS.into_iter().enumerate() {
+            let (mut is_counted, mut all_rise) = (false, true);
+            for metric in &self.metrics {
+                if let Some(counts) = self.counts(metric, place)? {
+                    is_counted = true;
+                    all_rise &= rises(&counts, counter);
+                }
+            }
+            if is_counted && all_rise {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
     }
 
     /// Counts of a metric's points by another counter; `None` where one of them has none.
-    fn counts(&self, points: &Points, counter: usize) -> Option<Vec<u64>> {
-        let counts = self.streams.get(points.stream)?.others.get(counter)?;
+    fn counts(&self, metric: &Metric, counter: usize) -> Result<Option<Vec<u64>>> {
+        let counts = self.streams.get(metric.stream).and_then(|stream| stream.others.get(counter));
+        let Some(counts) = counts.filter(|counts| !counts.is_empty() || metric.points.len() == 0) else {
+            return Ok(None);
+        };
         let of_record = |record| {
             let at = counts.binary_search_by_key(&record, |(record, _)| *record).ok()?;
             counts.get(at).map(|(_, count)| *count)
         };
-        points.steps.iter().map(of_record).collect()
+        Ok(metric.points.load_steps()?.iter().map(of_record).collect())
     }
 
     /// The metrics by another counter, which is read as steps are.
-    fn counted_by(self, counter: Counter, counts: &[Option<Vec<u64>>]) -> Vec<Series> {
-        let mut counted = Collector::new(self.file);
-        let record = |metric: usize, at: usize| self.metrics.get(metric).and_then(|points| points.steps.get(at));
-        let first = |metric: usize| record(metric, 0).map(|record| Reverse((record, metric, 0)));
+    fn counted_by(self, place: usize) -> Result<Vec<StoredSeries>> {
+        let counter = OTHERS.get(place).copied().unwrap_or_default();
+        let mut counted = Collector::new(&self.home.file, &self.home.room);
+        let mut metrics = Vec::new();
+        for metric in &self.metrics {
+            metrics.push(Counted { counts: self.counts(metric, place)?, walk: metric.points.walk() });
+        }
         // Records in the order of the file, over all metrics.
-        let mut next: BinaryHeap<Reverse<(u64, usize, usize)>> = (0..self.metrics.len()).filter_map(first).collect();
-        while let Some(Reverse((_, metric, at))) = next.pop() {
-            let Some(points) = self.metrics.get(metric) else { continue };
-            let rank = self.streams.get(points.stream).and_then(|stream| stream.rank);
+        let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        for (index, metric) in metrics.iter_mut().enumerate() {
+            next.extend(metric.walk.peek()?.map(|(record, _)| Reverse((record, index))));
+        }
+        while let Some(Reverse((_, index))) = next.pop() {
+            let (Some(metric), Some(counted_metric)) = (self.metrics.get(index), metrics.get_mut(index)) else {
+                continue;
+            };
+            let rank = self.streams.get(metric.stream).and_then(|stream| stream.rank);
             counted.record(Beside { rank, ..Beside::default() });
-            let step = counts.get(metric).and_then(|counts| counts.as_ref()?.get(at).copied());
-            let value = points.values.get(at).copied().unwrap_or(f64::NAN);
-            // As many points as were collected before, so that no limit is met.
-            let _within_limits = counted.push(&points.name, step, value);
-            next.extend(record(metric, at + 1).map(|record| Reverse((record, metric, at + 1))));
+            let at = counted_metric.walk.place();
+            let step = counted_metric.counts.as_ref().and_then(|counts| counts.get(at).copied());
+            let value = counted_metric.walk.next()?.map_or(f64::NAN, |(_, value)| value);
+            counted.push(&metric.name, step, value)?;
+            next.extend(counted_metric.walk.peek()?.map(|(record, _)| Reverse((record, index))));
         }
-        let mut series = counted.in_order();
-        for series in series.iter_mut().filter(|series| series.counter == Counter::Step) {
-            series.counter = counter;
-        }
-        series
+        let mut series = counted.in_order()?;
+        series.iter_mut().for_each(|series| series.count_by(counter));
+        Ok(series)
     }
 
-    fn in_order(self) -> Vec<Series> {
+    fn in_order(self) -> Result<Vec<StoredSeries>> {
         let mut blanks = self.blanks;
         let mut numberings: HashMap<usize, Numbering> = HashMap::new();
         for (index, stream) in self.streams.iter().enumerate().filter(|(_, stream)| !stream.stretches.is_plain()) {
-            let of_stream: Vec<&Points> = self.metrics.iter().filter(|points| points.stream == index).collect();
-            numberings.insert(index, stream.stretches.resolve(&repeats(&of_stream, stream.stretches.current() + 1)));
+            let of_stream = self.metrics.iter().filter(|metric| metric.stream == index);
+            let repeats = repeats(of_stream, stream.stretches.current() + 1)?;
+            numberings.insert(index, stream.stretches.resolve(&repeats));
         }
-        let finish = |points: Points| {
-            let rank = self.streams.get(points.stream).and_then(|stream| stream.rank);
-            let blank = blanks.remove(&points.name).unwrap_or_default();
-            let series = match numberings.get(&points.stream) {
-                Some(numbering) if points.numbered => points.numbered_through(numbering),
-                _ => points.plain(),
-            };
-            Series { rank, ..series.without(blank) }
+        let streams = &self.streams;
+        let finish = |metric: Metric| {
+            let rank = streams.get(metric.stream).and_then(|stream| stream.rank);
+            let blank = blanks.remove(&metric.name);
+            let numbering = numberings.get(&metric.stream).filter(|_| metric.numbered);
+            Ok(metric.finish(numbering, blank, &self.home)?.of_rank(rank))
         };
-        let mut series: Vec<Series> = self.metrics.into_iter().map(finish).collect();
-        if self.streams.len() > 1 {
-            series = join_equal_ranks(series);
-        }
-        series
+        let series = self.metrics.into_iter().map(finish).collect::<Result<Vec<_>>>()?;
+        if streams.len() > 1 { join_equal_ranks(series, &self.home) } else { Ok(series) }
     }
+}
+
+/// A metric with its counts by another counter.
+struct Counted<'m> {
+    counts: Option<Vec<u64>>,
+    walk: Walk<'m>,
 }
 
 /// Whether counts rise from point to point: always for epochs, of which a run has one point each, nearly always for samples and
@@ -310,57 +413,66 @@ fn rises(counts: &[u64], counter: Counter) -> bool {
     !counts.is_empty() && if counter == Counter::Epoch { rises == pairs } else { rises * 10 >= pairs * 9 }
 }
 
-impl Points {
-    fn new(name: &str, stream: usize, numbered: bool) -> Self {
-        Self {
-            name: name.to_owned(),
-            stream,
-            numbered,
-            steps: Steps::numbered(),
-            values: Vec::new(),
-            stretches: Vec::new(),
-            last: None,
-        }
-    }
-
+impl Metric {
     /// The stretch of the last point.
     fn stretch(&self) -> Option<usize> {
         self.stretches.last().map(|(_, stretch)| *stretch)
     }
 
     fn push(&mut self, step: u64, value: f64, stretch: usize) {
+        self.begin(stretch);
+        self.points.push(step, value);
+    }
+
+    /// Notes that the points that follow are of `stretch`.
+    fn begin(&mut self, stretch: usize) {
         if self.stretch() != Some(stretch) {
-            self.stretches.push((self.values.len(), stretch));
+            self.stretches.push((self.points.len(), stretch));
         }
-        self.last = Some(step);
-        self.steps.push(step);
-        self.values.push(value);
     }
 
     /// Stretch and step of each point.
-    fn placed(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let ends = self.stretches.iter().skip(1).map(|(start, _)| *start).chain([self.values.len()]);
+    fn placed(&self, steps: &Steps) -> Vec<(usize, u64)> {
+        let ends = self.stretches.iter().skip(1).map(|(start, _)| *start).chain([self.points.len()]);
         let ranges = self.stretches.iter().zip(ends);
-        ranges.flat_map(|((start, stretch), end)| {
-            (*start..end).filter_map(|at| self.steps.get(at)).map(|step| (*stretch, step))
-        })
+        let steps = ranges.flat_map(|((start, stretch), end)| {
+            (*start..end).filter_map(|at| steps.get(at)).map(|step| (*stretch, step))
+        });
+        steps.collect()
+    }
+
+    /// The series, its steps numbered through where its counter fell back; without a value at the steps of `blank`.
+    fn finish(self, numbering: Option<&Numbering>, blank: Option<Points>, home: &Home) -> Result<StoredSeries> {
+        if numbering.is_none() && blank.is_none() && self.numbered && self.points.is_rising() {
+            return StoredSeries::rising(self.name, self.points, home);
+        }
+        let series = match numbering {
+            Some(numbering) => self.numbered_through(numbering)?,
+            None => self.plain()?,
+        };
+        let blank = blank.map(|blank| blank.load_steps()).transpose()?;
+        let blank = blank.iter().flat_map(Steps::iter).collect();
+        StoredSeries::put(series.without(blank), home)
     }
 
     /// The series as it stands: its counter never fell.
-    fn plain(self) -> Series {
-        if self.numbered {
-            return Series::by_step(self.name, self.steps.iter().zip(self.values));
-        }
-        Series::by_position(self.name, self.values)
+    fn plain(self) -> Result<Series> {
+        let is_rising = self.points.is_rising();
+        let (steps, values) = self.points.into_loaded()?;
+        Ok(match self.numbered {
+            true if is_rising => Series::rising(self.name, steps, values),
+            true => Series::by_step(self.name, steps.iter().zip(values)),
+            false => Series::by_position(self.name, values),
+        })
     }
 
     /// The series with the steps of its stretches numbered through.
-    fn numbered_through(self, numbering: &Numbering) -> Series {
+    fn numbered_through(self, numbering: &Numbering) -> Result<Series> {
         let mut order =
             Order { restarts: numbering.restarts, is_several_runs: numbering.is_several_runs, ..Order::default() };
         let mut points: BTreeMap<u64, (usize, f64)> = BTreeMap::new();
-        let placed: Vec<(usize, u64)> = self.placed().collect();
-        for ((stretch, step), value) in placed.into_iter().zip(self.values) {
+        let (steps, values) = self.points.load()?;
+        for ((stretch, step), value) in self.placed(&steps).into_iter().zip(values) {
             let offset = numbering.offsets.get(stretch).copied().unwrap_or_default();
             match points.insert(step.saturating_add(offset), (stretch, value)) {
                 Some((earlier, _)) if earlier != stretch => order.resumed += 1,
@@ -373,15 +485,16 @@ impl Points {
         }
         let series = Series::by_step(self.name, points.into_iter().map(|(step, (_, value))| (step, value)));
         let counter = if numbering.has_epochs { Counter::EpochStep } else { Counter::Step };
-        Series { counter, order, ..series }
+        Ok(Series { counter, order, ..series })
     }
 }
 
 /// For each stretch, whether a metric logs a step in it that it logged before.
-fn repeats(metrics: &[&Points], stretches: usize) -> Vec<bool> {
+fn repeats<'m>(metrics: impl Iterator<Item = &'m Metric>, stretches: usize) -> Result<Vec<bool>> {
     let mut repeats = vec![false; stretches];
-    for points in metrics {
-        let mut steps: Vec<(u64, usize)> = points.placed().map(|(stretch, step)| (step, stretch)).collect();
+    for metric in metrics {
+        let placed = metric.placed(&metric.points.load_steps()?);
+        let mut steps: Vec<(u64, usize)> = placed.into_iter().map(|(stretch, step)| (step, stretch)).collect();
         steps.sort_unstable();
         for pair in steps.windows(2) {
             if let [(before, earlier), (step, stretch)] = pair
@@ -393,46 +506,62 @@ fn repeats(metrics: &[&Points], stretches: usize) -> Vec<bool> {
             }
         }
     }
-    repeats
+    Ok(repeats)
 }
 
 /// Series of ranks that say the same become one; those that do not stay apart.
-fn join_equal_ranks(series: Vec<Series>) -> Vec<Series> {
+fn join_equal_ranks(series: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>> {
     let mut names: Vec<String> = Vec::new();
-    let mut ranks: HashMap<String, Vec<Series>> = HashMap::new();
+    let mut ranks: HashMap<String, Vec<StoredSeries>> = HashMap::new();
     for series in series {
-        if !ranks.contains_key(&series.name) {
-            names.push(series.name.clone());
+        if !ranks.contains_key(series.name()) {
+            names.push(series.name().to_owned());
         }
-        ranks.entry(series.name.clone()).or_default().push(series);
+        ranks.entry(series.name().to_owned()).or_default().push(series);
     }
-    names.into_iter().flat_map(|name| joined(ranks.remove(&name).unwrap_or_default())).collect()
+    let mut all = Vec::new();
+    for name in names {
+        all.extend(joined(ranks.remove(&name).unwrap_or_default(), home)?);
+    }
+    Ok(all)
 }
 
-fn joined(mut ranks: Vec<Series>) -> Vec<Series> {
-    ranks.retain(|series| !series.values.is_empty());
-    let mut values: HashMap<u64, u64> = HashMap::new();
-    let points = || ranks.iter().flat_map(Series::points);
-    let agree = points().all(|(step, value)| *values.entry(step).or_insert(value.to_bits()) == value.to_bits());
-    let is_numbered = ranks.iter().all(|series| series.steps.is_numbered());
-    let all = (agree && is_numbered && ranks.len() > 1).then(|| points().collect::<BTreeMap<u64, f64>>());
-    ranks.sort_by_key(|series| series.rank);
-    match (ranks.as_mut_slice(), all) {
+fn joined(mut ranks: Vec<StoredSeries>, home: &Home) -> Result<Vec<StoredSeries>> {
+    ranks.retain(|series| series.shape().len > 0);
+    let is_numbered = ranks.iter().all(|series| series.shape().is_numbered);
+    let all = if is_numbered && ranks.len() > 1 { agreed(&ranks)? } else { None };
+    ranks.sort_by_key(StoredSeries::rank);
+    Ok(match (ranks.as_slice(), all) {
         ([first, _, ..], Some(all)) => {
-            let (counter, order) = (first.counter, std::mem::take(&mut first.order));
-            vec![Series { counter, order, ..Series::by_step(std::mem::take(&mut first.name), all) }]
+            let (counter, order) = (first.counter(), first.order().clone());
+            vec![StoredSeries::put(Series { counter, order, ..Series::by_step(first.name(), all) }, home)?]
         }
-        ([only], _) => {
-            only.rank = None;
-            ranks
-        }
+        ([_], _) => ranks.into_iter().map(|only| only.of_rank(None)).collect(),
         _ => ranks,
+    })
+}
+
+/// The values of all ranks by step; `None` where two differ.
+fn agreed(ranks: &[StoredSeries]) -> Result<Option<BTreeMap<u64, f64>>> {
+    let mut all: BTreeMap<u64, f64> = BTreeMap::new();
+    for series in ranks {
+        let series = series.load()?;
+        let mut points = series.points();
+        if !points.all(|(step, value)| all.entry(step).or_insert(value).to_bits() == value.to_bits()) {
+            return Ok(None);
+        }
     }
+    Ok(Some(all))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn finished(collector: Collector) -> Vec<Series> {
+        let series = collector.finish().expect("in memory");
+        series.iter().map(|series| series.load().expect("in memory").into_owned()).collect()
+    }
 
     fn points(series: &Series) -> Vec<(u64, f64)> {
         series.points().collect()
@@ -440,18 +569,18 @@ mod tests {
 
     #[test]
     fn of_a_resumed_run_the_later_values_count_and_are_counted() {
-        let mut collector = Collector::new("file");
+        let mut collector = Collector::new("file", &Room::unlimited());
         for (step, value) in [(1, 1.0), (2, 2.0), (3, 3.0), (2, 20.0), (3, 30.0), (4, 4.0)] {
             collector.push("loss", Some(step), value).expect("few points");
         }
-        let series = collector.finish().remove(0);
+        let series = finished(collector).remove(0);
         assert_eq!(points(&series), [(1, 1.0), (2, 20.0), (3, 30.0), (4, 4.0)]);
         assert_eq!((series.order.resumed, series.order.resumes), (2, vec![(3, 2)]));
     }
 
     #[test]
     fn an_epoch_begins_for_metrics_that_are_logged_less_often_too() {
-        let mut collector = Collector::new("file");
+        let mut collector = Collector::new("file", &Room::unlimited());
         for epoch in [1.0, 2.0] {
             for step in 1..=3 {
                 collector.record(Beside { epoch: Some(epoch), ..Beside::default() });
@@ -460,7 +589,7 @@ mod tests {
             collector.record(Beside { epoch: Some(epoch), ..Beside::default() });
             collector.push("eval_loss", Some(3), epoch).expect("few points");
         }
-        let series = collector.finish();
+        let series = finished(collector);
         assert_eq!(series[0].steps.iter().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(points(&series[1]), [(3, 1.0), (6, 2.0)]);
         assert_eq!(series[1].counter, Counter::EpochStep);
@@ -469,12 +598,12 @@ mod tests {
     #[test]
     fn samples_count_where_no_step_does_and_the_size_of_a_step_counts_nothing() {
         let of = |tokens: &[u64]| {
-            let mut collector = Collector::new("file");
+            let mut collector = Collector::new("file", &Room::unlimited());
             for tokens in tokens {
                 collector.record(Beside { tokens: Some(*tokens), ..Beside::default() });
                 collector.push("loss", None, 1.0).expect("few points");
             }
-            let series = collector.finish().remove(0);
+            let series = finished(collector).remove(0);
             (series.counter, series.steps.iter().collect::<Vec<_>>())
         };
         assert_eq!(of(&[512, 1024, 1536]), (Counter::Tokens, vec![512, 1024, 1536]));
@@ -484,13 +613,13 @@ mod tests {
 
     #[test]
     fn ranks_stay_apart_where_they_differ() {
-        let mut collector = Collector::new("file");
+        let mut collector = Collector::new("file", &Room::unlimited());
         for (rank, loss) in [(1, 1.5), (0, 1.0)] {
             collector.record(Beside { rank: Some(rank), ..Beside::default() });
             collector.push("loss", Some(1), loss).expect("few points");
             collector.push("lr", Some(1), 0.1).expect("few points");
         }
-        let series = collector.finish();
+        let series = finished(collector);
         let found: Vec<_> = series.iter().map(|series| (series.name.as_str(), series.rank, series.values[0])).collect();
         assert_eq!(found, [("loss", Some(0), 1.0), ("loss", Some(1), 1.5), ("lr", None, 0.1)]);
     }
@@ -500,16 +629,62 @@ mod tests {
         fn steps_come_back_rising_and_none_is_lost(
             points in proptest::collection::vec((0_u64..40, -9.0_f64..9.0), 1..60)
         ) {
-            let mut collector = Collector::new("file");
+            let mut collector = Collector::new("file", &Room::unlimited());
             for (step, value) in &points {
                 collector.push("loss", Some(*step), *value).expect("few points");
             }
-            let series = collector.finish().remove(0);
+            let series = finished(collector).remove(0);
             let steps: Vec<u64> = series.steps.iter().collect();
             proptest::prop_assert!(steps.is_sorted_by(|a, b| a < b));
             let kept = series.values.len() as u64 + series.order.resumed + series.order.repeated;
             let same: u64 = points.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
             proptest::prop_assert!(kept + same >= points.len() as u64);
+        }
+    }
+
+    /// A record: epoch, rank, step, and for each of three metrics whether it is absent, blank or has a value.
+    type Drawn = (Option<u8>, Option<u64>, Option<u64>, Vec<(usize, Option<f64>)>);
+
+    fn record() -> impl proptest::strategy::Strategy<Value = Drawn> {
+        use proptest::{collection::vec, option::of, option::weighted};
+        (
+            of(0_u8..3),
+            weighted(0.1, 0_u64..2),
+            weighted(0.95, 0_u64..3),
+            vec((0_usize..3, weighted(0.8, -9.0_f64..9.0)), 0..4),
+        )
+    }
+
+    proptest::proptest! {
+        /// Steps mostly rise, so that both ways of taking a batch are met.
+        #[test]
+        fn batches_give_what_records_one_by_one_give(
+            records in proptest::collection::vec(record(), 1..80), size in 1_usize..20, plain in proptest::bool::ANY
+        ) {
+            const NAMES: [&str; 3] = ["loss", "lr", "grad_norm"];
+            let (mut single, mut batched) = (Collector::new("file", &Room::unlimited()), Collector::new("file", &Room::unlimited()));
+            let mut last = 5;
+            for part in records.chunks(size) {
+                let mut batch = Batch::default();
+                for (epoch, rank, apart, entries) in part {
+                    last = (last + apart.unwrap_or(1)).saturating_sub(u64::from(!plain));
+                    let step = if plain { last += 1; Some(last) } else { apart.map(|_| last) };
+                    let beside = if plain { Beside::default() } else { Beside { epoch: epoch.map(f64::from), rank: *rank, ..Beside::default() } };
+                    single.record(beside);
+                    for (metric, value) in entries {
+                        let name = NAMES[*metric];
+                        match value {
+                            Some(value) => single.push(name, step, *value).expect("few points"),
+                            None => single.blank(name, step).expect("few points"),
+                        }
+                        let column = batch.column(name);
+                        batch.add(column, *value);
+                    }
+                    batch.end(beside, step);
+                }
+                batched.take(&batch).expect("few points");
+            }
+            proptest::prop_assert_eq!(finished(batched), finished(single));
         }
     }
 }

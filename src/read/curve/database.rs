@@ -2,10 +2,11 @@
 //! value. Every run in a database is a file of its own.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use super::{Collector, CurveFile, Format, records};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::json;
 use crate::read::metric;
 use crate::read::sqlite::{self, Database, Table, Value};
@@ -55,23 +56,23 @@ fn metrics(database: &Database<'_>) -> Result<Option<(Table, Columns)>> {
 }
 
 /// A run and the values found so far.
-struct Run<'a> {
+struct Run {
     name: Option<String>,
-    collector: Collector<'a>,
+    collector: Collector,
 }
 
 /// Reads all runs, in the order in which they began.
 ///
 /// # Errors
 /// `Corrupt` for a damaged database and for one without a value, `LimitExceeded` for more than 256 runs.
-pub(super) fn read(source: &dyn ByteSource) -> Result<Vec<CurveFile>> {
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<Vec<CurveFile>> {
     let database = Database::open(source)?;
     let Some((table, columns)) = metrics(&database)? else {
         return Err(Error::corrupt(source.name(), "is a database without a table `metrics` of Trackio or MLflow"));
     };
     let names = names(&database)?;
     let mut order: BTreeMap<String, usize> = BTreeMap::new();
-    let mut runs: Vec<Run<'_>> = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
     database.rows(&table, |row| {
         let Some(found) = columns.row(row) else { return Ok(()) };
         let index = match order.get(found.run) {
@@ -84,7 +85,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Vec<CurveFile>> {
             None => {
                 let name = found.name.map(str::to_owned).or_else(|| names.get(found.run).cloned());
                 order.insert(found.run.to_owned(), runs.len());
-                runs.push(Run { name, collector: Collector::new(source.name()) });
+                runs.push(Run { name, collector: Collector::new(source.name(), room) });
                 runs.len() - 1
             }
         };
@@ -96,11 +97,11 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<Vec<CurveFile>> {
         return Err(Error::corrupt(source.name(), message)
             .with_help("give the folder of the database: the `-wal` file beside it may hold the rows"));
     }
-    Ok(runs.into_iter().map(|run| file(source, columns, run)).collect())
+    runs.into_iter().map(|run| file(source, columns, run)).collect()
 }
 
-fn file(source: &dyn ByteSource, columns: Columns, run: Run<'_>) -> CurveFile {
-    CurveFile { run: run.name, ..CurveFile::new(source, columns.format(), run.collector.finish()) }
+fn file(source: &dyn ByteSource, columns: Columns, run: Run) -> Result<CurveFile> {
+    Ok(CurveFile { run: run.name, ..CurveFile::new(source, columns.format(), run.collector.finish()?) })
 }
 
 /// Names of MLflow's runs by their ids.
@@ -152,7 +153,7 @@ impl Columns {
 }
 
 impl Row<'_> {
-    fn take(&self, collector: &mut Collector<'_>) -> Result<()> {
+    fn take(&self, collector: &mut Collector) -> Result<()> {
         match self.held {
             Held::One(key, _) if metric::is_bookkeeping(key) => Ok(()),
             Held::One(key, value) => collector.push(key, Some(self.step), value),
@@ -177,11 +178,11 @@ mod tests {
     fn read_all(bytes: &[u8]) -> Result<Vec<CurveFile>> {
         let source: Source = Arc::new(Memory::new("p.db", bytes.to_vec()));
         let format = recognise(bytes, source.as_ref()).expect("a tracker's");
-        super::super::read(source, format)
+        super::super::read(source, format, &Room::unlimited())
     }
 
     fn points(file: &CurveFile, name: &str) -> Vec<(u64, f64)> {
-        file.series.iter().find(|series| series.name == name).expect(name).points().collect()
+        file.loaded().into_iter().find(|series| series.name == name).expect(name).points().collect()
     }
 
     #[test]

@@ -10,6 +10,11 @@ const BLOCK: usize = 256 * 1024;
 /// Longest line; a training log line has a few hundred bytes, a JSON record at most a few thousand.
 const MAX_LINE: usize = 4 << 20;
 
+/// Bytes of lines that are read at the same time, by all threads together: as long as a line may be.
+const PART: usize = MAX_LINE;
+/// Least bytes that are worth a thread.
+const LEAST_PIECE: usize = 64 * 1024;
+
 /// A line, whether it has its line end, and its place in the source.
 type Placed<'l> = (&'l [u8], bool, Range<u64>);
 
@@ -58,6 +63,26 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// The next whole lines, as they stand: about [`PART`] bytes of them. `None` where only a line without its end is left,
+    /// which [`next_with_end`](Self::next_with_end) gives.
+    ///
+    /// The caller adds the lines it finds to [`number`](Self::number).
+    pub(in crate::read) fn next_part(&mut self) -> Result<Option<&[u8]>> {
+        while self.buffer.len() - self.start < PART && self.fill()? {}
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let Some(end) = memchr::memrchr2(b'\n', b'\r', rest) else {
+            return if rest.len() > MAX_LINE { Err(self.too_long()) } else { Ok(None) };
+        };
+        let start = self.start;
+        self.start += end + 1;
+        Ok(self.buffer.get(start..self.start))
+    }
+
+    fn too_long(&self) -> Error {
+        let message = format!("line {} is longer than {MAX_LINE} bytes", self.number + 1);
+        Error::new(ErrorKind::LimitExceeded, self.source.name(), message)
+    }
+
     fn next_range(&mut self) -> Result<Option<Range<usize>>> {
         let mut searched = self.start;
         loop {
@@ -69,8 +94,7 @@ impl<'a> Lines<'a> {
             }
             searched = self.buffer.len() - self.start;
             if searched > MAX_LINE {
-                let message = format!("line {} is longer than {MAX_LINE} bytes", self.number + 1);
-                return Err(Error::new(ErrorKind::LimitExceeded, self.source.name(), message));
+                return Err(self.too_long());
             }
             if !self.fill()? {
                 let range = self.start..self.buffer.len();
@@ -93,6 +117,32 @@ impl<'a> Lines<'a> {
         self.next_offset += len as u64;
         Ok(len > 0)
     }
+}
+
+/// Parts of whole lines that several threads can read, none of them empty.
+pub(super) fn pieces(lines: &[u8]) -> Vec<&[u8]> {
+    let size = lines.len().div_ceil(2 * rayon::current_num_threads()).max(LEAST_PIECE);
+    let (mut pieces, mut rest) = (Vec::new(), lines);
+    while !rest.is_empty() {
+        let behind = rest.get(size..).and_then(|behind| memchr::memchr2(b'\n', b'\r', behind));
+        let (piece, others) = rest.split_at(behind.map_or(rest.len(), |behind| size + behind + 1));
+        pieces.push(piece);
+        rest = others;
+    }
+    pieces
+}
+
+/// The lines of a text, without their ends and without white space around them, and the number of each from 1; empty ones
+/// are passed over.
+pub(super) fn of_piece(piece: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let ends = memchr::memchr2_iter(b'\n', b'\r', piece);
+    let lines = ends.scan(0, |start, end| Some(piece.get(std::mem::replace(start, end + 1)..end).unwrap_or_default()));
+    (1..).zip(lines.map(<[u8]>::trim_ascii)).filter(|(_, line)| !line.is_empty())
+}
+
+/// Number of lines in a text of whole lines.
+pub(super) fn count(piece: &[u8]) -> u64 {
+    memchr::memchr2_iter(b'\n', b'\r', piece).count() as u64
 }
 
 /// A number as logs write it: `nan`, `inf` and `Infinity` are numbers too, and a figure may be grouped by commas.

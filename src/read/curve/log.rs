@@ -8,7 +8,7 @@
 mod layout;
 pub mod unknown;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::{Captures, Regex};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -18,7 +18,7 @@ use super::lines::{self, Lines};
 use super::series::Counter;
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::Result;
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::metric::{self, Role};
 
 /// Bytes of a text that are searched for lines of a training log.
@@ -291,18 +291,23 @@ pub fn sample(source: &dyn ByteSource) -> Option<Vec<String>> {
 }
 
 /// Reads a log by the built-in patterns.
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
-    read_lines(source, Format::Log, parse)
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    read_lines(source, room, Format::Log, parse)
 }
 
 /// Reads a log by the user's pattern.
-pub(super) fn read_with(source: &dyn ByteSource, pattern: &LogPattern) -> Result<CurveFile> {
-    read_lines(source, Format::Pattern(pattern.clone()), |line| parse_with(line, pattern))
+pub(super) fn read_with(source: &dyn ByteSource, room: &Arc<Room>, pattern: &LogPattern) -> Result<CurveFile> {
+    read_lines(source, room, Format::Pattern(pattern.clone()), |line| parse_with(line, pattern))
 }
 
-fn read_lines(source: &dyn ByteSource, format: Format, parse: impl Fn(&str) -> Option<Record>) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
-    let mut loose = Loose::new(source);
+fn read_lines(
+    source: &dyn ByteSource,
+    room: &Arc<Room>,
+    format: Format,
+    parse: impl Fn(&str) -> Option<Record>,
+) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
+    let mut loose = Loose::new(source, room);
     let mut lines = Lines::new(source);
     let mut last: Option<Size> = None;
     let mut is_cut = false;
@@ -318,8 +323,8 @@ fn read_lines(source: &dyn ByteSource, format: Format, parse: impl Fn(&str) -> O
         last = Some(size);
         if record.is_loose { loose.take(record)? } else { add(record, &mut collector)? }
     }
-    let series = match collector.finish() {
-        counted if counted.is_empty() => loose.collector.finish(),
+    let series = match collector.finish()? {
+        counted if counted.is_empty() => loose.collector.finish()?,
         counted => counted,
     };
     Ok(CurveFile::new(source, format, series).with_note(is_cut.then_some(Note::Truncated)))
@@ -346,7 +351,7 @@ fn figures_at_end(line: &str) -> usize {
     line.bytes().rev().take_while(is_figure).count()
 }
 
-fn add(record: Record, collector: &mut Collector<'_>) -> Result<()> {
+fn add(record: Record, collector: &mut Collector) -> Result<()> {
     collector.record(record.beside);
     for (name, value) in record.values {
         collector.push(&name, record.step, value)?;
@@ -355,16 +360,16 @@ fn add(record: Record, collector: &mut Collector<'_>) -> Result<()> {
 }
 
 /// Lines without a counter, of which those count that have company.
-struct Loose<'a> {
-    collector: Collector<'a>,
+struct Loose {
+    collector: Collector,
     last: Option<Record>,
     /// Whether the last one was added.
     is_added: bool,
 }
 
-impl<'a> Loose<'a> {
-    fn new(source: &'a dyn ByteSource) -> Self {
-        Self { collector: Collector::new(source.name()), last: None, is_added: false }
+impl Loose {
+    fn new(source: &dyn ByteSource, room: &Arc<Room>) -> Self {
+        Self { collector: Collector::new(source.name(), room), last: None, is_added: false }
     }
 
     fn take(&mut self, record: Record) -> Result<()> {
@@ -388,11 +393,11 @@ mod tests {
     fn log(text: &str) -> CurveFile {
         let source = Memory::new("train.log", text.as_bytes().to_vec());
         assert!(recognise(&source), "{text}");
-        read(&source).expect("a log")
+        read(&source, &Room::unlimited()).expect("a log")
     }
 
     fn points(file: &CurveFile, name: &str) -> Vec<(u64, f64)> {
-        file.series.iter().find(|series| series.name == name).expect(name).points().collect()
+        file.loaded().into_iter().find(|series| series.name == name).expect(name).points().collect()
     }
 
     #[test]
@@ -408,7 +413,9 @@ mod tests {
         assert!(points(&file, "lm loss")[1].1.is_nan());
         assert_eq!(points(&file, "grad norm"), [(1, 8.123), (2, f64::INFINITY)]);
         assert_eq!(points(&file, "elapsed time per iteration"), [(1, 2557.6)]);
-        assert!(file.series.iter().all(|series| !series.name.contains("samples") && !series.name.contains("number")));
+        assert!(
+            file.series.iter().all(|series| !series.name().contains("samples") && !series.name().contains("number"))
+        );
     }
 
     #[test]
@@ -419,8 +426,8 @@ mod tests {
             "{'train_runtime': 12.5, 'train_loss': 2.4, 'epoch': 1.0}\n"
         ));
         assert_eq!(points(&file, "loss"), [(1, 2.5), (2, 2.25)]);
-        assert!(!file.series[0].steps.is_numbered());
-        assert!(file.series.iter().all(|series| !series.name.contains("train")));
+        assert!(!file.loaded()[0].steps.is_numbered());
+        assert!(file.series.iter().all(|series| !series.name().contains("train")));
     }
 
     #[test]
@@ -444,7 +451,7 @@ mod tests {
         let pattern = LogPattern::parse(r"^it=(?<step>\d+) L=(?<loss>\S+)").expect("sound");
         let source = Memory::new("my.log", b"noise\nit=1 L=2.5\nit=2 L=nan\n".to_vec());
         assert!(matches(&source, &pattern));
-        let file = read_with(&source, &pattern).expect("a log");
+        let file = read_with(&source, &Room::unlimited(), &pattern).expect("a log");
         assert_eq!(points(&file, "loss")[0], (1, 2.5));
         assert!(LogPattern::parse(r"(?<step>\d+)").is_err());
         assert!(LogPattern::parse(r"(").is_err());

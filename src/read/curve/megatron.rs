@@ -5,14 +5,15 @@
 //! missing, not non-finite (golden files of runs that were stopped early are filled up this way).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Collector, CurveFile, Format, lines, records, series::Series};
 use crate::error::{Error, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::json::{Json, Parser};
 
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let mut parser = Parser::new(source);
     parser.object(|metric, parser| {
         let body = parser.value()?;
@@ -26,9 +27,10 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         Ok(())
     })?;
     parser.end()?;
-    let mut series = collector.finish();
+    let series = collector.finish()?;
+    let mut series = series.iter().map(|series| Ok(series.load()?.into_owned())).collect::<Result<Vec<Series>>>()?;
     drop_unrecorded(&mut series);
-    Ok(CurveFile::new(source, Format::Megatron, series))
+    Ok(CurveFile::new(source, Format::Megatron, series.into_iter().map(Into::into).collect()))
 }
 
 fn bad_step(source: &dyn ByteSource, metric: &str, step: &str) -> Error {

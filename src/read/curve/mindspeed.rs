@@ -25,7 +25,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
             let margin = records::number(margin).filter(|margin| *margin >= 0.0);
             file.margins.extend(margin.map(|margin| (metric::canonical(name).into_owned(), margin)));
         } else if let (Some(items), None) = (value.as_array(), metric::step_rank(key)) {
-            file.series.extend(series_of(source, key, items, steps.as_deref())?);
+            file.series.extend(series_of(source, key, items, steps.as_deref())?.into_iter().map(Into::into));
         }
     }
     Ok(file)

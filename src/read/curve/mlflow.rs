@@ -1,9 +1,11 @@
 //! MLflow's file store: `<experiment>/<run>/metrics/<metric>`, a file per metric with `<ms> <value> <step>` in each line.
 
+use std::sync::Arc;
+
 use super::lines::{self, Lines};
 use super::{Collector, CurveFile, Format, Note};
 use crate::error::Result;
-use crate::fetch::{ByteSource, Files, read_all};
+use crate::fetch::{ByteSource, Files, Room, read_all};
 
 /// Lines by which a file is recognised.
 const FIRST_LINES: usize = 20;
@@ -24,9 +26,9 @@ fn parse(line: &[u8]) -> Option<(u64, f64)> {
 }
 
 /// Reads one metric. A last line without its end may have lost digits and is not used.
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let name = place(source.name()).1;
-    let mut collector = Collector::new(source.name());
+    let mut collector = Collector::new(source.name(), room);
     let mut lines = Lines::new(source);
     let (mut skipped, mut is_cut) = (0, false);
     while let Some((line, has_end)) = lines.next_with_end()? {
@@ -36,7 +38,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
             None => skipped += 1,
         }
     }
-    let file = CurveFile::new(source, Format::Mlflow, collector.finish()).with_note(is_cut.then_some(Note::Truncated));
+    let file = CurveFile::new(source, Format::Mlflow, collector.finish()?).with_note(is_cut.then_some(Note::Truncated));
     Ok(file.with_note((skipped > 0).then_some(Note::SkippedLines(skipped))))
 }
 
@@ -77,9 +79,10 @@ mod tests {
         let text = "1795350304556 3.5 1\n1795350304562 nan 2\nbroken\n1795350304563 3.1 3\n1795350304564 2.9 4";
         assert!(recognise("1795350304556 3.5 1\n1795350304562 nan 2\n1795350304563 3."));
         assert!(!recognise("1 3.5 1\n2 3.25 2\n") && !recognise("1795350304556 3.5"));
-        let file = read(&Memory::new("metrics/train/loss", text.as_bytes().to_vec())).expect("readable");
-        let points: Vec<(u64, f64)> = file.series[0].points().collect();
-        assert_eq!((file.series[0].name.as_str(), points.len(), points[2]), ("train/loss", 3, (3, 3.1)));
+        let file =
+            read(&Memory::new("metrics/train/loss", text.as_bytes().to_vec()), &Room::unlimited()).expect("readable");
+        let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();
+        assert_eq!((file.loaded()[0].name.as_str(), points.len(), points[2]), ("train/loss", 3, (3, 3.1)));
         assert_eq!(file.notes, [Note::Truncated, Note::SkippedLines(1)]);
     }
 

@@ -59,6 +59,11 @@ impl Stretches {
         self.list.len().saturating_sub(1)
     }
 
+    /// The last epoch that was told.
+    pub(super) fn epoch(&self) -> Option<f64> {
+        self.epoch
+    }
+
     /// Whether there is one stretch at most, so that nothing is to be put in order.
     pub(super) fn is_plain(&self) -> bool {
         self.list.len() < 2

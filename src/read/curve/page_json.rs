@@ -1,10 +1,12 @@
 //! Series as TensorBoard's page gives them for download: `[[wall time, step, value], …]`, the metric in the file's name.
 
+use std::sync::Arc;
+
 use super::records::number;
 use super::series::MAX_POINTS;
 use super::{Collector, CurveFile, Format};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::curve::lines;
 use crate::read::json::{Json, Parser};
 
@@ -18,9 +20,9 @@ pub(super) fn recognise(head: &str) -> bool {
 }
 
 /// Reads the series. A row that is no point is an error, as the page writes none.
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let name = metric_of(source.name()).to_owned();
-    let mut collector = Collector::new(source.name());
+    let mut collector = Collector::new(source.name(), room);
     let mut parser = Parser::new(source);
     let mut points = 0;
     parser.array(|parser| {
@@ -35,7 +37,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         collector.push(&name, Some(step), value)
     })?;
     parser.end()?;
-    Ok(CurveFile::new(source, Format::PageJson, collector.finish()))
+    Ok(CurveFile::new(source, Format::PageJson, collector.finish()?))
 }
 
 fn point(row: &Json) -> Option<(u64, f64)> {
@@ -60,8 +62,9 @@ mod tests {
     fn a_downloaded_series_is_read_by_its_steps() {
         let text = "[[1700000001.5, 1, 9.5], [1700000002.5, 2, NaN]]";
         assert!(recognise(text) && !recognise("[[1, 2], [3, 4]]") && !recognise("[{\"step\": 1}]"));
-        let file = read(&Memory::new("a/run_7-tag-train_loss.json", text.as_bytes().to_vec())).expect("a series");
-        let series = file.series.first().expect("one");
+        let file = read(&Memory::new("a/run_7-tag-train_loss.json", text.as_bytes().to_vec()), &Room::unlimited())
+            .expect("a series");
+        let series = &file.loaded()[0];
         let points: Vec<(u64, f64)> = series.points().collect();
         assert_eq!((series.name.as_str(), points.len(), points.first()), ("train_loss", 2, Some(&(1, 9.5))));
     }

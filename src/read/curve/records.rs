@@ -3,10 +3,12 @@
 //! A record names its step (`step`, `global_step`, `iteration`, `current_steps` ...) and holds numbers beside
 //! it; nested objects are flattened with `/`. Records without a step are numbered by position.
 
+use std::sync::Arc;
+
 use super::lines::{self, Lines};
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::json::{self, Json, Parser};
 use crate::read::metric::{self, Role};
 
@@ -62,8 +64,8 @@ pub(super) fn step(value: &Json) -> Option<u64> {
 }
 
 /// Reads one object per line. A last line that is cut is left out and noted.
-pub(super) fn read_lines(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read_lines(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let mut lines = Lines::new(source);
     let mut broken: Option<(u64, Error)> = None;
     let mut is_first = true;
@@ -84,7 +86,7 @@ pub(super) fn read_lines(source: &dyn ByteSource) -> Result<CurveFile> {
             Err(error) => broken = Some((lines.number, error)),
         }
     }
-    let series = collector.finish();
+    let series = collector.finish()?;
     if let (Some((number, error)), true) = (&broken, series.is_empty()) {
         return Err(damaged(source, *number, error));
     }
@@ -97,16 +99,16 @@ fn damaged(source: &dyn ByteSource, line: u64, error: &Error) -> Error {
 }
 
 /// Reads one array of objects.
-pub(super) fn read_array(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read_array(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let mut parser = Parser::new(source);
     parser.array(|parser| take(&parser.value()?, &mut collector))?;
     parser.end()?;
-    Ok(CurveFile::new(source, Format::JsonRecords, collector.finish()))
+    Ok(CurveFile::new(source, Format::JsonRecords, collector.finish()?))
 }
 
 /// Adds a value, or notes that there is none.
-pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut Collector<'_>) -> Result<()> {
+pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut Collector) -> Result<()> {
     match number(value) {
         Some(value) => collector.push(name, step, value),
         None if matches!(value, Json::Null | Json::Text(_)) => collector.blank(name, step),
@@ -115,7 +117,7 @@ pub(super) fn add(name: &str, step: Option<u64>, value: &Json, collector: &mut C
 }
 
 /// Adds the numbers of one record; a record without any is passed over.
-fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
+fn take(record: &Json, collector: &mut Collector) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {
         return Ok(());
@@ -135,7 +137,7 @@ fn take(record: &Json, collector: &mut Collector<'_>) -> Result<()> {
 }
 
 /// Adds the numbers of an object, those of nested objects under the joined names.
-pub(super) fn flatten(entries: &[(String, Json)], step: Option<u64>, collector: &mut Collector<'_>) -> Result<()> {
+pub(super) fn flatten(entries: &[(String, Json)], step: Option<u64>, collector: &mut Collector) -> Result<()> {
     flatten_below("", entries, step, collector, 0)
 }
 
@@ -143,7 +145,7 @@ fn flatten_below(
     prefix: &str,
     entries: &[(String, Json)],
     step: Option<u64>,
-    collector: &mut Collector<'_>,
+    collector: &mut Collector,
     depth: usize,
 ) -> Result<()> {
     for (key, value) in entries {

@@ -84,9 +84,27 @@ impl Steps {
         }
     }
 
+    /// The list of steps, where they are kept as one.
+    pub(super) fn listed(&self) -> Option<&Vec<u64>> {
+        if let Self::Listed(steps) = self { Some(steps) } else { None }
+    }
+
     /// No steps yet, to be filled by [`Steps::push`].
     pub fn numbered() -> Self {
         Self::Regular { first: 0, interval: 1, len: 0 }
+    }
+
+    /// Adds all of `next` behind the others; at once where they go on in the same interval.
+    pub(super) fn append(&mut self, next: &Self) {
+        match (&mut *self, next) {
+            (Self::Regular { len: 0, .. }, _) => self.clone_from(next),
+            (Self::Regular { first, interval, len }, Self::Regular { first: start, interval: distance, len: more })
+                if (*distance == *interval || *more == 1) && follows(*first, *interval, *len, *start) =>
+            {
+                *len += more;
+            }
+            _ => self.extend(next.iter()),
+        }
     }
 
     /// Adds a step behind the others.
@@ -103,6 +121,12 @@ impl Steps {
             }
             Self::Listed(steps) => steps.push(step),
         }
+    }
+}
+
+impl Extend<u64> for Steps {
+    fn extend<T: IntoIterator<Item = u64>>(&mut self, steps: T) {
+        steps.into_iter().for_each(|step| self.push(step));
     }
 }
 

@@ -39,5 +39,5 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
             return Err(Error::new(crate::error::ErrorKind::LimitExceeded, source.name(), "too many values"));
         }
     }
-    Ok(CurveFile::new(source, Format::StepLoss, vec![Series::by_step("loss", points)]))
+    Ok(CurveFile::new(source, Format::StepLoss, vec![Series::by_step("loss", points).into()]))
 }

@@ -1,8 +1,10 @@
 //! One JSON object of steps: `{"1": {"loss": 2.5}, "2": {"loss": 2.25}}`, or the other way round `{"loss": {"1": 2.5, "2": 2.25}}`.
 
+use std::sync::Arc;
+
 use super::{Collector, CurveFile, Format, lines, records};
 use crate::error::Result;
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::json::{Json, Parser};
 use crate::read::metric::{self, Role};
 
@@ -22,8 +24,8 @@ fn is_known(name: &str) -> bool {
 }
 
 /// Reads all steps. Entries of other kinds are passed over.
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let mut parser = Parser::new(source);
     parser.object(|key, parser| {
         let value = parser.value()?;
@@ -36,7 +38,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         by_step.try_for_each(|(step, value)| records::add(&key, Some(step), value, &mut collector))
     })?;
     parser.end()?;
-    Ok(CurveFile::new(source, Format::StepsJson, collector.finish()))
+    Ok(CurveFile::new(source, Format::StepsJson, collector.finish()?))
 }
 
 #[cfg(test)]
@@ -50,10 +52,10 @@ mod tests {
             r#"{"1": {"lm loss": 2.5, "grad norm": 1.0}, "2": {"lm loss": NaN, "grad norm": 0.5}}"#,
             r#"{"lm loss": {"1": 2.5, "2": NaN}, "grad norm": {"1": 1.0, "2": 0.5}, "run": "a"}"#,
         ] {
-            let file = read(&Memory::new("steps.json", text.as_bytes().to_vec())).expect("sound");
-            let names: Vec<&str> = file.series.iter().map(|series| series.name.as_str()).collect();
+            let file = read(&Memory::new("steps.json", text.as_bytes().to_vec()), &Room::unlimited()).expect("sound");
+            let names: Vec<&str> = file.series.iter().map(super::super::stored::StoredSeries::name).collect();
             assert_eq!(names, ["lm loss", "grad norm"], "{text}");
-            let points: Vec<(u64, f64)> = file.series[0].points().collect();
+            let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();
             assert!(points[0] == (1, 2.5) && points[1].0 == 2 && points[1].1.is_nan(), "{points:?}");
         }
     }

@@ -1,11 +1,13 @@
 //! Logs that SwanLab keeps on disk (`run-<id>.swanlab`), which an offline run leaves behind.
 
+use std::sync::Arc;
+
 use prost::Message;
 
 use super::frames::{self, Kind};
 use super::{Collector, CurveFile, Format, Note};
 use crate::error::Result;
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::metric;
 
 /// First bytes, with the number 0xE1D6 in little-endian order.
@@ -45,17 +47,17 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// `Corrupt` for a damaged record, and for a log that ends before its first value.
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let is_cut = frames::each(source, KIND, |record: Record| take(record, &mut collector))?;
-    let series = collector.finish();
+    let series = collector.finish()?;
     if series.is_empty() && is_cut {
         return Err(frames::nothing_behind(source, KIND));
     }
     Ok(CurveFile::new(source, Format::SwanLab, series).with_note(is_cut.then_some(Note::Truncated)))
 }
 
-fn take(record: Record, collector: &mut Collector<'_>) -> Result<()> {
+fn take(record: Record, collector: &mut Collector) -> Result<()> {
     let Some(Scalar { key, step, value: Some(value) }) = record.scalar else { return Ok(()) };
     match u64::try_from(step) {
         Ok(step) if !metric::is_bookkeeping(&key) => collector.push(&key, Some(step), value.number),
@@ -80,14 +82,14 @@ mod tests {
     #[test]
     fn scalars_are_read_whatever_the_version_where_the_frames_are_sound() {
         for version in [2, 3] {
-            let file = read(&Memory::new("run.swanlab", log(version))).expect("sound");
-            let points: Vec<(u64, f64)> = file.series[0].points().collect();
+            let file = read(&Memory::new("run.swanlab", log(version)), &Room::unlimited()).expect("sound");
+            let points: Vec<(u64, f64)> = file.loaded()[0].points().collect();
             assert_eq!((points.len(), points[0]), (2, (1, 2.5)));
         }
         let mut bytes = log(3);
         bytes[16] ^= 1;
-        let error = read(&Memory::new("run.swanlab", bytes)).expect_err("damaged");
+        let error = read(&Memory::new("run.swanlab", bytes), &Room::unlimited()).expect_err("damaged");
         assert!(error.message().contains("version 3"), "{error}");
-        assert!(read(&Memory::new("run.swanlab", log(2)[..7].to_vec())).is_err());
+        assert!(read(&Memory::new("run.swanlab", log(2)[..7].to_vec()), &Room::unlimited()).is_err());
     }
 }

@@ -3,10 +3,15 @@
 //! One column numbers the steps; every other column of numbers is a metric. TensorBoard's export (`Wall
 //! time,Step,Value`) does not say which metric it holds: it is taken for the loss. Empty cells are missing values.
 
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::batch::Batch;
 use super::lines::{self, Lines};
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::metric::{self, Role};
 
 /// Meaning of a column.
@@ -136,38 +141,44 @@ fn cells(line: &[u8], separator: u8) -> Vec<Vec<u8>> {
     record.map(|record| record.iter().map(<[u8]>::to_vec).collect()).unwrap_or_default()
 }
 
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut lines = Lines::new(source);
     let header = lines.next()?.unwrap_or_default();
     let header = header.strip_prefix("\u{feff}".as_bytes()).unwrap_or(header);
     let (separator, columns) = header_of(header)
         .ok_or_else(|| Error::corrupt(source.name(), "line 1: expected the names of a step column and of metrics"))?;
-    let columns = named_by_path(columns, source.name());
-    let mut rows = Rows::new(source, &columns, separator)?;
-    let mut skipped = 0;
+    let layout = Layout::new(named_by_path(columns, source.name()), separator);
+    let mut collector = Collector::new(source.name(), room);
+    for name in layout.metrics.iter().flatten() {
+        collector.index_of(name, layout.step_column.is_some())?;
+    }
+    let mut table = Table { layout, collector, run: None, count: 0, skipped: 0 };
+    while let Some(part) = lines.next_part()? {
+        let read: Vec<Rows> = lines::pieces(part).into_par_iter().map(|piece| table.layout.rows(piece)).collect();
+        let ended = lines::count(part);
+        read.into_iter().try_for_each(|rows| table.take(rows))?;
+        lines.number += ended;
+    }
     let mut cut = false;
     while let Some((line, ended)) = lines.next_with_end()? {
-        if !ended && is_cut(line, separator, columns.len()) {
-            cut = true;
+        let mut rows = Rows::default();
+        cut = !ended && is_cut(line, separator, table.layout.columns);
+        if cut {
             // Its last cell may have lost digits; what stands before it is whole.
             let whole = line.rsplitn(2, |byte| *byte == separator).nth(1).unwrap_or_default();
-            rows.take(whole.split(|byte| *byte == separator))?;
-            continue;
-        }
-        let taken = if memchr::memchr(b'"', line).is_some() {
-            let cells = cells(line, separator);
-            rows.take(cells.iter().map(Vec::as_slice))?
+            table.layout.row(whole.split(|byte| *byte == separator).map(Cell::of), &mut rows);
+            rows.skipped = 0;
         } else {
-            rows.take(line.split(|byte| *byte == separator))?
-        };
-        skipped += u64::from(!taken);
+            table.layout.line(line, &mut rows);
+        }
+        table.take(rows)?;
     }
-    if rows.count == 0 {
+    if table.count == 0 {
         let message = "has the header of a table of curves, and no row; expected one per logged step";
         return Err(Error::corrupt(source.name(), message).with_help("give the complete file, as the run wrote it"));
     }
-    let file = CurveFile::new(source, Format::Table, rows.collector.finish());
-    let file = file.with_note((skipped > 0).then_some(Note::SkippedLines(skipped)));
+    let file = CurveFile::new(source, Format::Table, table.collector.finish()?);
+    let file = file.with_note((table.skipped > 0).then_some(Note::SkippedLines(table.skipped)));
     Ok(file.with_note(cut.then_some(Note::Truncated)))
 }
 
@@ -197,57 +208,78 @@ fn is_cut(line: &[u8], separator: u8, columns: usize) -> bool {
     quotes % 2 == 1 || have < columns || matches!(last, b'.' | b'-' | b'+')
 }
 
-/// Rows on their way into curves.
-struct Rows<'a> {
-    collector: Collector<'a>,
-    /// Place of each column's metric in the collector.
-    places: Vec<Option<usize>>,
+/// Meaning of the cells of a row.
+struct Layout {
+    separator: u8,
+    /// Number of columns.
+    columns: usize,
+    /// Name of each column's metric.
+    metrics: Vec<Option<String>>,
     step_column: Option<usize>,
     beside_columns: Vec<(usize, Key)>,
     /// Columns of name and value of a long table.
     long: Option<(usize, usize)>,
     run_column: Option<usize>,
-    /// The run of a long table's rows.
-    run: Option<Vec<u8>>,
     /// Whether a comma divides a number from its decimals.
     decimal_comma: bool,
+}
+
+/// A cell, and its text where that is UTF-8.
+#[derive(Clone, Copy)]
+struct Cell<'l> {
+    bytes: &'l [u8],
+    text: Option<&'l str>,
+}
+
+impl<'l> Cell<'l> {
+    fn of(bytes: &'l [u8]) -> Self {
+        Self { bytes, text: text(bytes) }
+    }
+
+    fn of_text(text: &'l str) -> Self {
+        Self { bytes: text.as_bytes(), text: Some(text) }
+    }
+}
+
+/// Rows of a part of a table.
+#[derive(Default)]
+struct Rows {
+    batch: Batch,
+    /// The run of a long table's first row.
+    run: Option<Vec<u8>>,
+    /// Whether rows of a long table have several runs. Nothing behind the second one is read.
+    has_several_runs: bool,
     /// Rows that were taken.
     count: u64,
-    values: Vec<(usize, f64)>,
-    /// Places of the cells of a row that hold no number.
+    /// Rows without a step, or with a cell that should be a number and is not.
+    skipped: u64,
+    /// Places of the metric columns in the batch.
+    places: Vec<Option<usize>>,
+    /// Columns of the present row that hold no number.
     blanks: Vec<usize>,
 }
 
-impl<'a> Rows<'a> {
-    fn new(source: &'a dyn ByteSource, columns: &[Column], separator: u8) -> Result<Self> {
-        let mut collector = Collector::new(source.name());
-        let step_column = columns.iter().position(|column| *column == Column::Step);
+impl Layout {
+    fn new(columns: Vec<Column>, separator: u8) -> Self {
         let place_of = |wanted: &Column| columns.iter().position(|column| column == wanted);
         let beside = |(index, column): (usize, &Column)| match column {
             Column::Beside(key) => Some((index, *key)),
             _ => None,
         };
-        let beside_columns = columns.iter().enumerate().filter_map(beside).collect();
-        let mut places = Vec::new();
-        for column in columns {
-            places.push(match column {
-                Column::Metric(name) => Some(collector.index_of(name, step_column.is_some())?),
-                _ => None,
-            });
-        }
-        Ok(Self {
-            collector,
-            places,
-            step_column,
-            beside_columns,
+        let metric = |column: &Column| match column {
+            Column::Metric(name) => Some(name.clone()),
+            _ => None,
+        };
+        Self {
+            separator,
+            columns: columns.len(),
+            metrics: columns.iter().map(metric).collect(),
+            step_column: place_of(&Column::Step),
+            beside_columns: columns.iter().enumerate().filter_map(beside).collect(),
             long: place_of(&Column::Key).zip(place_of(&Column::Value)),
             run_column: place_of(&Column::Run),
-            run: None,
             decimal_comma: separator == b';',
-            count: 0,
-            values: Vec::new(),
-            blanks: Vec::new(),
-        })
+        }
     }
 
     fn number(&self, text: &str) -> Option<f64> {
@@ -258,65 +290,121 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Adds one row of a long table.
-    fn take_long(&mut self, cells: &[&[u8]], key: usize, value: usize) -> Result<bool> {
-        let cell = |at: usize| cells.get(at).and_then(|cell| text(cell)).map(str::trim);
+    /// The rows of a text of whole lines.
+    fn rows(&self, piece: &[u8]) -> Rows {
+        let mut rows = Rows::default();
+        for (_, line) in lines::of_piece(piece) {
+            self.line(line, &mut rows);
+            if rows.has_several_runs {
+                break;
+            }
+        }
+        rows
+    }
+
+    /// Adds the row of a line.
+    fn line(&self, line: &[u8], rows: &mut Rows) {
+        if memchr::memchr(b'"', line).is_some() {
+            let cells = cells(line, self.separator);
+            self.row(cells.iter().map(|cell| Cell::of(cell)), rows);
+        } else if let Some(line) = text(line) {
+            self.row(line.split(char::from(self.separator)).map(Cell::of_text), rows);
+        } else {
+            self.row(line.split(|byte| *byte == self.separator).map(Cell::of), rows);
+        }
+    }
+
+    /// Adds one row.
+    fn row<'l>(&self, cells: impl Iterator<Item = Cell<'l>>, rows: &mut Rows) {
+        rows.count += 1;
+        let is_sound = match self.long {
+            Some((key, value)) => self.long_row(&cells.collect::<Vec<_>>(), (key, value), rows),
+            None => self.wide_row(cells, rows),
+        };
+        rows.skipped += u64::from(!is_sound);
+    }
+
+    /// Adds one row of a long table; false where it has no name, step or value.
+    fn long_row(&self, cells: &[Cell<'_>], (key, value): (usize, usize), rows: &mut Rows) -> bool {
+        let cell = |at: usize| cells.get(at).and_then(|cell| cell.text).map(str::trim);
         if let Some(run) = self.run_column.and_then(|at| cells.get(at))
-            && self.run.get_or_insert_with(|| run.to_vec()).as_slice() != *run
+            && rows.run.get_or_insert_with(|| run.bytes.to_vec()).as_slice() != run.bytes
         {
-            return Err(self.collector.several_runs());
+            rows.has_several_runs = true;
+            return true;
         }
         let step = self.step_column.and_then(cell).and_then(lines::step);
         let (Some(name), Some(step), Some(value)) = (cell(key), step, cell(value).and_then(|text| self.number(text)))
         else {
-            return Ok(false);
+            return false;
         };
         if !metric::is_bookkeeping(name) {
-            self.collector.push(name, Some(step), value)?;
+            let column = rows.batch.column(name);
+            rows.batch.add(column, Some(value));
+            rows.batch.end(Beside::default(), Some(step));
         }
-        Ok(true)
+        true
     }
 
-    /// Adds one row; false where it has no step or a cell that should be a number is not.
-    fn take<'c>(&mut self, cells: impl Iterator<Item = &'c [u8]>) -> Result<bool> {
-        self.count += 1;
-        if let Some((key, value)) = self.long {
-            return self.take_long(&cells.collect::<Vec<_>>(), key, value);
+    /// Adds one row with a column per metric; false where it has no step or a cell that should be a number is not.
+    fn wide_row<'l>(&self, cells: impl Iterator<Item = Cell<'l>>, rows: &mut Rows) -> bool {
+        if rows.places.is_empty() {
+            let batch = &mut rows.batch;
+            rows.places = self.metrics.iter().map(|name| name.as_ref().map(|name| batch.column(name))).collect();
         }
         let (mut step, mut beside) = (None, Beside::default());
-        let mut sound = true;
-        self.values.clear();
-        self.blanks.clear();
+        let mut is_sound = true;
         for (column, cell) in cells.enumerate() {
             if self.step_column == Some(column) {
-                step = lines::plain_step(cell).or_else(|| text(cell).and_then(lines::step));
+                step = lines::plain_step(cell.bytes).or_else(|| cell.text.and_then(lines::step));
             } else if let Some((_, key)) = self.beside_columns.iter().find(|(at, _)| *at == column) {
-                text(cell).and_then(lines::number).into_iter().for_each(|number| beside.take(*key, number));
-            } else if let Some(place) = self.places.get(column).copied().flatten() {
-                if let Some(value) = lines::plain_number(cell) {
-                    self.values.push((place, value));
-                    continue;
-                }
-                match text(cell).map(|text| (self.number(text), text)) {
-                    Some((Some(value), _)) => self.values.push((place, value)),
-                    other => {
-                        sound &= other.is_some_and(|(_, text)| text.trim().is_empty());
-                        self.blanks.push(place);
-                    }
+                cell.text.and_then(lines::number).into_iter().for_each(|number| beside.take(*key, number));
+            } else if let Some(place) = rows.places.get(column).copied().flatten() {
+                let number = lines::plain_number(cell.bytes).or_else(|| self.number(cell.text?));
+                if let Some(value) = number {
+                    rows.batch.add(place, Some(value));
+                } else {
+                    is_sound &= cell.text.is_some_and(|text| text.trim().is_empty());
+                    rows.blanks.push(place);
                 }
             }
         }
         if step.is_none() && self.step_column.is_some() {
-            return Ok(false);
+            rows.blanks.clear();
+            rows.batch.discard();
+            return false;
         }
-        self.collector.record(beside);
-        for (place, value) in self.values.drain(..) {
-            self.collector.push_at(place, step, value)?;
+        for place in rows.blanks.drain(..) {
+            rows.batch.add(place, None);
         }
-        for place in self.blanks.drain(..) {
-            self.collector.blank_at(place, step)?;
+        rows.batch.end(beside, step);
+        is_sound
+    }
+}
+
+/// A table on its way into curves.
+struct Table {
+    layout: Layout,
+    collector: Collector,
+    /// The run of a long table's rows.
+    run: Option<Vec<u8>>,
+    count: u64,
+    skipped: u64,
+}
+
+impl Table {
+    /// Adds the rows of a part.
+    fn take(&mut self, rows: Rows) -> Result<()> {
+        self.count += rows.count;
+        self.skipped += rows.skipped;
+        if self.run.is_none() {
+            self.run.clone_from(&rows.run);
         }
-        Ok(sound)
+        if rows.run.is_some() && self.run != rows.run {
+            return Err(self.collector.several_runs());
+        }
+        self.collector.take(&rows.batch)?;
+        if rows.has_several_runs { Err(self.collector.several_runs()) } else { Ok(()) }
     }
 }
 
@@ -326,7 +414,7 @@ mod tests {
     use crate::fetch::Memory;
 
     fn table(text: &str) -> CurveFile {
-        read(&Memory::new("loss.csv", text.as_bytes().to_vec())).expect("a table")
+        read(&Memory::new("loss.csv", text.as_bytes().to_vec()), &Room::unlimited()).expect("a table")
     }
 
     #[test]
@@ -353,7 +441,7 @@ mod tests {
             ("step,loss,lr\n1,2.5,0.1\n2,2.4\n", 2, false),
         ] {
             let file = table(text);
-            assert_eq!(file.series[0].steps.len(), steps, "{text}");
+            assert_eq!(file.loaded()[0].steps.len(), steps, "{text}");
             assert_eq!(file.notes.contains(&Note::Truncated), cut, "{text}");
         }
     }
@@ -361,11 +449,11 @@ mod tests {
     #[test]
     fn cells_without_a_number_are_kept_as_steps_without_a_value() {
         let file = table("step,loss\n1,2.5\n2,\n3,none\n4,2.2\n");
-        assert_eq!(file.series[0].unrecorded, [2, 3]);
+        assert_eq!(file.loaded()[0].unrecorded, [2, 3]);
     }
 
     fn points(file: &CurveFile, name: &str) -> Vec<(u64, f64)> {
-        file.series.iter().find(|series| series.name == name).expect(name).points().collect()
+        file.loaded().into_iter().find(|series| series.name == name).expect(name).points().collect()
     }
 
     #[test]
@@ -382,7 +470,7 @@ mod tests {
         let file = table(text);
         assert_eq!(points(&file, "train/loss"), [(1, 2.5), (2, 2.25)]);
         assert_eq!(points(&file, "grad_norm"), [(1, 1.5)]);
-        let several = read(&Memory::new("a.csv", text.replace("ab,grad", "cd,grad").into_bytes()));
+        let several = read(&Memory::new("a.csv", text.replace("ab,grad", "cd,grad").into_bytes()), &Room::unlimited());
         assert!(several.expect_err("two runs").message().contains("several runs"));
     }
 
@@ -391,23 +479,23 @@ mod tests {
         let file = table("step,llama-npu-loss,llama-npu-loss_timestamp\n1,2.5,17\n");
         assert_eq!(points(&file, "loss"), [(1, 2.5)]);
         let dvclive = Memory::new("run/dvclive/plots/metrics/eval/loss.tsv", b"step\tloss\n1\t2.5\n".to_vec());
-        assert_eq!(read(&dvclive).expect("a table").series[0].name, "eval/loss");
+        assert_eq!(read(&dvclive, &Room::unlimited()).expect("a table").series[0].name(), "eval/loss");
     }
 
     #[test]
     fn a_header_without_rows_is_damage() {
         assert!(recognise("step,loss\n") && !recognise("step,name\n"));
-        let error = read(&Memory::new("a.csv", b"step,loss\n".to_vec())).expect_err("no row");
+        let error = read(&Memory::new("a.csv", b"step,loss\n".to_vec()), &Room::unlimited()).expect_err("no row");
         assert!(error.message().contains("no row"), "{error}");
     }
 
     #[test]
     fn quotes_empty_cells_and_words_for_numbers_are_read() {
         let file = table("step,\"loss, total\",lr\n1,\"2.5\",\n2,nan,0.1\n3,oops,0.2\n");
-        assert_eq!(file.series[0].name, "loss, total");
-        assert_eq!(file.series[0].steps.len(), 2);
-        assert!(file.series[0].values[1].is_nan());
-        assert_eq!(file.series[1].points().collect::<Vec<_>>(), [(2, 0.1), (3, 0.2)]);
+        assert_eq!(file.loaded()[0].name, "loss, total");
+        assert_eq!(file.loaded()[0].steps.len(), 2);
+        assert!(file.loaded()[0].values[1].is_nan());
+        assert_eq!(file.loaded()[1].points().collect::<Vec<_>>(), [(2, 0.1), (3, 0.2)]);
         assert_eq!(file.notes, [Note::SkippedLines(1)]);
     }
 }

@@ -5,11 +5,13 @@
 //! `simple_value` (older writers, torch) or as a tensor of one element (TensorFlow 2). A writer that was stopped
 //! leaves a cut last record behind: the events before it count, and the cut is noted.
 
+use std::sync::Arc;
+
 use prost::Message;
 
 use super::{Collector, CurveFile, Format, Note};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 
 /// Length and its checksum.
 const HEADER: usize = 12;
@@ -100,8 +102,8 @@ pub(super) fn recognise(head: &[u8]) -> bool {
     end.and_then(|end| head.get(HEADER..end)).is_none_or(|payload| Event::decode(payload).is_ok())
 }
 
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let mut offset = 0;
     let mut payload = Vec::new();
     while offset < source.len() {
@@ -110,7 +112,7 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
         offset = next;
     }
     let note = (offset < source.len()).then_some(Note::Truncated);
-    Ok(CurveFile::new(source, Format::TensorBoard, collector.finish()).with_note(note))
+    Ok(CurveFile::new(source, Format::TensorBoard, collector.finish()?).with_note(note))
 }
 
 /// Reads the record at `offset` into `payload` and gives the offset behind it; `None` where the file ends first.
@@ -146,7 +148,7 @@ fn damaged(source: &dyn ByteSource, offset: u64, what: &str) -> Error {
         .with_help("collect the event file again; a copy made while it was written can be damaged like this")
 }
 
-fn take(source: &dyn ByteSource, offset: u64, payload: &[u8], collector: &mut Collector<'_>) -> Result<()> {
+fn take(source: &dyn ByteSource, offset: u64, payload: &[u8], collector: &mut Collector) -> Result<()> {
     let event = Event::decode(payload).map_err(|error| damaged(source, offset, &error.to_string()))?;
     let Ok(step) = u64::try_from(event.step) else { return Ok(()) };
     for value in event.summary.iter().flat_map(|summary| &summary.value) {
@@ -177,7 +179,7 @@ mod tests {
     }
 
     fn of_bytes(bytes: Vec<u8>) -> Result<CurveFile> {
-        read(&Memory::new("events", bytes))
+        read(&Memory::new("events", bytes), &Room::unlimited())
     }
 
     #[test]
@@ -185,7 +187,7 @@ mod tests {
         let tensor = TensorProto { dtype: 1, tensor_content: 2.5_f32.to_le_bytes().to_vec(), ..Default::default() };
         let tensor = event(2, Value { tag: "train/loss".into(), simple_value: None, tensor: Some(tensor) });
         let file = of_bytes([record(&simple(1, 3.5)), record(&tensor)].concat()).expect("events");
-        assert_eq!(file.series[0].points().collect::<Vec<_>>(), [(1, 3.5), (2, 2.5)]);
+        assert_eq!(file.loaded()[0].points().collect::<Vec<_>>(), [(1, 3.5), (2, 2.5)]);
     }
 
     #[test]
@@ -194,7 +196,7 @@ mod tests {
         let first = record(&simple(1, 3.5)).len();
         for end in first + 1..whole.len() {
             let file = of_bytes(whole[..end].to_vec()).expect("the first event is whole");
-            assert_eq!(file.series[0].steps.len(), 1, "{end}");
+            assert_eq!(file.loaded()[0].steps.len(), 1, "{end}");
             assert_eq!(file.notes, [Note::Truncated]);
         }
     }

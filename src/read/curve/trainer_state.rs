@@ -4,15 +4,16 @@
 //! `train_runtime`, written once at the end, is not. The loss is the mean over the steps since the last event.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{Collector, CurveFile, Format, Logged, records};
 use crate::error::{Error, Result};
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::json::{Json, Parser};
 use crate::read::metric::{self, Role};
 
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
-    let mut collector = Collector::new(source.name());
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
+    let mut collector = Collector::new(source.name(), room);
     let mut seen: HashMap<String, u32> = HashMap::new();
     let (mut interval, mut has_history) = (None, false);
     let mut parser = Parser::new(source);
@@ -32,15 +33,15 @@ pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
     if !has_history {
         return Err(Error::corrupt(source.name(), "has no list `log_history`, which trainer_state.json must have"));
     }
-    let mut series = collector.finish();
-    series.retain(|series| seen.get(&series.name).is_some_and(|count| *count > 1) || is_known(&series.name));
+    let mut series = collector.finish()?;
+    series.retain(|series| seen.get(series.name()).is_some_and(|count| *count > 1) || is_known(series.name()));
     let mut file = CurveFile::new(source, Format::TrainerState, series);
     file.interval = interval;
     file.logged = Logged::Windows;
     Ok(file)
 }
 
-fn take(record: &Json, collector: &mut Collector<'_>, seen: &mut HashMap<String, u32>) -> Result<()> {
+fn take(record: &Json, collector: &mut Collector, seen: &mut HashMap<String, u32>) -> Result<()> {
     let Some(entries) = record.as_object() else { return Ok(()) };
     let Some(step) = record.get("step").and_then(records::step) else { return Ok(()) };
     if entries.iter().any(|(key, _)| key == "train_runtime") {

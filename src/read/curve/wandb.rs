@@ -4,13 +4,14 @@
 //! the metric that `define_metric(step_metric=...)` names for it, else `_step`.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use prost::Message;
 
 use super::frames::{self, Kind};
 use super::{Collector, CurveFile, Format, Note, records};
 use crate::error::Result;
-use crate::fetch::ByteSource;
+use crate::fetch::{ByteSource, Room};
 use crate::read::curve::lines;
 use crate::read::json::{self, Json};
 use crate::read::metric;
@@ -82,15 +83,15 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// `Corrupt` for a damaged record, and for a log that ends before its first value.
-pub(super) fn read(source: &dyn ByteSource) -> Result<CurveFile> {
+pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let steps = definitions(source)?;
-    let mut collector = Collector::new(source.name());
+    let mut collector = Collector::new(source.name(), room);
     let mut last = HashMap::new();
     let is_cut = frames::each(source, KIND, |record: Record| match record.history {
         Some(history) => take(&history, &steps, &mut last, &mut collector),
         None => Ok(()),
     })?;
-    let series = collector.finish();
+    let series = collector.finish()?;
     if series.is_empty() && is_cut {
         return Err(frames::nothing_behind(source, KIND));
     }
@@ -153,7 +154,7 @@ fn take(
     history: &History,
     steps: &StepMetrics,
     last: &mut HashMap<String, u64>,
-    collector: &mut Collector<'_>,
+    collector: &mut Collector,
 ) -> Result<()> {
     let mut own = history.step.as_ref().and_then(|step| u64::try_from(step.num).ok());
     for item in &history.item {
@@ -205,8 +206,8 @@ mod tests {
     }
 
     fn points(records: &[Record], name: &str) -> Vec<(u64, f64)> {
-        let file = read(&Memory::new("run.wandb", log(records))).expect("sound");
-        let series = file.series.iter().find(|series| series.name == name);
+        let file = read(&Memory::new("run.wandb", log(records)), &Room::unlimited()).expect("sound");
+        let series = file.loaded().into_iter().find(|series| series.name == name);
         series.map(|series| series.points().collect()).unwrap_or_default()
     }
 
@@ -219,7 +220,7 @@ mod tests {
         ];
         assert_eq!(points(&records, "train/loss"), [(0, 2.5), (1, 2.25)]);
         assert!(points(&records, "eval/loss").first().is_some_and(|(step, value)| *step == 0 && value.is_nan()));
-        assert_eq!(read(&Memory::new("run.wandb", log(&records))).expect("sound").series.len(), 2);
+        assert_eq!(read(&Memory::new("run.wandb", log(&records)), &Room::unlimited()).expect("sound").series.len(), 2);
     }
 
     #[test]
@@ -248,10 +249,12 @@ mod tests {
     #[test]
     fn a_killed_run_keeps_its_whole_records_and_a_bare_head_is_damage() {
         let whole = log(&[history(&[("_step", "0"), ("loss", "2.5")]), history(&[("_step", "1"), ("loss", "2.0")])]);
-        let file = read(&Memory::new("run.wandb", whole[..whole.len() - 1].to_vec())).expect("the first is whole");
-        assert_eq!((file.series[0].steps.len(), file.notes.as_slice()), (1, [Note::Truncated].as_slice()));
+        let file = read(&Memory::new("run.wandb", whole[..whole.len() - 1].to_vec()), &Room::unlimited())
+            .expect("the first is whole");
+        assert_eq!((file.loaded()[0].steps.len(), file.notes.as_slice()), (1, [Note::Truncated].as_slice()));
         for end in [7, 10, 20] {
-            let error = read(&Memory::new("run.wandb", whole[..end].to_vec())).expect_err("nothing");
+            let error =
+                read(&Memory::new("run.wandb", whole[..end].to_vec()), &Room::unlimited()).expect_err("nothing");
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{end}");
             assert!(error.message().contains("history"), "{error}");
         }

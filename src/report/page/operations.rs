@@ -1,6 +1,6 @@
 //! The operations of the page, taken one line at a time as they are judged.
 //!
-//! What does not agree and what is near it is kept in full, every line by columns in packed blocks: some 30 bytes a line.
+//! Lines that do not agree and those near them are kept in full, and every line by columns in packed blocks: some 30 bytes a line.
 //! Names are kept once each. Lines may be those of an untrusted run: what is kept of them has limits, and a line that
 //! exceeds them is left out and counted.
 

@@ -1,0 +1,128 @@
+//! Memory that a run may fill with what it has read, and the file that takes what does not fit.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::Disk;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Memory of a run, and its overflow on disk.
+///
+/// Whoever keeps something counts it with [`take`](Self::take); once the room [is full](Self::is_full), it is put on disk
+/// instead. The file has no name, so that nothing is left behind however the run ends, and its space is given back with
+/// the room.
+#[derive(Debug)]
+pub struct Room {
+    limit: u64,
+    used: AtomicU64,
+    overflow: Option<Overflow>,
+}
+
+#[derive(Debug)]
+struct Overflow {
+    disk: Arc<Disk>,
+    file: OnceLock<File>,
+    len: AtomicU64,
+}
+
+impl Room {
+    /// Up to `limit` bytes of memory; the rest goes to `disk`.
+    pub fn new(disk: Arc<Disk>, limit: u64) -> Arc<Self> {
+        let overflow = Overflow { disk, file: OnceLock::new(), len: AtomicU64::new(0) };
+        Arc::new(Self { limit, used: AtomicU64::new(0), overflow: Some(overflow) })
+    }
+
+    /// All memory of the machine, and no file.
+    pub fn unlimited() -> Arc<Self> {
+        Arc::new(Self { limit: u64::MAX, used: AtomicU64::new(0), overflow: None })
+    }
+
+    /// Bytes of memory in all.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Whether what is kept takes all memory.
+    pub fn is_full(&self) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.limit
+    }
+
+    /// Counts bytes that are kept in memory.
+    pub fn take(&self, len: u64) {
+        self.used.fetch_add(len, Ordering::Relaxed);
+    }
+
+    /// Counts bytes that are kept no longer.
+    pub fn give_back(&self, len: u64) {
+        self.used.fetch_sub(len, Ordering::Relaxed);
+    }
+
+    /// Writes bytes of `name` behind the others on disk, and gives the offset that they are read from.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where the run may not use as much disk, and errors of the disk itself.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<u64> {
+        let overflow = self.overflow(name)?;
+        let file = overflow.file(name)?;
+        overflow.disk.take(name, bytes.len() as u64)?;
+        let offset = overflow.len.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        file.write_all_at(bytes, offset).map_err(|error| Error::io(name, &error))?;
+        Ok(offset)
+    }
+
+    /// Fills `buffer` with what was [put](Self::put) at `offset`.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn get(&self, name: &str, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let file = self.overflow(name)?.file(name)?;
+        file.read_exact_at(buffer, offset).map_err(|error| Error::io(name, &error))
+    }
+
+    fn overflow(&self, name: &str) -> Result<&Overflow> {
+        let missing = || Error::new(ErrorKind::Internal, name, "memory without a limit has no file beside it");
+        self.overflow.as_ref().ok_or_else(missing)
+    }
+}
+
+impl Overflow {
+    fn file(&self, name: &str) -> Result<&File> {
+        if self.file.get().is_none() {
+            let _first = self.file.set(self.disk.nameless(name)?);
+        }
+        Ok(self.file.get().expect("invariant: it was set above, here or by another thread"))
+    }
+}
+
+impl Drop for Overflow {
+    fn drop(&mut self) {
+        self.disk.give_back(self.len.load(Ordering::Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_comes_back_from_disk_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().expect("folder");
+        let disk = Disk::new(folder.path().to_owned(), 100);
+        let room = Room::new(disk.clone(), 16);
+        room.take(10);
+        assert!(!room.is_full());
+        room.take(6);
+        assert!(room.is_full());
+        let places = [b"first".as_slice(), b"second"].map(|bytes| room.put("x", bytes).expect("fits"));
+        assert_eq!(places, [0, 5]);
+        let mut read = [0; 6];
+        room.get("x", places[1], &mut read).expect("readable");
+        assert_eq!(&read, b"second");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0, "no name is left");
+        assert_eq!(room.put("x", &[0; 90]).expect_err("too much").kind(), ErrorKind::LimitExceeded);
+        drop(room);
+        disk.take("y", 100).expect("all of it was given back");
+    }
+}

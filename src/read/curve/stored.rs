@@ -1,0 +1,200 @@
+//! A series at rest: in memory as it is, or in the run's file on disk until its metric is judged.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::points::{Home, Points};
+use super::series::{Counter, Order, Series, Steps};
+use crate::error::Result;
+use crate::fetch::Room;
+
+/// Bytes below which a series is not worth a place on disk.
+const LEAST: u64 = 4096;
+
+/// One metric of one file. Its points are there once it is [loaded](Self::load).
+#[derive(Clone, Debug)]
+pub struct StoredSeries {
+    /// Whole where nothing is on disk, else without points.
+    series: Series,
+    shape: Shape,
+    stored: Option<Arc<OnDisk>>,
+    /// Memory that a series without a place on disk takes.
+    _kept: Option<Arc<Kept>>,
+    /// The room it may fill; `None` where it stays in memory.
+    home: Option<Home>,
+}
+
+/// Facts about a series that need no points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Number of points.
+    pub len: usize,
+    /// The first and the last step.
+    pub ends: Option<(u64, u64)>,
+    /// Whether the source numbers its steps.
+    pub is_numbered: bool,
+    /// Distance between steps that occurs most.
+    pub interval: Option<u64>,
+    /// Whether all values are finite.
+    pub is_finite: bool,
+}
+
+#[derive(Debug)]
+struct OnDisk {
+    points: Points,
+    unrecorded: Points,
+}
+
+/// Memory that the room counts until it is dropped.
+#[derive(Debug)]
+struct Kept {
+    home: Home,
+    len: u64,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.home.room.give_back(self.len);
+    }
+}
+
+impl Shape {
+    fn of(steps: &Steps, is_finite: bool) -> Self {
+        let last = steps.len().checked_sub(1).and_then(|last| steps.get(last));
+        Self {
+            len: steps.len(),
+            ends: steps.get(0).zip(last),
+            is_numbered: steps.is_numbered(),
+            interval: steps.interval(),
+            is_finite,
+        }
+    }
+}
+
+impl From<Series> for StoredSeries {
+    /// A series that stays in memory, whatever it takes.
+    fn from(series: Series) -> Self {
+        let shape = Shape::of(&series.steps, series.values.iter().all(|value| value.is_finite()));
+        Self { series, shape, stored: None, _kept: None, home: None }
+    }
+}
+
+impl StoredSeries {
+    /// Puts a series where there is room for it.
+    ///
+    /// # Errors
+    /// Those of [`Room::put`].
+    pub(super) fn put(series: Series, home: &Home) -> Result<Self> {
+        let listed = series.steps.listed().map_or(0, Vec::len);
+        let bytes = 8 * (series.values.len() + listed + series.unrecorded.len()) as u64;
+        if !home.room.is_full() || bytes < LEAST || !series.steps.is_numbered() {
+            home.room.take(bytes);
+            let kept = Kept { home: home.clone(), len: bytes };
+            return Ok(Self { _kept: Some(Arc::new(kept)), home: Some(home.clone()), ..Self::from(series) });
+        }
+        let Series { steps, values, unrecorded, .. } = series;
+        let head = Series { steps: Steps::numbered(), values: Vec::new(), unrecorded: Vec::new(), ..series };
+        let mut points = Points::of(home.clone(), steps, values);
+        points.store()?;
+        Self::on_disk(head, points, unrecorded, home)
+    }
+
+    /// A series of rising points, some of which are on disk already; those in memory stay there where there is room.
+    ///
+    /// # Errors
+    /// Those of [`Room::put`].
+    pub(super) fn rising(name: String, mut points: Points, home: &Home) -> Result<Self> {
+        points.count();
+        if home.room.is_full() && points.bytes() >= LEAST {
+            points.store()?;
+        }
+        if points.is_in_memory() {
+            let (steps, values) = points.into_loaded()?;
+            return Self::put(Series::rising(name, steps, values), home);
+        }
+        let listed = points.len();
+        let head = Series { listed, ..Series::rising(name, Steps::numbered(), Vec::new()) };
+        Self::on_disk(head, points, Vec::new(), home)
+    }
+
+    fn on_disk(head: Series, points: Points, unrecorded: Vec<u64>, home: &Home) -> Result<Self> {
+        let shape = Shape::of(&points.load_steps()?, points.is_finite());
+        let mut blank = Points::new(home.clone());
+        unrecorded.into_iter().for_each(|step| blank.push_step(step));
+        blank.store()?;
+        let stored = OnDisk { points, unrecorded: blank };
+        Ok(Self { series: head, shape, stored: Some(Arc::new(stored)), _kept: None, home: Some(home.clone()) })
+    }
+
+    /// The series with its points; borrowed where they are in memory.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn load(&self) -> Result<Cow<'_, Series>> {
+        let Some(stored) = &self.stored else { return Ok(Cow::Borrowed(&self.series)) };
+        let (steps, values) = stored.points.load()?;
+        let unrecorded = stored.unrecorded.load_steps()?.iter().collect();
+        Ok(Cow::Owned(Series { steps, values, unrecorded, ..self.series.clone() }))
+    }
+
+    /// One run's series of two files, the second one behind the first: a run that logs steps again was resumed.
+    ///
+    /// # Errors
+    /// Errors of the disk.
+    pub fn followed_by(&self, next: &Self) -> Result<Self> {
+        let joined = self.load()?.followed_by(&*next.load()?);
+        match &self.home {
+            Some(home) => Self::put(joined, home),
+            None => Ok(joined.into()),
+        }
+    }
+
+    /// Facts about it that need no points.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The room that its points fill; `None` where they stay in memory.
+    pub fn room(&self) -> Option<&Room> {
+        self.home.as_ref().map(|home| home.room.as_ref())
+    }
+
+    /// The metric, as the file spells it.
+    pub fn name(&self) -> &str {
+        &self.series.name
+    }
+
+    /// Gives it another name.
+    pub(super) fn rename(&mut self, name: &str) {
+        name.clone_into(&mut self.series.name);
+    }
+
+    /// Rank that logged it, where the ranks of a file logged different values.
+    pub fn rank(&self) -> Option<u64> {
+        self.series.rank
+    }
+
+    /// Kind of number that its steps are.
+    pub fn counter(&self) -> Counter {
+        self.series.counter
+    }
+
+    /// Changes that bringing its steps into order made.
+    pub fn order(&self) -> &Order {
+        &self.series.order
+    }
+
+    /// Says that what it took for steps are numbers of `counter`.
+    pub(super) fn count_by(&mut self, counter: Counter) {
+        if self.series.counter == Counter::Step {
+            self.series.counter = counter;
+        }
+    }
+
+    /// The same, as the rank `rank` logged it.
+    #[must_use]
+    pub(super) fn of_rank(mut self, rank: Option<u64>) -> Self {
+        self.series.rank = rank;
+        self
+    }
+}
