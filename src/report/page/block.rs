@@ -198,8 +198,11 @@ fn of_recorded(value: &RecordedValue<'_>, texts: &mut Texts) -> u32 {
         RecordedValue::Int(number) => whole(*number),
         RecordedValue::Null | RecordedValue::Bool(_) | RecordedValue::Text(_) => None,
     };
-    let is_kept =
-        |bits: &u32| number.is_some_and(|number| number.fract() != 0.0 || f64::from(f32::from_bits(*bits)) == number);
+    let is_kept = |bits: &u32| {
+        number.is_some_and(|number| {
+            number.fract() != 0.0 || f64::from(f32::from_bits(*bits)).to_bits() == number.to_bits()
+        })
+    };
     let bits = number.filter(|number| number.is_finite()).and_then(close).filter(is_kept);
     bits.unwrap_or_else(|| TEXT | texts.index(&clipped(&value.to_string(), MOST_VALUE)))
 }
