@@ -10,7 +10,8 @@
 //!
 //! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
 //! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine),
-//! [`output`] (where every file is written) and [`gate`], which runs the stages top to bottom.
+//! [`output`] (where every file is written), [`reproduce`] (the culprit of a written result as a script that runs alone) and
+//! [`gate`], which runs the stages top to bottom.
 
 pub mod check;
 pub mod collect;
