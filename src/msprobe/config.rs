@@ -90,7 +90,7 @@ impl Level {
 
 /// Rows of a sheet with the level they add up to.
 struct Sheet {
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<Cell<'static>>>,
     level: Level,
 }
 
@@ -147,11 +147,11 @@ fn report(checker: Checker, bench: &Pack, cmp: &Pack, redactor: &Redactor) -> Re
 }
 
 /// Whether msprobe refuses to write the cell into a workbook.
-fn is_refused(cell: &Cell) -> bool {
+fn is_refused(cell: &Cell<'static>) -> bool {
     matches!(cell, Cell::Text(text) if super::table::is_formula_like(text))
 }
 
-fn table(checker: Checker, rows: Vec<Vec<Cell>>) -> Table {
+fn table(checker: Checker, rows: Vec<Vec<Cell<'static>>>) -> Table {
     let columns: &[&str] = match checker {
         Checker::Env => &["bench_env_name", "cmp_env_name", "bench_value", "cmp_value", "level"],
         Checker::Pip => &["package", "bench version", "cmp version", "level"],
@@ -184,8 +184,8 @@ pub fn summary(reports: &[Report]) -> Table {
 }
 
 /// `error` where any cell of the last column says so, else `warning` where any does, else `pass`.
-fn worst_level(rows: &[Vec<Cell>]) -> Level {
-    let level = |row: &Vec<Cell>| match row.last() {
+fn worst_level(rows: &[Vec<Cell<'static>>]) -> Level {
+    let level = |row: &Vec<Cell<'static>>| match row.last() {
         Some(Cell::Text(text)) if text == "error" => Level::Error,
         Some(Cell::Text(text)) if text == "warning" => Level::Warning,
         _ => Level::Pass,
@@ -194,16 +194,16 @@ fn worst_level(rows: &[Vec<Cell>]) -> Level {
 }
 
 /// `error` where `false` stands in the column, else `pass`.
-fn level_of_booleans(rows: &[Vec<Cell>], column: usize) -> Level {
+fn level_of_booleans(rows: &[Vec<Cell<'static>>], column: usize) -> Level {
     let any_false = rows.iter().any(|row| row.get(column) == Some(&Cell::Bool(false)));
     if any_false { Level::Error } else { Level::Pass }
 }
 
-fn step_and_rank((step, rank): (u64, u64)) -> [Cell; 2] {
+fn step_and_rank((step, rank): (u64, u64)) -> [Cell<'static>; 2] {
     [step, rank].map(whole)
 }
 
 /// A whole number, as text where a cell cannot hold it.
-fn whole(value: u64) -> Cell {
+fn whole(value: u64) -> Cell<'static> {
     i64::try_from(value).map_or_else(|_| Cell::from(value.to_string()), Cell::Int)
 }

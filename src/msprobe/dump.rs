@@ -15,6 +15,8 @@ mod verdict;
 pub use metrics::Measured;
 pub use pairing::Matching;
 
+use rayon::prelude::*;
+
 use crate::msprobe::python;
 use crate::msprobe::table::{Cell, Rows};
 use crate::read::dump::{Dump, DumpFormat, Leaf, TensorRecord};
@@ -144,10 +146,10 @@ pub fn table<'a>(
         measured,
     };
     let columns = cells::columns(mode, maker.stacks);
-    let rows = move |group: usize| {
+    let rows = move |group: usize, hand_on: &mut dyn FnMut(&[Cell<'_>])| {
         let start = group.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
         let end = ends.get(group).copied().unwrap_or(start);
-        maker.rows(maker.row_pairs.get(start..end).unwrap_or_default())
+        maker.rows(maker.row_pairs.get(start..end).unwrap_or_default(), hand_on);
     };
     Some(Rows { sheet: "Sheet1".into(), columns, name, groups, rows: Box::new(rows) })
 }
@@ -162,12 +164,13 @@ struct Columns {
 
 impl Columns {
     fn of(pair: &Pair<'_>, pairs: &[RowPair], mode: Mode) -> Self {
-        let mut columns = Self { candidate: Default::default(), baseline: Default::default(), whole: [true; 4] };
-        for row in pairs {
-            let (candidate, baseline) = statistics(pair, row);
-            columns.candidate.see(&candidate);
-            columns.baseline.see(&baseline);
-        }
+        let seen = |row: &RowPair| {
+            let baseline = row.baseline.and_then(|place| place.of(pair.baseline));
+            [row.candidate.of(pair.candidate), baseline].map(cells::Inference::of)
+        };
+        let both = |[a, b]: [cells::Inference; 2], [c, d]: [cells::Inference; 2]| [a.and(c), b.and(d)];
+        let [candidate, baseline] = pairs.par_iter().map(seen).reduce(Default::default, both);
+        let mut columns = Self { candidate, baseline, whole: [true; 4] };
         for row in pairs.iter().filter(|_| mode == Mode::Statistics) {
             let (mut candidate, mut baseline) = statistics(pair, row);
             columns.candidate.apply(&mut candidate);
@@ -184,8 +187,8 @@ impl Columns {
 }
 
 /// The statistics of both sides of a row, before whole columns are looked at.
-fn statistics(pair: &Pair<'_>, row: &RowPair) -> ([Cell; 4], [Cell; 4]) {
-    let of = |place: Option<Place>, dump: &Dump| {
+fn statistics<'a>(pair: &Pair<'a>, row: &RowPair) -> ([Cell<'a>; 4], [Cell<'a>; 4]) {
+    let of = |place: Option<Place>, dump: &'a Dump| {
         place.and_then(|place| place.of(dump)).map_or_else(|| cells::all(cells::NOTHING), cells::statistics_of)
     };
     (of(Some(row.candidate), pair.candidate), of(row.baseline, pair.baseline))
@@ -203,18 +206,17 @@ struct Maker<'a, M> {
 }
 
 impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
-    /// The rows of one operation.
-    fn rows(&self, pairs: &[RowPair]) -> Vec<Vec<Cell>> {
-        let lines: Vec<Line> = pairs.iter().filter_map(|row| self.line(row)).collect();
+    /// Hands on the rows of one operation.
+    fn rows(&self, pairs: &[RowPair], hand_on: &mut dyn FnMut(&[Cell<'_>])) {
+        let lines: Vec<Line<'_>> = pairs.iter().filter_map(|row| self.line(row)).collect();
         let verdicts = verdict::judge(&self.facts(pairs, &lines));
-        let cells = lines.into_iter().zip(pairs).zip(&verdicts).enumerate().map(|(index, ((line, row), verdict))| {
+        for (index, ((line, row), verdict)) in lines.iter().zip(pairs).zip(&verdicts).enumerate() {
             let stack = self.stacks.then(|| stack_cell(self.pair.candidate, row.candidate, index == 0));
-            line.row(self.mode, verdict, stack)
-        });
-        cells.collect()
+            hand_on(&line.row(self.mode, verdict, stack));
+        }
     }
 
-    fn line(&self, row: &RowPair) -> Option<Line> {
+    fn line(&self, row: &RowPair) -> Option<Line<'_>> {
         let mut candidate = Half::of(row.candidate.of(self.pair.candidate)?);
         let baseline = row.baseline.and_then(|place| place.of(self.pair.baseline));
         let mut baseline = baseline.map_or_else(Half::missing, Half::of);
@@ -224,7 +226,7 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
             Some(place) if self.mode == Mode::Tensor && candidate.is_saved() && baseline.is_saved() => {
                 (self.measured)(row.candidate, place).cells()
             }
-            _ => cells::all("unsupported"),
+            _ => [const { Cell::word("unsupported") }; 6],
         };
         let differences = match self.mode {
             Mode::Statistics => difference::of(&candidate.statistics, &baseline.statistics, self.columns.whole),
@@ -233,8 +235,8 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
         Some(Line { candidate, baseline, tensor, differences })
     }
 
-    fn facts<'l>(&self, pairs: &[RowPair], lines: &'l [Line]) -> Vec<Facts<'l>> {
-        let fact = |(line, row): (&'l Line, &RowPair)| Facts {
+    fn facts<'l>(&self, pairs: &[RowPair], lines: &'l [Line<'l>]) -> Vec<Facts<'l>> {
+        let fact = |(line, row): (&'l Line<'l>, &RowPair)| Facts {
             operation: row.candidate.operation,
             candidate: &line.candidate,
             baseline: &line.baseline,
@@ -252,56 +254,62 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
 const COLUMNS: usize = 32;
 
 /// Everything of a row but its verdict.
-struct Line {
-    candidate: Half,
-    baseline: Half,
+struct Line<'a> {
+    candidate: Half<'a>,
+    baseline: Half<'a>,
     /// The six cells of tensor mode.
-    tensor: [Cell; 6],
+    tensor: [Cell<'static>; 6],
     /// Differences of statistics mode: four absolute, four relative.
-    differences: [Cell; 8],
+    differences: [Cell<'static>; 8],
 }
 
-impl Line {
-    fn norm_relative(&self) -> &Cell {
+impl Line<'_> {
+    fn norm_relative(&self) -> &Cell<'_> {
         let [.., norm_relative] = &self.differences;
         norm_relative
     }
 
     /// The cells in the order of [`cells::columns`].
-    fn row(self, mode: Mode, verdict: &verdict::Outcome, stack: Option<Cell>) -> Vec<Cell> {
-        let (npu, bench) = (self.candidate, self.baseline);
-        let mut row: Vec<Cell> = Vec::with_capacity(COLUMNS);
-        row.extend([npu.name, bench.name, npu.dtype, bench.dtype, npu.shape, bench.shape].map(Cell::Text));
+    fn row<'l>(&'l self, mode: Mode, verdict: &verdict::Outcome, stack: Option<Cell<'l>>) -> Vec<Cell<'l>> {
+        let (npu, bench) = (&self.candidate, &self.baseline);
+        let mut row = Vec::with_capacity(COLUMNS);
+        let texts = [&npu.name, &bench.name, &npu.dtype, &bench.dtype, &npu.shape, &bench.shape];
+        row.extend(texts.map(|text| Cell::borrowed(text)));
         row.extend([npu.requires_grad, bench.requires_grad].map(Cell::word));
         match mode {
-            Mode::Tensor => row.extend(self.tensor.into_iter().map(cells::written)),
-            Mode::Statistics => row.extend(self.differences),
-            Mode::Checksum => row.extend([npu.hash, bench.hash].map(Cell::Text)),
+            Mode::Tensor => row.extend(self.tensor.iter().map(cells::written)),
+            Mode::Statistics => row.extend(self.differences.iter().map(Cell::reborrow)),
+            Mode::Checksum => row.extend([&npu.hash, &bench.hash].map(|hash| Cell::borrowed(hash))),
         }
         if mode != Mode::Checksum {
-            row.extend(npu.statistics.into_iter().chain(bench.statistics).map(cells::written));
+            row.extend(npu.statistics.iter().chain(&bench.statistics).map(cells::written));
         }
         row.push(Cell::Bool(npu.requires_grad == bench.requires_grad));
         row.push(Cell::word(verdict.level.as_str()));
         row.push(verdict.messages().into());
         row.extend(stack);
         if mode == Mode::Tensor {
-            let [npu, bench] = [npu.data_name, bench.data_name].map(|name| python::quoted(&name));
-            row.push(format!("[{npu}, {bench}]").into());
+            let mut names = String::from("[");
+            python::write_quoted(&npu.data_name, &mut names);
+            names.push_str(", ");
+            python::write_quoted(&bench.data_name, &mut names);
+            names.push(']');
+            row.push(names.into());
         }
         row
     }
 }
 
 /// The stack of an operation, in its first row only.
-fn stack_cell(dump: &Dump, place: Place, first: bool) -> Cell {
+fn stack_cell(dump: &Dump, place: Place, first: bool) -> Cell<'static> {
     let operation = dump.operations.get(place.operation).filter(|_| first);
     let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
-    frames.map_or_else(
-        || Cell::word(cells::NOTHING),
-        |frames| {
-            let frames: Vec<String> = frames.iter().map(|frame| python::quoted(frame)).collect();
-            format!("[{}]", frames.join(", ")).into()
-        },
-    )
+    let Some(frames) = frames else { return Cell::word(cells::NOTHING) };
+    let mut text = String::from("[");
+    for (index, frame) in frames.iter().enumerate() {
+        text.push_str(if index == 0 { "" } else { ", " });
+        python::write_quoted(frame, &mut text);
+    }
+    text.push(']');
+    text.into()
 }

@@ -51,23 +51,35 @@ fn write_exponent(exponent: i32, out: &mut String) {
 
 /// `repr` of a string: single quotes unless it holds one and no double quote.
 pub fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    write_quoted(text, &mut out);
+    out
+}
+
+/// Adds the text of [`quoted`].
+pub fn write_quoted(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut out = String::from(quote);
-    for character in text.chars() {
-        match character {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            _ if character == quote => out.extend(['\\', quote]),
-            _ if u32::from(character) < 0x20 || u32::from(character) == 0x7f => {
+    out.push(quote);
+    let is_plain = |character: char| character >= ' ' && !['\\', quote, '\x7f'].contains(&character);
+    let mut rest = text;
+    while let Some(end) = rest.find(|character| !is_plain(character)) {
+        let (plain, special) = rest.split_at(end);
+        out.push_str(plain);
+        let mut characters = special.chars();
+        match characters.next() {
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some(character) if character == quote || character == '\\' => out.extend(['\\', character]),
+            Some(character) => {
                 let _written = write!(out, "\\x{:02x}", u32::from(character));
             }
-            _ => out.push(character),
+            None => {}
         }
+        rest = characters.as_str();
     }
+    out.push_str(rest);
     out.push(quote);
-    out
 }
 
 /// `repr` of a JSON value as Python holds it.

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub enum Cell<'a> {
     /// Nothing.
     Empty,
     /// Text, as it is written.
-    Text(Cow<'static, str>),
+    Text(Cow<'a, str>),
     /// A whole number.
     Int(i64),
     /// A number, written as Python writes it.
@@ -24,28 +24,61 @@ pub enum Cell {
     Bool(bool),
 }
 
-impl From<&str> for Cell {
+impl From<&str> for Cell<'_> {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned().into())
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for Cell<'_> {
     fn from(text: String) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl From<Cow<'static, str>> for Cell {
-    fn from(text: Cow<'static, str>) -> Self {
+impl<'a> From<Cow<'a, str>> for Cell<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
         Self::Text(text)
     }
 }
 
-impl Cell {
+impl<'a> Cell<'a> {
     /// A text that many cells have.
     pub const fn word(text: &'static str) -> Self {
         Self::Text(Cow::Borrowed(text))
+    }
+
+    /// The cell with a text of somebody else.
+    pub fn borrowed(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    /// The same cell with a text of its own.
+    pub fn to_owned(&self) -> Cell<'static> {
+        match self.reborrow() {
+            Cell::Text(text) => Cell::Text(text.into_owned().into()),
+            Cell::Empty => Cell::Empty,
+            Cell::Int(value) => Cell::Int(value),
+            Cell::Float(value) => Cell::Float(value),
+            Cell::Written(value) => Cell::Written(value),
+            Cell::Percent(value) => Cell::Percent(value),
+            Cell::Infinite(value) => Cell::Infinite(value),
+            Cell::Bool(value) => Cell::Bool(value),
+        }
+    }
+
+    /// The same cell with the text of this one.
+    pub fn reborrow(&self) -> Cell<'_> {
+        match self {
+            Self::Text(text) => Cell::borrowed(text),
+            Self::Empty => Cell::Empty,
+            Self::Int(value) => Cell::Int(*value),
+            Self::Float(value) => Cell::Float(*value),
+            Self::Written(value) => Cell::Written(*value),
+            Self::Percent(value) => Cell::Percent(*value),
+            Self::Infinite(value) => Cell::Infinite(*value),
+            Self::Bool(value) => Cell::Bool(*value),
+        }
     }
 
     /// The cell as CSV holds it.
@@ -133,8 +166,11 @@ pub struct Table {
     /// Column titles.
     pub columns: Vec<String>,
     /// Rows of as many cells.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<Cell<'static>>>,
 }
+
+/// Makes the rows of a group, by its index, and hands on the cells of each.
+type MakeRows<'a> = dyn Fn(usize, &mut dyn FnMut(&[Cell<'_>])) + Sync + 'a;
 
 /// A table whose rows are made when they are asked for, on any thread.
 pub struct Rows<'a> {
@@ -146,13 +182,15 @@ pub struct Rows<'a> {
     pub columns: Vec<String>,
     /// Number of groups of rows, from top to bottom.
     pub groups: usize,
-    /// Makes the rows of one group.
-    pub rows: Box<dyn Fn(usize) -> Vec<Vec<Cell>> + Sync + 'a>,
+    /// Makes the rows of one group and hands them on.
+    pub rows: Box<MakeRows<'a>>,
 }
 
 impl From<Rows<'_>> for Table {
-    fn from(Rows { name, sheet, columns, groups, rows }: Rows<'_>) -> Self {
-        Self { name, sheet, columns, rows: (0..groups).flat_map(rows).collect() }
+    fn from(Rows { name, sheet, columns, groups, rows: make }: Rows<'_>) -> Self {
+        let mut rows = Vec::new();
+        (0..groups).for_each(|group| make(group, &mut |cells| rows.push(cells.iter().map(Cell::to_owned).collect())));
+        Self { name, sheet, columns, rows }
     }
 }
 
@@ -163,7 +201,7 @@ impl From<Table> for Rows<'_> {
             sheet,
             columns,
             groups: rows.len(),
-            rows: Box::new(move |row| rows.get(row).cloned().into_iter().collect()),
+            rows: Box::new(move |row, hand_on| rows.get(row).into_iter().for_each(|cells| hand_on(cells))),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::sink::{LinesOf, Sink, locked};
 use super::xlsx;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::OperationLine;
-use crate::msprobe::table::{Cell, Rows, Table};
+use crate::msprobe::table::{Rows, Table};
 use crate::output::documents::LINES;
 use crate::output::{Draft, Output};
 
@@ -185,23 +185,32 @@ fn csv(output: &Output, table: Rows<'_>) -> Result<()> {
         writer.write_record(&table.columns).map_err(failed)?;
         writer.flush().map_err(|error| failed(error.into()))?;
         drop(writer);
-        let make = |groups: Range<usize>| csv_rows(groups.flat_map(&table.rows)).map_err(failed);
+        let make = |groups: Range<usize>| csv_rows(&table, groups).map_err(failed);
         in_order(table.groups, make, |rows| {
             out.write_all(&rows?).map_err(|error| Error::io(format!("{}.csv", table.name), &error))
         })
     })
 }
 
-/// Rows of a table as text.
-fn csv_rows(rows: impl Iterator<Item = Vec<Cell>>) -> std::result::Result<Vec<u8>, csv::Error> {
+/// Rows of some groups of a table as text.
+fn csv_rows(table: &Rows<'_>, groups: Range<usize>) -> std::result::Result<Vec<u8>, csv::Error> {
     let mut writer = csv_writer(Vec::new());
     let mut scratch = String::new();
-    for row in rows {
-        for cell in &row {
-            cell.with_guarded_text(&mut scratch, |text| writer.write_field(text))?;
-        }
-        writer.write_record(None::<&[u8]>)?;
+    let mut written = Ok(());
+    for group in groups {
+        (table.rows)(group, &mut |cells| {
+            let mut row = || {
+                for cell in cells {
+                    cell.with_guarded_text(&mut scratch, |text| writer.write_field(text))?;
+                }
+                writer.write_record(None::<&[u8]>)
+            };
+            if written.is_ok() {
+                written = row();
+            }
+        });
     }
+    written?;
     writer.into_inner().map_err(|error| error.into_error().into())
 }
 

@@ -52,7 +52,7 @@ fn workbook(tables: &[&Table]) -> Result<Vec<u8>> {
 }
 
 /// The sheets of a table: itself, or `{name}_part_{i}` of equal length where it is too long for one.
-fn parts(table: &Table) -> Vec<(String, &[Vec<Cell>])> {
+fn parts(table: &Table) -> Vec<(String, &[Vec<Cell<'static>>])> {
     let name = |suffix: &str| -> String {
         let room = MAX_NAME.saturating_sub(suffix.len());
         table.sheet.chars().take(room).chain(suffix.chars()).collect()
@@ -65,7 +65,7 @@ fn parts(table: &Table) -> Vec<(String, &[Vec<Cell>])> {
     chunks.enumerate().map(|(index, rows)| (name(&format!("_part_{index}")), rows)).collect()
 }
 
-fn fill(sheet: &mut Worksheet, columns: &[String], rows: &[Vec<Cell>]) -> Result<(), XlsxError> {
+fn fill(sheet: &mut Worksheet, columns: &[String], rows: &[Vec<Cell<'static>>]) -> Result<(), XlsxError> {
     let header = Format::new().set_bold();
     for (column, title) in (0_u16..).zip(columns) {
         sheet.write_string_with_format(0, column, title, &header)?;
@@ -78,7 +78,7 @@ fn fill(sheet: &mut Worksheet, columns: &[String], rows: &[Vec<Cell>]) -> Result
     Ok(())
 }
 
-fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Result<(), XlsxError> {
+fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell<'static>) -> Result<(), XlsxError> {
     match cell {
         Cell::Empty => {}
         Cell::Bool(value) => drop(sheet.write_boolean(row, column, *value)?),
@@ -100,7 +100,7 @@ fn write_cell(sheet: &mut Worksheet, row: u32, column: u16, cell: &Cell) -> Resu
 mod tests {
     use super::*;
 
-    fn table(rows: Vec<Vec<Cell>>) -> Table {
+    fn table(rows: Vec<Vec<Cell<'static>>>) -> Table {
         Table { name: "config_check_env".into(), sheet: "env".into(), columns: vec!["a".into()], rows }
     }
 

@@ -58,7 +58,7 @@ pub(crate) fn expected(path: &Path) -> Expected {
 
 /// Equal text. `EucDist` may be 4 ulp away, as the real tool's order of summation is not specified; numbers in a
 /// workbook have 16 digits and no kind.
-fn same_cell(column: &str, want: &Value, got: &Cell) -> bool {
+fn same_cell(column: &str, want: &Value, got: &Cell<'static>) -> bool {
     let close = |want: f64, got: &str| {
         let got = got.trim().parse::<f64>().unwrap_or(f64::NAN);
         let ulps = if column == "EucDist" { 4.0 } else { 0.0 };

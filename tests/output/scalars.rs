@@ -137,8 +137,8 @@ fn written(table: Table, xlsx: bool) -> TempDir {
     folder
 }
 
-fn table(cells: Vec<Cell>, columns: usize) -> Table {
-    let rows: Vec<Vec<Cell>> = cells.chunks(columns).map(<[Cell]>::to_vec).collect();
+fn table(cells: Vec<Cell<'static>>, columns: usize) -> Table {
+    let rows: Vec<Vec<Cell<'static>>> = cells.chunks(columns).map(<[Cell<'static>]>::to_vec).collect();
     let columns = (0..columns).map(|index| format!("c{index}")).collect();
     Table { name: "compare_result_step0".into(), sheet: "s".into(), columns, rows }
 }
@@ -146,7 +146,7 @@ fn table(cells: Vec<Cell>, columns: usize) -> Table {
 #[test]
 fn no_cell_of_a_table_becomes_a_formula() {
     let columns = 256;
-    let cells: Vec<Cell> = scalars().map(|character| Cell::from(format!("{character}=1+1"))).collect();
+    let cells: Vec<Cell<'static>> = scalars().map(|character| Cell::from(format!("{character}=1+1"))).collect();
     let folder = written(table(cells, columns), false);
     let file = fs::File::open(folder.path().join("out/compare_result_step0.csv")).expect("written");
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(file);
@@ -165,7 +165,7 @@ fn no_cell_of_a_table_becomes_a_formula() {
 
 #[test]
 fn a_workbook_holds_every_character_and_no_formula() {
-    let mut cells: Vec<Cell> = chunks().into_iter().map(Cell::from).collect();
+    let mut cells: Vec<Cell<'static>> = chunks().into_iter().map(Cell::from).collect();
     cells.extend(["=1", "\t=1", "\r1", " @x", "＝1"].map(Cell::from));
     let folder = written(table(cells, 1), true);
     let file = fs::File::open(folder.path().join("out/compare_result_step0.xlsx")).expect("written");

@@ -23,7 +23,7 @@ pub(super) fn table(tests: &[(String, Vec<JudgedRow>)]) -> Table {
     }
 }
 
-fn cells(test: &str, row: &JudgedRow) -> Vec<Cell> {
+fn cells(test: &str, row: &JudgedRow) -> Vec<Cell<'static>> {
     let text = |text: &str| if text.is_empty() { Cell::Empty } else { Cell::from(text) };
     let status = |status: Option<Status>| status.map_or(Cell::Empty, |status| status.as_str().into());
     let ratio = |kind| row.ratios.and_then(|ratios| ratios.get(kind).value()).map_or(Cell::Empty, Cell::Float);

@@ -47,12 +47,12 @@ pub(super) fn compare(bench: &Pack, cmp: &Pack) -> Result<Sheet, Exception> {
 
 /// A walk over one step and rank.
 struct Walk<'a> {
-    prefix: [Cell; 2],
-    rows: &'a mut Vec<Vec<Cell>>,
+    prefix: [Cell<'static>; 2],
+    rows: &'a mut Vec<Vec<Cell<'static>>>,
 }
 
 impl Walk<'_> {
-    fn row(&mut self, tag: String, equal: bool, differences: [Cell; 4]) {
+    fn row(&mut self, tag: String, equal: bool, differences: [Cell<'static>; 4]) {
         let mut row = self.prefix.to_vec();
         row.extend([Cell::from(tag), Cell::Bool(equal)]);
         row.extend(differences);

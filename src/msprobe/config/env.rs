@@ -55,7 +55,8 @@ fn entries() -> [Entry; 6] {
 
 pub(super) fn compare(first: &Pack, second: &Pack, redactor: &Redactor) -> Result<Sheet, Exception> {
     let (cmp, bench) = (Side::new(first)?, Side::new(second)?);
-    let rows: Vec<Vec<Cell>> = entries().iter().filter_map(|entry| row(entry, &bench, &cmp, redactor)).collect();
+    let rows: Vec<Vec<Cell<'static>>> =
+        entries().iter().filter_map(|entry| row(entry, &bench, &cmp, redactor)).collect();
     let level = worst_level(&rows);
     Ok(Sheet { rows, level })
 }
@@ -84,7 +85,7 @@ impl<'a> Side<'a> {
     }
 }
 
-fn row(entry: &Entry, bench: &Side<'_>, cmp: &Side<'_>, redactor: &Redactor) -> Option<Vec<Cell>> {
+fn row(entry: &Entry, bench: &Side<'_>, cmp: &Side<'_>, redactor: &Redactor) -> Option<Vec<Cell<'static>>> {
     let cell = |variable: &Variable, value: &Json| cell(&redactor.value(variable.name, value));
     match (bench.pick(entry), cmp.pick(entry)) {
         (None, None) => None,

@@ -55,11 +55,16 @@ fn short_names(settings: &Settings) -> Vec<(String, &str)> {
     names
 }
 
-fn file(name: &str, bench: &Settings, cmp: &Settings, redactor: &Redactor) -> Result<Vec<Vec<Cell>>, Exception> {
+fn file(
+    name: &str,
+    bench: &Settings,
+    cmp: &Settings,
+    redactor: &Redactor,
+) -> Result<Vec<Vec<Cell<'static>>>, Exception> {
     let (bench_names, cmp_names) = (short_names(bench), short_names(cmp));
     let candidates: Vec<Candidate<'_>> = cmp_names.iter().map(|(short, full)| Candidate::new(short, full)).collect();
     let mut left: Vec<&(String, Json)> = cmp.iter().collect();
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut rows: Vec<Vec<Cell<'static>>> = Vec::new();
     let shown = |name: &str, value: &Json| cell(&redactor.value(name, value));
     for (short, full) in &bench_names {
         let value = as_text(value_of(bench, full));
@@ -85,7 +90,7 @@ fn file(name: &str, bench: &Settings, cmp: &Settings, redactor: &Redactor) -> Re
 }
 
 /// A row: an error where partners differ, a warning where there is no partner.
-fn row(file: &str, names: [&str; 2], values: [Cell; 2], matched_with: Option<String>) -> Vec<Cell> {
+fn row(file: &str, names: [&str; 2], values: [Cell<'static>; 2], matched_with: Option<String>) -> Vec<Cell<'static>> {
     let level = if matched_with.is_some() { "error" } else { "warning" };
     let matched_with = matched_with.map_or(Cell::Empty, Cell::from);
     let cells = std::iter::once(file.into()).chain(names.map(Cell::from)).chain(values);

@@ -14,7 +14,7 @@ pub(super) fn compare(bench: &Pack, cmp: &Pack) -> Result<Sheet, Exception> {
         let shown = |version: Option<&str>| Cell::from(version.filter(|text| !text.is_empty()).unwrap_or("None"));
         (bench != cmp).then(|| vec![Cell::from(*package), shown(bench), shown(cmp), "error".into()])
     };
-    let rows: Vec<Vec<Cell>> = WATCHED.iter().filter_map(row).collect();
+    let rows: Vec<Vec<Cell<'static>>> = WATCHED.iter().filter_map(row).collect();
     let level = worst_level(&rows);
     Ok(Sheet { rows, level })
 }

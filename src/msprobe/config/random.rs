@@ -47,7 +47,7 @@ struct Comparison<'a> {
     op: &'a str,
     rank: u64,
     redactor: &'a Redactor,
-    rows: &'a mut Vec<Vec<Cell>>,
+    rows: &'a mut Vec<Vec<Cell<'static>>>,
 }
 
 impl Comparison<'_> {

@@ -41,13 +41,13 @@ fn number(value: &Json) -> Option<f64> {
 }
 
 /// `|bench - cmp| / bench`, signed by bench; empty where bench is 0 and where the quotient is NaN.
-pub(super) fn relative_difference(bench: f64, cmp: f64) -> Cell {
+pub(super) fn relative_difference(bench: f64, cmp: f64) -> Cell<'static> {
     let quotient = (bench - cmp).abs() / bench;
     if bench == 0.0 || quotient.is_nan() { Cell::Empty } else { Cell::Float(quotient) }
 }
 
 /// A value as a cell: types stay, containers become Python's text, NaN and `None` are empty.
-pub(super) fn cell(value: &Json) -> Cell {
+pub(super) fn cell(value: &Json) -> Cell<'static> {
     match value {
         Json::Null => Cell::Empty,
         Json::Bool(value) => Cell::Bool(*value),

@@ -53,10 +53,10 @@ fn layout((checker, path): &(Checker, String)) -> Option<Exception> {
 }
 
 fn file(
-    prefix: &[Cell; 2],
+    prefix: &[Cell<'static>; 2],
     bench: &[Parameter],
     cmp: &[Parameter],
-    rows: &mut Vec<Vec<Cell>>,
+    rows: &mut Vec<Vec<Cell<'static>>>,
 ) -> Result<(), Exception> {
     let on_cmp: HashMap<&str, &Parameter> = cmp.iter().map(|parameter| (parameter.name.as_str(), parameter)).collect();
     let on_bench: HashMap<&str, &Parameter> =
@@ -72,7 +72,7 @@ fn file(
     Ok(())
 }
 
-fn pair(prefix: &[Cell; 2], bench: &Parameter, cmp: &Parameter) -> Result<Vec<Cell>, Exception> {
+fn pair(prefix: &[Cell<'static>; 2], bench: &Parameter, cmp: &Parameter) -> Result<Vec<Cell<'static>>, Exception> {
     let (a, b) = (bench.statistics.as_ref(), cmp.statistics.as_ref());
     let (a, b) = (a.map_err(|error| Exception::from(*error))?.0, b.map_err(|error| Exception::from(*error))?.0);
     let equal = a.iter().zip(b).all(|(a, b)| same_number(*a, b, false));
@@ -82,7 +82,7 @@ fn pair(prefix: &[Cell; 2], bench: &Parameter, cmp: &Parameter) -> Result<Vec<Ce
     Ok(row)
 }
 
-fn one_sided(prefix: &[Cell; 2], name: &str, text: &str) -> Vec<Cell> {
+fn one_sided(prefix: &[Cell<'static>; 2], name: &str, text: &str) -> Vec<Cell<'static>> {
     let mut row = prefix.to_vec();
     row.extend([Cell::from(name), Cell::from(text)]);
     row.extend([const { Cell::Empty }; 4]);

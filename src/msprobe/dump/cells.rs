@@ -1,11 +1,12 @@
 //! Cells of one side of a row, and how msprobe prints them (`docs/formats/msprobe-tables.md`, Columns and Cells).
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use super::{Mode, hash};
 use crate::msprobe::python;
 use crate::msprobe::table::Cell;
-use crate::read::dump::{Leaf, Row, TensorRecord, Value};
+use crate::read::dump::{Leaf, Row, Statistic, TensorRecord, Value};
 use crate::read::json::Json;
 
 /// Text of a cell without a value.
@@ -15,20 +16,20 @@ const NO_FILE: &str = "-1";
 
 /// One side of a row.
 #[derive(Clone, Debug)]
-pub(super) struct Half {
-    pub(super) name: Cow<'static, str>,
-    pub(super) dtype: Cow<'static, str>,
-    pub(super) shape: Cow<'static, str>,
+pub(super) struct Half<'a> {
+    pub(super) name: Cow<'a, str>,
+    pub(super) dtype: Cow<'a, str>,
+    pub(super) shape: Cow<'a, str>,
     pub(super) requires_grad: &'static str,
     /// Maximum, minimum, mean, 2-norm.
-    pub(super) statistics: [Cell; 4],
-    pub(super) hash: Cow<'static, str>,
-    pub(super) data_name: Cow<'static, str>,
+    pub(super) statistics: [Cell<'a>; 4],
+    pub(super) hash: Cow<'a, str>,
+    pub(super) data_name: Cow<'a, str>,
 }
 
-impl Half {
+impl<'a> Half<'a> {
     /// The cells of a value.
-    pub(super) fn of(leaf: Leaf<'_>) -> Self {
+    pub(super) fn of(leaf: Leaf<'a>) -> Self {
         let half = match leaf.value {
             Value::Null => Self { statistics: all("None"), data_name: NO_FILE.into(), ..Self::missing() },
             Value::Tensor(record) => {
@@ -37,7 +38,7 @@ impl Half {
             }
             Value::Plain { type_name, value, .. } => Self::of_plain(leaf.row, type_name, value),
         };
-        Self { name: leaf.row.text().into_owned().into(), ..half }
+        Self { name: leaf.row.text(), ..half }
     }
 
     /// The cells where there is no value to show.
@@ -53,9 +54,9 @@ impl Half {
         }
     }
 
-    fn of_tensor(record: &TensorRecord<'_>) -> Self {
+    fn of_tensor(record: &TensorRecord<'a>) -> Self {
         Self {
-            dtype: record.dtype.to_owned().into(),
+            dtype: record.dtype.into(),
             shape: shape_text(record.shape).into(),
             requires_grad: match record.requires_grad {
                 Some(true) => "True",
@@ -68,7 +69,7 @@ impl Half {
         }
     }
 
-    fn of_plain(row: Row<'_>, type_name: &str, value: &Json) -> Self {
+    fn of_plain(row: Row<'a>, type_name: &'a str, value: &'a Json) -> Self {
         // These keep their value under another key than the one msprobe looks at first.
         let elsewhere = matches!(type_name, "torch.ProcessGroup" | "torch.memory_format");
         let text = python::str(value);
@@ -76,33 +77,34 @@ impl Half {
         let named_rank = matches!(row.last_part(), "src" | "dst" | "group_src" | "group_dst");
         match type_name {
             "torch.Size" => Self {
-                dtype: type_name.to_owned().into(),
+                dtype: type_name.into(),
                 hash: hash::of_text(&text),
                 shape: text.into(),
                 statistics: all("None"),
                 ..scalar
             },
             "slice" => Self {
-                dtype: type_name.to_owned().into(),
+                dtype: type_name.into(),
                 shape: format!("({},)", value.as_array().map_or(0, <[Json]>::len)).into(),
                 statistics: all("None"),
                 hash: hash::of_text(&text),
                 ..scalar
             },
             "ellipsis" => Self {
-                dtype: type_name.to_owned().into(),
+                dtype: type_name.into(),
                 statistics: [value; 4].map(statistic),
                 hash: hash::of_text(&text),
                 ..scalar
             },
             _ if named_rank => {
                 let text = if elsewhere { "None".into() } else { text };
-                let statistics = std::array::from_fn(|_| statistic(&Json::Text(text.clone())));
+                let shown = statistic(&Json::Text(text.clone()));
+                let statistics = std::array::from_fn(|_| shown.to_owned());
                 let hash = if text.is_empty() { hash::of_text("") } else { text.into() };
-                Self { dtype: type_name.to_owned().into(), statistics, hash, ..scalar }
+                Self { dtype: type_name.into(), statistics, hash, ..scalar }
             }
             "torch.ProcessGroup" => {
-                Self { dtype: type_name.to_owned().into(), statistics: all(text.clone()), hash: text.into(), ..scalar }
+                Self { dtype: type_name.into(), statistics: all(text.clone()), hash: text.into(), ..scalar }
             }
             "torch.memory_format" => {
                 Self { dtype: class_of(&Json::Null), statistics: all("None"), hash: hash::of_text(""), ..scalar }
@@ -128,14 +130,20 @@ impl Half {
 }
 
 /// The same text in every cell.
-pub(super) fn all<const N: usize>(text: impl Into<Cow<'static, str>>) -> [Cell; N] {
+pub(super) fn all<'a, const N: usize>(text: impl Into<Cow<'a, str>>) -> [Cell<'a>; N] {
     let text = text.into();
     std::array::from_fn(|_| Cell::from(text.clone()))
 }
 
 /// A shape as the text of a Python list.
 pub(super) fn shape_text(shape: &[u64]) -> String {
-    format!("{shape:?}")
+    let mut text = String::from("[");
+    for (axis, len) in shape.iter().enumerate() {
+        let separator = if axis == 0 { "" } else { ", " };
+        let _written = write!(text, "{separator}{len}");
+    }
+    text.push(']');
+    text
 }
 
 /// The text of the Python class of a value.
@@ -152,7 +160,7 @@ fn class_of(value: &Json) -> Cow<'static, str> {
 }
 
 /// A statistic: numbers and truth values keep their kind, NaN is `Nan`, everything else is text.
-fn statistic(value: &Json) -> Cell {
+fn statistic(value: &Json) -> Cell<'static> {
     match value {
         Json::Int(number) => Cell::Int(*number),
         Json::Bool(truth) => Cell::Bool(*truth),
@@ -165,7 +173,7 @@ fn statistic(value: &Json) -> Cell {
 }
 
 /// The statistics of a value, as [`Half::of`] has them.
-pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell; 4] {
+pub(super) fn statistics_of(leaf: Leaf<'_>) -> [Cell<'_>; 4] {
     match leaf.value {
         Value::Tensor(record) => tensor_statistics(&record),
         _ => Half::of(leaf).statistics,
@@ -181,32 +189,45 @@ pub(super) fn dtype_of(leaf: Leaf<'_>) -> Cow<'_, str> {
 }
 
 /// msprobe turns the truth values of a tensor's record into text, those of scalars not.
-fn tensor_statistics(record: &TensorRecord<'_>) -> [Cell; 4] {
-    record.statistics().map(|value| match statistic(&value.json()) {
-        truth @ Cell::Bool(_) => Cell::from(truth.text().into_owned()),
-        other => other,
+fn tensor_statistics(record: &TensorRecord<'_>) -> [Cell<'static>; 4] {
+    record.statistics().map(|value| match value {
+        Statistic::Float(number) if !number.is_nan() => Cell::Float(number),
+        Statistic::Int(number) => Cell::Int(number),
+        Statistic::Bool(truth) => Cell::word(if truth { "True" } else { "False" }),
+        other => statistic(&other.json()),
     })
 }
 
 /// Repeats what pandas does to the four statistics of one side when it makes columns of them.
 ///
 /// A column of whole and other numbers becomes one of floats. Where all four columns are numeric and any value is
-/// a float, all become floats. So every row has to be [seen](Self::see) before it is [applied](Self::apply) to one.
+/// a float, all become floats. So every row has to be [seen](Self::of) before it is [applied](Self::apply) to one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Inference([ColumnKind; 4]);
 
 impl Inference {
-    pub(super) fn see(&mut self, row: &[Cell; 4]) {
-        for (kind, cell) in self.0.iter_mut().zip(row) {
-            *kind = (*kind).max(ColumnKind::of(cell));
+    /// The kinds of a single row; `None` is a row that one side lacks.
+    pub(super) fn of(leaf: Option<Leaf<'_>>) -> Self {
+        match leaf.map(|leaf| (leaf, leaf.value)) {
+            None => Self([ColumnKind::Other; 4]),
+            // Most rows, whose cells need not be made for it.
+            Some((_, Value::Tensor(record))) => Self(record.statistics().map(ColumnKind::of_recorded)),
+            Some((leaf, _)) => Self(statistics_of(leaf).each_ref().map(ColumnKind::of)),
         }
     }
 
-    pub(super) fn apply(self, row: &mut [Cell; 4]) {
+    /// What both say.
+    pub(super) fn and(self, other: Self) -> Self {
+        let [a, b, c, d] = self.0;
+        let [e, f, g, h] = other.0;
+        Self([a.max(e), b.max(f), c.max(g), d.max(h)])
+    }
+
+    pub(super) fn apply(self, row: &mut [Cell<'_>; 4]) {
         let widest = self.0.into_iter().max().unwrap_or_default();
         for (kind, cell) in self.0.into_iter().zip(row) {
             if kind == ColumnKind::Number || widest == ColumnKind::Number {
-                *cell = float(cell);
+                float(cell);
             }
         }
     }
@@ -222,7 +243,15 @@ enum ColumnKind {
 }
 
 impl ColumnKind {
-    fn of(cell: &Cell) -> Self {
+    fn of_recorded(statistic: Statistic<'_>) -> Self {
+        match statistic {
+            Statistic::Int(_) => Self::Whole,
+            Statistic::Float(number) if !number.is_nan() => Self::Number,
+            other => Self::of(&self::statistic(&other.json())),
+        }
+    }
+
+    fn of(cell: &Cell<'_>) -> Self {
         match cell {
             Cell::Int(_) => Self::Whole,
             Cell::Float(_) => Self::Number,
@@ -232,18 +261,17 @@ impl ColumnKind {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "pandas converts the same way")]
-fn float(cell: &Cell) -> Cell {
-    match cell {
-        Cell::Int(value) => Cell::Float(*value as f64),
-        other => other.clone(),
+fn float(cell: &mut Cell<'_>) {
+    if let Cell::Int(value) = cell {
+        *cell = Cell::Float(*value as f64);
     }
 }
 
 /// The cell as it goes into the table: infinite numbers are marked.
-pub(super) fn written(cell: Cell) -> Cell {
+pub(super) fn written<'c>(cell: &'c Cell<'_>) -> Cell<'c> {
     match cell {
-        Cell::Float(value) if value.is_infinite() => Cell::Infinite(value),
-        other => other,
+        Cell::Float(value) if value.is_infinite() => Cell::Infinite(*value),
+        other => other.reborrow(),
     }
 }
 
@@ -291,10 +319,10 @@ pub(super) fn columns(mode: Mode, stacks: bool) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn inferred(rows: Vec<[Cell; 4]>) -> Vec<[String; 4]> {
+    fn inferred(rows: Vec<[Cell<'static>; 4]>) -> Vec<[String; 4]> {
         let mut rows = rows;
-        let mut inference = Inference::default();
-        rows.iter().for_each(|row| inference.see(row));
+        let seen = |row: &[Cell<'static>; 4]| Inference(row.each_ref().map(ColumnKind::of));
+        let inference = rows.iter().map(seen).fold(Inference::default(), Inference::and);
         rows.iter_mut().for_each(|row| inference.apply(row));
         rows.iter().map(|row| row.each_ref().map(|cell| cell.text().into_owned())).collect()
     }

@@ -7,7 +7,7 @@ use crate::msprobe::table::Cell;
 
 /// The differences of a row: four absolute, four relative. `whole` says of each statistic whether both columns hold
 /// whole numbers only.
-pub(super) fn of(candidate: &[Cell; 4], baseline: &[Cell; 4], whole: [bool; 4]) -> [Cell; 8] {
+pub(super) fn of(candidate: &[Cell<'_>; 4], baseline: &[Cell<'_>; 4], whole: [bool; 4]) -> [Cell<'static>; 8] {
     let mut differences = [const { Cell::Empty }; 8];
     let (absolute, relative) = differences.split_at_mut(4);
     let statistics = candidate.iter().zip(baseline).zip(whole);
@@ -26,12 +26,12 @@ pub(super) fn of(candidate: &[Cell; 4], baseline: &[Cell; 4], whole: [bool; 4]) 
 }
 
 /// Whether the text of both cells is a whole number.
-pub(super) fn are_whole((candidate, baseline): (&Cell, &Cell)) -> bool {
+pub(super) fn are_whole((candidate, baseline): (&Cell<'_>, &Cell<'_>)) -> bool {
     is_whole(&candidate.text()) && is_whole(&baseline.text())
 }
 
 /// Absolute and relative difference of two cells, as text. `whole` says that both columns hold integers only.
-fn difference(candidate: &str, baseline: &str, whole: bool) -> (Cell, Cell) {
+fn difference(candidate: &str, baseline: &str, whole: bool) -> (Cell<'static>, Cell<'static>) {
     if candidate == baseline {
         return (Cell::word("0"), Cell::word("0"));
     }
@@ -46,7 +46,7 @@ fn difference(candidate: &str, baseline: &str, whole: bool) -> (Cell, Cell) {
     (Cell::word(word), Cell::word(word))
 }
 
-fn of_numbers(candidate: f64, baseline: f64, whole: bool) -> (Cell, Cell) {
+fn of_numbers(candidate: f64, baseline: f64, whole: bool) -> (Cell<'static>, Cell<'static>) {
     let difference = candidate - baseline;
     let absolute = if whole { Cell::from(format!("{difference:.0}")) } else { Cell::Written(difference) };
     // The order of operations decides the last digit.

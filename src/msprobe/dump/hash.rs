@@ -16,15 +16,15 @@ pub(super) fn of_value(value: &Json) -> Cow<'static, str> {
 
 /// A recorded checksum as msprobe shows it. The number that xor dumps record in its place is printed as Python does; one that
 /// Python takes for false (zero) counts as none.
-pub(super) fn of_checksum(checksum: Option<&str>) -> Cow<'static, str> {
+pub(super) fn of_checksum(checksum: Option<&str>) -> Cow<'_, str> {
     let Some(text) = checksum else { return NONE.into() };
     let is_checksum = text.starts_with("0x") || text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match text.parse::<f64>() {
-        _ if is_checksum => text.to_owned().into(),
+        _ if is_checksum => text.into(),
         Ok(0.0) => NONE.into(),
         Ok(number) if text.contains(['.', 'e', 'n', 'N', 'i']) => python::float(number).into(),
         Err(_) if text == "False" => NONE.into(),
-        _ => text.to_owned().into(),
+        _ => text.into(),
     }
 }
 

@@ -53,7 +53,7 @@ impl Measured {
     }
 
     /// Cosine, EucDist, MaxAbsErr, MaxRelativeErr, One Thousandth Err Ratio, Five Thousandths Err Ratio.
-    pub(super) fn cells(&self) -> [Cell; 6] {
+    pub(super) fn cells(&self) -> [Cell<'static>; 6] {
         match self {
             Self::Unreadable | Self::Empty => all("unsupported"),
             Self::ShapesDiffer => all("shape unmatched"),
@@ -64,7 +64,7 @@ impl Measured {
             }
             Self::Elements { stats, .. } if stats.nonfinite_positions_differ => all("N/A"),
             Self::Elements { count, stats } => [
-                cosine(stats).map_or_else(|_| Cell::from("Nan"), Cell::Float),
+                cosine(stats).map_or_else(|_| Cell::word("Nan"), Cell::Float),
                 Cell::Float(stats.sum_sq_diff.sqrt()),
                 rounded(stats.max_abs_diff),
                 rounded(stats.max_relative),
@@ -109,8 +109,8 @@ pub(super) fn cosine(stats: &MsprobeStats) -> std::result::Result<f64, NoCosine>
 }
 
 /// A number to 12 decimals; `Nan` where it is none.
-fn rounded(value: f64) -> Cell {
-    if value.is_nan() { Cell::from("Nan") } else { Cell::Float(round(value, 12)) }
+fn rounded(value: f64) -> Cell<'static> {
+    if value.is_nan() { Cell::word("Nan") } else { Cell::Float(round(value, 12)) }
 }
 
 /// Rounds by way of text, as the real tool does.

@@ -73,7 +73,7 @@ pub(super) fn table(
         let baseline = row.baseline.and_then(|place| place.of(pair.baseline));
         let npu = Half::of(candidate);
         let bench = baseline.map_or_else(missing, Half::of);
-        let mut cells: Vec<Cell> = [&npu.name, &bench.name, &npu.dtype, &bench.dtype, &npu.shape, &bench.shape]
+        let mut cells: Vec<Cell<'_>> = [&npu.name, &bench.name, &npu.dtype, &bench.dtype, &npu.shape, &bench.shape]
             .map(|text| Cell::Text(text.clone()))
             .to_vec();
         let statistics = || npu.statistics.iter().chain(&bench.statistics).cloned();
@@ -114,14 +114,14 @@ pub(super) fn table(
             let first = matched && stacked.insert(row.candidate.operation);
             cells.push(stack_cell(pair.candidate, row.candidate.operation, first));
         }
-        Some(cells)
+        Some(cells.iter().map(Cell::to_owned).collect())
     };
     let rows: Vec<_> = self::pair(pair).into_iter().filter_map(row).collect();
     let columns = columns(mode, pair.candidate.stacks.is_some());
     (!rows.is_empty()).then(|| Table { sheet: "Sheet1".into(), columns, name, rows })
 }
 
-fn missing() -> Half {
+fn missing<'a>() -> Half<'a> {
     let text = || NAN.into();
     Half { name: text(), dtype: text(), shape: text(), hash: text(), statistics: cells::all(NAN), ..Half::missing() }
 }
@@ -132,7 +132,7 @@ fn has_norms(dump: &Dump) -> bool {
 
 /// Cells of real data.
 struct Result {
-    cells: [Cell; 5],
+    cells: [Cell<'static>; 5],
     accuracy: &'static str,
     message: &'static str,
 }
@@ -142,7 +142,7 @@ impl Result {
         Self { cells: cells::all(NAN), accuracy: NAN, message: "No bench data matched." }
     }
 
-    fn of(measured: &Measured, npu: &Half, bench: &Half) -> Self {
+    fn of(measured: &Measured, npu: &Half<'_>, bench: &Half<'_>) -> Self {
         let not_compared = |message| Self { cells: cells::all(NAN), accuracy: NAN, message };
         match measured {
             Measured::Unreadable => not_compared("Dump file not found."),
@@ -224,12 +224,12 @@ fn cosine_text(cosine: f64) -> String {
 }
 
 /// Twelve decimals, always.
-fn fixed(value: f64) -> Cell {
+fn fixed(value: f64) -> Cell<'static> {
     if value.is_nan() { Cell::word(NAN) } else { format!("{value:.12}").into() }
 }
 
 /// Differences of the four statistics, and whether one is more than half of the larger value.
-fn differences(npu: &Half, bench: &Half) -> ([Cell; 4], bool) {
+fn differences(npu: &Half<'_>, bench: &Half<'_>) -> ([Cell<'static>; 4], bool) {
     let mut warning = false;
     let mut pairs = npu.statistics.iter().zip(&bench.statistics);
     let cells = std::array::from_fn(|_| {
@@ -245,7 +245,7 @@ fn differences(npu: &Half, bench: &Half) -> ([Cell; 4], bool) {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "Python converts the same way")]
-fn number(cell: &Cell) -> Option<f64> {
+fn number(cell: &Cell<'_>) -> Option<f64> {
     match cell {
         Cell::Int(value) => Some(*value as f64),
         Cell::Float(value) => Some(*value),
@@ -255,7 +255,7 @@ fn number(cell: &Cell) -> Option<f64> {
 }
 
 /// A whole number, which truth values are in Python.
-fn whole(cell: &Cell) -> Option<i64> {
+fn whole(cell: &Cell<'_>) -> Option<i64> {
     match cell {
         Cell::Int(value) => Some(*value),
         Cell::Bool(value) => Some(i64::from(*value)),
@@ -264,7 +264,7 @@ fn whole(cell: &Cell) -> Option<i64> {
 }
 
 /// The stack as the list of lists that was dumped.
-fn stack_cell(dump: &Dump, operation: usize, first: bool) -> Cell {
+fn stack_cell(dump: &Dump, operation: usize, first: bool) -> Cell<'static> {
     let operation = dump.operations.get(operation).filter(|_| first);
     let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
     let Some(frames) = frames else { return Cell::from("") };

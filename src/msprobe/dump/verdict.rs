@@ -55,16 +55,16 @@ impl Outcome {
 pub(super) struct Facts<'a> {
     /// The operation the row belongs to.
     pub(super) operation: usize,
-    pub(super) candidate: &'a Half,
-    pub(super) baseline: &'a Half,
+    pub(super) candidate: &'a Half<'a>,
+    pub(super) baseline: &'a Half<'a>,
     pub(super) numbers: Numbers<'a>,
 }
 
 /// Numbers that were compared, by mode.
 #[derive(Clone, Copy)]
 pub(super) enum Numbers<'a> {
-    Tensor(&'a [Cell; 6]),
-    Statistics { norm_relative: &'a Cell },
+    Tensor(&'a [Cell<'a>; 6]),
+    Statistics { norm_relative: &'a Cell<'a> },
     Checksum,
 }
 
@@ -155,7 +155,7 @@ fn judge_row(row: &Facts<'_>, outcome: &mut Outcome, is_input: bool) {
 }
 
 /// Whether the maximum or the minimum is not finite.
-fn has_extreme(half: &Half) -> bool {
+fn has_extreme(half: &Half<'_>) -> bool {
     half.statistics.iter().take(2).any(|cell| match cell {
         Cell::Float(value) => !value.is_finite(),
         Cell::Text(text) => matches!(text.trim().to_ascii_lowercase().as_str(), "inf" | "-inf" | "nan"),
@@ -165,7 +165,7 @@ fn has_extreme(half: &Half) -> bool {
 
 /// Equality as Python sees it: `1` equals `1.0`.
 #[allow(clippy::float_cmp, clippy::cast_precision_loss, reason = "what is repeated here is Python's exact comparison")]
-fn same_value(a: &Cell, b: &Cell) -> bool {
+fn same_value(a: &Cell<'_>, b: &Cell<'_>) -> bool {
     match (a, b) {
         (Cell::Int(whole), Cell::Float(float)) | (Cell::Float(float), Cell::Int(whole)) => *whole as f64 == *float,
         _ => a == b,
@@ -250,7 +250,7 @@ impl Group<'_> {
     }
 
     /// The least number of a column, at most 1; cells with text are skipped.
-    fn least(&self, output: bool, column: fn(&[Cell; 6]) -> &Cell) -> f64 {
+    fn least(&self, output: bool, column: for<'c> fn(&'c [Cell<'c>; 6]) -> &'c Cell<'c>) -> f64 {
         let numbers = self.side(output).filter_map(|row| match row.numbers {
             Numbers::Tensor(cells) => Some(column(cells)),
             _ => None,
