@@ -58,7 +58,7 @@ pub fn table<'a>(
 /// Numbers that the comparison for the verdict measured of pairs of tensors of one shape, by their places, candidate
 /// first; pairs whose data was not read are absent.
 pub fn measured(comparison: &UnitComparison) -> HashMap<(Place, Place), &PairStats> {
-    let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place { operation: operation?, leaf: leaf? });
+    let place = |operation: Option<usize>, leaf: Option<usize>| Some(Place::new(operation?, leaf?));
     let operations = comparison.operations.iter().flat_map(|operation| {
         operation.leaves.iter().filter_map(move |leaf| {
             let candidate = place(operation.pair.candidate(), leaf.pair.candidate())?;
@@ -74,7 +74,7 @@ fn measure(dumps: &Dumps<'_>, candidate: Place, baseline: Place, measurements: &
     let (Some(left), Some(right)) = files else { return Measured::Unreadable };
     let UnitPair { baseline: left_folder, candidate: right_folder } = dumps.folders;
     let paths = (left_folder.data_path(&left), right_folder.data_path(&right));
-    let op = dumps.candidate.operations.get(candidate.operation).map(|operation| operation.name);
+    let op = dumps.candidate.operations.get(candidate.operation()).map(|operation| operation.name);
     let pair = PairName { question: "cells", op, baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
     let open = |folder: &DumpFolder, name: &str| tensor_file::open(folder.open_tensor(name).ok()?).ok();
     let measured = measurements.ask_again(&pair, || match (open(right_folder, &right), open(left_folder, &left)) {

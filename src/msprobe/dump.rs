@@ -34,19 +34,28 @@ pub enum Mode {
     Checksum,
 }
 
-/// A value of a dump.
+/// A value of a dump: 8 bytes, for there are millions; a dump of 2^32 operations does not fit in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// Index among the dump's operations.
-    pub operation: usize,
-    /// Index among the operation's leaves.
-    pub leaf: usize,
+    operation: u32,
+    leaf: u32,
 }
 
 impl Place {
+    /// The value at the index `leaf` among those of the operation at the index `operation`.
+    pub fn new(operation: usize, leaf: usize) -> Self {
+        let kept = |index| u32::try_from(index).unwrap_or(u32::MAX);
+        Self { operation: kept(operation), leaf: kept(leaf) }
+    }
+
+    /// Index among the dump's operations.
+    pub fn operation(self) -> usize {
+        self.operation as usize
+    }
+
     /// The value in its dump.
     pub fn of(self, dump: &Dump) -> Option<Leaf<'_>> {
-        dump.operations.get(self.operation)?.leaves.get(self.leaf)
+        dump.operations.get(self.operation())?.leaves.get(self.leaf as usize)
     }
 }
 
@@ -237,7 +246,7 @@ impl<M: Fn(Place, Place) -> Measured> Maker<'_, M> {
 
     fn facts<'l>(&self, pairs: &[RowPair], lines: &'l [Line<'l>]) -> Vec<Facts<'l>> {
         let fact = |(line, row): (&'l Line<'l>, &RowPair)| Facts {
-            operation: row.candidate.operation,
+            operation: row.candidate.operation(),
             candidate: &line.candidate,
             baseline: &line.baseline,
             numbers: match self.mode {
@@ -302,7 +311,7 @@ impl Line<'_> {
 
 /// The stack of an operation, in its first row only.
 fn stack_cell(dump: &Dump, place: Place, first: bool) -> Cell<'static> {
-    let operation = dump.operations.get(place.operation).filter(|_| first);
+    let operation = dump.operations.get(place.operation()).filter(|_| first);
     let frames = operation.and_then(|operation| dump.stacks.as_ref()?.get(operation.name));
     let Some(frames) = frames else { return Cell::word(cells::NOTHING) };
     let mut text = String::from("[");

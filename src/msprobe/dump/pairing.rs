@@ -33,12 +33,13 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
     let matching = pair.matching;
     let candidate = Side::new(pair.candidate, debug, matching.modules.as_deref());
     let baseline = Side::new(pair.baseline, debug, None);
+    // Rows that are alike stand at one index.
     let partners = if !matching.fuzzy && matching.modules.is_none() && candidate.has_rows_of(&baseline) {
-        (0..candidate.rows.len()).map(Some).collect()
+        None
     } else if matching.fuzzy && !debug {
-        in_order(&candidate.fuzzy_keys(), &baseline.fuzzy_keys())
+        Some(in_order(&candidate.fuzzy_keys(), &baseline.fuzzy_keys()))
     } else {
-        by_key(&candidate.keys(debug), &baseline.keys(debug))
+        Some(by_key(&candidate.keys(debug), &baseline.keys(debug)))
     };
     let mapped: HashMap<&str, &str> = matching.rows.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
     let by_name: HashMap<String, usize> = match mapped.is_empty() {
@@ -52,8 +53,9 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
             mapped.get(candidate.name(row).as_str()).map(|to| by_name.get(*to).copied())
         }
     };
-    let rows = candidate.rows.iter().zip(partners);
-    rows.map(|(row, partner)| {
+    let rows = candidate.rows.iter().enumerate();
+    rows.map(|(index, row)| {
+        let partner = partners.as_ref().map_or(Some(index), |partners| partners.get(index).copied().flatten());
         let partner = translated(row).unwrap_or(partner);
         let baseline = partner.and_then(|partner| baseline.rows.get(partner)).map(|row| row.place);
         let comparable = |place: &Place| !matching.rows.is_empty() || same_family(pair, row.place, *place);
@@ -105,7 +107,7 @@ struct Op<'a> {
 struct Row {
     place: Place,
     /// Index in `Side::operations`.
-    op: usize,
+    op: u32,
 }
 
 impl<'a> Side<'a> {
@@ -122,8 +124,8 @@ impl<'a> Side<'a> {
     }
 
     fn add(&mut self, index: usize, operation: Operation<'a>, modules: Option<&[(String, String)]>) {
-        let op = self.operations.len();
-        self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place { operation: index, leaf }, op }));
+        let op = u32::try_from(self.operations.len()).unwrap_or(u32::MAX);
+        self.rows.extend((0..operation.leaves.len()).map(|leaf| Row { place: Place::new(index, leaf), op }));
         let name = operation.name;
         self.operations.push(Op { name, renamed: modules.map_or(Cow::Borrowed(name), |map| rename(name, map)) });
     }
@@ -168,11 +170,11 @@ impl<'a> Side<'a> {
                 })
             })
             .collect();
-        self.rows.iter().map(|row| self.key(row, keys.get(row.op).and_then(Option::as_deref))).collect()
+        self.rows.iter().map(|row| self.key(row, keys.get(row.op as usize).and_then(Option::as_deref))).collect()
     }
 
     fn key(&self, row: &Row, numbered: Option<&str>) -> Key {
-        let op = self.operations.get(row.op);
+        let op = self.operations.get(row.op as usize);
         match (numbered, op) {
             (Some(numbered), _) => key_of(&format!("{numbered}{}", self.suffix(row))),
             (None, Some(op)) if op.renamed != op.name => key_of(&format!("{}{}", op.renamed, self.suffix(row))),
@@ -185,7 +187,7 @@ impl<'a> Side<'a> {
         let stems: Vec<String> = self.operations.iter().map(|op| without_call(&op.renamed)).collect();
         self.rows
             .iter()
-            .map(|row| format!("{}{}", stems.get(row.op).map_or("", String::as_str), self.suffix(row)))
+            .map(|row| format!("{}{}", stems.get(row.op as usize).map_or("", String::as_str), self.suffix(row)))
             .collect()
     }
 }

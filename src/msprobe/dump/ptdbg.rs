@@ -25,8 +25,8 @@ pub(super) fn pair(pair: &Pair<'_>) -> Vec<RowPair> {
         let other = partner.and_then(|partner| pair.baseline.operations.get(partner));
         let partner = partner.filter(|_| other.is_some_and(|other| same_types(operation, other)));
         let row = |leaf| RowPair {
-            candidate: Place { operation: index, leaf },
-            baseline: partner.map(|operation| Place { operation, leaf }),
+            candidate: Place::new(index, leaf),
+            baseline: partner.map(|operation| Place::new(operation, leaf)),
         };
         rows.extend((0..operation.leaves.len()).map(row));
     }
@@ -111,8 +111,8 @@ pub(super) fn table(
             }
         }
         if pair.candidate.stacks.is_some() {
-            let first = matched && stacked.insert(row.candidate.operation);
-            cells.push(stack_cell(pair.candidate, row.candidate.operation, first));
+            let first = matched && stacked.insert(row.candidate.operation());
+            cells.push(stack_cell(pair.candidate, row.candidate.operation(), first));
         }
         Some(cells.iter().map(Cell::to_owned).collect())
     };

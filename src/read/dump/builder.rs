@@ -9,6 +9,9 @@ use crate::dtype::Dtype;
 use crate::hash::ByHash;
 use crate::read::json::Json;
 
+/// Values and bytes that room is made for before they come.
+const MOST_EXPECTED: usize = 1 << 23;
+
 /// A dump in the making.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -73,6 +76,11 @@ impl Builder {
         self.current = self.operations.len();
         self.operations.names.push(name);
         self.operations.spans.push((self.operations.form_of.len(), 0));
+    }
+
+    /// Whether there is no operation yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.operations.is_empty()
     }
 
     /// Name of the operation that values belong to now; empty before the first.
@@ -145,6 +153,19 @@ impl Builder {
     pub(super) fn finish(mut self) -> Operations {
         self.operations.shrink_to_fit();
         self.operations
+    }
+
+    /// Makes room for `times` such parts: columns that grow are copied again and again.
+    pub(super) fn expect(&mut self, part: &Self, times: u64) {
+        let times = usize::try_from(times).unwrap_or(usize::MAX);
+        let columns = &mut self.operations;
+        let all = |count: usize| count.saturating_mul(times).min(MOST_EXPECTED);
+        let values = all(part.operations.form_of.len());
+        // Without the room it grows as it did.
+        let _grows = columns.form_of.try_reserve(values);
+        let _grows = columns.words.try_reserve(values);
+        let _grows = columns.spans.try_reserve(all(part.operations.spans.len()));
+        columns.names.expect(all(part.operations.names.len()), all(part.operations.names.bytes()));
     }
 
     /// Adds everything of `part`. `place` is asked for each of its names in order, and tells the index of one that is known:

@@ -58,6 +58,17 @@ impl Texts {
         self.ends.len()
     }
 
+    /// Bytes of all texts.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Makes room, where there is some.
+    pub(super) fn expect(&mut self, texts: usize, bytes: usize) {
+        let _grows = self.ends.try_reserve(texts);
+        let _grows = self.bytes.try_reserve(bytes);
+    }
+
     pub(super) fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();

@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 400;
 
 /// Reads the records, on all cores; stacks and module tree are not part of this file.
 pub(super) fn read(source: &dyn ByteSource) -> Result<Dump> {
-    let mut reader = Reader::default();
+    let mut reader = Reader { bytes: source.len(), ..Reader::default() };
     let mut parser = Parser::new(source);
     parser.object(|key, parser| match key.as_str() {
         "data" => {
@@ -70,6 +70,8 @@ pub(super) fn records(source: &dyn ByteSource, names: &[&str]) -> Result<Vec<Opt
 struct Reader {
     dump: Dump,
     has_data: bool,
+    /// Bytes of the file.
+    bytes: u64,
     builder: Builder,
     /// Indices of operations by hash of the name.
     places: ByHash<usize>,
@@ -80,11 +82,13 @@ struct Reader {
 struct Part {
     dump: Dump,
     builder: Builder,
+    /// Bytes that they take in the file.
+    bytes: u64,
 }
 
 impl Part {
     fn of(batch: Batch<'_>) -> Result<Self> {
-        let (mut part, mut tape) = (Self::default(), Tape::default());
+        let (mut part, mut tape) = (Self { bytes: batch.bytes(), ..Self::default() }, Tape::default());
         batch.entries(|name, parser| {
             tape.read(parser)?;
             part.builder.begin(name);
@@ -133,6 +137,9 @@ impl Reader {
     }
 
     fn add(&mut self, part: Part) {
+        if self.builder.is_empty() {
+            self.builder.expect(&part.builder, self.bytes.div_ceil(part.bytes.max(1)));
+        }
         let Self { dump, builder, places, .. } = self;
         for damage in part.dump.damage {
             dump.damaged_often(damage);

@@ -180,6 +180,11 @@ impl Scan {
 }
 
 impl Batch<'_> {
+    /// Bytes of the entries.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Hands out the entries, as [`Parser::object`] does.
     ///
     /// # Errors
