@@ -162,8 +162,10 @@ pub fn check(
     let reference = reference.map(|folders| Reference::new(folders, baseline, policy, shared.measurements, &renaming));
     let mut aids = Aids { noise, reference, without_noise: Vec::new() };
     shared.progress.begin("comparing dumps", steps.values().map(Vec::len).sum::<usize>() as u64);
-    for pairs in steps.into_values() {
-        for used in step(&pairs, &renaming, &mut earlier, shared, &mut aids, &mut outcome)? {
+    let mut steps = steps.into_values().peekable();
+    while let Some(pairs) = steps.next() {
+        let is_last = steps.peek().is_none();
+        for used in step(&pairs, is_last, &renaming, &mut earlier, shared, &mut aids, &mut outcome)? {
             limits_used.iter_mut().zip(used).for_each(|(known, here)| *known |= here);
         }
     }
@@ -223,12 +225,14 @@ struct Judged<'a> {
     place: usize,
     pair: &'a UnitPair<'a>,
     unit: JudgedUnit,
-    gradients: Gradients,
+    /// For the next step; `None` of the last one.
+    gradients: Option<Gradients>,
 }
 
-/// Judges the units of a step, one after the other.
+/// Judges the units of a step, one after the other. What only a later step asks for is not kept of the last one.
 fn step(
     pairs: &[UnitPair<'_>],
+    is_last: bool,
     renaming: &Renaming,
     earlier: &mut HashMap<Option<u64>, Earlier>,
     shared: &Shared<'_>,
@@ -240,7 +244,7 @@ fn step(
     let mut units = Units::new(policy, renaming, measurements);
     let (collectives, parted) =
         units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
-    let mut context = Context { collectives, parted, ..Context::default() };
+    let mut context = Context { collectives, parted, is_last_step: is_last, ..Context::default() };
     let is_first = earlier.values().all(|earlier| earlier.culprit.is_none());
     let mut judged = Vec::new();
     let mut diagnoses = BTreeMap::new();
@@ -275,7 +279,8 @@ fn step(
         if is_first && judgement.unit.culprit.is_none() {
             diagnoses.insert(place, unit.diagnose(&judgement, &[], None));
         }
-        judged.push(Judged { place, pair, unit: judgement, gradients: Gradients::of(&unit.input()) });
+        let gradients = (!is_last).then(|| Gradients::of(&unit.input()));
+        judged.push(Judged { place, pair, unit: judgement, gradients });
     }
     if is_first {
         let has_culprit = judged.iter().any(|judged| judged.unit.unit.culprit.is_some());
@@ -296,7 +301,7 @@ fn step(
         .into_iter()
         .map(|judged| {
             earlier.entry(judged.unit.unit.rank).or_default().recorded =
-                Some((judged.unit.unit.step, judged.gradients));
+                judged.gradients.map(|gradients| (judged.unit.unit.step, gradients));
             judged.unit
         })
         .collect();

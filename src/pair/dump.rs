@@ -21,6 +21,9 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU32;
 
+use foldhash::quality::RandomState;
+use rayon::prelude::*;
+
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation, Value};
 use crate::read::frame::is_of_framework;
@@ -55,9 +58,12 @@ impl IndexPair {
 /// Every operation of both sides stands in the result exactly once, but for a wrapper's own, in the candidate's execution
 /// order; what only the baseline has stands where it would have run.
 pub fn operations(baseline: &Dump, candidate: &Dump, names: &Names) -> Vec<IndexPair> {
-    let (left, right) = (Side::new(baseline, &names.baseline), Side::new(candidate, &names.candidate));
-    let mut partner = if left.same_calls(&right) { left.by_name(&right) } else { aligned(&left, &right) };
-    follow_forward(&left, &right, &mut partner);
+    let (left, right) = rayon::join(|| Side::new(baseline, &names.baseline), || Side::new(candidate, &names.candidate));
+    let partner = left.by_name(&right).unwrap_or_else(|| {
+        let mut partner = aligned(&left, &right);
+        follow_forward(&left, &right, &mut partner);
+        partner
+    });
     let is_wrapper = |pair: &IndexPair| match (pair.baseline(), pair.candidate()) {
         (Some(index), None) => names.is_wrapper(false, index),
         (None, Some(index)) => names.is_wrapper(true, index),
@@ -165,7 +171,7 @@ struct Side<'a> {
 type Parts<'a> = (&'a str, Option<u64>, Option<Direction>);
 
 /// Partner in the baseline, by candidate index.
-type Partners = HashMap<usize, usize>;
+type Partners = HashMap<usize, usize, RandomState>;
 
 impl<'a> Side<'a> {
     fn new(dump: &'a Dump, translated: &'a Option<Translated>) -> Self {
@@ -203,7 +209,7 @@ impl<'a> Side<'a> {
         self.dump.operations.get(index)
     }
 
-    fn index_by_name(&self) -> HashMap<&'a str, usize> {
+    fn index_by_name(&self) -> HashMap<&'a str, usize, RandomState> {
         self.all_names().map(|(index, name)| (name, index)).collect()
     }
 
@@ -215,22 +221,19 @@ impl<'a> Side<'a> {
             .collect()
     }
 
-    /// Whether the names alone say which call is which: the same on both sides, and each called from the same place.
-    fn same_calls(&self, candidate: &Side<'_>) -> bool {
+    /// The partners of all calls by name, where the names alone say which call is which: the same on both sides, and each
+    /// called from the same place.
+    fn by_name(&self, candidate: &Side<'_>) -> Option<Partners> {
         let names = self.index_by_name();
-        let same_origin = |index: usize, partner: usize| {
-            let detail = Detail::NAME.with_origin();
-            self.key(partner, detail) == candidate.key(index, detail)
+        let calls = candidate.dump.operations.len();
+        let detail = Detail::NAME.with_origin();
+        let partner = |index: usize| {
+            let partner = *names.get(candidate.name(index)?)?;
+            (self.key(partner, detail) == candidate.key(index, detail)).then_some((index, partner))
         };
-        names.len() == candidate.dump.operations.len()
-            && candidate
-                .all_names()
-                .all(|(index, name)| names.get(name).is_some_and(|partner| same_origin(index, *partner)))
-    }
-
-    fn by_name(&self, candidate: &Side<'_>) -> Partners {
-        let names = self.index_by_name();
-        candidate.all_names().filter_map(|(index, name)| Some((index, *names.get(name)?))).collect()
+        let partners: Option<Vec<(usize, usize)>> =
+            if names.len() == calls { (0..calls).into_par_iter().map(partner).collect() } else { None };
+        partners.map(|partners| partners.into_iter().collect())
     }
 
     /// Operations that are aligned as a sequence: all but those that follow a forward operation.
@@ -314,7 +317,7 @@ fn code_of(frame: &str) -> &str {
 fn aligned(baseline: &Side<'_>, candidate: &Side<'_>) -> Partners {
     const ALONE: [Detail; 3] = [Detail::VALUES, Detail::SHAPES, Detail::NAME];
     let (left, right) = (baseline.sequence(), candidate.sequence());
-    let mut partners = Partners::new();
+    let mut partners = Partners::default();
     align(baseline, candidate, &left, &right, &ALONE.map(Detail::with_origin), &mut partners);
     if partners.len() * 2 < left.len().min(right.len()) {
         partners.clear();
@@ -471,17 +474,25 @@ fn follow_forward(baseline: &Side<'_>, candidate: &Side<'_>, partners: &mut Part
 }
 
 fn in_execution_order(baseline: &Side<'_>, candidate: &Side<'_>, partners: &Partners) -> Vec<IndexPair> {
-    let paired: std::collections::HashSet<usize> = partners.values().copied().collect();
+    // By index of the baseline: when it ran, and whether it has a partner.
+    let mut position = vec![0; baseline.order.len()];
+    for (at, index) in baseline.order.iter().enumerate() {
+        position.get_mut(*index).into_iter().for_each(|position| *position = at);
+    }
+    let mut paired = vec![false; position.len()];
+    for partner in partners.values() {
+        paired.get_mut(*partner).into_iter().for_each(|paired| *paired = true);
+    }
+    let is_paired = |index: usize| paired.get(index) == Some(&true);
     let mut waiting = baseline.order.iter().copied().peekable();
-    let position: HashMap<usize, usize> = baseline.order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
     let mut pairs = Vec::with_capacity(candidate.order.len());
     let mut reached = 0;
     for index in candidate.order.iter().copied() {
         let partner = partners.get(&index).copied();
         // Baseline-only operations go before the first candidate operation whose partner ran after them.
-        if let Some(at) = partner.and_then(|partner| position.get(&partner)).filter(|at| **at >= reached) {
-            while let Some(missed) = waiting.next_if(|other| position.get(other).is_some_and(|other| other < at)) {
-                if !paired.contains(&missed) {
+        if let Some(at) = partner.and_then(|partner| position.get(partner)).filter(|at| **at >= reached) {
+            while let Some(missed) = waiting.next_if(|other| position.get(*other).is_some_and(|other| other < at)) {
+                if !is_paired(missed) {
                     pairs.push(IndexPair::new(Some(missed), None));
                 }
             }
@@ -489,7 +500,7 @@ fn in_execution_order(baseline: &Side<'_>, candidate: &Side<'_>, partners: &Part
         }
         pairs.push(IndexPair::new(partner, Some(index)));
     }
-    let rest = waiting.filter(|index| !paired.contains(index));
+    let rest = waiting.filter(|index| !is_paired(*index));
     pairs.extend(rest.map(|index| IndexPair::new(Some(index), None)));
     pairs
 }

@@ -52,6 +52,8 @@ pub struct Context {
     pub earlier_gradients: f64,
     /// Leaf inputs of the same rank at the step before.
     pub parameters: Arc<Parameters>,
+    /// Whether no later step follows, which would be told the leaf inputs of this one.
+    pub is_last_step: bool,
     /// Hashes of the rows of leaf inputs whose copies on the ranks are one in the baseline and part in the candidate.
     pub parted: HashSet<u64>,
     /// Recorded noise of the unit, where there is some.

@@ -4,7 +4,7 @@
 //! (Adam) turns a gradient that is noise into a full-sized update of either sign, so two healthy runs may differ by twice an
 //! update anywhere. What a healthy run does not show is that most parameters move otherwise, or that one does not move at all.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::input::UnitInput;
 use super::item::{Item, is_input, item};
@@ -51,7 +51,8 @@ const FEWEST: u64 = 16;
 /// Copies of trained inputs on the ranks of a step.
 #[derive(Debug, Default)]
 pub struct Copies {
-    known: HashMap<u64, Vec<Both>>,
+    /// Hashes of what the baseline and the candidate recorded of each, once for all ranks that agree, by hash of the row.
+    known: ByHash<Vec<[u64; 2]>>,
     parted: HashSet<u64>,
 }
 
@@ -70,15 +71,15 @@ impl Copies {
     fn add_copy(&mut self, item: &Item<'_>) {
         // A constant is the same by chance.
         let Some(both) = both(item).filter(|[baseline, _]| baseline[0] > baseline[1]) else { return };
+        let copy = both.map(|side| hash_of(&side.map(f64::to_bits)));
         let key = hash_of(&item.row());
         let known = self.known.entry(key).or_default();
         // The ranks of a step are on one device each of one kind: equal data has equal sums there.
-        let is_parted = known.iter().any(|other| bits(other[0]) == bits(both[0]) && bits(other[1]) != bits(both[1]));
-        if is_parted {
+        if known.iter().any(|other| other[0] == copy[0] && other[1] != copy[1]) {
             self.parted.insert(key);
         }
-        if !known.contains(&both) {
-            known.push(both);
+        if !known.contains(&copy) {
+            known.push(copy);
         }
     }
 
@@ -183,10 +184,6 @@ fn moved(before: &[f64; 4], now: &[f64; 4]) -> [f64; 4] {
     let mut moved = *now;
     moved.iter_mut().zip(before).for_each(|(now, before)| *now -= before);
     moved
-}
-
-fn bits(statistics: [f64; 4]) -> [u64; 4] {
-    statistics.map(f64::to_bits)
 }
 
 fn both(item: &Item<'_>) -> Option<Both> {

@@ -182,7 +182,9 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if origin.is_none() {
-                self.parameters.remember(item);
+                if !self.context.is_last_step {
+                    self.parameters.remember(item);
+                }
                 self.follow_update(item, place, &items, (candidate.name, &name));
             }
             *flow = Some(self.judge_input(item, origin, &items, (candidate.name, &name)));

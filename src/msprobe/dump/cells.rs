@@ -216,7 +216,7 @@ impl Inference {
         }
     }
 
-    /// What both say.
+    /// Joins the kinds of two rows.
     pub(super) fn and(self, other: Self) -> Self {
         let [a, b, c, d] = self.0;
         let [e, f, g, h] = other.0;

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::quality::RandomState;
+
 use crate::read::dump::{Operation, Operations, TensorRecord, Value};
 
 /// One side's sequence: operation index and key, in order, and the operations themselves.
@@ -19,7 +21,7 @@ const REACH: usize = 64;
 
 /// Moves the gap among like calls to where the recorded values fit best. `partners` maps this side's indices to the
 /// other side's.
-pub(super) fn slide(side: &Sequence<'_>, other: &Operations, partners: &mut HashMap<usize, usize>) {
+pub(super) fn slide(side: &Sequence<'_>, other: &Operations, partners: &mut HashMap<usize, usize, RandomState>) {
     for position in 0..side.indices.len() {
         for forward in [true, false] {
             slide_from(side, other, partners, position, forward);
@@ -30,7 +32,7 @@ pub(super) fn slide(side: &Sequence<'_>, other: &Operations, partners: &mut Hash
 fn slide_from(
     side: &Sequence<'_>,
     other: &Operations,
-    partners: &mut HashMap<usize, usize>,
+    partners: &mut HashMap<usize, usize, RandomState>,
     mut position: usize,
     forward: bool,
 ) {

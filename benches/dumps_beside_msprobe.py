@@ -1,0 +1,87 @@
+"""Time, memory and output of statistics dumps of several sizes, beside msprobe on the same dumps in the same run.
+
+    python3 benches/dumps_beside_msprobe.py target/release/precision-gate [--rounds 3] [--folder /tmp] 10000 100000 64x16000
+
+Each size is the number of values a side, or ranks and values of each; `large_dump.py` makes the dumps, three values an
+operation. The gate runs so many rounds, of which the median counts; msprobe (`pip install mindstudio-probe==26.2.0`) once, on
+the `PATH`, with at most so much time and memory as `--seconds` and `--gigabytes` say. Prints rows of a Markdown table.
+"""
+
+import argparse
+import os
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+import large_dump
+
+
+def timed(command, seconds=None, memory=None):
+    """Wall time, processor time, peak memory in MB and exit code of a command."""
+    limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
+    start = time.monotonic()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    while True:
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG if seconds else 0)
+        if pid:
+            break
+        if time.monotonic() - start > seconds:
+            child.kill()
+        time.sleep(0.02)
+    wall = time.monotonic() - start
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+
+
+def bytes_below(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def of_gate(options, pair, out):
+    rounds = []
+    for _ in range(options.rounds):
+        rounds.append(timed([options.gate, "compare", pair / "gpu", pair / "npu", "--out", out, "--quiet"]))
+        assert rounds[-1][3] in (0, 1), "judged"
+    return [statistics.median(column) for column in zip(*rounds)]
+
+
+def of_msprobe(options, pair, ranks, out):
+    """Its wall time; `None` where it did not finish."""
+    place = "step0" if ranks > 1 else "step0/rank0/dump.json"
+    command = ["msprobe", "compare", "-tp", pair / "npu" / place, "-gp", pair / "gpu" / place, "-o", out]
+    wall, _, memory, code = timed(command, options.seconds, int(options.gigabytes * (1 << 30)))
+    return (wall, memory) if code == 0 and any(out.rglob("compare_result*")) else None
+
+
+def row(options, size):
+    ranks, values = ([1] + [int(part) for part in size.split("x")])[-2:]
+    with tempfile.TemporaryDirectory(dir=options.folder) as work:
+        work = pathlib.Path(work)
+        large_dump.write_pair(work / "pair", round(values / 3), ranks=ranks)
+        wall, processor, memory, _ = of_gate(options, work / "pair", work / "out")
+        written = bytes_below(work / "out")
+        beside = of_msprobe(options, work / "pair", ranks, work / "msprobe") if options.msprobe else None
+        shown = f"{beside[0]:.1f} s, {beside[1]:.0f} MB | {beside[0] / wall:.0f}" if beside else "did not finish | "
+    print(f"| {size} | {wall:.2f} s | {processor:.2f} s | {memory:.0f} MB | {written / 1e6:.0f} MB | {shown} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gate", type=pathlib.Path)
+    parser.add_argument("sizes", nargs="+")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", help="where the dumps are made for as long as they are needed")
+    parser.add_argument("--seconds", type=float, default=900)
+    parser.add_argument("--gigabytes", type=float, default=16)
+    options = parser.parse_args()
+    options.msprobe = shutil.which("msprobe")
+    print("| values a side | time | processor time | peak memory | written | msprobe | times as fast |\n" + "|---" * 7 + "|")
+    for size in options.sizes:
+        row(options, size)
+
+
+if __name__ == "__main__":
+    main()
