@@ -106,6 +106,21 @@ pub trait Files: Send + Sync {
 
     /// Opens one listed file.
     fn open(&self, path: &str) -> Result<Source>;
+
+    /// Room for what may be [expected](ByteSource::expect) long before it is read; none where the files lie on this machine,
+    /// which gains nothing by it.
+    fn room_ahead(&self) -> RoomAhead {
+        RoomAhead::default()
+    }
+}
+
+/// Room for files that are on their way before anybody reads them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoomAhead {
+    /// Number of files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// Bytes in memory, named after where they came from.

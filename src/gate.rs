@@ -197,6 +197,7 @@ pub fn run_by(
         sizes = part.sizes.unwrap_or(sizes);
     }
     asked.refuse_unmatched()?;
+    add_digests(&mut result, &sides);
     let of_policy = waiver_findings(&request.policy, &result.waived);
     if !of_policy.is_empty() {
         verdicts.push(verdict_of(&of_policy));
@@ -368,18 +369,28 @@ fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
     })
 }
 
+/// Adds the digests of what was judged, most of which the checks have taken by reading it.
+fn add_digests(result: &mut GateResult, sides: &Sides) {
+    let (baseline, candidate) = rayon::join(|| sides.baseline.digest(), || sides.candidate.digest());
+    result.baseline.iter_mut().for_each(|run| run.digest.clone_from(&baseline));
+    result.candidate.digest = candidate;
+    if let (Some(run), Some(inventory)) = (&mut result.reference, &sides.reference) {
+        run.digest = inventory.digest();
+    }
+}
+
 fn empty_result(request: &Request, sides: &Sides) -> GateResult {
     let policy = &request.policy;
     let Sides { baseline, candidate, reference, verified, is_alone } = sides;
-    let run = |inventory: &Inventory, label: String, digest: String| Run {
+    let run = |inventory: &Inventory, label: String| Run {
         label,
         location: inventory.location().to_owned(),
-        digest,
+        digest: String::new(),
         verified: None,
     };
     let [of_baseline, of_candidate] = label::labels(baseline, candidate, policy);
-    let (baseline_digest, candidate_digest) = rayon::join(|| baseline.digest(), || candidate.digest());
-    let of_baseline = Run { verified: verified.clone(), ..run(baseline, of_baseline, baseline_digest) };
+    rayon::join(|| baseline.take_digests(), || candidate.take_digests());
+    let of_baseline = Run { verified: verified.clone(), ..run(baseline, of_baseline) };
     let mut artifacts: Vec<ArtifactRow> = baseline.rows(Side::Baseline);
     artifacts.extend(candidate.rows(Side::Candidate));
     GateResult {
@@ -391,8 +402,8 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         source: None,
         mode: is_alone.then_some(Mode::Health),
         baseline: (!is_alone).then_some(of_baseline),
-        candidate: run(candidate, of_candidate, candidate_digest),
-        reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned(), inventory.digest())),
+        candidate: run(candidate, of_candidate),
+        reference: reference.as_ref().map(|inventory| run(inventory, "reference".to_owned())),
         culprit: None,
         checks: Vec::new(),
         findings: Vec::new(),

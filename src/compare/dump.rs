@@ -4,6 +4,7 @@
 //! zero moves by 150 % of itself in a healthy run. From data the error is the relative L2 error; from statistics the
 //! largest of |Δmax|, |Δmin| over the largest magnitude, |Δmean| over the root mean square, |Δnorm| over the norm.
 
+mod ahead;
 mod data;
 mod measurement;
 mod recorded;
@@ -15,9 +16,11 @@ use super::closeness::{Closeness, ElementTolerance};
 use super::measurements::Measurements;
 use super::tensor::PairStats;
 use crate::dtype::Dtype;
+use crate::fetch::{RoomAhead, Source};
 use crate::pair::dump::{IndexPair, Prefix, Renaming};
 use crate::read::dump::{Dump, DumpFolder, Leaf, Operation, TensorKind, TensorRecord};
-use data::Found;
+use ahead::Prepared;
+use data::{Found, Saved};
 use measurement::Examined;
 use recorded::recorded;
 
@@ -148,6 +151,21 @@ pub struct Folders<'a> {
     pub exact_sums: bool,
 }
 
+impl Folders<'_> {
+    /// Room for files that are asked for before they are compared: the lesser of both sides'; none for a sample, which reads
+    /// little of each.
+    fn room_ahead(&self) -> RoomAhead {
+        let [left, right] = [self.baseline.room_ahead(), self.candidate.room_ahead()];
+        match self.measurements.sample() {
+            Some(_) => RoomAhead::default(),
+            None if left.files == 0 || right.files == 0 => {
+                RoomAhead { files: left.files.max(right.files), bytes: left.bytes.max(right.bytes) }
+            }
+            None => RoomAhead { files: left.files.min(right.files), bytes: left.bytes.min(right.bytes) },
+        }
+    }
+}
+
 /// The tolerance of each pair of tensors; `None` where their elements are not counted.
 pub type Tolerances<'a> = dyn Fn(&Counted<'_>) -> Option<ElementTolerance> + Sync + 'a;
 
@@ -164,48 +182,88 @@ pub struct Counted<'a> {
 
 /// Compares every paired operation of a unit, in parallel over operations.
 pub fn unit(baseline: &Dump, candidate: &Dump, pairs: &[IndexPair], folders: &Folders<'_>) -> UnitComparison {
-    let compare = |pair: &IndexPair| {
-        let left = pair.baseline().and_then(|index| baseline.operations.get(index));
-        let right = pair.candidate().and_then(|index| candidate.operations.get(index));
-        match (left, right) {
-            (Some(left), Some(right)) => operation(*pair, left, right, folders),
-            (_, candidate) => OperationComparison::one_sided(*pair, candidate),
-        }
+    let prepare = |pair: &IndexPair| PreparedOperation::new(*pair, baseline, candidate, folders);
+    let room = folders.room_ahead();
+    let operations = match room.files {
+        // One by one: what a worker has begun, no other can help with, and many tensors in a row are a long wait at the end.
+        0 => pairs.par_iter().with_max_len(1).map(|pair| prepare(pair).compare(folders)).collect(),
+        _ => ahead::in_order(pairs, room, |pair| prepare(pair).opened(folders), |operation| operation.compare(folders)),
     };
-    // One by one: what a worker has begun, no other can help with, and many tensors in a row are a long wait at the end.
-    UnitComparison {
-        prefix: Prefix::None,
-        wrappers: 0,
-        operations: pairs.par_iter().with_max_len(1).map(compare).collect(),
+    UnitComparison { prefix: Prefix::None, wrappers: 0, operations }
+}
+
+/// A pair of operations, about to be compared.
+struct PreparedOperation<'a> {
+    pair: IndexPair,
+    baseline: Option<Operation<'a>>,
+    candidate: Option<Operation<'a>>,
+    /// Values of an operation that both sides have, paired, and their data where both sides saved it.
+    leaves: Vec<(IndexPair, Option<Box<Saved<'a>>>)>,
+}
+
+impl<'a> PreparedOperation<'a> {
+    fn new(pair: IndexPair, baseline: &'a Dump, candidate: &'a Dump, folders: &Folders<'_>) -> Self {
+        let baseline = pair.baseline().and_then(|index| baseline.operations.get(index));
+        let candidate = pair.candidate().and_then(|index| candidate.operations.get(index));
+        let leaves = match (baseline, candidate) {
+            (Some(left), Some(right)) => {
+                let rule = folders.renaming.forward_call(right.name);
+                let saved = |leaf: &IndexPair| {
+                    let [left, right] = leaves_of(*leaf, left, right);
+                    data::saved(left?, right?).map(Box::new)
+                };
+                let leaves = crate::pair::dump::leaves(left, right, rule).into_iter();
+                leaves.map(|leaf| (leaf, saved(&leaf))).collect()
+            }
+            _ => Vec::new(),
+        };
+        Self { pair, baseline, candidate, leaves }
+    }
+
+    /// With the files open whose data will be read.
+    fn opened(mut self, folders: &Folders<'_>) -> Self {
+        if let Some(candidate) = self.candidate {
+            self.leaves
+                .iter_mut()
+                .filter_map(|(_, saved)| saved.as_mut())
+                .for_each(|saved| saved.open(candidate.name, folders));
+        }
+        self
+    }
+
+    fn compare(self, folders: &Folders<'_>) -> OperationComparison {
+        let (Some(baseline), Some(candidate)) = (self.baseline, self.candidate) else {
+            return OperationComparison::one_sided(self.pair, self.candidate);
+        };
+        let has_data = self.leaves.iter().any(|(_, saved)| saved.is_some());
+        let compare = |(pair, saved): (IndexPair, Option<Box<Saved<'_>>>)| {
+            let mut comparison = LeafComparison { pair, measured: None, data: None };
+            let [Some(left), Some(right)] = leaves_of(pair, baseline, candidate) else { return comparison };
+            let found = saved.and_then(|saved| data::data(candidate.name, *saved, folders));
+            comparison.data = found.map(|found| Box::new(found.map_err(Into::into)));
+            let mut measured = comparison.examine(left, right).measurement(folders.exact_sums);
+            if comparison.data.is_none() {
+                measured.coverage = data::coverage_without(measured.coverage, left, right);
+            }
+            comparison.measured = Some(measured);
+            comparison
+        };
+        OperationComparison { pair: self.pair, leaves: self.leaves.into_iter().map(compare).collect(), has_data }
     }
 }
 
-fn operation(
-    pair: IndexPair,
-    baseline: Operation<'_>,
-    candidate: Operation<'_>,
-    folders: &Folders<'_>,
-) -> OperationComparison {
-    let mut has_data = false;
-    let compare = |pair: IndexPair| {
-        let left = pair.baseline().and_then(|index| baseline.leaves.get(index));
-        let right = pair.candidate().and_then(|index| candidate.leaves.get(index));
-        let mut comparison = LeafComparison { pair, measured: None, data: None };
-        let (Some(left), Some(right)) = (left, right) else { return comparison };
-        let saved = data::saved(left, right);
-        has_data |= saved.is_some();
-        let found = saved.and_then(|saved| data::data(candidate.name, &saved, folders));
-        comparison.data = found.map(|found| Box::new(found.map_err(Into::into)));
-        let mut measured = comparison.examine(left, right).measurement(folders.exact_sums);
-        if comparison.data.is_none() {
-            measured.coverage = data::coverage_without(measured.coverage, left, right);
-        }
-        comparison.measured = Some(measured);
-        comparison
-    };
-    let rule = folders.renaming.forward_call(candidate.name);
-    let leaves = crate::pair::dump::leaves(baseline, candidate, rule).into_iter().map(compare).collect();
-    OperationComparison { pair, leaves, has_data }
+impl Prepared for PreparedOperation<'_> {
+    fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.leaves.iter().filter_map(|(_, saved)| saved.as_deref()).flat_map(Saved::sources)
+    }
+}
+
+/// The values of a pair on each side; `None` where that side has no such value.
+fn leaves_of<'a>(pair: IndexPair, baseline: Operation<'a>, candidate: Operation<'a>) -> [Option<Leaf<'a>>; 2] {
+    [
+        pair.baseline().and_then(|index| baseline.leaves.get(index)),
+        pair.candidate().and_then(|index| candidate.leaves.get(index)),
+    ]
 }
 
 /// The largest error among an operation's inputs; infinite where one differs in a property without size.

@@ -174,6 +174,16 @@ impl Measurements {
         }
     }
 
+    /// Whether an answer about two tensors would be measured, as far as is known before.
+    pub fn is_to_be_measured(&self, pair: &PairName<'_>) -> bool {
+        let is_here = match &self.pages {
+            Pages::None => true,
+            Pages::Part { plan, .. } => plan.has(pair),
+            Pages::Joined(_) => false,
+        };
+        is_here && self.wants(pair)
+    }
+
     fn wants(&self, pair: &PairName<'_>) -> bool {
         pair.op.is_none_or(|op| self.asks_for(op))
     }

@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use self::block_cache::{BlockCache, Found, State};
+use super::RoomAhead;
 use super::runtime::Background;
 use super::store::{Object, RetryingStore};
 use crate::error::{Error, Result};
@@ -98,6 +99,13 @@ impl Pool {
             let start = range.start.max(first * self.blocks.block_len);
             self.start(&mut state, &self.blocks, object, start..range.end);
         }
+    }
+
+    /// Room for objects that are expected before anybody reads them: a quarter of the blocks, so that those under way have
+    /// room to go on.
+    pub(super) fn room_ahead(&self) -> RoomAhead {
+        let files = self.blocks.limit() / 4;
+        RoomAhead { files, bytes: files as u64 * self.blocks.block_len }
     }
 
     /// Gives up what is on its way from an object that nobody has open any more.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::pool::{Pool, PooledObject};
 use super::store::{Object, RetryingStore};
-use super::{ByteSource, FileEntry, Files, Source, past_end};
+use super::{ByteSource, FileEntry, Files, RoomAhead, Source, past_end};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Files at a remote location.
@@ -79,6 +79,10 @@ impl Files for RemoteFiles {
         let object = object.ok_or_else(|| Error::new(ErrorKind::NotFound, path, "is not at the location"))?;
         object.readers.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(RemoteFile { name: path.to_owned(), object: object.clone(), pool: self.pool.clone() }))
+    }
+
+    fn room_ahead(&self) -> RoomAhead {
+        self.pool.room_ahead()
     }
 }
 

@@ -8,7 +8,7 @@ mod recognise;
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -23,6 +23,7 @@ use crate::read::{dump, json, msprobe_settings, overflow_check};
 use crate::report::ArtifactRow;
 use crate::verdict::{CheckId, Side};
 
+use digest::DigestedFiles;
 pub use digest::Extent;
 pub use recognise::{Artifacts, Evidence, Keep, Recognised, Recogniser, Sample};
 
@@ -52,15 +53,13 @@ const WHOLE: &str = "give the complete file, as the run wrote it";
 
 /// Artifacts of one side.
 pub struct Inventory {
-    files: Arc<dyn Files>,
+    files: Arc<DigestedFiles>,
     artifacts: Artifacts,
     /// Extent of each check's files that the digest covers.
     extents: BTreeMap<CheckId, Extent>,
     /// Findings about the location itself.
     pub about: Vec<Finding>,
     seen: Vec<Seen>,
-    /// Digests of the files by path, once they were taken.
-    digests: OnceLock<HashMap<String, digest::OfFile>>,
 }
 
 /// One file or folder and what became of it.
@@ -90,13 +89,14 @@ pub struct Search<'a> {
 
 /// Looks at every file of a side.
 pub fn look(files: Arc<dyn Files>, search: Search<'_>, progress: &dyn Progress) -> Result<Inventory> {
+    let digested = Arc::new(DigestedFiles::new(files));
+    let files: Arc<dyn Files> = digested.clone();
     let mut inventory = Inventory {
-        files: files.clone(),
+        files: digested,
         artifacts: Artifacts::default(),
         extents: search.recognisers.iter().map(|recogniser| (recogniser.check, recogniser.extent)).collect(),
         about: vec![],
         seen: vec![],
-        digests: OnceLock::new(),
     };
     for (path, reason) in files.skipped() {
         inventory.note(path.clone(), None, "", Outcome::Ignored(reason.clone()));
@@ -339,20 +339,25 @@ impl Inventory {
         self.seen.iter().any(|seen| seen.check == Some(check) && damaged(seen))
     }
 
-    /// Digest of what was judged.
+    /// Digest of what was judged. Once the checks have read the files, it costs little.
     pub fn digest(&self) -> String {
+        self.files.whole(self.extents())
+    }
+
+    /// Takes the digests of the files that the checks may ask for; those of remote tensors follow as they are read.
+    pub(super) fn take_digests(&self) {
+        self.files.take_first(self.extents());
+    }
+
+    /// Extent of each file that its digest covers.
+    fn extents(&self) -> impl Fn(&FileEntry) -> Extent + Sync {
         let extent = |seen: &Seen| match seen.check {
             Some(check) => self.extents.get(&check).copied().unwrap_or(Extent::Content),
             None => Extent::Name,
         };
         let extents: HashMap<&str, Extent> = self.seen.iter().map(|seen| (seen.path.as_str(), extent(seen))).collect();
         // What was not looked at is tensor data of a dump.
-        let extent = |entry: &FileEntry| extents.get(entry.path.as_str()).copied().unwrap_or(Extent::Directory);
-        let files = digest::of_files(self.files.as_ref(), extent);
-        let whole = digest::of_all(&files);
-        let paths = self.files.list().iter().map(|entry| entry.path.clone());
-        self.digests.get_or_init(|| paths.zip(files).collect());
-        whole
+        move |entry| extents.get(entry.path.as_str()).copied().unwrap_or(Extent::Directory)
     }
 
     /// The files of `check`; those of no check that were not looked at are the data of its dumps.
@@ -365,7 +370,7 @@ impl Inventory {
 
     /// Whether the file at `path` holds the same bytes on the `other` side, where digests of all content say so.
     pub(super) fn has_same_content(&self, other: &Self, path: &str) -> Option<bool> {
-        let [ours, theirs] = [self, other].map(|side| side.digests.get().and_then(|digests| digests.get(path)));
+        let [ours, theirs] = [self, other].map(|side| side.files.known(path));
         let (ours, theirs) = (ours?, theirs?);
         let is_whole = ours.extent == Extent::Content && theirs.extent == Extent::Content;
         (is_whole || ours.digest != theirs.digest).then_some(ours.digest == theirs.digest)

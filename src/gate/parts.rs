@@ -86,6 +86,12 @@ pub fn measure(
     let [baseline, candidate] = sides.as_slice() else {
         return Err(Error::new(ErrorKind::Internal, "", "two sides"));
     };
+    let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
+    let measurements = Measurements::part(selection.clone(), Plan::new(part, parts, files));
+    let measuring = Measuring { baseline, candidate, request, measurements: &measurements, progress };
+    let measures = request.checks.iter().filter_map(|check| checks::of(*check)?.measure);
+    measures.into_iter().try_for_each(|measure| measure(&measuring))?;
+    // By now most of the digests are taken.
     let of = |inventory: &Inventory| Measured { location: inventory.location().to_owned(), digest: inventory.digest() };
     let header = Header {
         tool: Tool::current(),
@@ -102,11 +108,6 @@ pub fn measure(
         checksum: selection.checksum,
         ops: selection.ops.as_ref().map(|ops| ops.glob().glob().to_owned()),
     };
-    let files = candidate.all_files().list().iter().map(|entry| (entry.path.clone(), entry.len));
-    let measurements = Measurements::part(selection, Plan::new(part, parts, files));
-    let measuring = Measuring { baseline, candidate, request, measurements: &measurements, progress };
-    let measures = request.checks.iter().filter_map(|check| checks::of(*check)?.measure);
-    measures.into_iter().try_for_each(|measure| measure(&measuring))?;
     write_line(out, &header)?;
     measurements.into_noted().into_iter().try_for_each(|(of, found)| write_line(out, &Line { of, found }))
 }

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::{Files, Source};
+use crate::fetch::{Files, RoomAhead, Source};
 use crate::read::json::Json;
 
 /// Place of one step and rank of a dump.
@@ -160,6 +160,11 @@ impl DumpFolder {
             return Err(error.with_help("collect the dump again, or finish its upload"));
         }
         self.files.open(&path)
+    }
+
+    /// Room for tensors that are asked for before they are read.
+    pub fn room_ahead(&self) -> RoomAhead {
+        self.files.room_ahead()
     }
 
     /// The layer of a dump with mixed dynamic and static graphs (`pynative`, `graph`); empty elsewhere.

@@ -10,6 +10,7 @@ use crate::compare::closeness::{Closeness, closeness};
 use crate::compare::measurements::PairName;
 use crate::compare::tensor::{self, PairStats};
 use crate::error::Result;
+use crate::fetch::Source;
 use crate::read::dump::{Leaf, TensorRecord, Value};
 use crate::verdict::Side;
 
@@ -28,6 +29,35 @@ pub(super) struct Saved<'a> {
     candidate: String,
     shape: &'a [u64],
     records: [Option<TensorRecord<'a>>; 2],
+    /// Their files, where they were opened early: the baseline's first.
+    opened: Option<[Result<Source>; 2]>,
+}
+
+impl Saved<'_> {
+    /// Opens both files, unless this data will not be read.
+    pub(super) fn open(&mut self, op: &str, folders: &Folders<'_>) {
+        let paths = self.paths(folders);
+        if folders.measurements.is_to_be_measured(&pair_name(op, &paths)) {
+            self.opened = Some(self.files(folders));
+        }
+    }
+
+    /// The files that are open.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.opened.iter().flatten().flatten()
+    }
+
+    fn files(&self, folders: &Folders<'_>) -> [Result<Source>; 2] {
+        [folders.baseline.open_tensor(&self.baseline), folders.candidate.open_tensor(&self.candidate)]
+    }
+
+    fn paths(&self, folders: &Folders<'_>) -> [String; 2] {
+        [folders.baseline.data_path(&self.baseline), folders.candidate.data_path(&self.candidate)]
+    }
+}
+
+fn pair_name<'a>(op: &'a str, [baseline, candidate]: &'a [String; 2]) -> PairName<'a> {
+    PairName { question: "data", op: Some(op), baseline, candidate, member: "", offset: 0 }
 }
 
 pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved<'a>> {
@@ -37,17 +67,16 @@ pub(super) fn saved<'a>(baseline: Leaf<'a>, candidate: Leaf<'a>) -> Option<Saved
         _ => return None,
     };
     let records = [baseline.record(), candidate.record()];
-    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape, records })
+    Some(Saved { baseline: baseline.data_name()?, candidate: candidate.data_name()?, shape, records, opened: None })
 }
 
 /// Compares the saved data of two tensors, or says for people why it cannot; `None` where a quick look leaves it out, so
 /// that what was recorded has to do.
-pub(super) fn data(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Option<std::result::Result<Found, String>> {
-    let paths = (folders.baseline.data_path(&saved.baseline), folders.candidate.data_path(&saved.candidate));
-    let pair =
-        PairName { question: "data", op: Some(op), baseline: &paths.0, candidate: &paths.1, member: "", offset: 0 };
-    let answer = folders.measurements.ask(&pair, || measure(op, saved, folders).map_err(|error| error.to_string()));
+pub(super) fn data(op: &str, saved: Saved<'_>, folders: &Folders<'_>) -> Option<std::result::Result<Found, String>> {
+    let paths = saved.paths(folders);
     let elements = saved.shape.iter().fold(1, |all: u64, len| all.saturating_mul(*len));
+    let measure = || measure(op, saved, folders).map_err(|error| error.to_string());
+    let answer = folders.measurements.ask(&pair_name(op, &paths), measure);
     match &answer {
         Some(Ok(Found::Numbers(stats, _))) => folders.measurements.count(stats.elements, elements),
         Some(Ok(Found::Checksums { same })) => {
@@ -61,13 +90,8 @@ pub(super) fn data(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Option
     answer
 }
 
-fn measure(op: &str, saved: &Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
-    let sources = [folders.baseline.open_tensor(&saved.baseline), folders.candidate.open_tensor(&saved.candidate)];
-    if folders.measurements.sample().is_none() {
-        // Header and elements come with one answer, and both sides' before either is waited for.
-        sources.iter().flatten().for_each(|source| source.expect(0..source.len()));
-    }
-    let [left, right] = sources;
+fn measure(op: &str, mut saved: Saved<'_>, folders: &Folders<'_>) -> Result<Found> {
+    let [left, right] = saved.opened.take().unwrap_or_else(|| saved.files(folders));
     let (left, right) = (crate::read::tensor_file::open(left?)?, crate::read::tensor_file::open(right?)?);
     if folders.measurements.by_checksum() {
         return Ok(Found::Checksums { same: checksum(&left)? == checksum(&right)? });

@@ -112,6 +112,11 @@ impl BlockCache {
         Self { block_len, silence, room: Notify::new(), limit, state: Mutex::default(), changed: Condvar::new() }
     }
 
+    /// Number of blocks there is room for.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

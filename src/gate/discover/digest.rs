@@ -3,10 +3,14 @@
 //! It covers every file's path and length; the content of records, packs and curves; and of tensor archives the central
 //! directory, which holds a checksum of every member.
 
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::fetch::{FileEntry, Files, Source};
+use crate::error::Result;
+use crate::fetch::{ByteSource, FileEntry, Files, RoomAhead, Source};
 
 /// Bytes read at once.
 const BLOCK: usize = 1 << 20;
@@ -33,42 +37,174 @@ pub(super) struct OfFile {
     pub(super) digest: [u8; 32],
 }
 
-/// Digests of the listed files, in their order; `extent` says how much of each counts.
-pub(super) fn of_files(files: &dyn Files, extent: impl Fn(&FileEntry) -> Extent + Sync) -> Vec<OfFile> {
-    let of = |entry: &FileEntry| {
+/// The files of a side, with the digest of each, which is taken once.
+pub(super) struct DigestedFiles {
+    files: Arc<dyn Files>,
+    /// By index of the file.
+    digests: Box<[OnceLock<OfFile>]>,
+    /// Digests of path, length and directory of remote files, by index: taken as soon as a reader has the end at hand, which
+    /// spares a request for each.
+    ends: Arc<[OnceLock<[u8; 32]>]>,
+}
+
+impl DigestedFiles {
+    /// `files`, of which no digest was taken.
+    pub(super) fn new(files: Arc<dyn Files>) -> Self {
+        let count = files.list().len();
+        let digests = (0..count).map(|_| OnceLock::new()).collect();
+        Self { files, digests, ends: (0..count).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// Takes the digests that no later reading of the files would give; `extent` says how much of each file counts.
+    pub(super) fn take_first(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) {
+        self.take(|entry| Some(extent(entry)).filter(|extent| *extent != Extent::Directory || !self.is_remote()));
+    }
+
+    /// `sha256:…` over all files; `extent` says how much of each counts.
+    pub(super) fn whole(&self, extent: impl Fn(&FileEntry) -> Extent + Sync) -> String {
+        self.take(|entry| Some(extent(entry)));
         let mut hash = Sha256::new();
-        hash.update(entry.path.as_bytes());
-        hash.update([0]);
-        hash.update(entry.len.to_le_bytes());
-        let extent = extent(entry);
-        match extent {
-            Extent::Name => {}
-            Extent::Directory => add_from(files, entry, entry.len.saturating_sub(TAIL), true, &mut hash),
-            Extent::Content => add_from(files, entry, 0, false, &mut hash),
+        self.digests.iter().filter_map(OnceLock::get).for_each(|file| hash.update(file.digest));
+        format!("sha256:{:x}", hash.finalize())
+    }
+
+    /// The digest of the file at `path`, as far as it was taken.
+    pub(super) fn known(&self, path: &str) -> Option<OfFile> {
+        let index = self.index(path)?;
+        let end = || Some(OfFile { extent: Extent::Directory, digest: *self.ends.get(index)?.get()? });
+        self.digests.get(index)?.get().copied().or_else(end)
+    }
+
+    fn take(&self, extent: impl Fn(&FileEntry) -> Option<Extent> + Sync) {
+        let files = self.files.list().par_iter().zip(self.digests.par_iter()).zip(self.ends.par_iter());
+        files.for_each(|((entry, digest), end)| {
+            if let Some(extent) = extent(entry) {
+                digest.get_or_init(|| OfFile { extent, digest: self.of(entry, extent, end.get()) });
+            }
+        });
+    }
+
+    fn of(&self, entry: &FileEntry, extent: Extent, end: Option<&[u8; 32]>) -> [u8; 32] {
+        let opened = || self.files.open(&entry.path).ok();
+        match (extent, end) {
+            (Extent::Directory, Some(end)) => *end,
+            (Extent::Directory, None) => opened()
+                .and_then(|source| with_directory(entry, &source))
+                .unwrap_or_else(|| named(entry).finalize().into()),
+            (Extent::Name, _) => named(entry).finalize().into(),
+            (Extent::Content, _) => {
+                opened().map_or_else(|| named(entry), |source| with_content(entry, &source)).finalize().into()
+            }
         }
-        OfFile { extent, digest: hash.finalize().into() }
-    };
-    files.list().par_iter().map(of).collect()
+    }
+
+    fn index(&self, path: &str) -> Option<usize> {
+        self.files.list().binary_search_by(|entry| entry.path.as_str().cmp(path)).ok()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.files.room_ahead() != RoomAhead::default()
+    }
 }
 
-/// `sha256:…` over all files of a side.
-pub(super) fn of_all(files: &[OfFile]) -> String {
+impl Files for DigestedFiles {
+    fn location(&self) -> &str {
+        self.files.location()
+    }
+
+    fn list(&self) -> &[FileEntry] {
+        self.files.list()
+    }
+
+    fn skipped(&self) -> &[(String, String)] {
+        self.files.skipped()
+    }
+
+    fn open(&self, path: &str) -> Result<Source> {
+        let source = self.files.open(path)?;
+        Ok(match self.index(path) {
+            Some(index) if self.is_remote() => Arc::new(Digested {
+                entry: FileEntry { path: path.to_owned(), len: source.len() },
+                source,
+                index,
+                ends: self.ends.clone(),
+            }),
+            _ => source,
+        })
+    }
+
+    fn room_ahead(&self) -> RoomAhead {
+        self.files.room_ahead()
+    }
+}
+
+/// A remote file, whose end is added to the digests by the first reader that comes to it.
+struct Digested {
+    source: Source,
+    entry: FileEntry,
+    index: usize,
+    ends: Arc<[OnceLock<[u8; 32]>]>,
+}
+
+impl ByteSource for Digested {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn len(&self) -> u64 {
+        self.source.len()
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        self.source.read_at(offset, buffer)?;
+        let is_end = offset + buffer.len() as u64 == self.len();
+        if let Some(end) = self.ends.get(self.index).filter(|end| is_end && end.get().is_none())
+            && let Some(digest) = with_directory(&self.entry, &self.source)
+        {
+            let _first = end.set(digest);
+        }
+        Ok(())
+    }
+
+    fn expect(&self, range: Range<u64>) {
+        self.source.expect(range);
+    }
+
+    fn in_memory(&self) -> Option<&[u8]> {
+        self.source.in_memory()
+    }
+}
+
+/// A hash of the path and the length.
+fn named(entry: &FileEntry) -> Sha256 {
     let mut hash = Sha256::new();
-    files.iter().for_each(|file| hash.update(file.digest));
-    format!("sha256:{:x}", hash.finalize())
+    hash.update(entry.path.as_bytes());
+    hash.update([0]);
+    hash.update(entry.len.to_le_bytes());
+    hash
 }
 
-/// Adds the bytes from `start` on. What cannot be read adds nothing: its finding says so elsewhere.
-fn add_from(files: &dyn Files, entry: &FileEntry, start: u64, only_archives: bool, hash: &mut Sha256) {
-    let Ok(source) = files.open(&entry.path) else { return };
-    let mut offset = start;
-    while let Some(block) = block_at(&source, offset) {
-        if only_archives && memchr::memmem::find(&block, END_OF_DIRECTORY).is_none() {
-            return;
+/// Of path, length and an archive's directory; `None` where the end cannot be read.
+fn with_directory(entry: &FileEntry, source: &Source) -> Option<[u8; 32]> {
+    let mut hash = named(entry);
+    if !source.is_empty() {
+        let end = block_at(source, source.len().saturating_sub(TAIL))?;
+        if memchr::memmem::find(&end, END_OF_DIRECTORY).is_some() {
+            hash.update(&end);
         }
+    }
+    Some(hash.finalize().into())
+}
+
+/// A hash of path, length and all bytes. What cannot be read adds nothing: its finding says so elsewhere.
+fn with_content(entry: &FileEntry, source: &Source) -> Sha256 {
+    let mut hash = named(entry);
+    let mut offset = 0;
+    while let Some(block) = block_at(source, offset) {
         hash.update(&block);
         offset += block.len() as u64;
     }
+    hash
 }
 
 fn block_at(source: &Source, offset: u64) -> Option<Vec<u8>> {

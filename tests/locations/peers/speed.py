@@ -1,15 +1,17 @@
 """How fast a pair in an S3 server is compared, against a plain parallel download of the same objects in the same run.
 
-    python3 tests/locations/peers/speed.py PAIR target/release/precision-gate [ROUNDS]
+    python3 tests/locations/peers/speed.py target/release/precision-gate [--rounds N] 64x32MiB 400x2.5MB 10000x50KB
 
-PAIR holds two tensor dumps, gpu and npu; those of docs/performance.md have 64 tensors of 32 MiB a side, float32.
-
-Starts moto, uploads PAIR/gpu and PAIR/npu, then takes turns: all objects by eight connections, bodies discarded, and the
-gate with `--max-disk 100MB --max-memory 256MB`. Prints both rates, their ratio, the gate's peak memory, and the bytes it
+Needs moto, boto3 and torch. For each COUNTxSIZE it makes a pair of tensor dumps of so many float32 tensors a side, as
+`torch.save` writes them, and puts it into moto. Then it takes turns: all objects by eight connections, bodies discarded, and
+the gate with `--max-disk 100MB --max-memory 256MB`. Prints both rates, their ratio, the gate's peak memory, and the bytes it
 left on disk.
 """
+import argparse
+import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -17,9 +19,10 @@ import tempfile
 import time
 
 import s3_bucket
+import torch
 
-PAIR, GATE, ROUNDS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), int((sys.argv[3:] or ["3"])[0])
 CONNECTIONS = 8
+UNITS = {"KB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20}
 
 
 def free_port():
@@ -28,12 +31,34 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def compare(endpoint, folder):
+def record(name, elements):
+    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [elements], "Max": 4.0, "Min": -4.0, "Mean": 0.0,
+            "Norm": elements**0.5, "requires_grad": False, "data_name": name}
+
+
+def write_side(folder, count, size, noise):
+    """One operation a tensor; the sides differ by noise of single precision."""
+    rank = pathlib.Path(folder) / "step0" / "rank0"
+    data = rank / "dump_tensor_data"
+    data.mkdir(parents=True)
+    generator = torch.Generator().manual_seed(7)
+    values = torch.randn(size // 4, generator=generator)
+    operations = {}
+    for index in range(count):
+        name = f"Functional.relu.{index}.forward"
+        file = f"{name}.output.0.pt"
+        torch.save((values + index % 7) * (1 + noise), data / file)
+        operations[name] = {"input_args": [], "input_kwargs": {}, "output": [record(file, size // 4)]}
+    head = {"task": "tensor", "level": "L1", "framework": "pytorch", "dump_data_dir": str(data), "data": operations}
+    (rank / "dump.json").write_text(json.dumps(head))
+
+
+def compare(binary, endpoint, bucket, folder):
     environment = {"AWS_ACCESS_KEY_ID": "access", "AWS_SECRET_ACCESS_KEY": "secret", "HOME": folder}
-    sides = [f"s3://golden/{side}?endpoint={endpoint}" for side in ("gpu", "npu")]
-    command = [GATE, "compare", *sides, "--max-disk", "100MB", "--max-memory", "256MB", "--out", f"{folder}/out", "-q"]
+    sides = [f"s3://{bucket}/{side}?endpoint={endpoint}" for side in ("gpu", "npu")]
+    limits = ["--max-disk", "100MB", "--max-memory", "256MB"]
     start = time.monotonic()
-    child = subprocess.Popen(command, env=environment)
+    child = subprocess.Popen([binary, "compare", *sides, *limits, "--out", f"{folder}/out", "-q"], env=environment)
     _, status, usage = os.wait4(child.pid, 0)
     return time.monotonic() - start, os.waitstatus_to_exitcode(status), usage.ru_maxrss / 1024
 
@@ -43,24 +68,43 @@ def stored(folder):
     return sum(path.stat().st_size for path in paths)
 
 
+def upload(endpoint, bucket, count, size):
+    with tempfile.TemporaryDirectory() as folder:
+        for side, noise in (("gpu", 0.0), ("npu", 2.0**-23)):
+            write_side(f"{folder}/{side}", count, size, noise)
+        s3_bucket.put(endpoint, bucket, folder, "")
+
+
+def measure(binary, endpoint, pair, rounds):
+    count, size, unit = re.fullmatch(r"(\d+)x([\d.]+)([KM]i?B)", pair).groups()
+    bucket = pair.lower().replace(".", "-")
+    upload(endpoint, bucket, int(count), int(float(size) * UNITS[unit]))
+    for _ in range(rounds):
+        seconds, total = s3_bucket.download(endpoint, bucket, CONNECTIONS)
+        with tempfile.TemporaryDirectory() as folder:
+            taken, code, memory = compare(binary, endpoint, bucket, folder)
+            left = stored(folder)
+        print(f"{pair}: download {total / seconds / 1e6:.0f} MB/s, compare {total / taken / 1e6:.0f} MB/s, "
+              f"ratio {seconds / taken:.2f}, exit {code}, peak {memory:.0f} MiB, stored {left} bytes", flush=True)
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary", type=pathlib.Path)
+    parser.add_argument("pairs", nargs="+", metavar="COUNTxSIZE")
+    parser.add_argument("--rounds", type=int, default=2)
+    arguments = parser.parse_args()
     port = free_port()
-    endpoint = f"http://127.0.0.1:{port}"
-    moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        time.sleep(5)
-        for side in ("gpu", "npu"):
-            s3_bucket.put(endpoint, "golden", PAIR / side, side)
-        for _ in range(ROUNDS):
-            seconds, total = s3_bucket.download(endpoint, "golden", CONNECTIONS)
-            with tempfile.TemporaryDirectory() as folder:
-                taken, code, memory = compare(endpoint, folder)
-                left = stored(folder)
-            print(f"download {total / seconds / 1e6:.0f} MB/s, compare {total / taken / 1e6:.0f} MB/s, "
-                  f"ratio {seconds / taken:.2f}, exit {code}, peak {memory:.0f} MiB, stored {left} bytes", flush=True)
-    finally:
-        moto.terminate()
+    for pair in arguments.pairs:
+        # A server each, for it keeps what it was given in memory.
+        moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(5)
+            measure(arguments.binary.resolve(), f"http://127.0.0.1:{port}", pair, arguments.rounds)
+        finally:
+            moto.terminate()
+            moto.wait()
 
 
 if __name__ == "__main__":
