@@ -116,7 +116,7 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     /// Write a commented policy file for two folders, or pipelines for nights and releases
     #[command(
-        after_help = "Examples:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml\n  precision-gate init --nightly --release --forge github"
+        after_help = "Examples:\n  precision-gate init runs/gpu runs/npu > precision-gate.yml\n  precision-gate init --pull-request\n  precision-gate init --nightly --release --forge github"
     )]
     Init(InitArgs),
     /// Print the JSON Schema of the policy file or of an output file
@@ -155,7 +155,7 @@ pub(crate) struct NextDumpArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// The baseline: a folder, a file or a location
-    #[arg(required_unless_present_any = ["nightly", "release"], requires = "candidate")]
+    #[arg(required_unless_present_any = ["pull_request", "nightly", "release"], requires = "candidate")]
     pub(crate) baseline: Option<String>,
     /// The candidate: a folder, a file or a location
     pub(crate) candidate: Option<String>,
@@ -320,6 +320,9 @@ pub(crate) struct CommonArgs {
     /// Exit code for the verdict `warn`
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) warn_exit_code: u8,
+    /// Judge and post everything, but block nothing: exit code 1 becomes 0, and the check is neutral
+    #[arg(long)]
+    pub(crate) report_only: bool,
     /// Write the tables as Excel workbooks, too
     #[arg(long, help_heading = "Reports")]
     pub(crate) xlsx: bool,

@@ -399,6 +399,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         today: policy.today.to_string(),
         profile: policy.profile,
         verdict: Verdict::Skipped,
+        report_only: policy.report_only,
         source: None,
         mode: is_alone.then_some(Mode::Health),
         baseline: (!is_alone).then_some(of_baseline),

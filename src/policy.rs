@@ -43,6 +43,9 @@ pub struct Policy {
     pub candidate: SidePolicy,
     /// Whether the candidate is judged alone where no baseline is named; `--health` does the same.
     pub health: bool,
+    /// Whether everything is judged and posted but nothing blocks: exit code 1 becomes 0, and the check is neutral;
+    /// `--report-only` does the same.
+    pub report_only: bool,
     /// A third run of the same model, which both sides of a dump are measured against.
     pub reference: ReferencePolicy,
     /// Demands on the baseline.

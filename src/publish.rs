@@ -100,6 +100,8 @@ pub struct Settings {
     pub webhook_on: WebhookOn,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
+    /// Whether the check blocks nothing, whatever the verdict.
+    pub report_only: bool,
     /// The login that the token writes as, where it cannot be asked for.
     pub author: Option<String>,
     /// The language.

@@ -110,6 +110,9 @@ pub struct GateResult {
     pub mode: Option<Mode>,
     /// The verdict.
     pub verdict: Verdict,
+    /// Whether the run reports and blocks nothing; absent where it may block.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub report_only: bool,
     /// The commit that is judged, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,

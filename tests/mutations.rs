@@ -133,7 +133,7 @@ fn look(pair: &Pair, side: usize, changed: &Path, untouched: &GateResult, file: 
         Ok(Ok(result)) => {
             let is_unexplained = result.verdict <= Verdict::Pass && explanation(untouched, &result, file).is_none();
             let told = || format!("passes without a reason: {:?} after {:?}", codes(&result), codes(untouched));
-            (exit::of_verdict(result.verdict, exit::PASS), is_unexplained.then(told))
+            (exit::of_verdict(result.verdict, exit::PASS, false), is_unexplained.then(told))
         }
     };
     let complaint = complaint.or_else(|| (took > LONGEST).then(|| format!("takes {took:?}")));

@@ -295,7 +295,7 @@ fn diff(args: &DiffArgs) -> Result<u8> {
     for line in new.changes_since(&old).iter().chain(&said) {
         show::say(&format!("{line}\n"))?;
     }
-    Ok(exit::of_verdict(verdict, exit::PASS))
+    Ok(exit::of_verdict(verdict, exit::PASS, false))
 }
 
 /// The manifest that the lock file pins, unchanged since.

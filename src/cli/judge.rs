@@ -203,7 +203,7 @@ pub(crate) fn evaluate(
     let code = match () {
         () if unavailable.is_some() => exit::UNAVAILABLE,
         () if required_unread => exit::USAGE,
-        () => exit::of_verdict(result.verdict, common.warn_exit_code),
+        () => exit::of_verdict(result.verdict, common.warn_exit_code, result.report_only),
     };
     Ok(Evaluated { result, code })
 }

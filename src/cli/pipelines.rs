@@ -1,4 +1,6 @@
-//! `init --nightly`, `init --release`: the pipelines of `examples/pipelines`, put where a forge reads them.
+//! `init --pull-request`, `init --nightly`, `init --release`: the pipelines of `examples/pipelines`, put where a forge reads them.
+
+mod training;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,9 @@ use super::surroundings::Surroundings;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pipelines")]
 pub(crate) struct PipelineArgs {
+    /// Write the pull request pipeline, which reports and blocks nothing yet
+    #[arg(long, conflicts_with = "baseline")]
+    pub(crate) pull_request: bool,
     /// Write the nightly pipeline: every suite against its baseline, an issue if one fails
     #[arg(long, conflicts_with = "baseline")]
     pub(crate) nightly: bool,
@@ -45,6 +50,7 @@ pub(crate) enum PipelineForge {
 /// Purpose of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
+    PullRequest,
     Nightly,
     Release,
 }
@@ -60,14 +66,37 @@ struct Pipeline {
     next: &'static [&'static str],
 }
 
-const PIPELINES: [Pipeline; 4] = [
+/// Advice on the way from reports to a gate that blocks.
+const RECORD: &str = "record a baseline, from a GPU run: `precision-gate baseline promote LOCATION --name pull-request --reason WHY`; commit the lock file, and write `baseline: baseline:pull-request` where the pipeline says so";
+const BLOCK: &str = "once its verdicts have proved right, leave out `report-only`, and let it block: docs/pipelines.md";
+
+const PIPELINES: [Pipeline; 6] = [
+    Pipeline {
+        forge: PipelineForge::Github,
+        purpose: Use::PullRequest,
+        path: ".github/workflows/precision-pull-request.yml",
+        text: include_str!("../../examples/pipelines/github/pull-request.yml"),
+        next: &[RECORD, BLOCK],
+    },
+    Pipeline {
+        forge: PipelineForge::Gitlab,
+        purpose: Use::PullRequest,
+        path: ".gitlab/precision-merge-request.yml",
+        text: include_str!("../../examples/pipelines/gitlab/first-merge-request.yml"),
+        next: &[
+            "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-merge-request.yml }]`",
+            "for the note: a project access token (scope api, role Reporter) in the masked variable PRECISION_GATE_TOKEN",
+            RECORD,
+            BLOCK,
+        ],
+    },
     Pipeline {
         forge: PipelineForge::Github,
         purpose: Use::Nightly,
         path: ".github/workflows/precision-nightly.yml",
         text: include_str!("../../examples/pipelines/github/nightly.yml"),
         next: &[
-            "name your suites in `matrix`, and their training command",
+            "name your suites in `matrix`, and put their training command in the step `train`: it leaves its artifacts in runs/npu",
             "record a baseline of each suite: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
             "for a chat: the variable NIGHTLY_CHAT (feishu, dingtalk, wecom, slack or json) and the secret NIGHTLY_WEBHOOK",
         ],
@@ -89,6 +118,7 @@ const PIPELINES: [Pipeline; 4] = [
         text: include_str!("../../examples/pipelines/gitlab/nightly.yml"),
         next: &[
             "include it in .gitlab-ci.yml: `include: [{ local: .gitlab/precision-nightly.yml, rules: [{ if: '$CI_PIPELINE_SOURCE == \"schedule\"' }] }]`",
+            "put your training command in the job `train`: it leaves its artifacts in runs/npu",
             "name your suite in `baseline`, and record it: `precision-gate baseline promote LOCATION --name SUITE --reason WHY`",
             "make a pipeline schedule, and the masked variable PRECISION_GATE_TOKEN (scope api) for the issue",
         ],
@@ -113,6 +143,7 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
     let forge = args.forge.or_else(|| forge_of(&args.root));
     let asked = |pipeline: &&Pipeline| {
         let purpose = match pipeline.purpose {
+            Use::PullRequest => args.pull_request,
             Use::Nightly => args.nightly,
             Use::Release => args.release,
         };
@@ -126,8 +157,13 @@ pub(crate) fn write(args: &PipelineArgs) -> Result<u8> {
     let mut said = String::new();
     for pipeline in pipelines {
         let path = args.root.join(pipeline.path);
-        output::write_below(&args.root, pipeline.path, pipeline.text.as_bytes())?;
+        let (text, training) = match pipeline.purpose {
+            Use::PullRequest => training::put_into(pipeline.text, pipeline.forge, &args.root),
+            _ => (pipeline.text.to_owned(), None),
+        };
+        output::write_below(&args.root, pipeline.path, text.as_bytes())?;
         said.push_str(&format!("written: {}\n", path.display()));
+        said.extend(training.map(|step| format!("  next: {step}\n")));
         said.extend(pipeline.next.iter().map(|step| format!("  next: {step}\n")));
     }
     show::say(&said)?;

@@ -118,7 +118,8 @@ fn judge_all(args: &RunArgs) -> Result<u8> {
     let also = (args.common.documents.lang, args.common.warn_exit_code);
     let guessed = of_policy.is_none() && args.publishing.key.is_none();
     let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
-    let settings = Settings { guessed, ..settings };
+    let report_only = trusted.as_ref().map_or(args.common.report_only, |trusted| trusted.policy.report_only);
+    let settings = Settings { guessed, report_only, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, args.publish)?;
     publishing.begin();
     let begun = output.and_then(|output| Ok((output, trusted?)));

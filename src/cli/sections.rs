@@ -125,7 +125,7 @@ mod tests {
                  strict-publish dry-run",
             ),
             ("Release", "attach forge url repo strict-publish dry-run"),
-            ("Pipelines", "nightly release forge root force"),
+            ("Pipelines", "pull-request nightly release forge root force"),
         ]
         .into_iter()
         .map(|(group, flags)| (group, flags.split_whitespace().collect()))

@@ -144,6 +144,7 @@ pub(crate) fn settings(
         issue: flags.issue || policy.issue.unwrap_or(false),
         webhook: flags.webhook.or(policy.webhook),
         webhook_on: flags.webhook_on.or(policy.webhook_on).unwrap_or_default(),
+        report_only: false,
         author: flags.author.clone(),
         language,
         guessed: false,

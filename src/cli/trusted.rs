@@ -165,6 +165,7 @@ impl Trusted {
     fn read(&mut self, common: &CommonArgs) -> Result<()> {
         if matches!(self.ground, Ground::Unread) {
             self.policy = policy_file::policy_of_text(Path::new(""), None, common.today.as_deref())?;
+            self.policy.report_only |= common.report_only;
             self.findings
                 .push(Finding::new(&UNREAD, policy_file::policy_path(common.config.as_deref()).display().to_string()));
             return Ok(());
@@ -176,6 +177,7 @@ impl Trusted {
             return Err(self.no_policy(&path));
         }
         self.policy = policy_file::policy_of_text(&path, text.as_deref(), common.today.as_deref())?;
+        self.policy.report_only |= common.report_only;
         let folder = common.documents.templates.clone().or_else(|| self.policy.templates.clone());
         self.templates = match (folder, &self.ground) {
             (None, _) => Templates::shipped(),

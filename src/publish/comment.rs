@@ -135,15 +135,21 @@ pub fn notes(notes: &[Note], language: Language) -> Result<String> {
     Ok(text)
 }
 
-/// The line beside the commit: `headline`, after whose numbers it is made of where nobody here has measured them.
-pub(super) fn title(headline: String, notes: &[Note], language: Language) -> Result<String> {
+/// The line beside the commit: `headline`, after whether it blocks, and after whose numbers it is made of where nobody here
+/// has measured them.
+pub(super) fn title(headline: String, notes: &[Note], report_only: bool, language: Language) -> Result<String> {
     let writer = Writer::new(language, Target::Plain);
-    let phrase = match notes.iter().find(|note| matches!(note, Note::NumbersOfFork | Note::NumbersOfOther)) {
-        Some(Note::NumbersOfFork) => "publish_title_of_fork",
-        Some(_) => "publish_title_of_other",
-        None => return Ok(headline),
-    };
-    Ok(format!("{}{headline}", writer.word(phrase)?))
+    let origin = notes.iter().find_map(|note| match note {
+        Note::NumbersOfFork => Some("publish_title_of_fork"),
+        Note::NumbersOfOther => Some("publish_title_of_other"),
+        _ => None,
+    });
+    let only = report_only.then_some("publish_title_report_only");
+    let mut title = String::new();
+    for phrase in only.into_iter().chain(origin) {
+        title.push_str(&writer.word(phrase)?);
+    }
+    Ok(title + &headline)
 }
 
 /// Commit and job, where they are known.

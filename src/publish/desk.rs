@@ -131,7 +131,12 @@ impl Desk {
         let issues = issue::all(story.result, &issues)?;
         Ok(Report {
             state: State::Judged(story.result.verdict),
-            title: comment::title(summary::headline(story.result, settings.language)?, story.notes, settings.language)?,
+            title: comment::title(
+                summary::headline(story.result, settings.language)?,
+                story.notes,
+                settings.report_only,
+                settings.language,
+            )?,
             summary: format!(
                 "{notes}{}{}",
                 if notes.is_empty() { "" } else { "\n" },
@@ -148,6 +153,7 @@ impl Desk {
             commit: self.job.commit.clone(),
             state: State::Running,
             warn: self.job.settings.warn,
+            report_only: self.job.settings.report_only,
             title: String::new(),
             summary: String::new(),
             annotations: Vec::new(),

@@ -409,6 +409,7 @@ mod tests {
             commit: "0123".into(),
             state: State::Judged(Verdict::Fail),
             warn: WarnAs::Neutral,
+            report_only: false,
             title: "fail".into(),
             summary: "s".into(),
             annotations: (1..=120).map(one).collect(),

@@ -40,6 +40,8 @@ pub struct Report {
     pub state: State,
     /// Conclusion of a check whose verdict is `warn`.
     pub warn: WarnAs,
+    /// Whether the verdict is only reported: no verdict is a success or a failure then.
+    pub report_only: bool,
     /// One line.
     pub title: String,
     /// The report, in Markdown.
@@ -73,6 +75,9 @@ impl Report {
             State::Unfinished => return Some(Conclusion::Failure),
             State::Judged(verdict) => verdict,
         };
+        if self.report_only {
+            return Some(Conclusion::Neutral);
+        }
         Some(match verdict {
             Verdict::Pass => Conclusion::Success,
             Verdict::Skipped => Conclusion::Neutral,
@@ -116,6 +121,7 @@ mod tests {
                 commit: String::new(),
                 state,
                 warn,
+                report_only: false,
                 title: "x".repeat(200),
                 summary: String::new(),
                 annotations: vec![],
@@ -125,6 +131,9 @@ mod tests {
             };
             assert_eq!(report.conclusion(), conclusion, "{state:?} {warn:?}");
             assert_eq!(report.short_title(140).chars().count(), 140);
+            let reported = Report { report_only: true, ..report };
+            let judged = matches!(state, State::Judged(_));
+            assert_eq!(reported.conclusion(), if judged { Some(Neutral) } else { conclusion }, "{state:?} {warn:?}");
         }
     }
 }

@@ -126,9 +126,14 @@ impl View {
         let waived = build.waived()?;
         let standing = Standing { findings: &findings, waived: &waived, writer };
         let opening = Opening::new(result, writer)?;
+        let mut notes = standing.notes(&opening.headline)?;
+        if result.report_only {
+            let blocks = matches!(result.verdict, Verdict::Fail | Verdict::Incomplete);
+            notes.insert(0, safe(writer.word(if blocks { "note_would_block" } else { "note_would_not_block" })?));
+        }
         Ok(Self {
             verdict: result.verdict,
-            notes: standing.notes(&opening.headline)?,
+            notes,
             reason: opening.headline.clone(),
             next: opening.advice.clone(),
             opening,

@@ -16,6 +16,7 @@ mod gitlab;
 mod nights;
 mod recheck;
 mod releases;
+mod report_only;
 mod secrets;
 mod states;
 mod training;

@@ -127,7 +127,8 @@ pub(crate) fn publish(args: &PublishArgs) -> Result<u8> {
     let also = (common.documents.lang, common.warn_exit_code);
     let guessed = of_policy.is_none() && args.publishing.key.is_none();
     let settings = settings(&args.publishing, &of_policy.unwrap_or_default(), &surroundings, also);
-    let settings = Settings { guessed, ..settings };
+    let report_only = trusted.as_ref().map_or(common.report_only, |trusted| trusted.policy.report_only);
+    let settings = Settings { guessed, report_only, ..settings };
     let mut publishing = Publishing::open(&args.publishing, &surroundings, settings, true)?;
     // Judging takes its time, and an older verdict gives way for it.
     if matches!(input, Input::Artifacts(_)) {
@@ -195,6 +196,8 @@ fn checked(args: &PublishArgs, path: &Path, given: &Given, notes: &mut Vec<Note>
         operations: operations.as_deref(),
     };
     let Rechecked { mut result, claimed } = recheck::recheck(result, &against)?;
+    // Whether it blocks is for the policy here to say.
+    result.report_only = given.trusted.policy.report_only;
     recheck::rewrite(&mut result, &name, args.common.documents.lang)?;
     if claimed != result.verdict {
         notes.push(Note::OtherVerdict { claimed, found: result.verdict });

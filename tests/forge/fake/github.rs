@@ -63,6 +63,8 @@ pub(crate) struct GitHub {
     pub(crate) tips: BTreeMap<String, String>,
     /// Whether pull requests come from another repository.
     pub(crate) from_fork: bool,
+    /// Whether pull requests are closed.
+    pub(crate) closed: bool,
     pub(crate) branch: Option<String>,
     pub(crate) issues: Vec<Issue>,
     /// The tag of the one release, and whether it is a draft.
@@ -109,6 +111,7 @@ impl GitHub {
             files: BTreeMap::new(),
             tips: BTreeMap::from([("main".to_owned(), TIP.to_owned())]),
             from_fork: false,
+            closed: false,
             branch: None,
             issues: Vec::new(),
             tag: "v1.2.0".into(),
@@ -146,7 +149,7 @@ impl GitHub {
         pull["number"] = number.into();
         // The example's team is older than the description.
         pull["requested_teams"] = json!([]);
-        pull["state"] = "open".into();
+        pull["state"] = if self.closed { "closed" } else { "open" }.into();
         pull["head"]["sha"] = head.as_str().into();
         pull["head"]["label"] = label.as_str().into();
         pull["base"]["sha"] = base.as_str().into();
