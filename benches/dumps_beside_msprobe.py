@@ -8,32 +8,25 @@ the `PATH`, with at most so much time and memory as `--seconds` and `--gigabytes
 """
 
 import argparse
-import os
 import pathlib
 import resource
 import shutil
 import statistics
 import subprocess
 import tempfile
-import time
 
 import large_dump
 
 
-def timed(command, seconds=None, memory=None):
-    """Wall time, processor time, peak memory in MB and exit code of a command."""
+def timed(command, seconds, memory=None):
+    """Wall time, processor time, peak memory in MB and exit code of a command; GNU time asks for them, for a child of this
+    process would begin with its memory."""
     limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
-    start = time.monotonic()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
-    while True:
-        pid, status, usage = os.wait4(child.pid, os.WNOHANG if seconds else 0)
-        if pid:
-            break
-        if time.monotonic() - start > seconds:
-            child.kill()
-        time.sleep(0.02)
-    wall = time.monotonic() - start
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+    with tempfile.NamedTemporaryFile("r") as told:
+        timed_command = ["/usr/bin/time", "-q", "-f", "%e %U %S %M", "-o", told.name, "timeout", str(seconds), *command]
+        child = subprocess.run(timed_command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
+        wall, user, system, peak = map(float, told.read().split())
+    return wall, user + system, peak / 1024, child.returncode
 
 
 def bytes_below(folder):
@@ -42,8 +35,9 @@ def bytes_below(folder):
 
 def of_gate(options, pair, out):
     rounds = []
+    command = [options.gate, "compare", pair / "gpu", pair / "npu", "--out", out, "--quiet"]
     for _ in range(options.rounds):
-        rounds.append(timed([options.gate, "compare", pair / "gpu", pair / "npu", "--out", out, "--quiet"]))
+        rounds.append(timed(command, options.seconds))
         assert rounds[-1][3] in (0, 1), "judged"
     return [statistics.median(column) for column in zip(*rounds)]
 

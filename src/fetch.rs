@@ -73,6 +73,9 @@ pub trait ByteSource: Send + Sync {
     /// then. Nothing has to follow, and what lies beyond the end does not count.
     fn expect(&self, _range: Range<u64>) {}
 
+    /// Says that the end, where archives have their directory, is about to be read before anything else.
+    fn expect_end(&self) {}
+
     /// All bytes, where they lie in memory anyway and need no copy.
     fn in_memory(&self) -> Option<&[u8]> {
         None

@@ -31,6 +31,8 @@ const LARGEST_BLOCK: u64 = 1 << 20;
 const SMALLEST_BLOCK: u64 = 256 << 10;
 /// Least number of blocks that the memory is cut into: a few for both sides of sixteen tensors.
 const BLOCKS: u64 = 128;
+/// An object of more blocks is long: its end comes late.
+const LONG: u64 = 4;
 /// Bytes that one request brings a reader that moves forward and did not say how far.
 const STRETCH: u64 = 64 << 20;
 
@@ -98,6 +100,19 @@ impl Pool {
         if let Some(first) = self.blocks.indexes(&range).find(|index| !state.is_there_or_coming((object.id, *index))) {
             let start = range.start.max(first * self.blocks.block_len);
             self.start(&mut state, &self.blocks, object, start..range.end);
+        }
+    }
+
+    /// Sets the end of a long object on its way. A short one is there as soon as it is expected as a whole.
+    pub(super) fn expect_end(&self, object: &Arc<PooledObject>) {
+        let end = object.object.len;
+        if end <= LONG * self.blocks.block_len {
+            return;
+        }
+        let mut state = self.pages.lock();
+        let range = end - PAGE..end;
+        if !self.pages.indexes(&range).any(|index| state.is_there_or_coming((object.id, index))) {
+            self.start(&mut state, &self.pages, object, range);
         }
     }
 

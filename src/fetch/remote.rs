@@ -113,6 +113,10 @@ impl ByteSource for RemoteFile {
     fn expect(&self, range: Range<u64>) {
         self.pool.expect(&self.object, range.start..range.end.min(self.len()));
     }
+
+    fn expect_end(&self) {
+        self.pool.expect_end(&self.object);
+    }
 }
 
 impl Drop for RemoteFile {

@@ -23,9 +23,10 @@ pub(super) fn in_order<T: Sync, P: Prepared, R: Send>(
     prepare: impl Fn(&T) -> P + Sync,
     work: impl Fn(P) -> R + Sync,
 ) -> Vec<R> {
-    let (coming, used) = (VecDeque::new(), RoomAhead::default());
-    let queue = Mutex::new(Queue { items: items.iter().enumerate(), coming, used, waiting: None });
-    let done = Mutex::new(Vec::with_capacity(items.len()));
+    let items = items.iter().enumerate();
+    let count = items.len();
+    let queue = Mutex::new(Queue { items, pieces: VecDeque::new(), files: 0, coming: 0, bytes: 0 });
+    let done = Mutex::new(Vec::with_capacity(count));
     let worker = || {
         // Let go before the work begins.
         let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next(room, &prepare);
@@ -41,43 +42,43 @@ pub(super) fn in_order<T: Sync, P: Prepared, R: Send>(
 }
 
 struct Queue<'a, T, P> {
-    /// Items that were not prepared yet.
     items: Enumerate<Iter<'a, T>>,
-    /// Those whose files are on their way and that nobody works on yet.
-    coming: VecDeque<(usize, P)>,
-    /// Files and bytes of these.
-    used: RoomAhead,
-    /// The one behind them, where there was no room for it.
-    waiting: Option<(usize, P)>,
+    /// Prepared pieces that nobody works on yet.
+    pieces: VecDeque<(usize, P)>,
+    /// Number of their files.
+    files: usize,
+    /// Number of pieces in front whose files are on their way as a whole, and bytes of these.
+    coming: usize,
+    bytes: u64,
 }
 
 impl<T, P: Prepared> Queue<'_, T, P> {
     /// The next piece, once those behind it are on their way.
     fn next(&mut self, room: RoomAhead, prepare: impl Fn(&T) -> P) -> Option<(usize, P)> {
-        let mut prepared = || self.items.next().map(|(index, item)| (index, prepare(item)));
-        while let Some((index, piece)) = self.waiting.take().or_else(&mut prepared) {
-            let used = sum(self.used, weight(&piece));
+        while self.pieces.is_empty() || self.files < room.files {
+            let Some((index, item)) = self.items.next() else { break };
+            let piece = prepare(item);
+            piece.sources().for_each(|source| source.expect_end());
+            self.files += piece.sources().count();
+            self.pieces.push_back((index, piece));
+        }
+        while let Some((_, piece)) = self.pieces.get(self.coming) {
             // The one that is worked on next is asked for in any case.
-            if !self.coming.is_empty() && (used.files > room.files || used.bytes > room.bytes) {
-                self.waiting = Some((index, piece));
+            if self.coming > 0 && self.bytes + bytes_of(piece) > room.bytes {
                 break;
             }
             piece.sources().for_each(|source| source.expect(0..source.len()));
-            self.used = used;
-            self.coming.push_back((index, piece));
+            self.bytes += bytes_of(piece);
+            self.coming += 1;
         }
-        let (index, piece) = self.coming.pop_front()?;
-        let RoomAhead { files, bytes } = weight(&piece);
-        self.used = RoomAhead { files: self.used.files - files, bytes: self.used.bytes - bytes };
+        let (index, piece) = self.pieces.pop_front()?;
+        self.files -= piece.sources().count();
+        self.bytes -= bytes_of(&piece);
+        self.coming -= 1;
         Some((index, piece))
     }
 }
 
-fn weight(piece: &impl Prepared) -> RoomAhead {
-    let of = |source: &Source| RoomAhead { files: 1, bytes: source.len() };
-    piece.sources().map(of).fold(RoomAhead::default(), sum)
-}
-
-fn sum(a: RoomAhead, b: RoomAhead) -> RoomAhead {
-    RoomAhead { files: a.files + b.files, bytes: a.bytes + b.bytes }
+fn bytes_of(piece: &impl Prepared) -> u64 {
+    piece.sources().map(|source| source.len()).sum()
 }

@@ -170,6 +170,10 @@ impl ByteSource for Digested {
         self.source.expect(range);
     }
 
+    fn expect_end(&self) {
+        self.source.expect_end();
+    }
+
     fn in_memory(&self) -> Option<&[u8]> {
         self.source.in_memory()
     }

@@ -20,10 +20,13 @@ def put(endpoint, bucket, folder, prefix):
     s3, folder = client(endpoint), pathlib.Path(folder)
     s3.create_bucket(Bucket=bucket)
     prefix = prefix and f"{prefix}/"
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with path.open("rb") as body:
-                s3.put_object(Bucket=bucket, Key=f"{prefix}{path.relative_to(folder).as_posix()}", Body=body)
+
+    def one(path):
+        with path.open("rb") as body:
+            s3.put_object(Bucket=bucket, Key=f"{prefix}{path.relative_to(folder).as_posix()}", Body=body)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(one, sorted(path for path in folder.rglob("*") if path.is_file())))
 
 
 def download(endpoint, bucket, connections):
