@@ -10,6 +10,13 @@ use crate::fetch::{Memory, Source, read_all};
 
 /// Files up to this size are fetched whole on opening: one read instead of one per part of the container.
 const SMALL_FILE: u64 = 128 << 10;
+/// Asks for what [`open`] reads first of a file that is on its way: the directory at the end, unless the format has none.
+pub fn expect(source: &Source) {
+    if !source.name().ends_with(".npy") {
+        source.expect_end();
+    }
+}
+
 /// Opens a file that holds one tensor: `.pt` (zip or the format before torch 1.6), `.npy`, or a `.safetensors` file
 /// with a single entry.
 ///

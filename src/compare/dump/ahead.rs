@@ -9,6 +9,7 @@ use std::slice::Iter;
 use std::sync::{Mutex, PoisonError};
 
 use crate::fetch::{RoomAhead, Source};
+use crate::read::tensor_file;
 
 /// A piece of work whose files are on their way.
 pub(super) trait Prepared: Send {
@@ -58,7 +59,7 @@ impl<T, P: Prepared> Queue<'_, T, P> {
         while self.pieces.is_empty() || self.files < room.files {
             let Some((index, item)) = self.items.next() else { break };
             let piece = prepare(item);
-            piece.sources().for_each(|source| source.expect_end());
+            piece.sources().for_each(tensor_file::expect);
             self.files += piece.sources().count();
             self.pieces.push_back((index, piece));
         }

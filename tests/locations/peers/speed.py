@@ -1,9 +1,9 @@
 """How fast a pair in an S3 server is compared, against a plain parallel download of the same objects in the same run.
 
-    python3 tests/locations/peers/speed.py target/release/precision-gate [--rounds N] 64x32MiB 400x2.5MB 10000x50KB
+    python3 tests/locations/peers/speed.py target/release/precision-gate [--rounds N] [--format npy] 64x32MiB 400x2.5MB
 
-Needs moto, boto3 and torch. For each COUNTxSIZE it makes a pair of tensor dumps of so many float32 tensors a side, as
-`torch.save` writes them, and puts it into moto. Then it takes turns: all objects by eight connections, bodies discarded, and
+Needs moto, boto3, numpy, and for `--format pt` torch. For each COUNTxSIZE it makes a pair of tensor dumps of so many float32
+tensors a side, as MindSpore (npy) or `torch.save` (pt) writes them, and puts it into moto. Then it takes turns: all objects by eight connections, bodies discarded, and
 the gate with `--max-disk 100MB --max-memory 256MB`. Prints both rates, their ratio, the gate's peak memory, and the bytes it
 left on disk.
 """
@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
+import numpy
 import s3_bucket
-import torch
 
 CONNECTIONS = 8
 UNITS = {"KB": 10**3, "MB": 10**6, "KiB": 2**10, "MiB": 2**20}
@@ -31,24 +31,32 @@ def free_port():
 
 
 def record(name, elements):
-    return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [elements], "Max": 4.0, "Min": -4.0, "Mean": 0.0,
+    kind, dtype = ("torch.Tensor", "torch.float32") if name.endswith(".pt") else ("mindspore.Tensor", "Float32")
+    return {"type": kind, "dtype": dtype, "shape": [elements], "Max": 4.0, "Min": -4.0, "Mean": 0.0,
             "Norm": elements**0.5, "requires_grad": False, "data_name": name}
 
 
-def write_side(folder, count, size, noise):
+def save(values, path):
+    if path.suffix == ".npy":
+        return numpy.save(path, values)
+    import torch
+    return torch.save(torch.from_numpy(values), path)
+
+
+def write_side(folder, count, size, noise, ending):
     """One operation a tensor; the sides differ by noise of single precision."""
     rank = pathlib.Path(folder) / "step0" / "rank0"
     data = rank / "dump_tensor_data"
     data.mkdir(parents=True)
-    generator = torch.Generator().manual_seed(7)
-    values = torch.randn(size // 4, generator=generator)
+    values = numpy.random.default_rng(7).standard_normal(size // 4, dtype=numpy.float32)
     operations = {}
     for index in range(count):
         name = f"Functional.relu.{index}.forward"
-        file = f"{name}.output.0.pt"
-        torch.save((values + index % 7) * (1 + noise), data / file)
+        file = f"{name}.output.0.{ending}"
+        save((values + numpy.float32(index % 7)) * numpy.float32(1 + noise), data / file)
         operations[name] = {"input_args": [], "input_kwargs": {}, "output": [record(file, size // 4)]}
-    head = {"task": "tensor", "level": "L1", "framework": "pytorch", "dump_data_dir": str(data), "data": operations}
+    framework = "pytorch" if ending == "pt" else "mindspore"
+    head = {"task": "tensor", "level": "L1", "framework": framework, "dump_data_dir": str(data), "data": operations}
     (rank / "dump.json").write_text(json.dumps(head))
 
 
@@ -72,23 +80,23 @@ def stored(folder):
     return sum(path.stat().st_size for path in paths)
 
 
-def upload(endpoint, bucket, count, size):
+def upload(endpoint, bucket, count, size, ending):
     with tempfile.TemporaryDirectory() as folder:
         for side, noise in (("gpu", 0.0), ("npu", 2.0**-23)):
-            write_side(f"{folder}/{side}", count, size, noise)
+            write_side(f"{folder}/{side}", count, size, noise, ending)
         s3_bucket.put(endpoint, bucket, folder, "")
 
 
-def measure(binary, endpoint, pair, rounds):
+def measure(options, endpoint, pair):
     count, size, unit = re.fullmatch(r"(\d+)x([\d.]+)([KM]i?B)", pair).groups()
     bucket = pair.lower().replace(".", "-")
-    upload(endpoint, bucket, int(count), int(float(size) * UNITS[unit]))
-    for _ in range(rounds):
+    upload(endpoint, bucket, int(count), int(float(size) * UNITS[unit]), options.format)
+    for _ in range(options.rounds):
         seconds, total = s3_bucket.download(endpoint, bucket, CONNECTIONS)
         with tempfile.TemporaryDirectory() as folder:
-            taken, code, memory = compare(binary, endpoint, bucket, folder)
+            taken, code, memory = compare(options.binary.resolve(), endpoint, bucket, folder)
             left = stored(folder)
-        print(f"{pair}: download {total / seconds / 1e6:.0f} MB/s, compare {total / taken / 1e6:.0f} MB/s, "
+        print(f"{pair} {options.format}: download {total / seconds / 1e6:.0f} MB/s, compare {total / taken / 1e6:.0f} MB/s, "
               f"ratio {seconds / taken:.2f}, exit {code}, peak {memory:.0f} MiB, stored {left} bytes", flush=True)
 
 
@@ -97,15 +105,16 @@ def main():
     parser.add_argument("binary", type=pathlib.Path)
     parser.add_argument("pairs", nargs="+", metavar="COUNTxSIZE")
     parser.add_argument("--rounds", type=int, default=2)
-    arguments = parser.parse_args()
+    parser.add_argument("--format", choices=["npy", "pt"], default="npy")
+    options = parser.parse_args()
     port = free_port()
-    for pair in arguments.pairs:
+    for pair in options.pairs:
         # A server each, for it keeps what it was given in memory.
         moto = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             time.sleep(5)
-            measure(arguments.binary.resolve(), f"http://127.0.0.1:{port}", pair, arguments.rounds)
+            measure(options, f"http://127.0.0.1:{port}", pair)
         finally:
             moto.terminate()
             moto.wait()
