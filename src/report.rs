@@ -4,6 +4,7 @@
 //! alone; [`messages`] holds what people read, one folder per language.
 
 pub mod annotations;
+pub mod badge;
 pub mod causes;
 mod checks;
 pub mod code_quality;
@@ -17,6 +18,7 @@ pub mod explain;
 pub mod folder;
 pub mod frame;
 pub mod history;
+pub mod history_page;
 pub mod issue;
 pub mod junit;
 pub mod lines;

@@ -1,6 +1,6 @@
 //! The commands that judge one pair: `config-check`, `compare`; and what `run`, `loss` and `publish` share with them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use precision_gate::check::Command;
 use precision_gate::compare::measurements::{Measurements, Selection};
@@ -181,7 +181,7 @@ pub(crate) fn evaluate(
     run: impl FnOnce(&Request, &Surroundings<'_>, &dyn Progress) -> Result<Judged>,
     complete: impl FnOnce(&mut Judged, &Surroundings<'_>),
 ) -> Result<Evaluated> {
-    let Case { request, manifest, about, templates, .. } = case;
+    let Case { request, manifest, about, templates, source_root, .. } = case;
     prepare(common, request)?;
     let documents = &common.documents;
     let fetcher = common.fetching.fetcher();
@@ -192,8 +192,7 @@ pub(crate) fn evaluate(
     leave_mark();
     complete(&mut judged, &surroundings);
     let Judged { mut result, required_unread, .. } = judged;
-    let options =
-        report::write::Options { language: documents.lang, templates, source_root: source_root(common, request) };
+    let options = report::write::Options { language: documents.lang, templates, source_root: source_root.as_deref() };
     report::write::all(&mut result, folder, &options)?;
     show::summary(&result, &common.out, documents)?;
     let unavailable = fetcher.failure().filter(|_| result.verdict == Verdict::Incomplete);
@@ -206,11 +205,6 @@ pub(crate) fn evaluate(
         () => exit::of_verdict(result.verdict, common.warn_exit_code, result.report_only),
     };
     Ok(Evaluated { result, code })
-}
-
-/// The folder whose lines findings point at.
-pub(crate) fn source_root<'a>(common: &'a CommonArgs, request: &'a Request) -> Option<&'a Path> {
-    common.documents.source_root.as_deref().or(request.policy.source_root.as_deref())
 }
 
 /// Leaves the mark that this job has judged, so that it cannot promote. Without a place for it, the job is none of CI.

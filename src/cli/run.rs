@@ -1,7 +1,5 @@
 //! `run`: the whole gate, from what decides about it to the last message.
 
-use std::path::Path;
-
 use clap::Args;
 use precision_gate::compare::measurements::Measurements;
 use precision_gate::error::{Error, ErrorKind, Result};
@@ -171,7 +169,7 @@ fn judge_and_tell(
     let judged = judge::evaluate(&args.common, output, &case, look, complete)?;
     warnings.into_iter().for_each(|warning| publishing.warn(warning));
     let result = &judged.result;
-    let source_root: Option<&Path> = judge::source_root(&args.common, &case.request);
+    let source_root = case.source_root.as_deref();
     let (language, out) = (args.common.documents.lang, args.common.out.as_path());
     let (templates, notes) = (&case.templates, case.notes.as_slice());
     tell_runner(&surroundings.environment, &Told { result, language, templates, source_root, notes, out })?;

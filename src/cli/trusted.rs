@@ -43,6 +43,8 @@ pub(crate) struct Trusted {
     pub(crate) notes: Vec<Note>,
     /// The newest commit of the pull request, where the forge was asked for it.
     pub(crate) head: String,
+    /// Folder whose lines findings point at: as flag or policy name it, else the checkout; `None` outside of one.
+    pub(crate) source_root: Option<PathBuf>,
     findings: Vec<Finding>,
     ground: Ground,
     checkout: Checkout,
@@ -78,6 +80,8 @@ pub(crate) struct Case {
     pub(crate) target: Option<report::Target>,
     /// Whether the change is a stranger's.
     pub(crate) standing: Standing,
+    /// Folder whose lines findings point at.
+    pub(crate) source_root: Option<PathBuf>,
     /// Files of the target branch that the request names; they go with it.
     _files: Vec<NamedTempFile>,
 }
@@ -91,6 +95,7 @@ pub(crate) fn trusted(
     posted: bool,
 ) -> Result<Trusted> {
     let working = std::env::current_dir().map_err(|error| Error::io("the working folder", &error))?;
+    let checkouts = [PathBuf::from(&surroundings.place.workspace), working.clone()];
     let checkout = Checkout::new(&surroundings.place.workspace, working);
     let (ground, head) = ground(flags, surroundings)?;
     let mut trusted = Trusted {
@@ -98,11 +103,15 @@ pub(crate) fn trusted(
         templates: Templates::shipped(),
         notes: Vec::new(),
         head,
+        source_root: None,
         findings: Vec::new(),
         ground,
         checkout,
     };
     trusted.read(common)?;
+    let named = common.documents.source_root.clone().or_else(|| trusted.policy.source_root.clone());
+    let found = || checkouts.into_iter().find(|folder| folder.is_absolute() && folder.join(".git").exists());
+    trusted.source_root = named.or_else(found);
     if posted && matches!(trusted.ground, Ground::Checkout) {
         trusted.note_changes(common, flags, surroundings);
     }
@@ -280,8 +289,9 @@ impl Trusted {
         self.hold(&request.policy.reference.location.clone(), Input::BaselineFiles)?;
         let target = self.target();
         let standing = if matches!(self.ground, Ground::Checkout) { Standing::Own } else { Standing::Stranger };
-        let Self { templates, notes, findings, head, .. } = self;
-        Ok(Case { request, manifest, about: findings, templates, notes, head, target, standing, _files: files })
+        let Self { templates, notes, findings, head, source_root, .. } = self;
+        let about = findings;
+        Ok(Case { request, manifest, about, templates, notes, head, target, standing, source_root, _files: files })
     }
 
     /// The manifest of a named baseline, where one is pinned for the branch.

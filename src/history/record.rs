@@ -122,6 +122,14 @@ pub struct Case {
     pub rule: String,
 }
 
+impl Case {
+    /// The case in a few words.
+    pub fn name(&self) -> String {
+        let parts = [self.check.as_str(), &self.unit, &self.rule];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// One value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {

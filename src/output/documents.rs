@@ -51,6 +51,8 @@ pub enum Set {
     Rendered,
     /// Documents of a sign-off.
     Signoff,
+    /// The page of a history, with its badges.
+    History,
     /// A script that runs one operation, its tensors, and the report to file.
     Reproduce,
 }
@@ -64,6 +66,7 @@ impl Set {
             Self::Run if TABLES.contains(&name) || is_table(name) => Some(2),
             Self::Run | Self::Rendered if RENDERED.contains(&name) => Some(2),
             Self::Signoff if SIGNOFF.contains(&name) => Some(2),
+            Self::History if name == "index.html" || is_badge(name) => Some(2),
             Self::Reproduce if REPRODUCE.contains(&name) || is_tensor(name) => Some(2),
             _ => None,
         }
@@ -86,6 +89,13 @@ fn is_table(name: &str) -> bool {
     let rest = LAYERS.iter().find_map(|layer| rest.strip_prefix(layer)).unwrap_or(rest);
     let rest = without_number(without_number(rest, "_step"), "_rank");
     rest.is_empty() && matches!(ending, "csv" | "xlsx")
+}
+
+/// `badge.json`, and `badge-<suite>.json`
+fn is_badge(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("badge").and_then(|rest| rest.strip_suffix(".json")) else { return false };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    rest.is_empty() || rest.strip_prefix('-').is_some_and(|suite| !suite.is_empty() && suite.bytes().all(plain))
 }
 
 /// `tensor-<N>.bin`

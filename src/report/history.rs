@@ -114,7 +114,8 @@ fn past(past: &Past, writer: &Writer) -> Result<Value> {
     Ok(safe(format!("{}{time}", writer.name(&short(&past.commit)))))
 }
 
-fn short(commit: &str) -> String {
+/// The digits of a commit that are shown.
+pub(super) fn short(commit: &str) -> String {
     commit.chars().take(COMMIT_DIGITS).collect()
 }
 

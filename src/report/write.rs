@@ -9,7 +9,7 @@ use super::messages::Language;
 use super::page::operations::Table;
 use super::templates::Templates;
 use super::writer;
-use super::{causes, code_quality, issue, junit, metrics, page, pictures, sarif, summary};
+use super::{badge, causes, code_quality, issue, junit, metrics, page, pictures, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::operation::LINES_VERSION;
 use crate::output::Output;
@@ -70,7 +70,8 @@ pub fn documents(result: &GateResult, operations: &Table, output: &Output, optio
     output.write("junit.xml", junit::render(result, &issues, &attached)?.as_bytes())?;
     output.write("sarif.json", sarif::render(result, &issues)?.as_bytes())?;
     output.write("gl-code-quality.json", code_quality::render(&issues)?.as_bytes())?;
-    output.write("metrics.txt", metrics::render(result).as_bytes())
+    output.write("metrics.txt", metrics::render(result).as_bytes())?;
+    output.write("badge.json", badge::render("precision-gate", result.verdict, language)?.as_bytes())
 }
 
 /// The page goes to its file as it is made.

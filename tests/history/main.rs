@@ -4,6 +4,7 @@
 mod branch;
 mod folder;
 mod nights;
+mod page;
 mod records;
 mod support;
 mod thirty_nights;

@@ -5,6 +5,7 @@
 mod simulation;
 
 use jiff::civil::Date;
+use precision_gate::history::record::Record;
 use precision_gate::history::trend::Limit;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::trend::trend_png;
@@ -17,6 +18,14 @@ fn suite(suite: Suite) -> (Vec<Night>, Vec<Told>) {
     let nights = simulation::judge(suite, folder.path()).expect("judged");
     let told = simulation::told(&nights);
     (nights, told)
+}
+
+/// The records of all suites, by suite and time.
+pub(crate) fn simulated() -> Vec<Record> {
+    let mut records: Vec<Record> =
+        Suite::ALL.into_iter().flat_map(|of| suite(of).0).map(|night| night.record).collect();
+    records.sort_by(|one, other| (&one.suite, one.time).cmp(&(&other.suite, other.time)));
+    records
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `precision-gate history list|show|prune`
+//! `precision-gate history list|show|prune|page`
 #![allow(clippy::print_stderr, reason = "records that cannot be read are told here")]
 
 use std::path::PathBuf;
@@ -10,8 +10,11 @@ use precision_gate::exit;
 use precision_gate::fetch::{Fetcher, writable};
 use precision_gate::history::record::{Case, Entry, Record};
 use precision_gate::history::records::{Listing, Reading, Records};
+use precision_gate::output::{Output, Set};
 use precision_gate::policy::history::Suite;
 use precision_gate::report::escape::cleaned;
+use precision_gate::report::messages::Language;
+use precision_gate::report::{badge, history_page};
 
 use crate::cli::fetching::FetchArgs;
 use crate::cli::{policy_file, show};
@@ -41,6 +44,27 @@ enum HistoryCommand {
         after_help = "Example:\n  precision-gate history prune --history s3://ci/precision --older-than 365d --dry-run"
     )]
     Prune(PruneArgs),
+    /// Write a static page of all suites, with badges: for the pages of a forge, or any web server
+    #[command(
+        after_help = "Example:\n  precision-gate history page --history branch:precision-history --out public/precision"
+    )]
+    Page(PageArgs),
+}
+
+/// `history page`
+#[derive(Debug, Args)]
+struct PageArgs {
+    /// Number of runs per suite
+    #[arg(long, value_name = "N", default_value_t = 90)]
+    last: usize,
+    /// Folder for the page and the badges
+    #[arg(long, short, value_name = "DIR", default_value = "precision-history")]
+    out: PathBuf,
+    /// Language of the page
+    #[arg(long, value_enum, default_value_t = Language::En)]
+    lang: Language,
+    #[command(flatten)]
+    common: CommonArgs,
 }
 
 /// `history list`
@@ -128,7 +152,32 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
         HistoryCommand::List(args) => list(args),
         HistoryCommand::Show(args) => show_one(args),
         HistoryCommand::Prune(args) => prune(args),
+        HistoryCommand::Page(args) => page(args),
     }
+}
+
+fn page(args: &PageArgs) -> Result<u8> {
+    let output = Output::begin(&args.out, Set::History)?;
+    let fetcher = args.common.fetching.fetcher();
+    let (_, mut listing) = args.common.list(&fetcher)?;
+    listing.latest(args.last);
+    let policy = policy_file::policy(args.common.config.as_deref(), None)?;
+    let reading = listing.read();
+    let unread = reading.damaged.len();
+    let records = sound(reading);
+    let latest = history_page::latest(&records);
+    let text = history_page::render(&records, unread, policy.history.alert_after, args.lang)?;
+    output.write("index.html", text.as_bytes())?;
+    for suite in &latest {
+        let text = badge::render(suite.suite.as_str(), suite.verdict, args.lang)?;
+        output.write(&format!("badge-{}.json", suite.suite), text.as_bytes())?;
+    }
+    if let Some(worst) = latest.iter().map(|suite| suite.verdict).max() {
+        output.write("badge.json", badge::render("precision-gate", worst, args.lang)?.as_bytes())?;
+    }
+    output.commit()?;
+    show::say(&format!("written: {}\n", args.out.join("index.html").display()))?;
+    Ok(exit::PASS)
 }
 
 fn list(args: &ListArgs) -> Result<u8> {
@@ -140,7 +189,7 @@ fn list(args: &ListArgs) -> Result<u8> {
         return print_json(&records);
     }
     for record in &records {
-        let failing: Vec<String> = record.failing.iter().take(2).map(named).collect();
+        let failing: Vec<String> = record.failing.iter().take(2).map(Case::name).collect();
         let more = if record.failing.len() > 2 { " …" } else { "" };
         let commit: String = record.commit.chars().take(12).collect();
         let failing = failing.join(", ");
@@ -153,12 +202,6 @@ fn list(args: &ListArgs) -> Result<u8> {
         show::say(&(cleaned(line.trim_end()) + "\n"))?;
     }
     Ok(exit::PASS)
-}
-
-/// A case in a few words.
-fn named(case: &Case) -> String {
-    let parts = [case.check.as_str(), &case.unit, &case.rule];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// The records that could be read; each of the others gives a warning.
@@ -217,7 +260,7 @@ fn print_record(record: &Record, path: &str) -> Result<u8> {
     lines.extend(record.facts.environment.iter().map(|(name, value)| ("variable", format!("{name}={value}"))));
     lines.extend(record.facts.digests.iter().map(|(what, digest)| ("digest", format!("{what} {digest}"))));
     lines.extend(record.culprit.iter().map(|culprit| ("culprit", format!("{} ({})", culprit.tensor, culprit.code))));
-    lines.extend(record.failing.iter().map(|case| ("failing", named(case))));
+    lines.extend(record.failing.iter().map(|case| ("failing", case.name())));
     for measure in &record.measures {
         let limit = |word: &str, limit: Option<precision_gate::judge::number::Number>| {
             limit.map_or_else(String::new, |limit| format!(", {word} beyond {}", limit.0))

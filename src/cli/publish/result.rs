@@ -165,7 +165,7 @@ fn post(
     let given = Given::of(trusted, surroundings, publishing)?;
     let mut notes = changed_settings(args, publishing, given.pull.as_ref());
     let templates = given.trusted.templates.clone();
-    let of_policy = given.trusted.policy.source_root.clone();
+    let source_root = given.trusted.source_root.clone();
     let (result, code) = match input {
         Input::Result(path) => {
             notes.extend(given.numbers(surroundings));
@@ -173,8 +173,7 @@ fn post(
         }
         Input::Artifacts(folder) => judged(args, folder, given, &mut notes)?,
     };
-    let source_root = args.common.documents.source_root.as_deref().or(of_policy.as_deref());
-    let story = Story { result: &result, templates: &templates, notes: &notes, source_root };
+    let story = Story { result: &result, templates: &templates, notes: &notes, source_root: source_root.as_deref() };
     publishing.finish(&story).map_err(|error| match input {
         Input::Result(path) => show::undrawable(path, error),
         Input::Artifacts(_) => error,

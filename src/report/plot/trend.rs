@@ -37,6 +37,8 @@ const LOGARITHMIC: f64 = 30.0;
 const FAR: f64 = 100.0;
 /// The same for a drift, whose line is straight on a linear axis only: above the limit that it leads to.
 const FAR_BEYOND: f64 = 3.0;
+/// Runs a day from which on they stand at equal distances: dots of one day would lie on each other.
+const CROWDED: f64 = 3.0;
 /// Characters of a panel's name.
 const NAME: usize = 44;
 
@@ -85,10 +87,12 @@ fn title(area: &Area<'_>, more: usize, words: &Writer) -> Result<()> {
     Ok(())
 }
 
-/// Ranges of a panel's axes: days since its first run, and values.
+/// Ranges of a panel's axes: days since its first run (or runs, where many share a day), and values.
 struct Frame {
     start: Timestamp,
     days: Range<f64>,
+    /// Times of the runs where these stand at equal distances; empty where they stand at their days.
+    runs: Vec<Timestamp>,
     values: Range<f64>,
     is_logarithmic: bool,
 }
@@ -112,16 +116,21 @@ impl Frame {
         let (low, high) = (numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?);
         let is_logarithmic = trend.drift.is_none() && low > 0.0 && high > LOGARITHMIC * low;
         let values = if is_logarithmic { low / 1.6..high * 1.6 } else { with_room(low, high) };
-        let last = since(start, end);
+        let is_crowded = trend.drift.is_none() && trend.last.len() as f64 > CROWDED * (since(start, end) + 1.0);
+        let runs: Vec<Timestamp> = trend.last.iter().filter(|_| is_crowded).map(|run| run.time).collect();
+        let last = if is_crowded { runs.len().saturating_sub(1) as f64 } else { since(start, end) };
         let crossing = trend.drift.as_ref().and_then(crossing).map(|time| since(start, time));
         // A crossing far ahead would press the runs into a corner.
         let until = crossing.map_or(last, |crossing| crossing.min(2.0 * last));
         let room = (until * 0.02).max(0.5);
-        Some(Self { start, days: -room..until + room, values, is_logarithmic })
+        Some(Self { start, days: -room..until + room, runs, values, is_logarithmic })
     }
 
     fn day(&self, time: Timestamp) -> f64 {
-        since(self.start, time)
+        if self.runs.is_empty() {
+            return since(self.start, time);
+        }
+        self.runs.partition_point(|run| *run < time) as f64
     }
 
     /// The point of a run, inside the panel.
@@ -131,6 +140,14 @@ impl Frame {
 
     /// Month and day of a day on the axis.
     fn date(&self, day: f64) -> String {
+        if let Some(last) = self.runs.len().checked_sub(1) {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place on the axis")]
+            let nearest = (day.round().max(0.0) as usize).min(last);
+            return self
+                .runs
+                .get(nearest)
+                .map_or_else(String::new, |run| Offset::UTC.to_datetime(*run).strftime("%m-%d %H:%M").to_string());
+        }
         #[allow(clippy::cast_possible_truncation, reason = "a day in a picture; what is beyond the calendar is empty")]
         let span = Span::new().try_seconds((day * 86_400.0) as i64);
         let time = span.and_then(|span| self.start.checked_add(span));
