@@ -58,7 +58,7 @@ def row(options, size):
         wall, processor, memory, _ = of_gate(options, work / "pair", work / "out")
         written = bytes_below(work / "out")
         beside = of_msprobe(options, work / "pair", ranks, work / "msprobe") if options.msprobe else None
-        shown = f"{beside[0]:.1f} s, {beside[1]:.0f} MB | {beside[0] / wall:.0f}" if beside else "did not finish | "
+        shown = f"{beside[0]:.1f} s, {beside[1]:.0f} MB | {beside[0] / wall:.0f}" if beside else f"{'did not finish' if options.msprobe else 'not run'} | "
     print(f"| {size} | {wall:.2f} s | {processor:.2f} s | {memory:.0f} MB | {written / 1e6:.0f} MB | {shown} |", flush=True)
 
 

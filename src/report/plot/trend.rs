@@ -133,6 +133,12 @@ impl Frame {
         self.runs.partition_point(|run| *run < time) as f64
     }
 
+    /// A mark of the axis: sums of steps miss zero by a rounding error.
+    fn mark(&self, value: f64) -> f64 {
+        let is_zero = !self.is_logarithmic && value.abs() < 1e-9 * (self.values.end - self.values.start);
+        if is_zero { 0.0 } else { value }
+    }
+
     /// The point of a run, inside the panel.
     fn point(&self, time: Timestamp, value: f64) -> (f64, f64) {
         (self.day(time), value.clamp(self.values.start, self.values.end))
@@ -230,7 +236,7 @@ where
     chart
         .configure_mesh()
         .x_label_formatter(&|day| frame.date(*day))
-        .y_label_formatter(&|value| short(*value))
+        .y_label_formatter(&|value| short(frame.mark(*value)))
         .y_labels(5)
         .x_labels(6)
         .light_line_style(PAPER)
