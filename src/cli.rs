@@ -204,7 +204,7 @@ pub(crate) struct DocumentArgs {
     /// Folder with your own templates of the reports
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
-    /// Folder of the training code, so that findings point at its lines
+    /// Folder of the training code, so that findings point at its lines [default: the checkout]
     #[arg(long, value_name = "DIR")]
     pub(crate) source_root: Option<PathBuf>,
     /// Colours on the terminal

@@ -16,13 +16,12 @@ pub const INTERNAL: u8 = 4;
 
 /// The exit code of a verdict; `warn_code` is what `--warn-exit-code` asks for. A run that only reports blocks nothing.
 pub fn of_verdict(verdict: Verdict, warn_code: u8, report_only: bool) -> u8 {
-    match verdict {
+    let code = match verdict {
         Verdict::Pass | Verdict::Skipped => PASS,
-        Verdict::Warn if report_only && warn_code == FAIL => PASS,
         Verdict::Warn => warn_code,
-        Verdict::Fail | Verdict::Incomplete if report_only => PASS,
         Verdict::Fail | Verdict::Incomplete => FAIL,
-    }
+    };
+    if report_only && code == FAIL { PASS } else { code }
 }
 
 /// The exit code of an error that ended the run. What may not be read could not be fetched either.

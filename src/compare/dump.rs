@@ -152,17 +152,12 @@ pub struct Folders<'a> {
 }
 
 impl Folders<'_> {
-    /// Room for files that are asked for before they are compared: the lesser of both sides'; none for a sample, which reads
-    /// little of each.
+    /// Room for files that are asked for before they are compared: the lesser of the remote sides'; none for a sample, which
+    /// reads little of each.
     fn room_ahead(&self) -> RoomAhead {
-        let [left, right] = [self.baseline.room_ahead(), self.candidate.room_ahead()];
-        match self.measurements.sample() {
-            Some(_) => RoomAhead::default(),
-            None if left.files == 0 || right.files == 0 => {
-                RoomAhead { files: left.files.max(right.files), bytes: left.bytes.max(right.bytes) }
-            }
-            None => RoomAhead { files: left.files.min(right.files), bytes: left.bytes.min(right.bytes) },
-        }
+        let rooms = [self.baseline, self.candidate].map(DumpFolder::room_ahead).into_iter();
+        let remote = rooms.filter(|room| room.files > 0 && self.measurements.sample().is_none());
+        remote.min_by_key(|room| room.bytes).unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ use precision_gate::fetch::{Fetcher, writable};
 use precision_gate::history::record::{Case, Entry, Record};
 use precision_gate::history::records::{Listing, Reading, Records};
 use precision_gate::output::{Output, Set};
-use precision_gate::policy::history::Suite;
+use precision_gate::policy::history::{HistoryPolicy, Suite};
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::messages::Language;
 use precision_gate::report::{badge, history_page};
@@ -130,10 +130,18 @@ struct CommonArgs {
 }
 
 impl CommonArgs {
+    fn policy(&self) -> Result<HistoryPolicy> {
+        policy_file::policy(self.config.as_deref(), None).map(|policy| policy.history)
+    }
+
     /// The records, of one suite or of all, and the place they are in.
     fn list<'a>(&self, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
-        let policy = policy_file::policy(self.config.as_deref(), None)?;
-        let location = self.history.clone().or(policy.history.location).ok_or_else(|| {
+        self.list_by(&self.policy()?, fetcher)
+    }
+
+    /// [`list`](Self::list), under a policy that was read.
+    fn list_by<'a>(&self, policy: &HistoryPolicy, fetcher: &'a Fetcher) -> Result<(Records<'a>, Listing)> {
+        let location = self.history.clone().or(policy.location.clone()).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "", "no history is named")
                 .with_help("pass --history, or set `history: {location: …}` in the policy file")
         })?;
@@ -159,14 +167,14 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<u8> {
 fn page(args: &PageArgs) -> Result<u8> {
     let output = Output::begin(&args.out, Set::History)?;
     let fetcher = args.common.fetching.fetcher();
-    let (_, mut listing) = args.common.list(&fetcher)?;
+    let policy = args.common.policy()?;
+    let (_, mut listing) = args.common.list_by(&policy, &fetcher)?;
     listing.latest(args.last);
-    let policy = policy_file::policy(args.common.config.as_deref(), None)?;
     let reading = listing.read();
     let unread = reading.damaged.len();
     let records = sound(reading);
     let latest = history_page::latest(&records);
-    let text = history_page::render(&records, unread, policy.history.alert_after, args.lang)?;
+    let text = history_page::render(&records, unread, policy.alert_after, args.lang)?;
     output.write("index.html", text.as_bytes())?;
     for suite in &latest {
         let text = badge::render(suite.suite.as_str(), suite.verdict, args.lang)?;
