@@ -132,6 +132,24 @@ impl<T: Real> Stored for T {
     }
 }
 
+/// Integers that tensors are full of: as `f64`, those of 64 bits rounded.
+macro_rules! stored_integer {
+    ($type:ident) => {
+        impl Stored for $type {
+            type Real = f64;
+
+            #[inline(always)]
+            #[allow(clippy::cast_lossless, clippy::cast_precision_loss, reason = "one line for both widths")]
+            fn numbers<S: Simd, const MASKED: bool, const N: usize>(_: S, stored: &[Self; N]) -> [f64; N] {
+                stored.map(|value| value as f64)
+            }
+        }
+    };
+}
+
+stored_integer!(i32);
+stored_integer!(i64);
+
 impl Stored for bf16 {
     type Real = f32;
 
@@ -273,6 +291,19 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     /// last. `false` where a value may not be finite: the strip then has to be [taken](Self::take) as any other.
     pub(crate) fn take_equal<R: Stored<Real = T>>(&mut self, arch: Arch, values: &[R]) -> bool {
         arch.dispatch(TakeEqual { values, lanes: self })
+    }
+
+    /// Unequal pairs so far.
+    pub(crate) fn unequal(&self) -> u64 {
+        count(&self.unequal)
+    }
+
+    /// Whether a number so far may have had a magnitude of 2^53 or more, from where on `f64` skips integers. Twice as
+    /// much room as rounding takes.
+    pub(crate) fn may_skip_integers(&self) -> bool {
+        let largest = 2f64.powi(105);
+        let is_below = |sums: &[f64; SUM_LANES]| sums.iter().all(|sum| *sum < largest);
+        !(is_below(&self.sum_sq_baseline) && is_below(&self.sum_sq_candidate))
     }
 
     /// Folds the lanes in order.

@@ -324,7 +324,12 @@ impl<'a> Strips<'a> {
     /// Elements of a piece.
     fn strip(&self) -> usize {
         match (self.baseline.0, self.candidate.0) {
-            (b, c) if b == c && matches!(b, Dtype::F16 | Dtype::BF16 | Dtype::F32 | Dtype::F64) => STRIP,
+            (b, c)
+                if b == c
+                    && matches!(b, Dtype::F16 | Dtype::BF16 | Dtype::F32 | Dtype::F64 | Dtype::I32 | Dtype::I64) =>
+            {
+                STRIP
+            }
             _ => CONVERTED_STRIP,
         }
     }
@@ -340,6 +345,11 @@ impl<'a> Strips<'a> {
     /// Whether both sides hold the same bits of one type.
     fn are_equal(&self) -> bool {
         self.baseline == self.candidate
+    }
+
+    /// Whether a 64-bit integer takes part, whose equality `f64` cannot always tell.
+    fn has_long(&self) -> bool {
+        [self.baseline.0, self.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64))
     }
 
     /// Both sides' elements, where they are of this type, stored as `T`, and lie as these may.
@@ -369,15 +379,18 @@ trait Scheme {
     fn finish(self, elements: u64, detail: &Detail) -> PairStats;
 }
 
+/// Takes a strip of stored elements in; `false` where a value may not be finite.
+fn take_stored<R: Stored, const N: usize>(
+    lanes: &mut Lanes<R::Real, N>,
+    arch: Arch,
+    (baseline, candidate): (&[R], &[R]),
+    is_equal: bool,
+) -> bool {
+    is_equal && lanes.take_equal(arch, baseline) || lanes.take(arch, baseline, candidate)
+}
+
 /// Two floating-point types whose values all fit `f32`.
 struct Narrow(Lanes<f32, NARROW>);
-
-impl Narrow {
-    /// Takes a strip in; `false` where a value may not be finite.
-    fn strip<R: Stored<Real = f32>>(&mut self, arch: Arch, baseline: &[R], candidate: &[R], is_equal: bool) -> bool {
-        is_equal && self.0.take_equal(arch, baseline) || self.0.take(arch, baseline, candidate)
-    }
-}
 
 impl Scheme for Narrow {
     fn new() -> Self {
@@ -387,14 +400,14 @@ impl Scheme for Narrow {
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
         let [left, right] = &mut *room.narrow;
         let is_equal = strip.are_equal();
-        let is_finite = if let Some((b, c)) = strip.as_stored::<bf16>(Dtype::BF16) {
-            self.strip(arch, b, c, is_equal)
-        } else if let Some((b, c)) = strip.as_stored::<f16>(Dtype::F16) {
-            self.strip(arch, b, c, is_equal)
+        let is_finite = if let Some(stored) = strip.as_stored::<bf16>(Dtype::BF16) {
+            take_stored(&mut self.0, arch, stored, is_equal)
+        } else if let Some(stored) = strip.as_stored::<f16>(Dtype::F16) {
+            take_stored(&mut self.0, arch, stored, is_equal)
         } else {
             let b = narrow_values(arch, strip.baseline, left);
             let c = if is_equal { b } else { narrow_values(arch, strip.candidate, right) };
-            self.strip(arch, b, c, is_equal)
+            take_stored(&mut self.0, arch, (b, c), is_equal)
         };
         if !is_finite {
             let b = narrow_values(arch, strip.baseline, left);
@@ -423,37 +436,49 @@ fn narrow_values<'a>(arch: Arch, (dtype, bytes): (Dtype, &'a [u8]), room: &'a mu
 /// Integers, booleans, and `f64` with anything else.
 struct Wide {
     lanes: Lanes<f64, WIDE>,
-    /// A 64-bit integer takes part, whose equality `f64` cannot tell.
-    has_long: bool,
+    /// Unequal pairs by the kernel in strips whose equality `f64` cannot tell.
+    miscounted: u64,
+}
+
+impl Wide {
+    /// Takes a strip in; `false` where a value may not be finite.
+    fn strip(&mut self, arch: Arch, strip: Strips<'_>, is_equal: bool, room: &mut Room<'_>) -> bool {
+        if let Some(stored) = strip.as_stored::<i32>(Dtype::I32) {
+            return take_stored(&mut self.lanes, arch, stored, is_equal);
+        }
+        if let Some(stored) = strip.as_stored::<i64>(Dtype::I64) {
+            return take_stored(&mut self.lanes, arch, stored, is_equal);
+        }
+        let [left, right, ..] = &mut *room.wide;
+        let b = wide_values(arch, strip.baseline, left);
+        let c = if is_equal { b } else { wide_values(arch, strip.candidate, right) };
+        take_stored(&mut self.lanes, arch, (b, c), is_equal)
+    }
 }
 
 impl Scheme for Wide {
     fn new() -> Self {
-        Self { lanes: Lanes::new(), has_long: false }
+        Self { lanes: Lanes::new(), miscounted: 0 }
     }
 
     fn take(&mut self, arch: Arch, start: u64, strip: Strips<'_>, room: &mut Room<'_>, detail: &mut Detail) {
-        let [b, c, ..] = &mut *room.wide;
-        let b = wide_values(arch, strip.baseline, b);
-        self.has_long =
-            [strip.baseline.0, strip.candidate.0].iter().any(|dtype| matches!(dtype, Dtype::I64 | Dtype::U64));
-        if strip.are_equal() && self.lanes.take_equal(arch, b) {
-            return;
-        }
-        let c = wide_values(arch, strip.candidate, c);
-        let is_finite = self.lanes.take(arch, b, c);
-        if self.has_long {
+        let is_equal = strip.are_equal();
+        let unequal = self.lanes.unequal();
+        let is_finite = self.strip(arch, strip, is_equal, room);
+        if !is_equal && strip.has_long() && self.lanes.may_skip_integers() {
+            self.miscounted += self.lanes.unequal() - unequal;
             detail.count_unequal_integers(strip.baseline, strip.candidate);
         }
         if !is_finite {
-            detail.look(start, b, c, strip.largest());
+            let [left, right, ..] = &mut *room.wide;
+            let b = wide_values(arch, strip.baseline, left);
+            detail.look(start, b, wide_values(arch, strip.candidate, right), strip.largest());
         }
     }
 
     fn finish(self, elements: u64, detail: &Detail) -> PairStats {
         let sums = self.lanes.fold();
-        let by_kernel = if self.has_long { 0 } else { sums.unequal };
-        PairStats::new(elements, &sums, detail, by_kernel + detail.unequal)
+        PairStats::new(elements, &sums, detail, sums.unequal - self.miscounted + detail.unequal)
     }
 }
 

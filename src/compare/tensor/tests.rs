@@ -462,6 +462,12 @@ fn integers_beyond_53_bits_are_told_apart() {
     let stats = compare(&i64s(&[1 << 53, 2, 30]), &i64s(&[(1 << 53) + 1, 2, 30])).expect("readable");
     assert_eq!(stats.unequal, 1);
     assert_eq!(stats.msprobe.sum_sq_diff, 0.0);
+    // Long ones and short ones in strips of their own.
+    let mut b: Vec<i64> = (0..3 * super::STRIP as i64).collect();
+    let mut c = b.clone();
+    (b[super::STRIP + 5], c[super::STRIP + 5]) = (1 << 53, (1 << 53) + 1);
+    [7, super::STRIP + 6, 2 * super::STRIP + 7].iter().for_each(|place| c[*place] += 1);
+    assert_eq!(compare(&i64s(&b), &i64s(&c)).expect("readable").unequal, 4);
     let f64s = tensor(Dtype::F64, bytemuck::cast_slice(&[9_007_199_254_740_992.0f64, f64::NAN, 30.0]));
     let mixed = compare(&f64s, &i64s(&[(1 << 53) + 1, 2, 30])).expect("readable");
     assert_eq!((mixed.unequal, mixed.nan_baseline), (2, 1));
