@@ -1,5 +1,6 @@
 //! The command line: its types here, its commands in the files below.
 
+pub(crate) mod answer;
 pub(crate) mod baseline;
 pub(crate) mod config_pack;
 pub(crate) mod curves;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use answer::AnswerArgs;
 use config_pack::ConfigPackArgs;
 use merge::MergeArgs;
 use precision_gate::policy::loss::Mode;
@@ -101,6 +103,11 @@ pub(crate) enum Command {
     /// Publish the result of another job, as for pull requests from forks
     #[command(after_help = "Example:\n  precision-gate publish precision-gate-out/result.json --dry-run")]
     Publish(Box<PublishArgs>),
+    /// Answer a comment on a pull request: propose a waiver, or the baseline of its commit
+    #[command(
+        after_help = "Examples, as comments on a pull request:\n  /precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted\n  /precision-gate accept-baseline because the new rotary embedding changes all values"
+    )]
+    Answer(Box<AnswerArgs>),
     /// Write the msprobe configuration for a closer look at the first difference
     #[command(after_help = "Example:\n  precision-gate next-dump precision-gate-out/result.json --out config.json")]
     NextDump(NextDumpArgs),

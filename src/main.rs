@@ -13,8 +13,8 @@ use precision_gate::exit;
 use precision_gate::report::escape::cleaned;
 
 use cli::{
-    Cli, Command, baseline, config_pack, curves, explain, history, inputs, judge, merge, publish, reproduce, run, show,
-    signoff, tools,
+    Cli, Command, answer, baseline, config_pack, curves, explain, history, inputs, judge, merge, publish, reproduce,
+    run, show, signoff, tools,
 };
 
 /// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
@@ -72,6 +72,7 @@ fn command(command: Command) -> Result<u8> {
         Command::Signoff(args) => signoff::signoff(&args),
         Command::Report(args) => show::report(&args),
         Command::Publish(args) => publish::publish(&args),
+        Command::Answer(args) => answer::answer(&args),
         Command::NextDump(args) => show::next_dump(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Explain(args) => explain::explain(&args),

@@ -4,6 +4,7 @@
 //! unknown key is an error with line and column, never a silent pass. Each check has its section in a file of
 //! its own.
 
+pub mod amend;
 pub mod baseline;
 pub mod checkpoint;
 pub mod config;

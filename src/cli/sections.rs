@@ -14,7 +14,7 @@ pub(crate) const TEMPLATE: &str =
 const SECTIONS: [(&str, &[&str]); 5] = [
     ("Judge", &["run", "loss", "compare", "config-check", "source", "merge"]),
     ("Baselines", &["baseline", "noise", "config-pack"]),
-    ("Publish", &["publish", "signoff"]),
+    ("Publish", &["publish", "answer", "signoff"]),
     ("Reports", &["report", "explain", "next-dump", "reproduce", "history"]),
     ("Tools", &["init", "selftest", "schema", "completions"]),
 ];

@@ -8,6 +8,7 @@
 pub mod community;
 pub mod github;
 pub mod gitlab;
+pub mod proposals;
 
 use std::collections::BTreeMap;
 

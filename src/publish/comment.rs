@@ -84,9 +84,12 @@ pub struct Text<'a> {
     pub limit: usize,
 }
 
+/// Start of the hidden first line.
+const MARK: &str = "<!-- precision-gate:v1 key=";
+
 /// The hidden first line of every comment of this key.
 pub fn marker(key: &Key) -> String {
-    format!("<!-- precision-gate:v1 key={key} -->")
+    format!("{MARK}{key} -->")
 }
 
 /// Writes the comment.
@@ -187,6 +190,9 @@ fn stamp(text: &Text<'_>) -> String {
     let culprit =
         text.result.culprit.as_ref().map_or_else(|| "none".to_owned(), |culprit| digest(culprit.op.as_bytes()));
     let mut stamp = format!("<!-- verdict={} culprit={culprit}", text.result.verdict.as_str());
+    if !text.commit.is_empty() {
+        stamp.push_str(&format!(" commit={}", text.commit));
+    }
     for shown in text.pictures {
         stamp.push_str(&format!(" {}={}@{}", shown.name, shown.digest, shown.url));
     }
@@ -201,9 +207,18 @@ pub fn digest(bytes: &[u8]) -> String {
 
 /// Address of a picture of this content, where the comment's stamp has one already.
 pub fn known_picture(body: &str, name: &str, digest: &str) -> Option<String> {
+    stamped(body, &format!("{name}={digest}@")).map(str::to_owned)
+}
+
+/// The commit that a comment of the gate is about, whatever its key; `None` for another comment, or one without a verdict.
+pub(super) fn judged_commit(body: &str) -> Option<&str> {
+    stamped(body, "commit=").filter(|_| body.starts_with(MARK))
+}
+
+/// The rest of the word that begins with `start` in a comment's stamp.
+fn stamped<'a>(body: &'a str, start: &str) -> Option<&'a str> {
     let stamp = body.lines().nth(1)?.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
-    let start = format!("{name}={digest}@");
-    stamp.split(' ').find_map(|word| word.strip_prefix(&start)).map(str::to_owned)
+    stamp.split(' ').find_map(|word| word.strip_prefix(start))
 }
 
 /// The comments of this key and author, the oldest first.
@@ -303,7 +318,7 @@ mod tests {
     use super::*;
 
     fn comment(id: u64, author: &str, body: &str) -> Comment {
-        Comment { id, author: author.into(), body: body.into() }
+        Comment { id, author: author.into(), body: body.into(), ..Comment::default() }
     }
 
     fn body(key: &str, verdict: &str, rest: &str) -> String {

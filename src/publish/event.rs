@@ -111,6 +111,31 @@ pub fn locate(environment: &Environment, event: Option<&str>) -> Place {
     }
 }
 
+/// Somebody's new words on a pull request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The text.
+    pub text: String,
+    /// The person, as the forge is asked about people: a login at GitHub, a number at GitLab.
+    pub by: String,
+    /// The person's name, for people.
+    pub name: String,
+    /// Time of the comment, as the forge writes it; empty for a job that somebody started.
+    pub at: String,
+}
+
+/// Variable in which a job that somebody starts is told what to answer.
+pub const ANSWER: &str = "PRECISION_GATE_ANSWER";
+
+/// What a new comment says at GitHub, or a manual job's variable at GitLab; `None` where neither is there.
+pub fn said(environment: &Environment, event: Option<&str>) -> Option<Said> {
+    if is_true(environment, "GITLAB_CI") {
+        return gitlab::said(environment);
+    }
+    let event: Value = event.and_then(|text| serde_json::from_str(text).ok())?;
+    github::said(variable(environment, "GITHUB_EVENT_NAME")?, &event)
+}
+
 /// Whether workflow commands, outputs and summaries are read: GitHub's runner and those made after it.
 pub fn has_workflow_commands(environment: &Environment) -> bool {
     is_true(environment, "GITHUB_ACTIONS")

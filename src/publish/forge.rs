@@ -83,6 +83,8 @@ pub struct Comment {
     pub author: String,
     /// Its Markdown.
     pub body: String,
+    /// Time of its last change, as the forge writes it; empty where it is not asked for.
+    pub updated: String,
 }
 
 /// The label of every issue of the gate.

@@ -13,6 +13,7 @@ use super::call::{Call, Method, segment, segments};
 use super::client::Failure;
 use super::dialect::{Forge, each, text_of_contents, tree};
 use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
+use super::proposal::ProposedFile;
 use super::status::{Annotation, Conclusion, Report, State};
 use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
@@ -38,6 +39,10 @@ impl GitHub {
     /// The repository `owner/name` of a GitHub or a Gitea.
     pub fn new(kind: ForgeKind, repository: &str) -> Self {
         Self { kind, root: format!("/repos/{}", segments(repository)) }
+    }
+
+    pub(super) fn root(&self) -> &str {
+        &self.root
     }
 
     /// Writes a check run.
@@ -120,10 +125,29 @@ impl GitHub {
         Call::page("list the pictures", format!("{}/git/trees/{commit}?recursive=1", self.root))
     }
 
+    /// Asks for a commit and its tree.
+    pub fn commit(&self, commit: &str) -> Call {
+        Call::get("read the target branch's commit", format!("{}/git/commits/{}", self.root, segment(commit)))
+    }
+
+    /// Stores a tree with these files in place of those of their paths.
+    pub fn add_files(&self, tree: &str, files: &[ProposedFile]) -> Call {
+        let entry =
+            |file: &ProposedFile| json!({"path": file.path, "mode": "100644", "type": "blob", "content": file.text});
+        let body = json!({ "base_tree": tree, "tree": files.iter().map(entry).collect::<Vec<_>>() });
+        Call::json("push the proposed files", Method::Post, format!("{}/git/trees", self.root), body)
+    }
+
+    /// Stores a commit upon another one.
+    pub fn commit_upon(&self, parent: &str, tree: &str, message: &str) -> Call {
+        let body = json!({ "message": message, "tree": tree, "parents": [parent] });
+        Call::json("push the proposed commit", Method::Post, format!("{}/git/commits", self.root), body)
+    }
+
     /// Makes a branch.
     pub fn create_branch(&self, branch: &str, commit: &str) -> Call {
         let body = json!({ "ref": format!("refs/heads/{branch}"), "sha": commit });
-        Call::json("create the branch of pictures", Method::Post, format!("{}/git/refs", self.root), body)
+        Call::json("push a branch", Method::Post, format!("{}/git/refs", self.root), body)
     }
 
     /// Moves a branch, whatever it held.
@@ -265,7 +289,7 @@ impl Forge for GitHub {
             "checks: write"
         } else if purpose.contains("status") {
             "statuses: write"
-        } else if purpose.contains("picture") {
+        } else if purpose.contains("picture") || purpose.contains("push") {
             "contents: write"
         } else if purpose.contains("file") || purpose.contains("branch") || purpose.contains("folder") {
             "contents: read"

@@ -12,6 +12,7 @@ use super::client::Failure;
 use super::dialect::{Forge, each};
 use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
 use super::limit;
+use super::proposal::{Proposal, ProposedFile};
 use super::status::{Conclusion, Report};
 use super::tracker::{StateChange, Tracker};
 use super::tree::{Entry, Folder};
@@ -46,6 +47,25 @@ impl GitLab {
             purpose: "upload a picture",
             most: limit::THING,
         }
+    }
+
+    pub(super) fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// Makes a branch with one commit upon the tip of another.
+    pub fn commit_files(&self, proposal: &Proposal) -> Call {
+        let action = |file: &ProposedFile| {
+            let action = if file.is_there { "update" } else { "create" };
+            json!({ "action": action, "file_path": file.path, "content": file.text })
+        };
+        let body = json!({
+            "branch": proposal.branch,
+            "start_sha": proposal.tip,
+            "commit_message": proposal.title,
+            "actions": proposal.files.iter().map(action).collect::<Vec<_>>(),
+        });
+        Call::json("push the proposed commit", Method::Post, format!("{}/repository/commits", self.root), body)
     }
 
     fn notes(&self, number: u64) -> String {

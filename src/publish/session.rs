@@ -8,6 +8,7 @@ use super::answer::{Answer, DefaultBranch};
 use super::client::Failure;
 use super::desk::{self, Desk, Story};
 use super::forge::Pull;
+use super::proposal::{Proposal, Proposed};
 use super::status::State;
 use super::tree::Entry;
 use super::unfinished::Why;
@@ -132,6 +133,42 @@ impl Session {
     pub fn file(&mut self, path: &str, commit: &str) -> Result<Option<String>> {
         let Self { runtime, desk, .. } = self;
         runtime.block_on(desk.file(path, commit)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+    }
+
+    /// Whether a person may write to the repository, as the forge says: a login at GitHub, a number at GitLab.
+    ///
+    /// # Errors
+    /// As the forge's answer says; also on forges without proposals.
+    pub fn may_write(&mut self, person: &str) -> Result<bool> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.may_write(person)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+    }
+
+    /// Commits that the gate's own comments on a pull request are about, each with the time of its last change.
+    ///
+    /// # Errors
+    /// As the forge's answer says.
+    pub fn judged(&mut self, number: u64) -> Result<Vec<(String, String)>> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.judged(number)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+    }
+
+    /// Pushes a proposal and opens its pull request, whichever of them is not there yet.
+    ///
+    /// # Errors
+    /// As the forge's answer says.
+    pub fn propose(&mut self, proposal: &Proposal) -> Result<Proposed> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.propose(proposal)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+    }
+
+    /// Writes a comment of its own on a pull request.
+    ///
+    /// # Errors
+    /// As the forge's answer says.
+    pub fn reply(&mut self, number: u64, body: &str) -> Result<()> {
+        let Self { runtime, desk, .. } = self;
+        runtime.block_on(desk.reply(number, body)).map_err(|failure| failure.into_error(desk.forge.dialect()))
     }
 
     /// Failures of publishing, one warning each.

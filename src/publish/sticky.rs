@@ -133,6 +133,16 @@ impl Desk {
         Ok(comment::own(all, key, me))
     }
 
+    /// Commits that the token's own comments are about, each with the time of its last change.
+    pub(super) async fn judged(&self, number: u64) -> Result<Vec<(String, String)>, Failure> {
+        let me = self.me().await?;
+        let list = |page| self.forge.comments(number, page);
+        let read = |answer: &Answer| self.forge.read_comments(answer);
+        let own = self.pages(list, read, |comment| comment.author == me).await?;
+        let about = |comment: Comment| Some((comment::judged_commit(&comment.body)?.to_owned(), comment.updated));
+        Ok(own.into_iter().filter_map(about).collect())
+    }
+
     /// The items of a list that are `wanted`, page by page. A page that cannot be read, and a list without end, are
     /// failures: what is not seen would be written a second time.
     pub(super) async fn pages<T>(

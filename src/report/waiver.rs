@@ -13,6 +13,7 @@ use super::escape::is_shown;
 use super::messages::Language;
 use crate::judge::finding::Finding;
 use crate::judge::register;
+use crate::policy::amend::with_waiver;
 use crate::policy::value::Date;
 use crate::verdict::Severity;
 
@@ -48,13 +49,29 @@ pub(super) fn at(code: &str, place: &str, expires: &str, language: Language) -> 
 
 /// The YAML of a waiver of `code` at the places that `pattern` fits.
 fn text(code: &str, pattern: &str, expires: &str, language: Language) -> String {
-    let word = |key| quoted(word(key, language));
-    format!(
-        "waivers:\n  - code: {code}\n    where: {}\n    reason: {}\n    owner: {}\n    expires: {expires}\n",
-        quoted(pattern),
-        word("reason"),
-        word("owner"),
-    )
+    with_waiver("", &fields(code, pattern, expires, (word("reason", language), word("owner", language))))
+}
+
+/// Keys and YAML scalars of a waiver that `owner` asks for, with a `reason`; `None` for a code that no waiver covers or that
+/// does not exist.
+pub fn asked_for(
+    code: &str,
+    pattern: &str,
+    expires: &str,
+    (reason, owner): (&str, &str),
+) -> Option<[(&'static str, String); 5]> {
+    register::find(code).filter(|_| !facts().of_code(code).never_waived)?;
+    Some(fields(code, pattern, expires, (reason, owner)))
+}
+
+fn fields(code: &str, pattern: &str, expires: &str, (reason, owner): (&str, &str)) -> [(&'static str, String); 5] {
+    [
+        ("code", code.to_owned()),
+        ("where", quoted(pattern)),
+        ("reason", quoted(reason)),
+        ("owner", quoted(owner)),
+        ("expires", expires.to_owned()),
+    ]
 }
 
 /// The pattern that fits `place` alone, and what begins as it does where it is long. A finding without a place is at every one.

@@ -13,6 +13,7 @@ mod fork;
 mod gate;
 mod github;
 mod gitlab;
+mod instructions;
 mod nights;
 mod recheck;
 mod releases;

@@ -68,6 +68,20 @@ pub fn promote(
     progress: &dyn Progress,
 ) -> Result<Promoted> {
     super::job::may_promote(environment)?;
+    promote_for_review(promotion, policy, fetcher, progress)
+}
+
+/// The same in a job that runs for a change: for files that go to a branch of their own, to be reviewed there, and judge
+/// nothing until then.
+///
+/// # Errors
+/// As [`promote`]'s.
+pub fn promote_for_review(
+    promotion: &Promotion,
+    policy: &Policy,
+    fetcher: &Fetcher,
+    progress: &dyn Progress,
+) -> Result<Promoted> {
     check(promotion)?;
     let mut manifest = record(promotion, policy, fetcher, progress)?;
     let path = promotion.root.join(FOLDER).join(format!("{}.json", promotion.name));

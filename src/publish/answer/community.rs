@@ -40,7 +40,12 @@ impl TryFrom<Shown> for Comment {
             (None, Id::Text(_)) => return Err("no number among its ids"),
         };
         let author = shown.user.map_or_else(String::new, |user| user.login);
-        Ok(Self(forge::Comment { id: id.get(), author, body: shown.body.unwrap_or_default() }))
+        Ok(Self(forge::Comment {
+            id: id.get(),
+            author,
+            body: shown.body.unwrap_or_default(),
+            ..forge::Comment::default()
+        }))
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Comment {
     body: Option<String>,
     #[serde(deserialize_with = "nullable")]
     user: Option<Login>,
+    /// Gitee and GitCode may leave it out.
+    #[serde(default)]
+    updated_at: String,
 }
 
 impl From<Comment> for forge::Comment {
@@ -31,6 +34,7 @@ impl From<Comment> for forge::Comment {
             id: comment.id.get(),
             author: comment.user.map_or_else(String::new, |user| user.login),
             body: comment.body.unwrap_or_default(),
+            updated: comment.updated_at,
         }
     }
 }

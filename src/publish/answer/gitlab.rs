@@ -14,6 +14,13 @@ pub struct User {
     pub id: NonZeroU64,
 }
 
+/// A member of a project, of its own or by a group.
+#[derive(Debug, Default, Deserialize)]
+pub struct Member {
+    /// 10 guest, 20 reporter, 30 developer, 40 maintainer, 50 owner.
+    pub access_level: u64,
+}
+
 #[derive(Debug, Deserialize)]
 struct Author {
     /// 0 for notes of the system itself, which may name nobody.
@@ -38,7 +45,7 @@ impl Note {
 
 impl From<Note> for forge::Comment {
     fn from(note: Note) -> Self {
-        Self { id: note.id.get(), author: note.author.id.to_string(), body: note.body }
+        Self { id: note.id.get(), author: note.author.id.to_string(), body: note.body, ..Self::default() }
     }
 }
 

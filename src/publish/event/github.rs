@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{Environment, Place, ReadOnly, Target, is_gitea, text, variable};
+use super::{Environment, Place, ReadOnly, Said, Target, is_gitea, text, variable};
 use crate::publish::forge::ForgeKind;
 use crate::publish::trust::{Origin, Told, told};
 
@@ -66,6 +66,18 @@ fn is_pull_request(name: &str) -> bool {
 
 fn is_on_pull_request(event: &Value) -> bool {
     event["issue"]["pull_request"].is_object()
+}
+
+/// A new comment; a text that somebody edits later may be another one's.
+pub(super) fn said(name: &str, event: &Value) -> Option<Said> {
+    let comment = &event["comment"];
+    let is_new = name == "issue_comment" && event["action"] == "created" && is_on_pull_request(event);
+    is_new.then(|| Said {
+        text: text(&comment["body"]),
+        by: text(&comment["user"]["login"]),
+        name: text(&comment["user"]["login"]),
+        at: text(&comment["created_at"]),
+    })
 }
 
 /// The pull request of a finished workflow: the event names it only where it comes from the same repository.

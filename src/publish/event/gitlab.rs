@@ -1,7 +1,8 @@
 //! GitLab CI: merge request, branch, tag and scheduled pipelines.
 
-use super::{Environment, Place, ReadOnly, Target, variable};
+use super::{ANSWER, Environment, Place, ReadOnly, Said, Target, variable};
 use crate::publish::forge::ForgeKind;
+use crate::publish::instruction::COMMAND;
 use crate::publish::trust::Origin;
 
 /// Reads the place of the job.
@@ -37,6 +38,14 @@ pub(super) fn locate(environment: &Environment) -> Place {
         run: get("CI_JOB_ID"),
         workspace: get("CI_PROJECT_DIR"),
     }
+}
+
+/// The answer that the person gave who started the job; the word that begins every instruction may be left out.
+pub(super) fn said(environment: &Environment) -> Option<Said> {
+    let get = |name| variable(environment, name).unwrap_or_default().to_owned();
+    let text = variable(environment, ANSWER)?.trim_start();
+    let text = if text.starts_with(COMMAND) { text.to_owned() } else { format!("{COMMAND} {text}") };
+    Some(Said { text, by: get("GITLAB_USER_ID"), name: get("GITLAB_USER_LOGIN"), at: String::new() })
 }
 
 /// Whose commit is judged.

@@ -1,5 +1,6 @@
 //! GitHub, as far as publishing needs it; with `gitea` set, what Gitea leaves out is not there.
 
+mod proposals;
 mod tracker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Asked, Brain, Fake, Reply};
 use crate::contract::Contract;
+use proposals::Opened;
 use tracker::Issue;
 
 /// Permissions of a token.
@@ -24,6 +26,8 @@ pub(crate) struct Rights {
     pub(crate) issues: bool,
     /// Whether it may label an issue while it opens it.
     pub(crate) labels: bool,
+    /// Whether it may open pull requests.
+    pub(crate) pulls: bool,
 }
 
 impl Rights {
@@ -38,6 +42,7 @@ impl Rights {
             contents: true,
             issues: true,
             labels: true,
+            pulls: true,
         }
     }
 
@@ -74,6 +79,14 @@ pub(crate) struct GitHub {
     pub(crate) uploads: String,
     /// Id, name, content.
     pub(crate) assets: Vec<(u64, String, Vec<u8>)>,
+    /// Login to what the person may do.
+    pub(crate) permissions: BTreeMap<&'static str, &'static str>,
+    /// Pull requests that the program opened.
+    pub(crate) opened: Vec<Opened>,
+    /// Time of every comment's last change.
+    pub(crate) updated: &'static str,
+    /// Files of the last tree upon another one.
+    proposed: Vec<Value>,
     trees: BTreeMap<String, Value>,
     blobs: usize,
     next: u64,
@@ -118,6 +131,10 @@ impl GitHub {
             draft: false,
             uploads: String::new(),
             assets: Vec::new(),
+            permissions: BTreeMap::new(),
+            opened: Vec::new(),
+            updated: "2026-11-21T10:00:00Z",
+            proposed: Vec::new(),
             trees: BTreeMap::new(),
             blobs: 0,
             next: 100,
@@ -140,6 +157,7 @@ impl GitHub {
         comment["id"] = (*id).into();
         comment["body"] = body.as_str().into();
         comment["user"]["login"] = login.as_str().into();
+        comment["updated_at"] = self.updated.into();
         comment
     }
 
@@ -334,6 +352,7 @@ impl Brain for GitHub {
             return Reply::refusal(404, "Not Found");
         };
         let known = self.tracker(asked, rest, &rights).or_else(|| self.releases(asked, rest, &rights));
+        let known = known.or_else(|| self.proposals(asked, rest, &rights));
         if let Some(reply) = known {
             return reply;
         }
@@ -344,7 +363,7 @@ impl Brain for GitHub {
                 pull.map_or_else(|| Reply::refusal(404, "Not Found"), |pull| Reply::json(200, &pull))
             }
             ("GET", ["pulls"]) => {
-                let head = asked.query("head").unwrap_or_default().replace("%3A", ":");
+                let head = asked.query("head").unwrap_or_default().replace("%3A", ":").replace("%2F", "/");
                 let fits = self.pulls.iter().filter(|(_, (_, _, label))| *label == head);
                 let found: Vec<Value> = fits.filter_map(|(number, _)| self.pull_simple(*number)).collect();
                 Reply::json(200, &found.into())

@@ -1,5 +1,6 @@
 //! GitLab, as far as publishing needs it.
 
+mod proposals;
 mod tracker;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,10 @@ pub(crate) struct GitLab {
     pub(crate) links: Vec<(String, String)>,
     /// `package/version/file` to content.
     pub(crate) packages: BTreeMap<String, Vec<u8>>,
+    /// Number of a member to the level of access.
+    pub(crate) members: BTreeMap<u64, u64>,
+    /// Merge requests that the program opened, in its own words.
+    pub(crate) opened: Vec<Value>,
     next: u64,
 }
 
@@ -55,6 +60,8 @@ impl GitLab {
             tag: "v1.2.0".into(),
             links: Vec::new(),
             packages: BTreeMap::new(),
+            members: BTreeMap::new(),
+            opened: Vec::new(),
             next: 100,
         };
         Fake::start(state, Some(Contract::gitlab()), "/api/v4")
@@ -128,6 +135,9 @@ impl Brain for GitLab {
         }
         let Some((["projects", "1" | "org%2Fmodel"], rest)) = parts.split_at_checked(2) else { return missing() };
         if let Some(reply) = self.tracker(asked, author, rest) {
+            return reply;
+        }
+        if let Some(reply) = self.proposals(asked, rest) {
             return reply;
         }
         match (asked.method.as_str(), rest) {

@@ -1,0 +1,341 @@
+//! `precision-gate answer`: what a comment on a pull request asks for becomes a proposal that people review (docs/answers.md).
+//!
+//! Only the word of somebody who may write to the repository counts, and only where the gate's own comment was about the
+//! commit that still is the newest one. The proposal begins at the tip of the target branch, and nothing is merged.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use minijinja::context;
+use precision_gate::error::{Error, ErrorKind, Result};
+use precision_gate::exit;
+use precision_gate::gate::baseline::lock::Lock;
+use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
+use precision_gate::gate::baseline::promote::{Promotion, promote_for_review};
+use precision_gate::gate::baseline_name::LOCK;
+use precision_gate::policy::Policy;
+use precision_gate::policy::amend::with_waiver;
+use precision_gate::policy::publish::PublishPolicy;
+use precision_gate::policy::value::Date;
+use precision_gate::publish::Session;
+use precision_gate::publish::comment::digest;
+use precision_gate::publish::event::{self, ANSWER, Said, Target as Asked};
+use precision_gate::publish::forge::{ForgeKind, Pull};
+use precision_gate::publish::instruction::{COMMAND, Instruction};
+use precision_gate::publish::proposal::{Proposal, ProposedFile};
+use precision_gate::report::escape::Target;
+use precision_gate::report::messages::Language;
+use precision_gate::report::waiver;
+use precision_gate::report::writer::Writer;
+
+use super::baseline::as_pinned;
+use super::fetching::FetchArgs;
+use super::publish::Publishing;
+use super::surroundings::{PublishFlags, Surroundings, settings};
+use super::{policy_file, progress, show};
+
+/// `answer`
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// Policy file in the repository [default: precision-gate.yml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Root of the checked-out target branch, for `accept-baseline`
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Language of the answer
+    #[arg(long, value_enum, default_value_t = Language::En)]
+    lang: Language,
+    /// Date to judge by [default: today, in UTC]
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    today: Option<String>,
+    /// Login of the token, if the forge does not tell it
+    #[arg(long, value_name = "LOGIN")]
+    author: Option<String>,
+    /// Print the requests, and send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result and errors only
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    fetching: FetchArgs,
+}
+
+/// Reason why nothing is proposed, as the commenter reads it.
+enum Refusal {
+    /// A phrase of `publish.yaml` and its context.
+    Known(&'static str, minijinja::Value),
+    /// Another error.
+    Error(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A proposal for what was asked, or why there is none.
+type Answered<T> = std::result::Result<T, Refusal>;
+
+/// `precision-gate answer`: exits 0 where something was proposed, and where nobody asked who may; 1 where it was refused.
+pub(crate) fn answer(args: &AnswerArgs) -> Result<u8> {
+    let flags = PublishFlags { author: args.author.clone(), dry_run: args.dry_run, ..PublishFlags::default() };
+    let surroundings = Surroundings::of_process();
+    let Some((said, instruction)) = instruction(&surroundings)? else { return Ok(exit::PASS) };
+    let Asked::Pull(number) = surroundings.place.target else {
+        return Err(Error::new(ErrorKind::Usage, "answer", "this job is about no pull request"));
+    };
+    let settings = settings(&flags, &PublishPolicy::default(), &surroundings, (args.lang, 0));
+    let mut publishing = Publishing::open(&flags, &surroundings, settings, true)?;
+    let Some(session) = publishing.session() else { return publishing.close(exit::UNAVAILABLE) };
+    let mut case = Case { args, surroundings: &surroundings, said: &said, session, number };
+    let code = case.answer(instruction)?;
+    publishing.close(code)
+}
+
+/// What was asked for; `None`, with a word to the log, where nothing was.
+fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instruction>)>> {
+    let environment = &surroundings.environment;
+    let event = event::event_file(environment).and_then(|path| std::fs::read_to_string(path).ok());
+    let Some(said) = event::said(environment, event.as_deref()) else {
+        return Err(Error::new(ErrorKind::Usage, "answer", "there is no new comment on a pull request").with_help(
+            format!("run it in a workflow on `issue_comment`, or in a job of GitLab with {ANSWER} (docs/answers.md)"),
+        ));
+    };
+    let found = Instruction::parse(&said.text).map(|instruction| (said, instruction));
+    if found.is_none() {
+        show::say(&format!("the comment does not begin with `{COMMAND}`: nothing to do\n"))?;
+    }
+    Ok(found)
+}
+
+/// One comment, and the forge that it stands on.
+struct Case<'a> {
+    args: &'a AnswerArgs,
+    surroundings: &'a Surroundings,
+    said: &'a Said,
+    session: &'a mut Session,
+    number: u64,
+}
+
+impl Case<'_> {
+    fn answer(&mut self, instruction: Result<Instruction>) -> Result<u8> {
+        if !self.session.may_write(&self.said.by)? {
+            // Whoever may not write gets no answer either: a bot that speaks to everybody is a nuisance.
+            show::say(&format!("{} may not write to the repository: nothing is done\n", self.said.name))?;
+            return Ok(exit::PASS);
+        }
+        let (text, code) = match self.proposal(instruction) {
+            Ok(proposal) => (self.propose(&proposal)?, exit::PASS),
+            Err(refusal) => (self.refused(&refusal)?, exit::FAIL),
+        };
+        self.session.reply(self.number, &text)?;
+        show::say(&format!("{text}\n"))?;
+        Ok(code)
+    }
+
+    fn propose(&mut self, proposal: &Proposal) -> Result<String> {
+        let proposed = self.session.propose(proposal)?;
+        let (writer, url) = (self.writer(), &proposed.url);
+        let context = context! { branch => &proposal.branch, target => &proposal.target };
+        let Some(pull) = proposed.pull else {
+            let open = writer.word("publish_answer_open")?;
+            return Ok(format!("{} [{open}]({url})", writer.phrase("publish_answer_pushed", &context)?));
+        };
+        let key = if proposed.is_known { "publish_answer_known" } else { "publish_answer_opened" };
+        Ok(format!("[#{pull}]({url}) {}", writer.phrase(key, &context)?))
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Result<String> {
+        let writer = self.writer();
+        let reason = match refusal {
+            Refusal::Known(key, context) => writer.phrase(key, context)?,
+            Refusal::Error(error) => {
+                let help = error.help().unwrap_or_default();
+                writer.phrase("publish_answer_error", &context! { reason => error.to_string(), help })?
+            }
+        };
+        Ok(format!("{} {reason}", writer.word("publish_answer_refused")?))
+    }
+
+    fn writer(&self) -> Writer {
+        Writer::new(self.args.lang, Target::Markdown)
+    }
+
+    fn proposal(&mut self, instruction: Result<Instruction>) -> Answered<Proposal> {
+        let instruction = instruction?;
+        let pull = self.session.pull(self.number)?.unwrap_or_default();
+        self.check(&pull)?;
+        let tip = self.session.tip(&pull.target)?;
+        match instruction {
+            Instruction::Waive { code, place, until, reason } => {
+                self.waiver(&pull, tip, (&code, &place), until, &reason)
+            }
+            Instruction::AcceptBaseline { name, reason } => self.baseline(&pull, tip, &name, &reason),
+        }
+    }
+
+    /// That the pull request is open, and the result that was answered is still about its newest commit.
+    fn check(&mut self, pull: &Pull) -> Answered<()> {
+        if !pull.open {
+            return Err(Refusal::Known("publish_answer_closed", context! {}));
+        }
+        let place = &self.surroundings.place;
+        let is_current = if place.forge == Some(ForgeKind::Gitlab) {
+            place.commit == pull.head
+        } else {
+            // A result that changed after the comment was not what the comment answered.
+            let judged = self.session.judged(self.number)?;
+            judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.said.at)
+        };
+        if is_current {
+            Ok(())
+        } else {
+            Err(Refusal::Known("publish_answer_moved", context! { commit => short(&pull.head) }))
+        }
+    }
+
+    fn waiver(
+        &mut self,
+        pull: &Pull,
+        tip: String,
+        (code, place): (&str, &str),
+        until: Date,
+        reason: &str,
+    ) -> Answered<Proposal> {
+        let path = policy_file::policy_path(self.args.config.as_deref());
+        let name = path.to_string_lossy().replace('\\', "/");
+        let fields = waiver::asked_for(code, place, &until.to_string(), (reason, &self.said.name))
+            .ok_or_else(|| Refusal::Known("publish_answer_code", context! { code }))?;
+        let before = self.session.file(&name, &tip)?;
+        let text = with_waiver(before.as_deref().unwrap_or_default(), &fields);
+        self.verify(&path, before.as_deref(), &text)?;
+        let told = context! {
+            by => &self.said.name, number => self.number.to_string(), commit => short(&pull.head), code, place, until => until.to_string(), reason,
+        };
+        let file = ProposedFile { path: name, text, is_there: before.is_some() };
+        self.told(pull, tip, vec![file], (&format!("waive-{code}"), "waiver", &told))
+    }
+
+    /// That the amended policy differs from the one before by its first waiver alone, and holds today.
+    fn verify(&self, path: &Path, before: Option<&str>, after: &str) -> Answered<()> {
+        let read = |text: Option<&str>| policy_file::policy_of_text(path, text, self.args.today.as_deref());
+        let (before, mut after) = (read(before)?, read(Some(after))?);
+        let is_one_more = after.waivers.len() == before.waivers.len() + 1;
+        after.waivers.drain(..usize::from(is_one_more));
+        after.digest.clone_from(&before.digest);
+        if format!("{before:?}") == format!("{after:?}") {
+            return Ok(());
+        }
+        Err(Refusal::Known("publish_answer_layout", context! { path => path.display().to_string() }))
+    }
+
+    fn baseline(&mut self, pull: &Pull, tip: String, name: &str, reason: &str) -> Answered<Proposal> {
+        if pull.from_fork {
+            return Err(Refusal::Known("publish_answer_fork", context! {}));
+        }
+        let root = &self.args.root;
+        let lock = self.same_text(LOCK, &tip)?;
+        let lock = if lock.is_empty() { Lock::default() } else { Lock::parse(LOCK, lock.as_bytes())? };
+        let missing = || Refusal::Known("publish_answer_no_baseline", context! { name, target => &pull.target });
+        let pin = lock.find(&pull.target, name).ok_or_else(missing)?;
+        self.same_text(&pin.manifest, &tip)?;
+        let old = as_pinned(pin, Manifest::read(&root.join(&pin.manifest))?)?;
+        let location = location_of(&old.location, &old.recorded.commit, &pull.head).ok_or_else(|| {
+            Refusal::Known("publish_answer_location", context! { name => &old.name, location => &old.location })
+        })?;
+        let reason = if reason.is_empty() { format!("accepted in #{}", self.number) } else { reason.to_owned() };
+        let promotion = Promotion {
+            root: root.clone(),
+            name: old.name.clone(),
+            location: location.clone(),
+            branch: pin.branch.clone(),
+            reason: reason.clone(),
+            by: self.said.name.clone(),
+            recorded: Recorded { commit: pull.head.clone(), ..Recorded::default() },
+            noise: old.noise.clone(),
+            accept_change: true,
+        };
+        let policy = self.policy_of_tip(&tip)?;
+        let progress = progress::of(self.args.quiet);
+        let promoted = promote_for_review(&promotion, &policy, &self.args.fetching.fetcher(), progress.as_ref())?;
+        drop(progress);
+        let files = [pin.manifest.as_str(), LOCK].map(|path| {
+            let text = policy_file::read(&root.join(path))?;
+            Ok(ProposedFile { path: path.to_owned(), text, is_there: true })
+        });
+        let files = files.into_iter().collect::<Result<Vec<_>>>()?;
+        let told = context! {
+            by => &self.said.name, number => self.number.to_string(), commit => short(&pull.head), name => &old.name, location, reason,
+            changes => promoted.changes,
+        };
+        self.told(pull, tip, files, (&format!("baseline-{}", old.name), "baseline", &told))
+    }
+
+    /// The text of a file of the checkout, where the tip of the target branch has the same.
+    fn same_text(&mut self, path: &str, tip: &str) -> Answered<String> {
+        let here = policy_file::text_of(&self.args.root.join(path))?.unwrap_or_default();
+        let there = self.session.file(path, tip)?.unwrap_or_default();
+        if here == there { Ok(here) } else { Err(Refusal::Known("publish_answer_checkout", context! { path })) }
+    }
+
+    fn policy_of_tip(&mut self, tip: &str) -> Result<Policy> {
+        let path = policy_file::policy_path(self.args.config.as_deref());
+        let text = self.session.file(&path.to_string_lossy(), tip)?;
+        policy_file::policy_of_text(&path, text.as_deref(), self.args.today.as_deref())
+    }
+
+    /// The proposal with its texts, on a branch that is named by what it holds.
+    fn told(
+        &self,
+        pull: &Pull,
+        tip: String,
+        files: Vec<ProposedFile>,
+        (name, kind, told): (&str, &str, &minijinja::Value),
+    ) -> Answered<Proposal> {
+        let content: String = files.iter().map(|file| format!("{}\0{}\0", file.path, file.text)).collect();
+        let title = Writer::new(self.args.lang, Target::Plain).phrase(&format!("publish_answer_{kind}_title"), told)?;
+        Ok(Proposal {
+            branch: format!("precision-gate/{name}-{}-{}", self.number, digest(content.as_bytes())),
+            target: pull.target.clone(),
+            tip,
+            files,
+            title,
+            body: self.writer().phrase(&format!("publish_answer_{kind}_body"), told)?,
+        })
+    }
+}
+
+/// The `location` of a baseline that was recorded at the commit `own`, with `commit` in its place, whole or by its start.
+/// `None` where the location names no commit.
+fn location_of(location: &str, own: &str, commit: &str) -> Option<String> {
+    let is_known = |length: &usize| *length >= 7 && *length <= own.len().min(commit.len());
+    [own.len(), 12, 8, 7].into_iter().filter(is_known).find_map(|length| {
+        let (own, new) = (own.get(..length)?, commit.get(..length)?);
+        location.contains(own).then(|| location.replace(own, new))
+    })
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_names_the_commit_whole_or_by_its_start() {
+        let own = "0123456789abcdef0123456789abcdef01234567";
+        let new = "fedcba9876543210fedcba9876543210fedcba98";
+        let at = |location: &str, own: &str| location_of(location, own, new);
+        assert_eq!(at(&format!("s3://golden/{own}/gpu"), own), Some(format!("s3://golden/{new}/gpu")));
+        assert_eq!(at("s3://golden/0123456789ab/gpu", own).as_deref(), Some("s3://golden/fedcba987654/gpu"));
+        assert_eq!(at("s3://golden/glm-0123456", own).as_deref(), Some("s3://golden/glm-fedcba9"));
+        for (location, commit) in [("s3://golden/2026-11", own), ("s3://golden/0123456", ""), ("runs/012", "012")] {
+            assert_eq!(at(location, commit), None, "{location}");
+        }
+    }
+}
