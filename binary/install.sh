@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs one exact release of precision-gate, or takes the binary that is already there, and says where it is.
-# In: VERSION, RELEASES, SHA256 (may be empty), PRECISION_GATE_BIN (may be empty). Out: `bin` in GITHUB_OUTPUT, and PATH.
+# Installs one exact release of precision-gate, builds it from the sources beside this script, or takes the binary that is
+# already there, and says where it is.
+# In: VERSION; MIRROR, ALLOW_HTTP, SHA256, FROM_SOURCE, PRECISION_GATE_BIN (each may be empty). Out: `bin` in GITHUB_OUTPUT, and PATH.
 set -euo pipefail
 
 # Exit code 3, as the gate itself has for an outside world that failed.
 fail() { echo "::error title=precision-gate::$1"; exit 3; }
+others='name a mirror in the input mirror, a binary in bin, or build with from-source: true (docs/install.md)'
 
 found() {
   "$1" --version >/dev/null 2>&1 || fail "$1 does not run on this machine ($(uname -sm))"
@@ -18,6 +20,24 @@ if [ -n "${PRECISION_GATE_BIN:-}" ]; then
   found "$(realpath "$there")"
 fi
 
+# A binary of just these sources is kept for the next job.
+if [ "${FROM_SOURCE:-}" = true ]; then
+  source=$(realpath "$(dirname "$0")/..")
+  command -v cargo >/dev/null || fail "from-source needs cargo: install Rust 1.95 (https://rustup.rs), or $others"
+  digest=$(cd "$source" && find Cargo.toml Cargo.lock src templates -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+  kept=${RUNNER_TOOL_CACHE:-${RUNNER_TEMP:-/tmp}}/precision-gate/$digest-$(uname -m)
+  if [ ! -x "$kept/precision-gate" ]; then
+    target=$(mktemp -d "${RUNNER_TEMP:-/tmp}/precision-gate.XXXXXX")
+    cargo build --release --locked --bin precision-gate --manifest-path "$source/Cargo.toml" --target-dir "$target" ||
+      fail "could not build $source with cargo"
+    mkdir -p "$kept"
+    cp "$target/release/precision-gate" "$kept/precision-gate.new"
+    mv "$kept/precision-gate.new" "$kept/precision-gate"
+    rm -r "$target"
+  fi
+  found "$kept/precision-gate"
+fi
+
 case "$(uname -s) $(uname -m)" in
   'Linux x86_64') arch=x86_64 ;;
   'Linux aarch64' | 'Linux arm64') arch=aarch64 ;;
@@ -25,11 +45,19 @@ case "$(uname -s) $(uname -m)" in
 esac
 [[ $VERSION =~ ^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.-]+)?$ ]] || fail "version must be exact, as in 0.1.0"
 
+releases=${MIRROR:-https://github.com/precision-gate/precision-gate/releases/download}
+protocols='=https,file'
+if [[ $releases = http://* ]]; then
+  [ "${ALLOW_HTTP:-}" = true ] || fail "$releases has no TLS; for a mirror within a private network set allow-http: true, and sha256"
+  [ -n "${SHA256:-}" ] || fail "$releases has no TLS: its SHA256SUMS proves nothing; give the archive's checksum in the input sha256"
+  protocols='=http,https'
+fi
+
 archive=precision-gate-$VERSION-$arch-unknown-linux-gnu.tar.gz
 folder=$(mktemp -d "${RUNNER_TEMP:-/tmp}/precision-gate.XXXXXX")
 fetch() {
-  curl --fail --silent --show-error --location --retry 3 --proto '=https,file' --output "$folder/$1" \
-    "$RELEASES/v$VERSION/$1" || fail "could not fetch $1 of version $VERSION"
+  curl --fail --silent --show-error --location --retry 3 --proto "$protocols" --output "$folder/$1" \
+    "$releases/v$VERSION/$1" || fail "could not fetch $releases/v$VERSION/$1: $others"
 }
 
 fetch "$archive"

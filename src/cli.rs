@@ -13,6 +13,7 @@ pub(crate) mod merge;
 pub(crate) mod pipelines;
 mod policy_file;
 mod progress;
+mod proposing;
 pub(crate) mod publish;
 pub(crate) mod quick;
 pub(crate) mod reproduce;

@@ -28,6 +28,8 @@ pub struct Request {
     pub environment: Vec<(String, String)>,
     /// Python interpreter whose packages are listed.
     pub python: Option<PathBuf>,
+    /// Whether that was found rather than named: packages that cannot be listed then are a note, not an error.
+    pub is_found: bool,
     /// Folders with installed packages, instead of an interpreter's.
     pub site_packages: Vec<PathBuf>,
     /// Launch scripts, YAML and JSON files with settings.

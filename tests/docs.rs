@@ -7,6 +7,8 @@
     reason = "a test that indexes beyond what is there fails, as it should; it compares exactly where that is meant, and says what it counted"
 )]
 
+#[path = "docs/commands.rs"]
+mod commands;
 #[path = "docs/fresh.rs"]
 mod fresh;
 

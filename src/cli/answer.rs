@@ -18,7 +18,6 @@ use precision_gate::policy::amend::with_waiver;
 use precision_gate::policy::publish::PublishPolicy;
 use precision_gate::policy::value::Date;
 use precision_gate::publish::Session;
-use precision_gate::publish::comment::digest;
 use precision_gate::publish::event::{self, ANSWER, Said, Target as Asked};
 use precision_gate::publish::forge::{ForgeKind, Pull};
 use precision_gate::publish::instruction::{COMMAND, Instruction};
@@ -30,9 +29,10 @@ use precision_gate::report::writer::Writer;
 
 use super::baseline::as_pinned;
 use super::fetching::FetchArgs;
+use super::proposing::{Onto, Words};
 use super::publish::Publishing;
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{policy_file, progress, show};
+use super::{policy_file, progress, proposing, show};
 
 /// `answer`
 #[derive(Debug, Args)]
@@ -90,7 +90,8 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<u8> {
     let settings = settings(&flags, &PublishPolicy::default(), &surroundings, (args.lang, 0));
     let mut publishing = Publishing::open(&flags, &surroundings, settings, true)?;
     let Some(session) = publishing.session() else { return publishing.close(exit::UNAVAILABLE) };
-    let mut case = Case { args, surroundings: &surroundings, said: &said, session, number };
+    let asked = Request { args, said: &said, number };
+    let mut case = Case { asked, surroundings: &surroundings, session };
     let code = case.answer(instruction)?;
     publishing.close(code)
 }
@@ -113,67 +114,47 @@ fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instr
 
 /// One comment, and the forge that it stands on.
 struct Case<'a> {
-    args: &'a AnswerArgs,
+    asked: Request<'a>,
     surroundings: &'a Surroundings,
-    said: &'a Said,
     session: &'a mut Session,
+}
+
+/// Who asked, and where.
+#[derive(Clone, Copy)]
+struct Request<'a> {
+    args: &'a AnswerArgs,
+    said: &'a Said,
     number: u64,
 }
 
 impl Case<'_> {
     fn answer(&mut self, instruction: Result<Instruction>) -> Result<u8> {
-        if !self.session.may_write(&self.said.by)? {
+        let Request { said, number, args } = self.asked;
+        if !self.session.may_write(&said.by)? {
             // Whoever may not write gets no answer either: a bot that speaks to everybody is a nuisance.
-            show::say(&format!("{} may not write to the repository: nothing is done\n", self.said.name))?;
+            show::say(&format!("{} may not write to the repository: nothing is done\n", said.name))?;
             return Ok(exit::PASS);
         }
         let (text, code) = match self.proposal(instruction) {
-            Ok(proposal) => (self.propose(&proposal)?, exit::PASS),
-            Err(refusal) => (self.refused(&refusal)?, exit::FAIL),
+            Ok(proposal) => (proposing::propose(self.session, &proposal, args.lang)?, exit::PASS),
+            Err(refusal) => (refused(&refusal, args.lang)?, exit::FAIL),
         };
-        self.session.reply(self.number, &text)?;
+        self.session.reply(number, &text)?;
         show::say(&format!("{text}\n"))?;
         Ok(code)
     }
 
-    fn propose(&mut self, proposal: &Proposal) -> Result<String> {
-        let proposed = self.session.propose(proposal)?;
-        let (writer, url) = (self.writer(), &proposed.url);
-        let context = context! { branch => &proposal.branch, target => &proposal.target };
-        let Some(pull) = proposed.pull else {
-            let open = writer.word("publish_answer_open")?;
-            return Ok(format!("{} [{open}]({url})", writer.phrase("publish_answer_pushed", &context)?));
-        };
-        let key = if proposed.is_known { "publish_answer_known" } else { "publish_answer_opened" };
-        Ok(format!("[#{pull}]({url}) {}", writer.phrase(key, &context)?))
-    }
-
-    fn refused(&self, refusal: &Refusal) -> Result<String> {
-        let writer = self.writer();
-        let reason = match refusal {
-            Refusal::Known(key, context) => writer.phrase(key, context)?,
-            Refusal::Error(error) => {
-                let help = error.help().unwrap_or_default();
-                writer.phrase("publish_answer_error", &context! { reason => error.to_string(), help })?
-            }
-        };
-        Ok(format!("{} {reason}", writer.word("publish_answer_refused")?))
-    }
-
-    fn writer(&self) -> Writer {
-        Writer::new(self.args.lang, Target::Markdown)
-    }
-
     fn proposal(&mut self, instruction: Result<Instruction>) -> Answered<Proposal> {
         let instruction = instruction?;
-        let pull = self.session.pull(self.number)?.unwrap_or_default();
+        let pull = self.session.pull(self.asked.number)?.unwrap_or_default();
         self.check(&pull)?;
         let tip = self.session.tip(&pull.target)?;
+        let mut onto = Onto { session: self.session, branch: pull.target.clone(), tip };
         match instruction {
             Instruction::Waive { code, place, until, reason } => {
-                self.waiver(&pull, tip, (&code, &place), until, &reason)
+                self.asked.waiver(&pull, &mut onto, (&code, &place), until, &reason)
             }
-            Instruction::AcceptBaseline { name, reason } => self.baseline(&pull, tip, &name, &reason),
+            Instruction::AcceptBaseline { name, reason } => self.asked.baseline(&pull, &mut onto, &name, &reason),
         }
     }
 
@@ -187,8 +168,8 @@ impl Case<'_> {
             place.commit == pull.head
         } else {
             // A result that changed after the comment was not what the comment answered.
-            let judged = self.session.judged(self.number)?;
-            judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.said.at)
+            let judged = self.session.judged(self.asked.number)?;
+            judged.iter().any(|(commit, updated)| *commit == pull.head && *updated <= self.asked.said.at)
         };
         if is_current {
             Ok(())
@@ -196,52 +177,54 @@ impl Case<'_> {
             Err(Refusal::Known("publish_answer_moved", context! { commit => short(&pull.head) }))
         }
     }
+}
 
+impl Request<'_> {
     fn waiver(
-        &mut self,
+        self,
         pull: &Pull,
-        tip: String,
+        onto: &mut Onto<'_>,
         (code, place): (&str, &str),
         until: Date,
         reason: &str,
     ) -> Answered<Proposal> {
-        let path = policy_file::policy_path(self.args.config.as_deref());
-        let name = path.to_string_lossy().replace('\\', "/");
         let fields = waiver::asked_for(code, place, &until.to_string(), (reason, &self.said.name))
             .ok_or_else(|| Refusal::Known("publish_answer_code", context! { code }))?;
-        let before = self.session.file(&name, &tip)?;
+        let (path, before) = self.policy_file(onto)?;
         let text = with_waiver(before.as_deref().unwrap_or_default(), &fields);
         self.verify(&path, before.as_deref(), &text)?;
-        let told = context! {
-            by => &self.said.name, number => self.number.to_string(), commit => short(&pull.head), code, place, until => until.to_string(), reason,
-        };
-        let file = ProposedFile { path: name, text, is_there: before.is_some() };
-        self.told(pull, tip, vec![file], (&format!("waive-{code}"), "waiver", &told))
+        let context = context! { code, place, until => until.to_string(), reason, ..self.context(pull) };
+        let file = ProposedFile { path, text, is_there: before.is_some() };
+        let name = format!("waive-{code}-{}", self.number);
+        Ok(onto.proposal(
+            vec![file],
+            &Words { name: &name, kind: "waiver", context: &context, language: self.args.lang },
+        )?)
     }
 
     /// That the amended policy differs from the one before by its first waiver alone, and holds today.
-    fn verify(&self, path: &Path, before: Option<&str>, after: &str) -> Answered<()> {
-        let read = |text: Option<&str>| policy_file::policy_of_text(path, text, self.args.today.as_deref());
-        let (before, mut after) = (read(before)?, read(Some(after))?);
+    fn verify(self, path: &str, before: Option<&str>, after: &str) -> Answered<()> {
+        let (before, mut after) = (self.policy(path, before)?, self.policy(path, Some(after))?);
         let is_one_more = after.waivers.len() == before.waivers.len() + 1;
         after.waivers.drain(..usize::from(is_one_more));
         after.digest.clone_from(&before.digest);
         if format!("{before:?}") == format!("{after:?}") {
             return Ok(());
         }
-        Err(Refusal::Known("publish_answer_layout", context! { path => path.display().to_string() }))
+        Err(Refusal::Known("publish_answer_layout", context! { path }))
     }
 
-    fn baseline(&mut self, pull: &Pull, tip: String, name: &str, reason: &str) -> Answered<Proposal> {
+    fn baseline(self, pull: &Pull, onto: &mut Onto<'_>, name: &str, reason: &str) -> Answered<Proposal> {
         if pull.from_fork {
             return Err(Refusal::Known("publish_answer_fork", context! {}));
         }
         let root = &self.args.root;
-        let lock = self.same_text(LOCK, &tip)?;
+        let other = |path: &str| Refusal::Known("publish_answer_checkout", context! { path });
+        let lock = onto.same_text(root, LOCK)?.ok_or_else(|| other(LOCK))?;
         let lock = if lock.is_empty() { Lock::default() } else { Lock::parse(LOCK, lock.as_bytes())? };
         let missing = || Refusal::Known("publish_answer_no_baseline", context! { name, target => &pull.target });
         let pin = lock.find(&pull.target, name).ok_or_else(missing)?;
-        self.same_text(&pin.manifest, &tip)?;
+        onto.same_text(root, &pin.manifest)?.ok_or_else(|| other(&pin.manifest))?;
         let old = as_pinned(pin, Manifest::read(&root.join(&pin.manifest))?)?;
         let location = location_of(&old.location, &old.recorded.commit, &pull.head).ok_or_else(|| {
             Refusal::Known("publish_answer_location", context! { name => &old.name, location => &old.location })
@@ -249,63 +232,50 @@ impl Case<'_> {
         let reason = if reason.is_empty() { format!("accepted in #{}", self.number) } else { reason.to_owned() };
         let promotion = Promotion {
             root: root.clone(),
-            name: old.name.clone(),
-            location: location.clone(),
+            name: old.name,
+            location,
             branch: pin.branch.clone(),
-            reason: reason.clone(),
+            reason,
             by: self.said.name.clone(),
             recorded: Recorded { commit: pull.head.clone(), ..Recorded::default() },
-            noise: old.noise.clone(),
+            noise: old.noise,
             accept_change: true,
         };
-        let policy = self.policy_of_tip(&tip)?;
+        let (path, text) = self.policy_file(onto)?;
+        let policy = self.policy(&path, text.as_deref())?;
         let progress = progress::of(self.args.quiet);
         let promoted = promote_for_review(&promotion, &policy, &self.args.fetching.fetcher(), progress.as_ref())?;
         drop(progress);
-        let files = [pin.manifest.as_str(), LOCK].map(|path| {
-            let text = policy_file::read(&root.join(path))?;
-            Ok(ProposedFile { path: path.to_owned(), text, is_there: true })
-        });
-        let files = files.into_iter().collect::<Result<Vec<_>>>()?;
-        let told = context! {
-            by => &self.said.name, number => self.number.to_string(), commit => short(&pull.head), name => &old.name, location, reason,
-            changes => promoted.changes,
-        };
-        self.told(pull, tip, files, (&format!("baseline-{}", old.name), "baseline", &told))
+        let context = self.context(pull);
+        Ok(onto.baseline(&promotion, &promoted, &self.number.to_string(), (context, self.args.lang))?)
     }
 
-    /// The text of a file of the checkout, where the tip of the target branch has the same.
-    fn same_text(&mut self, path: &str, tip: &str) -> Answered<String> {
-        let here = policy_file::text_of(&self.args.root.join(path))?.unwrap_or_default();
-        let there = self.session.file(path, tip)?.unwrap_or_default();
-        if here == there { Ok(here) } else { Err(Refusal::Known("publish_answer_checkout", context! { path })) }
+    fn context(self, pull: &Pull) -> minijinja::Value {
+        context! { by => &self.said.name, number => self.number.to_string(), commit => short(&pull.head) }
     }
 
-    fn policy_of_tip(&mut self, tip: &str) -> Result<Policy> {
-        let path = policy_file::policy_path(self.args.config.as_deref());
-        let text = self.session.file(&path.to_string_lossy(), tip)?;
-        policy_file::policy_of_text(&path, text.as_deref(), self.args.today.as_deref())
+    /// Path of the policy file in the repository, and its text at the tip.
+    fn policy_file(self, onto: &mut Onto<'_>) -> Result<(String, Option<String>)> {
+        let path = policy_file::policy_path(self.args.config.as_deref()).to_string_lossy().replace('\\', "/");
+        let text = onto.session.file(&path, &onto.tip)?;
+        Ok((path, text))
     }
 
-    /// The proposal with its texts, on a branch that is named by what it holds.
-    fn told(
-        &self,
-        pull: &Pull,
-        tip: String,
-        files: Vec<ProposedFile>,
-        (name, kind, told): (&str, &str, &minijinja::Value),
-    ) -> Answered<Proposal> {
-        let content: String = files.iter().map(|file| format!("{}\0{}\0", file.path, file.text)).collect();
-        let title = Writer::new(self.args.lang, Target::Plain).phrase(&format!("publish_answer_{kind}_title"), told)?;
-        Ok(Proposal {
-            branch: format!("precision-gate/{name}-{}-{}", self.number, digest(content.as_bytes())),
-            target: pull.target.clone(),
-            tip,
-            files,
-            title,
-            body: self.writer().phrase(&format!("publish_answer_{kind}_body"), told)?,
-        })
+    fn policy(self, path: &str, text: Option<&str>) -> Result<Policy> {
+        policy_file::policy_of_text(Path::new(path), text, self.args.today.as_deref())
     }
+}
+
+fn refused(refusal: &Refusal, language: Language) -> Result<String> {
+    let writer = Writer::new(language, Target::Markdown);
+    let reason = match refusal {
+        Refusal::Known(key, context) => writer.phrase(key, context)?,
+        Refusal::Error(error) => {
+            let help = error.help().unwrap_or_default();
+            writer.phrase("publish_answer_error", &context! { reason => error.to_string(), help })?
+        }
+    };
+    Ok(format!("{} {reason}", writer.word("publish_answer_refused")?))
 }
 
 /// The `location` of a baseline that was recorded at the commit `own`, with `commit` in its place, whole or by its start.

@@ -3,20 +3,26 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use minijinja::context;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::{Digest, Environment, Fetcher, Location, Trust};
 use precision_gate::gate::baseline::lock::{Lock, Pin};
 use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
-use precision_gate::gate::baseline::promote::{Promotion, old_against_new, promote};
+use precision_gate::gate::baseline::promote::{Promoted, Promotion, old_against_new, promote};
 use precision_gate::gate::baseline::verify;
 use precision_gate::gate::baseline_name;
 use precision_gate::gate::repeats::band_file;
 use precision_gate::policy::Policy;
+use precision_gate::policy::publish::PublishPolicy;
 use precision_gate::policy::value::Date;
+use precision_gate::report::messages::Language;
 
 use super::fetching::{FetchArgs, environment};
-use super::{policy_file, progress, show};
+use super::proposing::Onto;
+use super::publish::Publishing;
+use super::surroundings::{PublishFlags, Surroundings, settings};
+use super::{policy_file, progress, proposing, show};
 
 /// Variables that name the branch a change goes to, or the branch that is built.
 const BRANCHES: [&str; 4] =
@@ -91,6 +97,15 @@ struct PromoteArgs {
     /// Accept a run that differs from the old baseline by more than the recorded noise
     #[arg(long)]
     accept_change: bool,
+    /// Push manifest and lock file to a branch of their own, and open a pull request for it (docs/answers.md)
+    #[arg(long)]
+    propose: bool,
+    /// Print the requests of --propose, and send nothing
+    #[arg(long, requires = "propose")]
+    dry_run: bool,
+    /// Language of the pull request
+    #[arg(long, value_enum, default_value_t = Language::En, requires = "propose")]
+    lang: Language,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -166,7 +181,7 @@ pub(crate) fn run(args: BaselineArgs) -> Result<u8> {
 }
 
 fn run_promote(args: PromoteArgs) -> Result<u8> {
-    let (environment, fetcher) = (environment(), args.common.fetching.fetcher());
+    let environment = environment();
     let recorded = Recorded {
         commit: args.commit,
         image: args.image,
@@ -183,11 +198,21 @@ fn run_promote(args: PromoteArgs) -> Result<u8> {
         reason: args.reason,
         by: args.approved_by.or_else(|| environment.first(&PEOPLE).map(str::to_owned)).unwrap_or_default(),
         recorded,
-        noise: args.noise.as_deref().map(|location| noise(location, &fetcher)).transpose()?,
+        noise: args.noise.as_deref().map(|location| noise(location, &args.common.fetching.fetcher())).transpose()?,
         accept_change: args.accept_change,
     };
-    let progress = progress::of(args.common.quiet);
-    let promoted = promote(&promotion, &args.common.policy()?, &fetcher, &environment, progress.as_ref())?;
+    if args.propose {
+        return propose(&promotion, &args.common, args.dry_run, args.lang);
+    }
+    let promoted = write(&promotion, &args.common)?;
+    Ok(if promoted.written.is_empty() { exit::FAIL } else { exit::PASS })
+}
+
+/// Promotes, and prints what came of it; nothing is written where the change has to be accepted first.
+fn write(promotion: &Promotion, common: &CommonArgs) -> Result<Promoted> {
+    let progress = progress::of(common.quiet);
+    let fetcher = common.fetching.fetcher();
+    let promoted = promote(promotion, &common.policy()?, &fetcher, &environment(), progress.as_ref())?;
     drop(progress);
     let Manifest { name, files, approval, .. } = &promoted.manifest;
     show::say(&format!("{name}: {} files, {}\n", files.len(), promoted.manifest.digest))?;
@@ -196,15 +221,37 @@ fn run_promote(args: PromoteArgs) -> Result<u8> {
     }
     if promoted.written.is_empty() {
         show::say("the change is larger than the recorded band: look at it, then pass --accept-change\n")?;
-        return Ok(exit::FAIL);
-    }
-    if approval.exceeds_band {
+    } else if approval.exceeds_band {
         show::say("the change is larger than the recorded band, and was accepted; the manifest says so\n")?;
     }
     for path in &promoted.written {
         show::say(&format!("written: {}\n", path.display()))?;
     }
-    Ok(exit::PASS)
+    Ok(promoted)
+}
+
+/// Promotes in the checkout of the branch that the job runs for, and proposes to that branch what this writes.
+fn propose(promotion: &Promotion, common: &CommonArgs, dry_run: bool, language: Language) -> Result<u8> {
+    let (flags, surroundings) = (PublishFlags { dry_run, ..PublishFlags::default() }, Surroundings::of_process());
+    let branch = environment().first(&BRANCHES).unwrap_or(&surroundings.place.default_branch).to_owned();
+    let settings = settings(&flags, &PublishPolicy::default(), &surroundings, (language, 0));
+    let mut publishing = Publishing::open(&flags, &surroundings, settings, true)?;
+    let Some(session) = publishing.session() else { return publishing.close(exit::UNAVAILABLE) };
+    let tip = session.tip(&branch)?;
+    let mut onto = Onto { session, branch, tip };
+    if onto.same_text(&promotion.root, baseline_name::LOCK)?.is_none() && !dry_run {
+        let message = format!("is not that of the newest commit of `{}`", onto.branch);
+        return Err(Error::new(ErrorKind::Usage, baseline_name::LOCK, message).with_help("check out that commit first"));
+    }
+    let promoted = write(promotion, common)?;
+    if promoted.written.is_empty() {
+        return publishing.close(exit::FAIL);
+    }
+    let context = context! { by => &promotion.by, commit => &promotion.recorded.commit };
+    let proposal = onto.baseline(promotion, &promoted, "", (context, language))?;
+    let text = proposing::propose(onto.session, &proposal, language)?;
+    show::say(&format!("{text}\n"))?;
+    publishing.close(exit::PASS)
 }
 
 fn noise(location: &str, fetcher: &Fetcher) -> Result<precision_gate::judge::loss::noise::NoiseBand> {

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ConfigPackArgs) -> Result<u8> {
     let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     let collected = collect::collect(&args.request(environment)?)?;
     for note in &collected.notes {
-        eprintln!("note: {}", cleaned(note));
+        eprintln!("warning: {}", cleaned(note));
     }
     output::write_file(&args.out, &collected.bytes)?;
     show::say(&format!("{}: {}\n", args.out.display(), collected.members.join(", ")))?;
@@ -61,6 +61,7 @@ impl ConfigPackArgs {
         let python = self.python.clone().or_else(|| default_python(&environment));
         Ok(Request {
             python: python.filter(|_| self.site_packages.is_empty()),
+            is_found: self.python.is_none(),
             environment,
             site_packages: self.site_packages.clone(),
             settings: self.settings.clone(),

@@ -12,11 +12,24 @@ use crate::error::{Error, ErrorKind, Result};
 /// Most of a metadata file that is read: names and versions stand in its first lines.
 const HEAD: usize = 64 * 1024;
 
-/// `Name=version` of every distribution, sorted by name; `None` where no interpreter and no folder was given.
+/// Way out where packages cannot be listed.
+const NAME_THEM: &str = "name the interpreter of the job with --python, or its folder of packages with --site-packages";
+
+/// `Name=version` of every distribution, sorted by name; `None`, with a note, where no interpreter and no folder of packages
+/// was given or found.
 pub(super) fn installed(request: &Request, notes: &mut Vec<String>) -> Result<Option<Vec<String>>> {
     let folders = match (&request.python, request.site_packages.as_slice()) {
-        (None, []) => return Ok(None),
-        (Some(python), []) => site_packages_of(python)?,
+        (None, []) => {
+            notes.push(format!("no Python was found: the pack holds no packages; {NAME_THEM}"));
+            return Ok(None);
+        }
+        (Some(python), []) => match site_packages_of(&behind_shim(python, &request.environment)) {
+            Err(error) if request.is_found => {
+                notes.push(format!("{error}: the pack holds no packages; {NAME_THEM}"));
+                return Ok(None);
+            }
+            found => found?,
+        },
         (_, given) => given.to_vec(),
     };
     let mut packages = Vec::new();
@@ -30,6 +43,10 @@ pub(super) fn installed(request: &Request, notes: &mut Vec<String>) -> Result<Op
                 None => notes.push(format!("{}: holds no name and version", metadata.display())),
             }
         }
+    }
+    if packages.is_empty() {
+        let shown: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        notes.push(format!("no installed package was found in {}; {NAME_THEM}", shown.join(", ")));
     }
     packages.sort_by_key(|line| (line.to_lowercase(), line.clone()));
     packages.dedup();
@@ -55,6 +72,25 @@ fn name_and_version(metadata: &Path) -> Option<String> {
     let field =
         |name: &str| headers().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned()));
     Some(format!("{}={}", field("Name")?, field("Version")?))
+}
+
+/// The interpreter that pyenv's shim of this name stands for: a script, which is not run. The version is that of `PYENV_VERSION`,
+/// of the `.python-version` of the working folder, or pyenv's own; without any of them it is the shim itself.
+fn behind_shim(python: &Path, environment: &[(String, String)]) -> PathBuf {
+    let shims = python.parent().filter(|folder| folder.ends_with("shims"));
+    let Some((root, name)) = shims.and_then(Path::parent).zip(python.file_name()) else { return python.to_owned() };
+    let variable = environment.iter().find(|(name, _)| name == "PYENV_VERSION").map(|(_, value)| value.clone());
+    let written = |path: PathBuf| fs::read_to_string(path).ok();
+    let versions = [variable, written(PathBuf::from(".python-version")), written(root.join("version"))];
+    let named =
+        versions.into_iter().flatten().flat_map(|text| text.split([':', '\n']).map(str::to_owned).collect::<Vec<_>>());
+    // A version is a folder's name, and nothing above it.
+    let is_name = |version: &String| !version.is_empty() && !version.contains('/') && !version.starts_with('.');
+    let found = named
+        .map(|version| version.trim().to_owned())
+        .filter(is_name)
+        .map(|version| root.join("versions").join(version).join("bin").join(name));
+    found.into_iter().find(|python| python.is_file()).unwrap_or_else(|| python.to_owned())
 }
 
 /// The package folders of an interpreter: `lib/python3.*/site-packages` beside its `bin`.

@@ -118,3 +118,57 @@ fn a_missing_interpreter_and_a_strange_file_say_what_to_do() {
             .contains(".yaml")
     );
 }
+
+/// The packages of a pack, and the warnings of the command that wrote it, with only these folders on the `PATH`.
+fn packed_with(place: &Path, path: &Path, more: &[(&str, &str)]) -> (String, String) {
+    let file = place.join("pack.zip");
+    let mut command = Command::cargo_bin("precision-gate").expect("binary");
+    command.env_clear().current_dir(place).env("PATH", path).envs(more.iter().copied());
+    let run = command.arg("config-pack").arg("--out").arg(&file).output().expect("run");
+    assert_eq!(run.status.code(), Some(0), "{run:?}");
+    let mut pack = zip::ZipArchive::new(fs::File::open(&file).expect("a pack")).expect("a pack");
+    let mut packages = String::new();
+    if let Ok(mut member) = pack.by_name("pip") {
+        std::io::Read::read_to_string(&mut member, &mut packages).expect("text");
+    }
+    (packages, String::from_utf8_lossy(&run.stderr).into_owned())
+}
+
+#[test]
+fn a_pack_is_written_without_python_and_says_what_it_lacks() {
+    let place = tempfile::tempdir().expect("folder");
+    let bin = place.path().join("bin");
+    fs::create_dir_all(&bin).expect("folder");
+    let (packages, said) = packed_with(place.path(), &bin, &[]);
+    assert_eq!(packages, "");
+    assert!(said.contains("warning: no Python was found: the pack holds no packages"), "{said}");
+    fs::write(bin.join("python3"), "").expect("written");
+    let (_, said) = packed_with(place.path(), &bin, &[]);
+    assert!(said.contains("has no site-packages folder") && said.contains("--site-packages"), "{said}");
+    let site = place.path().join("lib/python3.11/site-packages");
+    fs::create_dir_all(&site).expect("folder");
+    let (_, said) = packed_with(place.path(), &bin, &[]);
+    assert!(said.contains("warning: no installed package was found in"), "{said}");
+}
+
+#[test]
+fn the_interpreter_behind_a_shim_of_pyenv_is_found_without_running_it() {
+    let place = tempfile::tempdir().expect("folder");
+    let (shims, root) = (place.path().join("pyenv/shims"), place.path().join("pyenv"));
+    fs::create_dir_all(&shims).expect("folder");
+    fs::write(shims.join("python3"), "#!/bin/sh\nexit 1\n").expect("written");
+    for version in ["3.10.4", "3.11.9"] {
+        let prefix = root.join("versions").join(version);
+        let package = prefix.join("lib/python3.11/site-packages").join(format!("torch-{version}.dist-info"));
+        fs::create_dir_all(&package).expect("folder");
+        fs::write(package.join("METADATA"), format!("Name: torch\nVersion: {version}\n")).expect("written");
+        fs::create_dir_all(prefix.join("bin")).expect("folder");
+        fs::write(prefix.join("bin/python3"), "").expect("written");
+    }
+    let (_, said) = packed_with(place.path(), &shims, &[]);
+    assert!(said.contains("has no site-packages folder"), "no version is chosen: {said}");
+    fs::write(root.join("version"), "system\n3.10.4\n").expect("written");
+    assert!(packed_with(place.path(), &shims, &[]).0.contains("3.10.4"));
+    let variable = [("PYENV_VERSION", "../../etc:3.11.9")];
+    assert!(packed_with(place.path(), &shims, &variable).0.contains("3.11.9"));
+}

@@ -281,6 +281,33 @@ fn a_baseline_is_not_accepted_from_elsewhere() {
 }
 
 #[test]
+fn a_promotion_can_be_proposed_and_a_large_change_is_accepted_first() {
+    for (accept, code, opened) in [(None, 1, 0), (Some("--accept-change"), 0, 1)] {
+        let (fake, mut gate) = with_baseline(&format!("golden/{TIP}"));
+        gate.set(&[("GITHUB_EVENT_NAME", "push"), ("GITHUB_REF_NAME", "main")]);
+        gate.write("event.json", r#"{"ref":"refs/heads/main"}"#);
+        let new = gate.path(&format!("golden/{HEAD}"));
+        let promote =
+            ["baseline", "promote", &new, "--name", "gpt", "--reason", "attention scale", "--approved-by", "li"];
+        let more = ["--commit", HEAD, "--today", "2026-11-21", "--propose"];
+        let ended = gate.command(&[&promote[..], &more, accept.as_slice()].concat());
+        assert_eq!(ended.code, code, "{ended:?}");
+        assert_eq!(fake.state().opened.len(), opened);
+        if let Some(opened) = fake.state().opened.last() {
+            assert!(opened.branch.starts_with("precision-gate/baseline-gpt-"), "{}", opened.branch);
+            insta::assert_snapshot!(
+                "baseline_pull_request",
+                opened.said["body"].as_str().expect("text").replace(&new, "NEW").replace(&gate.path(""), "")
+            );
+        }
+        gate.write("precision-gate.lock", "{}");
+        let ended = gate.command(&[&promote[..], &more].concat());
+        assert_eq!(ended.code, 2, "an old checkout: {ended:?}");
+        fake.requests();
+    }
+}
+
+#[test]
 fn gitlab_answers_the_person_who_starts_the_job() {
     for (level, instruction, code, opened) in [
         (30, WAIVE.trim_start_matches("/precision-gate "), 0, 1),
