@@ -49,7 +49,7 @@ releases=${MIRROR:-https://github.com/precision-gate/precision-gate/releases/dow
 protocols='=https,file'
 if [[ $releases = http://* ]]; then
   [ "${ALLOW_HTTP:-}" = true ] || fail "$releases has no TLS; for a mirror within a private network set allow-http: true, and sha256"
-  [ -n "${SHA256:-}" ] || fail "$releases has no TLS: its SHA256SUMS proves nothing; give the archive's checksum in the input sha256"
+  [ -n "${SHA256:-}" ] || fail "$releases has no TLS: its SHA256SUMS could be changed on the way; give the archive's checksum in the input sha256"
   protocols='=http,https'
 fi
 

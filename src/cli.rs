@@ -10,6 +10,7 @@ pub(crate) mod history;
 pub(crate) mod inputs;
 pub(crate) mod judge;
 pub(crate) mod merge;
+mod pinned;
 pub(crate) mod pipelines;
 mod policy_file;
 mod progress;

@@ -33,6 +33,7 @@ pub mod issue;
 pub mod limit;
 pub mod outputs;
 pub mod proposal;
+mod propose;
 mod proposer;
 pub mod retry;
 pub mod session;

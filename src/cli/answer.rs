@@ -27,8 +27,8 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::waiver;
 use precision_gate::report::writer::Writer;
 
-use super::baseline::as_pinned;
 use super::fetching::FetchArgs;
+use super::pinned::as_pinned;
 use super::proposing::{Onto, Words};
 use super::publish::Publishing;
 use super::surroundings::{PublishFlags, Surroundings, settings};
@@ -96,7 +96,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<u8> {
     publishing.close(code)
 }
 
-/// What was asked for; `None`, with a word to the log, where nothing was.
+/// The instruction and who gave it; `None`, with a word to the log, where there is none.
 fn instruction(surroundings: &Surroundings) -> Result<Option<(Said, Result<Instruction>)>> {
     let environment = &surroundings.environment;
     let event = event::event_file(environment).and_then(|path| std::fs::read_to_string(path).ok());
@@ -119,7 +119,7 @@ struct Case<'a> {
     session: &'a mut Session,
 }
 
-/// Who asked, and where.
+/// The question, and the person who asked it.
 #[derive(Clone, Copy)]
 struct Request<'a> {
     args: &'a AnswerArgs,

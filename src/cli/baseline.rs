@@ -1,13 +1,13 @@
 //! `precision-gate baseline`: baselines as reviewed things (docs/baselines.md).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use minijinja::context;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
-use precision_gate::fetch::{Digest, Environment, Fetcher, Location, Trust};
-use precision_gate::gate::baseline::lock::{Lock, Pin};
+use precision_gate::fetch::{Fetcher, Location, Trust};
+use precision_gate::gate::baseline::lock::Lock;
 use precision_gate::gate::baseline::manifest::{Manifest, Recorded};
 use precision_gate::gate::baseline::promote::{Promoted, Promotion, old_against_new, promote};
 use precision_gate::gate::baseline::verify;
@@ -19,14 +19,12 @@ use precision_gate::policy::value::Date;
 use precision_gate::report::messages::Language;
 
 use super::fetching::{FetchArgs, environment};
+use super::pinned::{BRANCHES, pinned};
 use super::proposing::Onto;
 use super::publish::Publishing;
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{policy_file, progress, proposing, show};
+use super::{fetching, policy_file, progress, proposing, show};
 
-/// Variables that name the branch a change goes to, or the branch that is built.
-const BRANCHES: [&str; 4] =
-    ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "GITHUB_REF_NAME", "CI_COMMIT_BRANCH"];
 /// Variables that name the person behind a job.
 const PEOPLE: [&str; 4] = ["GITHUB_ACTOR", "GITLAB_USER_LOGIN", "USER", "LOGNAME"];
 
@@ -89,7 +87,7 @@ struct PromoteArgs {
     #[arg(long, default_value = "", hide_default_value = true)]
     seed: String,
     /// Version that the config pack does not hold: cann=8.2.RC1, driver=25.2
-    #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = version)]
+    #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = fetching::version)]
     versions: Vec<(String, String)>,
     /// File that `precision-gate noise` wrote
     #[arg(long, value_name = "FILE")]
@@ -343,48 +341,4 @@ fn diff(args: &DiffArgs) -> Result<u8> {
         show::say(&format!("{line}\n"))?;
     }
     Ok(exit::of_verdict(verdict, exit::PASS, false))
-}
-
-/// The manifest that the lock file pins, unchanged since.
-fn pinned(root: &Path, name: &str, branch: Option<&str>, environment: &Environment) -> Result<Manifest> {
-    let found = find(root, name, branch, environment)?;
-    found.ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, name, format!("{} pins no such baseline for this branch", baseline_name::LOCK))
-            .with_help(format!("record it: `{}`", baseline_name::record_command(name)))
-    })
-}
-
-/// The manifest of a baseline, where one is pinned for the branch.
-///
-/// # Errors
-/// `Policy` where its manifest is not the one that was pinned.
-pub(crate) fn find(
-    root: &Path,
-    name: &str,
-    branch: Option<&str>,
-    environment: &Environment,
-) -> Result<Option<Manifest>> {
-    let lock = Lock::read(&root.join(baseline_name::LOCK))?;
-    let branch = branch.or_else(|| environment.first(&BRANCHES)).unwrap_or_default();
-    let Some(pin) = lock.find(branch, name) else { return Ok(None) };
-    as_pinned(pin, Manifest::read(&root.join(&pin.manifest))?).map(Some)
-}
-
-/// The manifest, where it is the one that `pin` means.
-///
-/// # Errors
-/// `Policy` where it changed since it was pinned.
-pub(crate) fn as_pinned(pin: &Pin, (manifest, digest): (Manifest, Digest)) -> Result<Manifest> {
-    if digest == pin.digest {
-        return Ok(manifest);
-    }
-    let error =
-        Error::new(ErrorKind::Policy, &pin.manifest, format!("is not the manifest that {} pins", baseline_name::LOCK));
-    Err(error.with_help("promote the baseline again, so that manifest and pin change together"))
-}
-
-/// `WHAT=VERSION`
-pub(crate) fn version(text: &str) -> Result<(String, String), String> {
-    let (what, version) = text.split_once('=').ok_or_else(|| format!("`{text}` is not WHAT=VERSION"))?;
-    Ok((what.trim().to_ascii_lowercase(), version.trim().to_owned()))
 }

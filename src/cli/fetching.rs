@@ -81,6 +81,12 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
+/// `WHAT=VERSION`
+pub(crate) fn version(text: &str) -> Result<(String, String), String> {
+    let (what, version) = text.split_once('=').ok_or_else(|| format!("`{text}` is not WHAT=VERSION"))?;
+    Ok((what.trim().to_ascii_lowercase(), version.trim().to_owned()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::size;

@@ -20,8 +20,7 @@ use precision_gate::policy::history::{HistoryPolicy, Suite};
 use precision_gate::publish::event::Place;
 use precision_gate::report::Judged;
 
-use super::baseline;
-use super::fetching::FetchArgs;
+use super::fetching::{self, FetchArgs};
 
 pub(crate) use commands::{HistoryArgs, run};
 
@@ -42,7 +41,7 @@ pub(crate) struct HistoryFlags {
     #[arg(long, conflicts_with = "history")]
     no_history: bool,
     /// Version that the config pack of the candidate does not hold: cann=8.2.RC1, driver=25.2
-    #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = baseline::version)]
+    #[arg(long = "with", value_name = "WHAT=VERSION", value_parser = fetching::version)]
     versions: Vec<(String, String)>,
     /// Time at which the run is judged [default: now]
     #[arg(long, value_name = "TIME", hide = true)]

@@ -30,7 +30,7 @@ use precision_gate::report::templates::Templates;
 use tempfile::NamedTempFile;
 
 use super::surroundings::{PublishFlags, Surroundings, settings};
-use super::{CommonArgs, baseline, fetching, policy_file};
+use super::{CommonArgs, fetching, pinned, policy_file};
 
 /// Files that decide about a run.
 #[derive(Debug)]
@@ -298,7 +298,7 @@ impl Trusted {
     fn named(&mut self, name: &str) -> Result<Option<Manifest>> {
         let root = Path::new(".");
         let Ground::Target(target) = &self.ground else {
-            return baseline::find(root, name, None, &fetching::environment());
+            return pinned::find(root, name, None, &fetching::environment());
         };
         let branch = target.branch.clone();
         let path = root.join(LOCK);
@@ -306,7 +306,7 @@ impl Trusted {
         let lock = Lock::parse(LOCK, text.as_bytes())?;
         let Some(pin) = lock.find(&branch, name) else { return Ok(None) };
         let text = self.version(&root.join(&pin.manifest), &mut Vec::new())?.unwrap_or_default();
-        baseline::as_pinned(pin, Manifest::parse(&pin.manifest, text.as_bytes())?).map(Some)
+        pinned::as_pinned(pin, Manifest::parse(&pin.manifest, text.as_bytes())?).map(Some)
     }
 
     /// The location of a noise band or of repeats: a file of the target branch is put into a folder of the run's own.

@@ -12,8 +12,9 @@
 //! two cache lines.
 //!
 //! A strip is first taken as if it held nothing but finite numbers and a baseline without zeros. Where that is wrong,
-//! its largest relative error is infinite or NaN, and the strip is taken again, with what it needs: rare cases cost
-//! nothing elsewhere. Under masks a place where either side is NaN or infinite counts as (0, 0) here and is looked at
+//! its largest relative error is infinite or a sum of squares is none, and the strip is taken again, with what it needs:
+//! rare cases cost nothing elsewhere. A zero on both sides makes NaN, which is neither the largest error nor beyond any
+//! limit, just as the error 0 that it stands for. Under masks a place where either side is NaN or infinite counts as (0, 0) here and is looked at
 //! by [`detail`](super::detail).
 
 #[cfg(target_arch = "x86_64")]
@@ -22,7 +23,7 @@ use std::any::Any;
 use std::arch::x86_64::_MM_HINT_T0;
 use std::fmt::Debug;
 use std::hint::black_box;
-use std::ops::{Add, Div, Sub};
+use std::ops::{Add, AddAssign, Div, Sub};
 
 use half::{bf16, f16};
 use pulp::{Arch, Simd, WithSimd};
@@ -33,8 +34,8 @@ use super::convert::{widen_finite_half, widen_half};
 pub(crate) trait Real:
     Copy + Debug + PartialEq + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Div<Output = Self> + Send + Sync
 {
-    /// Bits of a number; those of numbers that are not negative have the numbers' order, with NaN on top.
-    type Bits: Copy + Debug + Ord;
+    /// A count of as many bits, which a vector register holds for just as many lanes.
+    type Count: Copy + Debug + AddAssign + From<bool> + Into<u64>;
     /// 0
     const ZERO: Self;
     /// Distance from 1 to the next larger number: what msprobe adds to both sides where the baseline is zero.
@@ -53,16 +54,12 @@ pub(crate) trait Real:
     fn magnitude(self) -> Self;
     /// The same value in 64 bits.
     fn wide(self) -> f64;
-    /// Its bits.
-    fn bits(self) -> Self::Bits;
-    /// The number with these bits.
-    fn from_bits(bits: Self::Bits) -> Self;
 }
 
 macro_rules! real {
-    ($type:ident, $bits:ident, $is_exact:literal) => {
+    ($type:ident, $count:ident, $is_exact:literal) => {
         impl Real for $type {
-            type Bits = $bits;
+            type Count = $count;
             const ZERO: Self = 0.0;
             const EPSILON: Self = $type::EPSILON;
             const INFINITY: Self = $type::INFINITY;
@@ -79,16 +76,6 @@ macro_rules! real {
             #[inline(always)]
             fn wide(self) -> f64 {
                 f64::from(self)
-            }
-
-            #[inline(always)]
-            fn bits(self) -> $bits {
-                self.to_bits()
-            }
-
-            #[inline(always)]
-            fn from_bits(bits: $bits) -> Self {
-                Self::from_bits(bits)
             }
         }
     };
@@ -233,10 +220,10 @@ const NARROWER_LANES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Lanes<T: Real, const N: usize> {
-    max_relative: [T::Bits; N],
-    beyond_thousandth: [u32; N],
-    beyond_five_thousandths: [u32; N],
-    unequal: [u32; N],
+    max_relative: [T; N],
+    beyond_thousandth: [T::Count; N],
+    beyond_five_thousandths: [T::Count; N],
+    unequal: [T::Count; N],
     dot: [f64; SUM_LANES],
     sum_sq_baseline: [f64; SUM_LANES],
     sum_sq_candidate: [f64; SUM_LANES],
@@ -267,10 +254,10 @@ impl<T: Real, const N: usize> Lanes<T, N> {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
         Self {
-            max_relative: [T::ZERO.bits(); N],
-            beyond_thousandth: [0; N],
-            beyond_five_thousandths: [0; N],
-            unequal: [0; N],
+            max_relative: [T::ZERO; N],
+            beyond_thousandth: [T::Count::from(false); N],
+            beyond_five_thousandths: [T::Count::from(false); N],
+            unequal: [T::Count::from(false); N],
             dot: [0.0; SUM_LANES],
             sum_sq_baseline: [0.0; SUM_LANES],
             sum_sq_candidate: [0.0; SUM_LANES],
@@ -318,7 +305,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             sum_diff: sum(&self.sum_diff),
             // The root of a square, each rounded, is the number itself where the square neither overflows nor vanishes.
             max_abs_diff: if T::IS_EXACT_IN_PRODUCTS { max_diff.sqrt() } else { max_diff },
-            max_relative: self.max_relative.iter().max().map_or(0.0, |bits| T::from_bits(*bits).wide()),
+            max_relative: self.max_relative.iter().copied().fold(T::ZERO, greatest).wide(),
             beyond_thousandth: count(&self.beyond_thousandth),
             beyond_five_thousandths: count(&self.beyond_five_thousandths),
             unequal: count(&self.unequal),
@@ -332,10 +319,10 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         simd: S,
         baseline: &[R],
         candidate: &[R],
-        one: u32,
+        one: T::Count,
     ) -> bool {
         // A copy on the stack of this function can live in registers.
-        let mut lanes = Self { max_relative: [T::ZERO.bits(); N], has_zeros: ZEROS, ..*self };
+        let mut lanes = Self { max_relative: [T::ZERO; N], has_zeros: ZEROS, ..*self };
         let (baseline, baseline_rest) = baseline.as_chunks::<N>();
         let (candidate, candidate_rest) = candidate.as_chunks::<N>();
         if let Some((baseline, candidate)) = R::as_numbers(baseline).zip(R::as_numbers(candidate)) {
@@ -349,7 +336,8 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         // What is not a number is masked everywhere.
         let rest = [baseline_rest, candidate_rest].map(|rest| padded(simd, rest, T::NAN));
         let len = baseline_rest.len();
-        let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY.bits())
+        let is_sound = lanes.max_relative.iter().all(|most| *most < T::INFINITY)
+            && lanes.sum_sq_baseline.iter().chain(&lanes.sum_sq_candidate).all(|sum| sum.is_finite())
             && !R::may_mislead(baseline.as_flattened(), grown(&lanes.sum_sq_baseline, &self.sum_sq_baseline))
             && !R::may_mislead(candidate.as_flattened(), grown(&lanes.sum_sq_candidate, &self.sum_sq_candidate))
             && rest.iter().flat_map(|rest| rest.iter().take(len)).all(|value| is_finite(*value));
@@ -361,7 +349,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
             lanes.step::<S, true, true>(b, c, one);
         }
         for (most, before) in lanes.max_relative.iter_mut().zip(&self.max_relative) {
-            *most = (*most).max(*before);
+            *most = greatest(*most, *before);
         }
         // What has to lie in memory has to lie as its type says, and with it the whole of this function's stack: a register
         // that is put aside across two cache lines can cost half the speed.
@@ -377,7 +365,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         simd: S,
         baseline: &[[R; N]],
         candidate: &[[R; N]],
-        one: u32,
+        one: T::Count,
     ) {
         let mut ahead = Ahead([[[T::ZERO; N]; 2]; AHEAD]);
         let (first_baseline, baseline) = baseline.split_at(baseline.len().min(AHEAD));
@@ -407,7 +395,7 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         &mut self,
         baseline: &[T; N],
         candidate: &[T; N],
-        one: u32,
+        one: T::Count,
     ) {
         if has_widest::<S>() {
             self.errors::<ZEROS, MASKED, N>(baseline, candidate, one);
@@ -430,23 +418,24 @@ impl<T: Real, const N: usize> Lanes<T, N> {
         &mut self,
         baseline: &[T; M],
         candidate: &[T; M],
-        one: u32,
+        one: T::Count,
     ) {
+        let none = T::Count::from(false);
         for i in 0..M {
             let (mut b, mut c) = (baseline[i], candidate[i]);
             if MASKED {
                 let both = is_finite(b) & is_finite(c);
                 (b, c) = (choose(both, b, T::ZERO), choose(both, c, T::ZERO));
             }
-            self.unequal[i] += choose(b != c, one, 0);
+            self.unequal[i] += choose(b != c, one, none);
             if ZEROS {
                 let shift = choose(b == T::ZERO, T::EPSILON, T::ZERO);
                 (b, c) = (b + shift, c + shift);
             }
             let relative = ((c - b) / b).magnitude();
-            self.max_relative[i] = self.max_relative[i].max(relative.bits());
-            self.beyond_thousandth[i] += choose(relative >= T::THOUSANDTH, one, 0);
-            self.beyond_five_thousandths[i] += choose(relative >= T::FIVE_THOUSANDTHS, one, 0);
+            self.max_relative[i] = greatest(relative, self.max_relative[i]);
+            self.beyond_thousandth[i] += choose(relative >= T::THOUSANDTH, one, none);
+            self.beyond_five_thousandths[i] += choose(relative >= T::FIVE_THOUSANDTHS, one, none);
         }
     }
 
@@ -505,7 +494,7 @@ fn choose<T>(condition: bool, yes: T, no: T) -> T {
 
 /// The greater number; `b` where `a` is NaN.
 #[inline(always)]
-fn greatest(a: f64, b: f64) -> f64 {
+fn greatest<T: Real>(a: T, b: T) -> T {
     if a > b { a } else { b }
 }
 
@@ -514,8 +503,8 @@ fn is_finite<T: Real>(value: T) -> bool {
     value.magnitude() < T::INFINITY
 }
 
-fn count<const N: usize>(lanes: &[u32; N]) -> u64 {
-    lanes.iter().map(|lane| u64::from(*lane)).sum()
+fn count<C: Copy + Into<u64>, const N: usize>(lanes: &[C; N]) -> u64 {
+    lanes.iter().map(|lane| (*lane).into()).sum()
 }
 
 /// One strip that is the same on both sides: nothing but squares to sum up, the same for all three products.
@@ -566,7 +555,8 @@ impl<R: Stored, const N: usize> WithSimd for Take<'_, R, N> {
         let Self { baseline, candidate, lanes } = self;
         // AVX-512 adds under a mask in one step. The compiler finds that only where it does not know that a one is
         // added, for which it has another way: the mask as a number, in two.
-        let one = if has_widest::<S>() { black_box(1) } else { 1 };
+        let one = <R::Real as Real>::Count::from(true);
+        let one = if has_widest::<S>() { black_box(one) } else { one };
         if !lanes.has_zeros && lanes.attempt::<R, S, false, false>(simd, baseline, candidate, one)
             || lanes.attempt::<R, S, true, false>(simd, baseline, candidate, one)
         {

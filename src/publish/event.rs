@@ -127,7 +127,7 @@ pub struct Said {
 /// Variable in which a job that somebody starts is told what to answer.
 pub const ANSWER: &str = "PRECISION_GATE_ANSWER";
 
-/// What a new comment says at GitHub, or a manual job's variable at GitLab; `None` where neither is there.
+/// The words of a new comment at GitHub, or of a manual job's variable at GitLab; `None` where neither is there.
 pub fn said(environment: &Environment, event: Option<&str>) -> Option<Said> {
     if is_true(environment, "GITLAB_CI") {
         return gitlab::said(environment);

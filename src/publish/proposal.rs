@@ -3,12 +3,6 @@
 //! Nothing is merged here, and nothing that is there is written over: a branch that exists is left as it is. Where the
 //! token may not open pull requests, the branch and the address at which a person opens one are what remains.
 
-use super::answer::proposals::{CommitOfTree, Opened, Page};
-use super::answer::{Answer, github};
-use super::client::Failure;
-use super::desk::Desk;
-use super::forges::AnyForge;
-use super::proposer::Proposer;
 use crate::report::summary::is_link;
 
 /// A change to be reviewed.
@@ -52,96 +46,7 @@ pub struct Proposed {
 
 impl Proposed {
     /// An address that is no link is left out: the forge gives it, and people follow it.
-    fn new(pull: Option<u64>, url: String, is_known: bool) -> Self {
+    pub(super) fn new(pull: Option<u64>, url: String, is_known: bool) -> Self {
         Self { pull, url: if is_link(&url) { url } else { String::new() }, is_known }
-    }
-}
-
-impl Desk {
-    fn proposer(&self) -> Result<&dyn Proposer, Failure> {
-        let unknown =
-            || self.client.failed(&self.forge.repository(), "is not supported on this forge: GitHub and GitLab are");
-        match &self.forge {
-            AnyForge::GitHub(forge) if self.forge.as_github().is_some() => Ok(forge),
-            AnyForge::GitLab(forge) => Ok(forge),
-            _ => Err(unknown()),
-        }
-    }
-
-    /// Whether a person may write to the repository, as the forge itself says.
-    pub(super) async fn may_write(&self, person: &str) -> Result<bool, Failure> {
-        let proposer = self.proposer()?;
-        match self.client.ask(&proposer.rights(person), |answer| proposer.read_may_write(answer)).await {
-            Err(failure) if failure.status == Some(404) => Ok(false),
-            asked => asked,
-        }
-    }
-
-    /// Makes the branch and its pull request, whichever of them is not there yet.
-    pub(super) async fn propose(&self, proposal: &Proposal) -> Result<Proposed, Failure> {
-        let proposer = self.proposer()?;
-        let branch =
-            self.client.ask(&self.forge.branch(&proposal.branch), |answer| self.forge.read_branch(answer)).await;
-        let is_there = match branch {
-            Ok(_) => !self.client.is_dry(),
-            Err(failure) if failure.status == Some(404) => false,
-            Err(failure) => return Err(failure),
-        };
-        if !is_there {
-            self.push(proposal).await?;
-        }
-        if let Some(opened) = self.opened(proposal, proposer).await? {
-            return Ok(Proposed::new(Some(opened.number.get()), opened.html_url, is_there));
-        }
-        let created = |answer: &Answer| answer.read::<Opened>("a pull request").map(Some);
-        match self.client.ask(&proposer.open(proposal), created).await {
-            Ok(opened) => {
-                let number = opened.as_ref().map(|opened| opened.number.get());
-                Ok(Proposed::new(number, opened.map(|opened| opened.html_url).unwrap_or_default(), is_there))
-            }
-            // Many repositories let no workflow open pull requests; a person does it with one click.
-            Err(failure) if failure.status == Some(403) => {
-                let read = |answer: &Answer| answer.read::<Page>("a repository's page");
-                let page = self.client.ask(&self.forge.repository(), read).await?.html_url;
-                Ok(Proposed::new(None, page + &proposer.page(proposal), is_there))
-            }
-            Err(failure) => Err(failure),
-        }
-    }
-
-    /// The open pull request of the branch.
-    async fn opened(&self, proposal: &Proposal, proposer: &dyn Proposer) -> Result<Option<Opened>, Failure> {
-        let owner = self.job.repository.split('/').next().unwrap_or_default();
-        let Some(call) = self.forge.pulls_of_branch(owner, &proposal.branch) else { return Ok(None) };
-        let listed = self.client.ask(&call, |answer| proposer.read_opened(answer)).await?;
-        Ok(listed.into_iter().next())
-    }
-
-    /// Makes the branch: one commit upon the tip.
-    async fn push(&self, proposal: &Proposal) -> Result<(), Failure> {
-        let object = |answer: &Answer| answer.read::<github::Object>("an object of git");
-        let pushed = match &self.forge {
-            AnyForge::GitHub(forge) => {
-                let read = |answer: &Answer| answer.read::<CommitOfTree>("a commit");
-                let tree = self.client.ask(&forge.commit(&proposal.tip), read).await?.tree.sha;
-                let tree = self.client.ask(&forge.add_files(&tree, &proposal.files), object).await?.sha;
-                let commit = self.client.ask(&forge.commit_upon(&proposal.tip, &tree, &proposal.title), object).await?;
-                self.client.send(&forge.create_branch(&proposal.branch, &commit.sha)).await
-            }
-            AnyForge::GitLab(forge) => self.client.send(&forge.commit_files(proposal)).await,
-            AnyForge::Community(_) => return Ok(()),
-        };
-        match pushed {
-            // Another job made the same in between.
-            Err(failure) if matches!(failure.status, Some(400 | 422)) && failure.message.contains("already exists") => {
-                Ok(())
-            }
-            pushed => pushed.map(|_| ()),
-        }
-    }
-
-    /// Writes a comment of its own.
-    pub(super) async fn reply(&self, number: u64, body: &str) -> Result<(), Failure> {
-        self.client.send(&self.forge.create_comment(number, body)).await.map(|_| ())
     }
 }

