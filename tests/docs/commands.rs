@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// Documents that people follow.
 fn pages(root: &Path) -> Vec<PathBuf> {
@@ -100,4 +100,25 @@ fn files_that_the_documents_run_are_there() {
         }
     }
     assert!(seen > 15, "{seen}");
+}
+
+/// A paragraph that begins with a bar is a table that does not render: its rows lost their heading, or a heading its rule.
+#[test]
+fn tables_of_the_documents_render() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut tables, mut broken) = (0, Vec::new());
+    for page in pages(root) {
+        let text = fs::read_to_string(&page).expect("a page");
+        for (event, range) in Parser::new_ext(&text, Options::ENABLE_TABLES).into_offset_iter() {
+            match event {
+                Event::Start(Tag::Table(_)) => tables += 1,
+                Event::Start(Tag::Paragraph) if text[range.clone()].lines().all(|line| line.starts_with('|')) => {
+                    broken.push(format!("{}: {}", page.display(), text[range].lines().next().unwrap_or_default()));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert!(tables > 100, "{tables}");
 }

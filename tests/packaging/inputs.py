@@ -11,7 +11,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 # Inputs of the composite action that are its own.
-INSTALLING = {"version", "sha256", "releases", "bin", "run"}
+INSTALLING = {"version", "sha256", "mirror", "allow-http", "from-source", "bin", "run"}
 # Inputs of the component that are the job's own.
 JOB = {"job", "stage", "image", "version", "sha256"}
 
@@ -39,7 +39,7 @@ def main():
 
     same("binary/action.yml against action.yml", set(binary["inputs"]) - INSTALLING, inputs)
     handed = {key: value for key, value in binary["runs"]["steps"][-1]["env"].items() if key.startswith("INPUT_")}
-    wanted = {(f"INPUT_{name.upper()}", f"${{{{ inputs.{name} }}}}") for name in inputs}
+    wanted = {("INPUT_" + name.upper().replace("-", "_"), f"${{{{ inputs.{name} }}}}") for name in inputs}
     same("environment of binary/action.yml", set(handed.items()), wanted)
 
     text = Path("templates/precision-gate/template.yml").read_text()
