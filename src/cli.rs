@@ -107,7 +107,7 @@ pub(crate) enum Command {
     Publish(Box<PublishArgs>),
     /// Answer a comment on a pull request: propose a waiver, or the baseline of its commit
     #[command(
-        after_help = "Examples, as comments on a pull request:\n  /precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted\n  /precision-gate accept-baseline because the new rotary embedding changes all values"
+        after_help = "Example:\n  precision-gate answer --dry-run\n\nIt answers comments such as these (docs/answers.md):\n  /precision-gate waive output-diverges until 2026-12-24 because HF32 is accepted\n  /precision-gate accept-baseline because the new rotary embedding changes all values"
     )]
     Answer(Box<AnswerArgs>),
     /// Write the msprobe configuration for a closer look at the first difference

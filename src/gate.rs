@@ -124,6 +124,8 @@ pub struct Shared<'a> {
     pub sink: &'a dyn Sink,
     /// Receiver of progress.
     pub progress: &'a dyn Progress,
+    /// Bytes of memory that records may take beyond those at work.
+    pub room: u64,
 }
 
 /// Runs the gate, and keeps every line and table in memory.
@@ -173,7 +175,13 @@ pub fn run_by(
     known_defects::refuse_blind(&request.policy)?;
     let asked = operations::Asked::new(measurements, surroundings.sink);
     let surroundings = &Surroundings { sink: &asked, ..*surroundings };
-    let shared = Shared { request, measurements, sink: surroundings.sink, progress };
+    let shared = Shared {
+        request,
+        measurements,
+        sink: surroundings.sink,
+        progress,
+        room: surroundings.fetcher.room_for_records(),
+    };
     let sides = Sides::open(request, surroundings, progress)?;
     let mut result = empty_result(request, &sides);
     let mut verdicts = Vec::new();

@@ -37,6 +37,9 @@ const LEAST_MEMORY: u64 = 32 << 20;
 /// Part of the memory that read points fill before they go to disk: reading, judging and the program itself need the rest.
 const SHARE_OF_POINTS: u64 = 4;
 
+/// Part of the memory that records fill which only might be asked for again.
+const SHARE_OF_RECORDS: u64 = 2;
+
 /// Settings of a run's fetching.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -173,6 +176,11 @@ impl Fetcher {
     /// Memory for what is read and judged later, and its overflow on disk.
     pub fn room(&self) -> &Arc<Room> {
         &self.room
+    }
+
+    /// Bytes of memory that records may take to stay for a second look.
+    pub fn room_for_records(&self) -> u64 {
+        self.settings.max_memory / SHARE_OF_RECORDS
     }
 
     fn online(&self) -> Result<&Online> {

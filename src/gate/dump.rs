@@ -120,7 +120,7 @@ pub fn record_of(runs: &[Repeat]) -> Result<Vec<UnitNoise>> {
     let (policy, matching) = (Policy::default(), Matching::default());
     let request = Request { baseline, candidate, checks: vec![ID], policy, matching };
     let measurements = Measurements::default();
-    let shared = Shared { request: &request, measurements: &measurements, sink: &Dropped, progress: &Quiet };
+    let shared = Shared { request: &request, measurements: &measurements, sink: &Dropped, progress: &Quiet, room: 0 };
     for (index, first) in runs.iter().enumerate() {
         for second in runs.iter().skip(index + 1) {
             let other = |why: &str| other_run([&first.name, &second.name], why, HELP);
@@ -241,7 +241,7 @@ fn step(
 ) -> Result<Vec<Vec<bool>>> {
     let Shared { request, measurements, sink, .. } = *shared;
     let policy = &request.policy;
-    let mut units = Units::new(policy, renaming, measurements);
+    let mut units = Units::new(policy, renaming, measurements, shared.room);
     let (collectives, parted) =
         units.across_ranks(pairs, shared.progress, |pair, errors| unreadable(pair, errors, policy, outcome));
     let mut context = Context { collectives, parted, is_last_step: is_last, ..Context::default() };

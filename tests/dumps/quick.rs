@@ -6,7 +6,8 @@ use std::sync::Arc;
 use globset::Glob;
 use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::compare::sample::Sample;
-use precision_gate::gate::{self, Quiet, Request};
+use precision_gate::fetch::{self, Fetcher};
+use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::judge::finding::Fact;
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
@@ -14,6 +15,7 @@ use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
+use precision_gate::report::sink::Kept;
 use precision_gate::report::writer;
 use precision_gate::verdict::{CheckId, Verdict};
 
@@ -136,4 +138,25 @@ fn large_pair(root: &Path) {
         std::fs::write(folder.join("Torch.add.0.forward.output.0.npy"), &file).expect("written");
         std::fs::write(folder.with_file_name("dump.json"), records).expect("written");
     }
+}
+
+#[test]
+fn ranks_that_are_read_again_are_judged_as_those_that_stay_in_memory() {
+    let root = fixtures().join("tp2_bf16_tensor_rank1_bad_tile");
+    let judged = |max_memory| {
+        let fetcher = Fetcher::new(fetch::Settings { max_memory, ..fetch::Settings::default() });
+        let kept = Kept::default();
+        let request = Request {
+            baseline: root.join("gpu").display().to_string(),
+            candidate: root.join("npu").display().to_string(),
+            checks: vec![CheckId::Dump],
+            policy: Policy::default(),
+            matching: Matching::default(),
+        };
+        let from = Surroundings::new(&fetcher, &kept);
+        let judged = gate::run_by(&request, &from, &Measurements::default(), &Quiet).expect("judged");
+        let outcome = kept.into_outcome(judged);
+        format!("{:?}\n{:?}", outcome.result, outcome.operations)
+    };
+    assert_eq!(judged(0), judged(1 << 30));
 }

@@ -43,13 +43,22 @@ pub(super) struct Units<'a> {
     readable: Vec<(usize, &'a UnitPair<'a>)>,
     /// Comparisons for which data was read or left out, which is counted.
     measured: HashMap<usize, Arc<UnitComparison>>,
-    /// The unit that was looked at last.
+    /// Units that stay for the next look at them, as many as there is room for.
+    kept: HashMap<usize, Compared<'a>>,
+    /// Bytes that further units may take.
+    room: u64,
+    /// The unit that was looked at last, if there was no room for it.
     last: Option<(usize, Compared<'a>)>,
 }
 
+/// Bytes that a value of both sides takes: records, pairs and comparisons (docs/performance.md).
+const VALUE: u64 = 300;
+
 impl<'a> Units<'a> {
-    pub(super) fn new(policy: &'a Policy, renaming: &'a Renaming, measurements: &'a Measurements) -> Self {
-        Self { policy, renaming, measurements, readable: Vec::new(), measured: HashMap::new(), last: None }
+    /// No units yet; those that are looked at may stay, within `room` bytes.
+    pub(super) fn new(policy: &'a Policy, renaming: &'a Renaming, measurements: &'a Measurements, room: u64) -> Self {
+        let (kept, measured) = (HashMap::new(), HashMap::new());
+        Self { policy, renaming, measurements, readable: Vec::new(), measured, kept, room, last: None }
     }
 
     /// Compares every unit, and gives what is known of the ranks of the step together: the largest error that enters each
@@ -83,16 +92,24 @@ impl<'a> Units<'a> {
         self.readable.clone()
     }
 
-    /// One unit, read where it is not the one that was looked at last.
+    /// One unit, read where it is not at hand.
     pub(super) fn get(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<&Compared<'a>, Errors> {
-        let unit = match self.last.take() {
-            Some((known, unit)) if known == place => unit,
-            other => {
-                drop(other);
-                self.read(place, pair)?
+        if !self.kept.contains_key(&place) {
+            let unit = match self.last.take() {
+                Some((known, unit)) if known == place => unit,
+                other => {
+                    drop(other);
+                    self.read(place, pair)?
+                }
+            };
+            let size = VALUE * unit.baseline.operations.values() as u64;
+            if size > self.room {
+                return Ok(&self.last.insert((place, unit)).1);
             }
-        };
-        Ok(&self.last.insert((place, unit)).1)
+            self.room -= size;
+            self.kept.insert(place, unit);
+        }
+        self.kept.get(&place).ok_or_else(Vec::new)
     }
 
     fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Errors> {

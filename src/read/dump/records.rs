@@ -189,6 +189,11 @@ impl Operations {
         (0..self.len()).map(move |index| self.get(index).unwrap_or(Operation { name: "", leaves: empty }))
     }
 
+    /// Number of values of all operations.
+    pub fn values(&self) -> usize {
+        self.spans.iter().map(|(_, len)| len).sum()
+    }
+
     /// Values of all operations, one operation after the other.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
         self.iter().flat_map(|operation| operation.leaves.iter())
