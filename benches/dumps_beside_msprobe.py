@@ -37,6 +37,8 @@ def of_gate(options, pair, out):
     rounds = []
     command = [options.gate, "compare", pair / "gpu", pair / "npu", "--out", out, "--quiet"]
     for _ in range(options.rounds):
+        # As msprobe's: a folder of its own, and no time for removing an earlier one.
+        shutil.rmtree(out, ignore_errors=True)
         rounds.append(timed(command, options.seconds))
         assert rounds[-1][3] in (0, 1), "judged"
     return [statistics.median(column) for column in zip(*rounds)]

@@ -23,13 +23,15 @@ pub fn write_float(value: f64, out: &mut String) {
     // The same digits as Python's, and an exponent from 1e16 on too; it begins lower below 1, and has no zero before it.
     let mut buffer = zmij::Buffer::new();
     let text = buffer.format_finite(value);
+    if value == 0.0 || (1e-4..1e16).contains(&value.abs()) {
+        return out.push_str(text);
+    }
     match text.split_once('e') {
         Some((mantissa, exponent)) => {
             out.push_str(mantissa);
             write_exponent(exponent.parse().unwrap_or(0), out);
         }
-        None if value != 0.0 && value.abs() < 1e-4 => scientific(text, out),
-        None => out.push_str(text),
+        None => scientific(text, out),
     }
 }
 
@@ -46,7 +48,14 @@ fn scientific(positional: &str, out: &mut String) {
 
 /// An exponent has a sign and two digits at least.
 fn write_exponent(exponent: i32, out: &mut String) {
-    let _written = write!(out, "e{exponent:+03}");
+    // Without the formatter, which costs more than the digits: tables hold millions of small differences.
+    out.push_str(if exponent < 0 { "e-" } else { "e+" });
+    for power in [100, 10, 1] {
+        let left = exponent.unsigned_abs() / power;
+        if left > 0 || power < 100 {
+            out.push(char::from_digit(left % 10, 10).unwrap_or('0'));
+        }
+    }
 }
 
 /// `repr` of a string: single quotes unless it holds one and no double quote.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::error::Result;
 
 /// Items that are made in one go: enough to be worth handing over, few enough to be held for every core.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 64;
 
 /// Makes `count` items, some at a time and on all cores, and hands them on in order. Two rounds of parts are in memory at
 /// most: while one is taken, the next is made.
@@ -20,7 +20,7 @@ pub(super) fn in_order<T: Send>(
     mut take: impl FnMut(T) -> Result<()> + Send,
 ) -> Result<()> {
     let parts = count.div_ceil(AT_ONCE);
-    let round = 2 * rayon::current_num_threads();
+    let round = 8 * rayon::current_num_threads();
     let part = |index: usize| make(index * AT_ONCE..count.min((index + 1) * AT_ONCE));
     let made = |from: usize| -> Vec<T> { (from..parts.min(from + round)).into_par_iter().map(part).collect() };
     let (mut waiting, mut next) = (made(0), round);

@@ -1,8 +1,10 @@
-//! The units of a step, one in memory at a time, however many ranks a job has: what a rank recorded is read again where
-//! it is looked at again. What was measured of data is kept, so that data is read once.
+//! The units of a step, in memory as far as there is room, however many ranks a job has: what a rank recorded is read again
+//! where it is looked at again and did not stay. What was measured of data is kept, so that data is read once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use crate::compare::dump::{self as compare, Counted, UnitComparison};
 use crate::compare::measurements::Measurements;
@@ -43,6 +45,8 @@ pub(super) struct Units<'a> {
     readable: Vec<(usize, &'a UnitPair<'a>)>,
     /// Comparisons for which data was read or left out, which is counted.
     measured: HashMap<usize, Arc<UnitComparison>>,
+    /// Units that were read beside one before them.
+    ahead: HashMap<usize, Result<Compared<'a>, Errors>>,
     /// Units that stay for the next look at them, as many as there is room for.
     kept: HashMap<usize, Compared<'a>>,
     /// Bytes that further units may take.
@@ -57,8 +61,8 @@ const VALUE: u64 = 300;
 impl<'a> Units<'a> {
     /// No units yet; those that are looked at may stay, within `room` bytes.
     pub(super) fn new(policy: &'a Policy, renaming: &'a Renaming, measurements: &'a Measurements, room: u64) -> Self {
-        let (kept, measured) = (HashMap::new(), HashMap::new());
-        Self { policy, renaming, measurements, readable: Vec::new(), measured, kept, room, last: None }
+        let (kept, measured, ahead) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { policy, renaming, measurements, readable: Vec::new(), measured, ahead, kept, room, last: None }
     }
 
     /// Compares every unit, and gives what is known of the ranks of the step together: the largest error that enters each
@@ -71,6 +75,9 @@ impl<'a> Units<'a> {
     ) -> (HashMap<String, f64>, HashSet<u64>) {
         let (mut errors, mut copies) = (HashMap::new(), Copies::default());
         for (place, pair) in pairs.iter().enumerate() {
+            if !self.ahead.contains_key(&place) {
+                self.read_ahead(place, pairs);
+            }
             match self.get(place, pair) {
                 Ok(unit) => {
                     if pairs.len() > 1 {
@@ -102,7 +109,7 @@ impl<'a> Units<'a> {
                     self.read(place, pair)?
                 }
             };
-            let size = VALUE * unit.baseline.operations.values() as u64;
+            let size = unit.size();
             if size > self.room {
                 return Ok(&self.last.insert((place, unit)).1);
             }
@@ -112,12 +119,29 @@ impl<'a> Units<'a> {
         self.kept.get(&place).ok_or_else(Vec::new)
     }
 
+    /// Reads the unit at `place` and those that follow it on all cores, where all of them may stay. Units with data use all
+    /// cores one by one, and read it in the order in which it is stored.
+    fn read_ahead(&mut self, place: usize, pairs: &'a [UnitPair<'a>]) {
+        let Some(size) = self.kept.values().map(Compared::size).max().filter(|_| self.measured.is_empty()) else {
+            return;
+        };
+        let cores = rayon::current_num_threads();
+        if size.saturating_mul(cores as u64) > self.room {
+            return;
+        }
+        let next: Vec<_> = pairs.iter().enumerate().skip(place).take(cores).collect();
+        let (policy, renaming, measurements) = (self.policy, self.renaming, self.measurements);
+        let read = |(place, pair)| (place, read_and_compare(pair, policy, renaming, measurements));
+        self.ahead.extend(next.into_par_iter().map(read).collect::<Vec<_>>());
+    }
+
     fn read(&mut self, place: usize, pair: &'a UnitPair<'a>) -> Result<Compared<'a>, Errors> {
         if let Some(known) = self.measured.get(&place) {
             let (baseline, candidate) = read(pair)?;
             return Ok(Compared { pair, baseline, candidate, comparison: known.clone() });
         }
-        let unit = read_and_compare(pair, self.policy, self.renaming, self.measurements)?;
+        let ahead = self.ahead.remove(&place);
+        let unit = ahead.unwrap_or_else(|| read_and_compare(pair, self.policy, self.renaming, self.measurements))?;
         if unit.comparison.has_data() {
             self.measured.insert(place, unit.comparison.clone());
         }
@@ -138,6 +162,11 @@ impl<'a> Units<'a> {
 }
 
 impl Compared<'_> {
+    /// Bytes of memory that it takes.
+    fn size(&self) -> u64 {
+        VALUE * self.baseline.operations.values() as u64
+    }
+
     /// Records of the candidate.
     pub(super) fn candidate(&self) -> &Dump {
         &self.candidate

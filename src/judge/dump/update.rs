@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use rayon::prelude::*;
+
 use super::input::UnitInput;
 use super::item::{Item, is_input, item};
 use super::limits::AMPLIFICATION;
@@ -59,20 +61,17 @@ pub struct Copies {
 impl Copies {
     /// Adds what a rank was given.
     pub fn add(&mut self, input: &UnitInput<'_>) {
-        for comparison in &input.comparison.operations {
-            let (Some(baseline), Some(candidate)) = comparison.operations(input.baseline, input.candidate) else {
-                continue;
-            };
-            let items = comparison.leaves.iter().map(|leaf| item(leaf, baseline, candidate));
-            items.filter(|item| is_input(item.kind) && is_trained(item)).for_each(|item| self.add_copy(&item));
-        }
+        let copies = input.comparison.operations.par_iter().flat_map_iter(|comparison| {
+            let (baseline, candidate) = comparison.operations(input.baseline, input.candidate);
+            let sides = baseline.zip(candidate).into_iter();
+            let items =
+                sides.flat_map(|(left, right)| comparison.leaves.iter().map(move |leaf| item(leaf, left, right)));
+            items.filter(|item| is_input(item.kind) && is_trained(item)).filter_map(|item| copy(&item))
+        });
+        copies.collect::<Vec<_>>().into_iter().for_each(|(key, copy)| self.add_copy(key, copy));
     }
 
-    fn add_copy(&mut self, item: &Item<'_>) {
-        // A constant is the same by chance.
-        let Some(both) = both(item).filter(|[baseline, _]| baseline[0] > baseline[1]) else { return };
-        let copy = both.map(|side| hash_of(&side.map(f64::to_bits)));
-        let key = hash_of(&item.row());
+    fn add_copy(&mut self, key: u64, copy: [u64; 2]) {
         let known = self.known.entry(key).or_default();
         // The ranks of a step are on one device each of one kind: equal data has equal sums there.
         if known.iter().any(|other| other[0] == copy[0] && other[1] != copy[1]) {
@@ -87,6 +86,12 @@ impl Copies {
     pub fn parted(self) -> HashSet<u64> {
         self.parted
     }
+}
+
+/// The hash of an input's row, and of what both sides recorded of it; `None` of a constant, which is the same by chance.
+fn copy(item: &Item<'_>) -> Option<(u64, [u64; 2])> {
+    let both = both(item).filter(|[baseline, _]| baseline[0] > baseline[1])?;
+    Some((hash_of(&item.row()), both.map(|side| hash_of(&side.map(f64::to_bits)))))
 }
 
 impl Parameters {
