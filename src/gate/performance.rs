@@ -16,7 +16,7 @@ use crate::judge::apply_policy::apply_policy;
 use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::performance::rank::{self, JudgedRank};
 use crate::judge::performance::{causes, culprit, rules};
-use crate::judge::unit::{Check, CheckCulprit, Culprit, CulpritKind, PerformanceCause, Unit, profile_place, profiles};
+use crate::judge::unit::{Check, Culprit, CulpritKind, PerformanceCause, Unit, profile_place, profiles};
 use crate::pair::performance::ranks;
 use crate::policy::Policy;
 use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
@@ -93,7 +93,7 @@ fn check(
 
 /// Adds the causes of growth to the rank that shows them: the one that stands out, else the one that grew most.
 fn explain(judged: &mut [JudgedRank], pairs: &[(&Run, &Run)]) {
-    let standing = culprit::standing_out(judged);
+    let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit));
     let is_slower = |rank: &JudgedRank| culprit::has(rank, rules::SLOWER.code);
     let growth = |rank: &JudgedRank| rank.measures.as_ref().map_or(0.0, |measures| measures.test.ratio);
     let grown_most = || {
@@ -122,19 +122,15 @@ fn missing(side: Side, ranks: &[Option<u64>]) -> Option<Finding> {
 
 /// Applies the policy, names the culprit, and adds up.
 fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding>, policy: &Policy) {
-    let standing = culprit::standing_out(&judged).map(|standing| standing.place);
-    let mut culprits: Vec<(usize, Verdict, f64, CheckCulprit)> = Vec::new();
-    let several = judged.len() > 1;
+    let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit)).map(|standing| standing.place);
     for (place, rank) in judged.into_iter().enumerate() {
         let cause = culprit::cause(&rank, standing == Some(place));
-        let ratio = rank.unit.step_time.as_ref().map_or(0.0, |time| time.ratio.0);
         let JudgedRank { mut unit, findings, .. } = rank;
-        let numbered = |finding: Finding| match unit.rank {
-            Some(rank) => finding.with("rank", rank),
-            None => finding,
+        let named_unit = |finding: Finding| {
+            let finding = finding.with("unit", profile_place(unit.rank));
+            unit.rank.map_or(finding.clone(), |rank| finding.with("rank", rank))
         };
-        let findings = findings.into_iter().map(numbered).collect();
-        let applied = apply_policy(findings, policy);
+        let applied = apply_policy(findings.into_iter().map(named_unit).collect(), policy);
         unit.verdict = verdict_of(&applied.findings);
         let suspect = |code: &str| {
             applied.findings.iter().find(|finding| finding.code == code && finding.severity > Severity::Info)
@@ -142,26 +138,26 @@ fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding
         let suspect = suspect(rules::SLOWER.code).or_else(|| suspect(rules::AICPU.code));
         if let (Some(cause), Some(finding)) = (cause, suspect) {
             unit.culprit = Some(named(unit.rank, finding, &cause));
-            let rank = unit.rank.filter(|_| !several || standing == Some(place));
-            culprits.push((place, finding.severity.verdict(), ratio, CheckCulprit { rank, cause: cause.clone() }));
             unit.cause = Some(cause);
         }
         outcome.findings.extend(applied.findings);
         outcome.waived.extend(applied.waived);
         outcome.check.units.push(Unit::Performance(Box::new(unit)));
     }
-    let chosen = culprits.into_iter().reduce(|a, b| {
-        let order = |(place, verdict, ratio, _): &(usize, Verdict, f64, CheckCulprit)| {
-            (standing == Some(*place), *verdict, *ratio)
-        };
-        if order(&b) > order(&a) { b } else { a }
-    });
-    outcome.check.culprit = chosen.map(|(_, _, _, culprit)| culprit);
+    name_culprit(&mut outcome.check);
     let applied = apply_policy(rest, policy);
     let of_rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
     outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(of_rest));
     outcome.findings.extend(applied.findings);
     outcome.waived.extend(applied.waived);
+}
+
+/// Names the culprit of a check by those of its units.
+pub(super) fn name_culprit(check: &mut Check) {
+    if check.id == ID {
+        let units: Vec<_> = profiles(std::slice::from_ref(&*check)).collect();
+        check.culprit = culprit::of_check(&units);
+    }
 }
 
 /// The culprit of a rank, as documents name it.

@@ -116,6 +116,9 @@ pub(super) fn relative(value: f64, limits: &[f64]) -> String {
 
 /// Microseconds with three digits: `48.2 ms`.
 pub(super) fn duration(microseconds: f64) -> String {
+    if microseconds == 0.0 {
+        return "0".to_owned();
+    }
     let (value, unit) = match microseconds.abs() {
         below if below < 1e3 => (microseconds, "us"),
         below if below < 1e6 => (microseconds / 1e3, "ms"),

@@ -4,6 +4,7 @@ use super::curve::limits_of;
 use super::evaluation;
 use super::limits::{Due, due};
 use super::operators;
+use super::performance;
 use super::refusal::{Checked, demand, shown};
 use super::said::Said;
 use super::trend;
@@ -50,7 +51,8 @@ pub(super) fn check(result: &GateResult, said: &Said<'_>, policy: &Policy) -> Ch
                 Unit::Monitor(unit) => monitor(unit, policy, &at)?,
                 Unit::Operators(unit) => operators::fits(unit, result, policy, &at)?,
                 // Judged with all of its check, whose tests count.
-                Unit::Evaluation(_) | Unit::Generation(_) | Unit::Performance(_) => {}
+                Unit::Evaluation(_) | Unit::Generation(_) => {}
+                Unit::Performance(unit) => performance::fits(unit, result, policy, &at)?,
             }
         }
         evaluation::fits(check, result, said, policy)?;

@@ -6,7 +6,7 @@ use super::rules;
 use crate::compare::performance::statistics::median;
 use crate::judge::finding::Finding;
 use crate::judge::number::Number;
-use crate::judge::unit::{PerformanceCause, Phase, profile_place};
+use crate::judge::unit::{CheckCulprit, PerformanceCause, PerformanceUnit, Phase, profile_place};
 
 /// Part of the growth by which a rank's own time stands out.
 const STANDS_OUT: f64 = 0.5;
@@ -20,19 +20,16 @@ pub struct Standing {
     pub own: f64,
     /// Median of the same of the other ranks.
     pub others: f64,
-    /// Growth of its step.
-    pub delta: f64,
 }
 
 /// The rank whose own time grew by more than half of the step's growth above the median of the others.
-pub fn standing_out(judged: &[JudgedRank]) -> Option<Standing> {
-    let own: Vec<(usize, f64, f64)> = judged
-        .iter()
+pub fn standing_out<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Option<Standing> {
+    let own: Vec<(usize, f64, f64)> = units
         .enumerate()
-        .filter_map(|(place, rank)| {
-            let measures = rank.measures.as_ref()?;
-            let own = measures.phases.growth(Phase::Computing) + measures.phases.growth(Phase::Free);
-            Some((place, own, measures.test.delta()))
+        .filter_map(|(place, unit)| {
+            let (phases, time) = (unit.phases.as_ref()?, unit.step_time.as_ref()?);
+            let own = phases.growth(Phase::Computing) + phases.growth(Phase::Free);
+            Some((place, own, time.candidate.0 - time.baseline.0))
         })
         .collect();
     let (place, most, delta) = own.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
@@ -41,7 +38,21 @@ pub fn standing_out(judged: &[JudgedRank]) -> Option<Standing> {
         return None;
     }
     let others = median(&others);
-    (most - others > STANDS_OUT * delta).then_some(Standing { place, own: most, others, delta })
+    (most - others > STANDS_OUT * delta).then_some(Standing { place, own: most, others })
+}
+
+/// The culprit of the check, by the units' own: that of the rank that stands out, else of the worst, without a rank where
+/// there are several.
+pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
+    let standing = standing_out(units.iter().copied()).map(|standing| standing.place);
+    let order = |(place, unit): &(usize, &PerformanceUnit)| {
+        let ratio = unit.step_time.as_ref().map_or(0.0, |time| time.ratio.0);
+        (standing == Some(*place), unit.verdict, ratio)
+    };
+    let suspects = units.iter().copied().enumerate().filter(|(_, unit)| unit.culprit.is_some());
+    let (place, unit) = suspects.reduce(|a, b| if order(&b) > order(&a) { b } else { a })?;
+    let cause = unit.culprit.as_ref()?.performance.clone()?;
+    Some(CheckCulprit { rank: unit.rank.filter(|_| units.len() <= 1 || standing == Some(place)), cause })
 }
 
 /// Finding about the rank that holds up the others, where several became slower.

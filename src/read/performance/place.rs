@@ -41,6 +41,22 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Steps,
+        Self::Kernels,
+        Self::Totals,
+        Self::Operators,
+        Self::Memory,
+        Self::Communication,
+        Self::Trace,
+        Self::Database,
+        Self::Analysis,
+        Self::Settings,
+        Self::GpuTrace,
+        Self::Other,
+    ];
+
     /// Name for people, in the table of artifacts.
     pub fn name(self) -> &'static str {
         match self {

@@ -6,9 +6,10 @@ use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::judge::finding::Finding;
 use crate::judge::unit::{OperatorTimes, PerformanceUnit, Phase};
-use crate::report::messages::duration;
+use crate::report::messages::{duration, rounded};
 use crate::report::writer::safe;
 use crate::report::{performance, phrases};
+use crate::verdict::{Severity, Verdict};
 
 /// Part of the growth above which an operator has a row.
 const TELLS: f64 = 0.2;
@@ -39,6 +40,11 @@ impl Builder<'_> {
         self.advise(&mut opening, None, finding)?;
         if finding.code == "performance-slower" {
             self.reasons_of_growth(&mut opening, &reasons)?;
+            // Step times of all ranks are one fact, which the table of ranks tells.
+            let is_alike = |other: &Finding| {
+                !performance::of_finding(other) || other.severity < Severity::Warn || other.code == finding.code
+            };
+            opening.told = self.result.findings.iter().all(is_alike).then_some(finding.check);
         }
         Ok(opening)
     }
@@ -93,9 +99,20 @@ impl Builder<'_> {
             let [ours, theirs] = times.map(duration);
             EvidenceRow::new(vec![name, ours, theirs], unit.verdict)
         };
+        let verdict_of = |name: &str| {
+            let outcome = unit.rules.iter().find(|outcome| outcome.rule == name);
+            outcome.map_or(Verdict::Pass, |outcome| outcome.verdict)
+        };
         let note = safe(performance::change(time.ratio.0));
         let step = row(self.writer.word("row_step_time")?, [time.baseline.0, time.candidate.0]);
-        let mut rows = vec![EvidenceRow { note, ..step }];
+        let mut rows = vec![EvidenceRow { note, verdict: verdict_of("step_time"), ..step }];
+        if let Some([ours, theirs]) = unit.memory_peak.filter(|_| verdict_of("memory_peak") > Verdict::Pass) {
+            let megabytes = [ours, theirs].map(|peak| format!("{} MB", rounded(peak.0, 4)));
+            let [of_baseline, of_candidate] = megabytes;
+            let cells = vec![self.writer.word("rule_memory_peak")?, of_baseline, of_candidate];
+            let note = safe(performance::change(theirs.0 / ours.0));
+            rows.push(EvidenceRow { note, ..EvidenceRow::new(cells, verdict_of("memory_peak")) });
+        }
         let phase = unit.cause.as_ref().map_or_else(|| phases.grown_most(), |cause| cause.phase);
         let delta = time.candidate.0 - time.baseline.0;
         if unit.cause.is_none() {

@@ -115,16 +115,15 @@ fn rank_bars(area: &Area<'_>, ranks: &[&PerformanceUnit], leading: &PerformanceU
             phase_bar(area, phases, side, (at, tall), longest)?;
             let end = BARS + share(total / longest, RIGHT - BARS);
             let size = if is_single { 24 } else { 17 };
-            text(area, &duration(total), (end + 10, at + (tall - 18) / 2), size, INK)?;
+            text(area, &duration(total), (end + 10, at + (tall - 12) / 2), size, INK)?;
             if is_single {
                 let side = if side == 0 { Side::Baseline } else { Side::Candidate };
-                text(area, &name_of(side, words)?, (LEFT, at + (tall - 18) / 2), 24, INK)?;
+                text(area, &name_of(side, words)?, (LEFT, at + (tall - 12) / 2), 24, INK)?;
             }
         }
         if !is_single {
             let rank = words.phrase("unit_rank", &context! { rank => unit.rank.unwrap_or_default() })?;
-            let (mark, colour) = if unit.rank == leading.rank { ("► ", ALARM) } else { ("", INK) };
-            let mark = if mark.is_empty() { "" } else { "→ " };
+            let (mark, colour) = if unit.rank == leading.rank { ("→ ", ALARM) } else { ("", INK) };
             text(area, &format!("{mark}{rank}"), (LEFT, top + THIN - 9), 22, colour)?;
         }
         top += if is_single { 2 * (BAR + 12) } else { 2 * THIN + 14 };
@@ -155,7 +154,7 @@ fn phase_legend(area: &Area<'_>, top: i32, is_single: bool, words: &Writer) -> R
     for (phase, colour) in coloured() {
         area.draw(&Rectangle::new([(left, top), (left + 22, top + 22)], colour.filled())).map_err(internal)?;
         let word = words.word(&format!("plot_phase_{}", phase.as_str()))?;
-        left = beside(area, &word, (left + 32, top + 1))? + 36;
+        left = beside(area, &word, (left + 32, top + 4))? + 36;
     }
     if is_single {
         return Ok(());
@@ -163,7 +162,7 @@ fn phase_legend(area: &Area<'_>, top: i32, is_single: bool, words: &Writer) -> R
     let names = [name_of(Side::Baseline, words)?, name_of(Side::Candidate, words)?];
     let [baseline, candidate] = names;
     let said = words.phrase("plot_performance_bars", &context! { baseline, candidate })?;
-    text(area, &said, (left, top + 1), 22, FAINT)
+    text(area, &said, (left, top + 4), 22, FAINT)
 }
 
 /// Writes a word of a legend; gives its right end.
@@ -243,6 +242,10 @@ impl Waterfall<'_> {
             levels.push(level);
         }
         let (low, high) = bounds(&levels);
+        if low > 0.0 {
+            let note = words.phrase("plot_performance_from", &context! { low })?;
+            text(area, &note, (BARS, self.top + 20), 22, FAINT)?;
+        }
         let at = |value: f64| BARS + share((value - low) / (high - low), RIGHT - BARS);
         let mut row = self.top + HEADING;
         self.row(area, &name_of(Side::Baseline, words)?, (row, at(low), at(baseline)), (BASELINE, duration(baseline)))?;
@@ -268,11 +271,11 @@ impl Waterfall<'_> {
         (top, from, to): (i32, i32, i32),
         (colour, label): (RGBColor, String),
     ) -> Result<()> {
-        text(area, name, (LEFT, top + 4), 22, INK)?;
+        text(area, name, (LEFT, top + 7), 22, INK)?;
         // A part that is too short to see keeps a line.
         let (left, right) = if from <= to { (from, to.max(from + 2)) } else { (to.min(from - 2), from) };
         area.draw(&Rectangle::new([(left, top), (right, top + ROW - 10)], colour.filled())).map_err(internal)?;
-        text(area, &label, (right.max(BARS) + 10, top + 4), 22, INK)
+        text(area, &label, (right.max(BARS) + 10, top + 7), 22, INK)
     }
 }
 
@@ -324,9 +327,9 @@ fn steps_legend(area: &Area<'_>, top: i32, words: &Writer) -> Result<()> {
     let mut left = 250;
     for (side, colour) in [(Side::Baseline, BASELINE), (Side::Candidate, CANDIDATE)] {
         area.draw(&Circle::new((left + 10, top + 11), 7, colour.filled())).map_err(internal)?;
-        left = beside(area, &name_of(side, words)?, (left + 28, top + 1))? + 36;
+        left = beside(area, &name_of(side, words)?, (left + 28, top + 4))? + 36;
     }
     let median = [(left, top + 11), (left + 40, top + 11)];
     area.draw(&PathElement::new(median, FAINT.stroke_width(3))).map_err(internal)?;
-    beside(area, &words.word("plot_performance_median")?, (left + 50, top + 1)).map(|_| ())
+    beside(area, &words.word("plot_performance_median")?, (left + 50, top + 4)).map(|_| ())
 }
