@@ -31,6 +31,8 @@ macro_rules! each_check {
             evaluation = Evaluation by [];
             /// Operator tests.
             operators = Operators by [];
+            /// Profiles of training steps.
+            performance = Performance by [];
         }
     };
 }
@@ -153,7 +155,7 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators)"
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators, performance)"
                 )
             );
         }

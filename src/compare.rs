@@ -15,6 +15,7 @@ mod kernel;
 pub mod measurements;
 pub(crate) mod median;
 pub mod operators;
+pub mod performance;
 pub mod sample;
 mod scalar;
 pub mod tensor;

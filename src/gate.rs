@@ -24,6 +24,7 @@ pub mod noise;
 mod operations;
 pub mod operators;
 pub mod parts;
+mod performance;
 pub mod recheck;
 pub mod repeats;
 pub mod selftest;
@@ -103,7 +104,7 @@ impl CheckOutcome {
     /// A check that has not judged anything yet.
     pub fn new(id: CheckId) -> Self {
         Self {
-            check: Check { id, verdict: Verdict::Skipped, items: Vec::new(), units: Vec::new() },
+            check: Check { id, verdict: Verdict::Skipped, culprit: None, items: Vec::new(), units: Vec::new() },
             findings: Vec::new(),
             waived: Vec::new(),
             tables: Vec::new(),
@@ -228,7 +229,7 @@ pub(crate) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
     let finest_first = [dump::first_culprit(checks), monitor::first_culprit(checks)];
     let first = finest_first.into_iter().flatten().min_by_key(|culprit| (culprit.kind.is_minor(), culprit.step));
     // An operator test replays generated inputs; what the run itself computed goes before it.
-    first.or_else(|| operators::first_culprit(checks))
+    first.or_else(|| operators::first_culprit(checks)).or_else(|| performance::first_culprit(checks))
 }
 
 /// Inventories of both locations.
@@ -348,8 +349,8 @@ fn diagnose(result: &mut GateResult, sizes: &Sizes) {
     let shown = std::mem::take(&mut result.diagnoses);
     result.diagnoses = diagnose::story(shown, &run);
     result.next_dump = next_dump::plan(&Situation {
-        // Tables of operator tests name no step that could be dumped.
-        culprit: result.culprit.as_ref().filter(|culprit| culprit.operator.is_none()),
+        // Tables of operator tests and profiles name no step that could be dumped.
+        culprit: result.culprit.as_ref().filter(|culprit| culprit.operator.is_none() && culprit.performance.is_none()),
         checks: &result.checks,
         sizes,
         diagnoses: &result.diagnoses,

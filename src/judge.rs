@@ -19,6 +19,7 @@ pub mod operation;
 pub mod operators;
 pub mod outcome;
 pub mod partial_coverage;
+pub mod performance;
 pub mod register;
 pub mod rule;
 pub mod unit;

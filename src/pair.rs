@@ -9,6 +9,7 @@ pub mod evaluation;
 pub mod monitor;
 pub mod operators;
 pub mod parameter;
+pub mod performance;
 pub mod setting;
 pub mod similarity;
 pub mod unit;

@@ -15,12 +15,14 @@ pub mod loss;
 pub mod monitor;
 mod nesting;
 pub mod operators;
+pub mod performance;
 pub mod publish;
 mod reading;
 pub mod signoff;
 pub mod value;
 pub mod waiver;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -75,6 +77,8 @@ pub struct Policy {
     pub evaluation: evaluation::EvaluationPolicy,
     /// Operator tests.
     pub operators: operators::OperatorsPolicy,
+    /// Profiles.
+    pub performance: performance::PerformancePolicy,
     /// Publishing.
     pub publish: publish::PublishPolicy,
     /// History of runs.
@@ -122,8 +126,12 @@ impl Policy {
     /// # Errors
     /// `Policy`, with the key's path, its line and column, what it expects and an example.
     pub fn parse(name: &str, text: &str, codes: &[&str]) -> Result<Self> {
-        let file = File { name, text };
-        let policy: Self = file.read()?;
+        let renamed = section_of_profiles(text);
+        let file = File { name, text: &renamed };
+        let mut policy: Self = file.read()?;
+        if policy.performance.required && !policy.required.contains(&CheckId::Performance) {
+            policy.required.push(CheckId::Performance);
+        }
         if let Some(code) = policy.severity.keys().find(|code| !codes.contains(&code.as_str())) {
             let path = Path::new(&[key("severity"), key(code)]);
             let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
@@ -162,6 +170,25 @@ impl Policy {
             .refuse(&of_waiver(index, "expires"), message)
             .with_help("choose an earlier day and review the waiver again then, or set `waiver-max-days`"))
     }
+}
+
+/// The text in which a section `profile:` with keys of its own is called `performance:`. Profiles of training steps were
+/// judged under that name first; the severity profile is a word, never a section.
+fn section_of_profiles(text: &str) -> Cow<'_, str> {
+    let is_section = |line: &str| line.trim_end() == "profile:" || line.starts_with("profile: {");
+    let is_nested = |line: &str| line.starts_with([' ', '\t']) && !line.trim_start().starts_with('#');
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let place = lines.iter().position(|line| is_section(line));
+    let Some((before, [line, after @ ..])) = place.and_then(|place| lines.split_at_checked(place)) else {
+        return Cow::Borrowed(text);
+    };
+    let next = after.iter().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    if !line.starts_with("profile: {") && !next.is_some_and(|line| is_nested(line)) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(
+        [&before.concat(), &line.replacen("profile", "performance", 1), &after.concat()].map(String::as_str).concat(),
+    )
 }
 
 /// Help of an error about a finding code.

@@ -17,6 +17,7 @@ mod npy;
 pub mod operators;
 pub mod overflow_check;
 pub mod pack;
+pub mod performance;
 mod pickle;
 mod safetensors;
 pub mod sqlite;

@@ -31,6 +31,7 @@ pub mod opening;
 mod ordered;
 pub mod outcomes;
 pub mod page;
+pub mod performance;
 pub mod phrases;
 pub mod pictures;
 pub mod plot;

@@ -17,6 +17,7 @@ mod limits;
 mod monitor;
 mod operators;
 mod outcome;
+mod performance;
 mod read;
 mod recount;
 mod refusal;

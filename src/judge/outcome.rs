@@ -110,7 +110,9 @@ impl RuleKind {
 }
 
 /// Every rule with an outcome.
-pub const KINDS: [RuleKind; 66] = [
+pub const KINDS: [RuleKind; 68] = [
+    RuleKind::new("step_time", Plain, AtMost),
+    RuleKind::new("memory_peak", Plain, AtMost),
     RuleKind::new("growth", Plain, AtMost),
     RuleKind::new("monitor_jump", Plain, AtMost),
     RuleKind::new("standstill", Steps, AtMost),

@@ -10,6 +10,7 @@ mod location;
 mod metrics;
 mod monitor;
 mod operators;
+mod performance;
 
 use std::ops::{Deref, DerefMut};
 
@@ -35,6 +36,10 @@ pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 pub use metrics::Metrics;
 pub use monitor::{MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, MonitorSteps, MonitorUnit};
 pub use operators::{OperatorCulprit, OperatorsUnit, StatusCounts};
+pub use performance::{
+    CheckCulprit, OperatorTimes, PerformanceCause, PerformanceUnit, Period, Phase, Phases, StepTime, StepTimeSource,
+    profile_place,
+};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +48,9 @@ pub struct Check {
     pub id: CheckId,
     /// Its units' verdicts, added up.
     pub verdict: Verdict,
+    /// The culprit of the check of performance; absent elsewhere, and where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub culprit: Option<CheckCulprit>,
     /// Checkers of the config check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<ConfigItem>,
@@ -98,6 +106,8 @@ units! {
     Generation(GenerationUnit),
     /// Tables of operator tests.
     Operators(OperatorsUnit),
+    /// The profile of a rank.
+    Performance(PerformanceUnit),
 }
 
 /// The dumps among the units of `checks`, in the order of reports.
@@ -144,6 +154,14 @@ pub fn generations(checks: &[Check]) -> impl Iterator<Item = &GenerationUnit> + 
 pub fn operators(checks: &[Check]) -> impl Iterator<Item = &OperatorsUnit> + Clone {
     checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Operators(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The profiles among the units of `checks`, in the order of reports.
+pub fn profiles(checks: &[Check]) -> impl Iterator<Item = &PerformanceUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Performance(unit) => Some(unit.as_ref()),
         _ => None,
     })
 }
@@ -300,6 +318,9 @@ pub struct Culprit {
     /// Facts that only operator tests know; absent for other checks.
     #[serde(flatten)]
     pub operator: Option<OperatorCulprit>,
+    /// Facts that only profiles know; absent for other checks.
+    #[serde(flatten)]
+    pub performance: Option<PerformanceCause>,
 }
 
 /// Role of the value that differs first.
@@ -312,6 +333,8 @@ pub enum CulpritKind {
     Monitor(MonitorKind),
     /// Defect of a result that shows without a baseline.
     Visible(VisibleDefect),
+    /// Phase of a step in a profile.
+    Phase(Phase),
 }
 
 /// Defect of a result that shows without a baseline.
@@ -328,7 +351,7 @@ impl CulpritKind {
     /// Place of a monitor's kind in the order in which a step computes it; `None` for a role in a dump.
     pub fn order(self) -> Option<MonitorKind> {
         match self {
-            Self::Tensor(_) | Self::Visible(_) => None,
+            Self::Tensor(_) | Self::Visible(_) | Self::Phase(_) => None,
             Self::Monitor(kind) => Some(kind),
         }
     }
@@ -365,7 +388,11 @@ impl Culprit {
 
     /// The name of its unit in findings.
     pub fn unit(&self) -> String {
-        self.operator.as_ref().map_or_else(|| unit_place(self.step, self.rank), |operator| operator.table.clone())
+        match (&self.operator, &self.performance) {
+            (Some(operator), _) => operator.table.clone(),
+            (None, Some(_)) => self.tensor.clone(),
+            (None, None) => unit_place(self.step, self.rank),
+        }
     }
 }
 

@@ -81,6 +81,8 @@ pub fn recognise(head: &[u8]) -> bool {
 pub struct Table {
     root: u32,
     columns: Vec<String>,
+    /// Place of the column that is the row's id, which rows hold no value for.
+    id: Option<usize>,
 }
 
 impl Table {
@@ -128,19 +130,38 @@ impl<'a> Database<'a> {
         Ok(Self { source, page_size, usable, pages: source.len() / page_size })
     }
 
+    /// Demands all pages that the header counts.
+    ///
+    /// # Errors
+    /// `Corrupt` for a file that ends before them.
+    pub fn demand_all_pages(&self) -> Result<()> {
+        let mut header = [0; HEADER];
+        self.source.read_at(0, &mut header)?;
+        // The count holds where the same writer wrote both numbers.
+        let is_counted = u32_at(&header, 24) == u32_at(&header, 92);
+        let counted = u32_at(&header, 28).map_or(0, u64::from);
+        if is_counted && counted > self.pages {
+            let message = format!("is a cut SQLite database: it has {} of {counted} pages", self.pages);
+            return Err(Error::corrupt(self.source.name(), message).with_help("copy the database again, whole"));
+        }
+        Ok(())
+    }
+
     /// The table called `name`.
     ///
     /// # Errors
     /// `Corrupt` where the list of tables is damaged.
     pub fn table(&self, name: &str) -> Result<Option<Table>> {
         let mut found = None;
-        self.rows(&Table { root: 1, columns: Vec::new() }, |row| {
+        self.rows(&Table { root: 1, columns: Vec::new(), id: None }, |row| {
             if let [Value::Text(kind), Value::Text(own), _, Value::Int(root), Value::Text(sql)] = row
                 && kind == "table"
                 && own.eq_ignore_ascii_case(name)
             {
                 let root = u32::try_from(*root).map_err(|_| self.damaged("the place of a table"))?;
-                found = Some(Table { root, columns: columns_of(sql) });
+                let columns = columns_of(sql);
+                let id = columns.iter().position(|(_, is_id)| *is_id);
+                found = Some(Table { root, columns: columns.into_iter().map(|(name, _)| name).collect(), id });
             }
             Ok(())
         })?;
@@ -176,8 +197,12 @@ impl<'a> Database<'a> {
                 Some(LEAF) => {
                     for index in 0..cells {
                         let at = cell(index).ok_or_else(|| self.damaged("a row"))?;
-                        let bytes = self.payload(&page, at, &mut left)?;
-                        take(&values(&bytes).ok_or_else(|| self.damaged("a row"))?)?;
+                        let (id, bytes) = self.payload(&page, at, &mut left)?;
+                        let mut row = values(&bytes).ok_or_else(|| self.damaged("a row"))?;
+                        if let Some(value @ Value::Null) = table.id.and_then(|place| row.get_mut(place)) {
+                            *value = Value::Int(id);
+                        }
+                        take(&row)?;
                     }
                 }
                 _ => return Err(self.damaged("the kind of a page")),
@@ -195,11 +220,11 @@ impl<'a> Database<'a> {
         Ok(page)
     }
 
-    /// Bytes of the row in the cell at `at`, those in overflow pages included.
-    fn payload(&self, page: &[u8], at: usize, left: &mut u64) -> Result<Vec<u8>> {
+    /// Id and bytes of the row in the cell at `at`, those in overflow pages included.
+    fn payload(&self, page: &[u8], at: usize, left: &mut u64) -> Result<(i64, Vec<u8>)> {
         let bad = || self.damaged("a row");
         let (len, at) = varint(page, at).ok_or_else(bad)?;
-        let (_, at) = varint(page, at).ok_or_else(bad)?;
+        let (id, at) = varint(page, at).ok_or_else(bad)?;
         if len > MAX_ROW {
             return Err(self.damaged("the length of a row, which is above 16 MiB,"));
         }
@@ -213,7 +238,7 @@ impl<'a> Database<'a> {
             bytes.extend(page.get(4..4 + rest).ok_or_else(bad)?);
             next = u32_at(&page, 0);
         }
-        Ok(bytes)
+        Ok((id.cast_signed(), bytes))
     }
 
     fn damaged(&self, what: &str) -> Error {
@@ -301,8 +326,8 @@ fn value(kind: u64, bytes: &[u8]) -> Value {
     }
 }
 
-/// Names of the columns in the statement that made a table.
-fn columns_of(sql: &str) -> Vec<String> {
+/// Names of the columns in the statement that made a table, and whether each is the row's id.
+fn columns_of(sql: &str) -> Vec<(String, bool)> {
     const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
     let body = sql.split_once('(').map_or("", |(_, body)| body);
     let (mut depth, mut quote) = (0_i64, None);
@@ -342,7 +367,11 @@ fn columns_of(sql: &str) -> Vec<String> {
         let is_column = !CONSTRAINTS.iter().any(|constraint| word.eq_ignore_ascii_case(constraint));
         is_column.then(|| word.to_owned())
     };
-    parts.iter().filter_map(name).collect()
+    let is_id = |part: &String| {
+        let part = part.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_uppercase();
+        part.contains(" INTEGER PRIMARY KEY") && !part.contains(" DESC")
+    };
+    parts.iter().filter_map(|part| Some((name(part)?, is_id(part)))).collect()
 }
 
 #[cfg(test)]
@@ -378,7 +407,11 @@ mod tests {
     fn columns_are_named_by_the_statement() {
         let sql = "CREATE TABLE metrics (id INTEGER PRIMARY KEY, \"run name\" TEXT DEFAULT 'a,b', step REAL CHECK (step IN (1, 2)), \
                    UNIQUE(id, step), [metrics] TEXT)";
-        assert_eq!(columns_of(sql), ["id", "run name", "step", "metrics"]);
+        let columns = columns_of(sql);
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["id", "run name", "step", "metrics"]);
+        let ids: Vec<bool> = columns.iter().map(|(_, is_id)| *is_id).collect();
+        assert_eq!(ids, [true, false, false, false]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod history;
 mod loss;
 mod monitor;
 mod operators;
+mod performance;
 
 use serde_json::Value as Json;
 
@@ -36,6 +37,8 @@ pub(super) struct Presentation {
     pub(super) is_diagnosed_by_place: bool,
     /// Whether it compares settings, and nothing that a run computed.
     pub(super) is_of_settings: bool,
+    /// Whether it compares times, and no number that a run computed.
+    pub(super) is_of_times: bool,
     /// Key of the words for its agreement.
     pub(super) agreement: &'static str,
 }
@@ -53,6 +56,8 @@ pub(super) enum Details {
     Units,
     /// A line per score, with its drop.
     Scores,
+    /// Phases, operators and ranks of profiles.
+    Profiles,
 }
 
 /// A picture of a check.
@@ -81,14 +86,23 @@ impl Presentation {
             embedded: None,
             is_diagnosed_by_place: false,
             is_of_settings: false,
+            is_of_times: false,
             agreement: AGREES,
         }
     }
 }
 
 /// The checks of which more is shown, in the order of reports.
-pub(super) const ALL: &[Presentation] =
-    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, operators::SHOWN, history::SHOWN];
+pub(super) const ALL: &[Presentation] = &[
+    config::SHOWN,
+    loss::SHOWN,
+    dump::SHOWN,
+    monitor::SHOWN,
+    evaluation::SHOWN,
+    operators::SHOWN,
+    performance::SHOWN,
+    history::SHOWN,
+];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {
@@ -107,7 +121,12 @@ pub(super) fn details(check: CheckId) -> Details {
 
 /// Whether `result` compared anything that the runs computed.
 pub(super) fn computed_anything(result: &GateResult) -> bool {
-    result.checks.iter().any(|check| !check.units.is_empty() && !is_of_settings(check.id))
+    result.checks.iter().any(|check| !check.units.is_empty() && !is_of_settings(check.id) && !is_of_times(check.id))
+}
+
+/// Whether `check` compares times, and no number that a run computed.
+pub(super) fn is_of_times(check: CheckId) -> bool {
+    find(check).is_some_and(|shown| shown.is_of_times)
 }
 
 /// Whether `check` compares settings, and nothing that a run computed.

@@ -114,6 +114,24 @@ pub(super) fn relative(value: f64, limits: &[f64]) -> String {
     (2..4).map(shown).find(is_told_apart).unwrap_or_else(|| ratio(value, 4))
 }
 
+/// Microseconds with three digits: `48.2 ms`.
+pub(super) fn duration(microseconds: f64) -> String {
+    if microseconds == 0.0 {
+        return "0".to_owned();
+    }
+    let (value, unit) = match microseconds.abs() {
+        below if below < 1e3 => (microseconds, "us"),
+        below if below < 1e6 => (microseconds / 1e3, "ms"),
+        _ => (microseconds / 1e6, "s"),
+    };
+    let text = match value.abs() {
+        below if below < 10.0 => format!("{value:.2}"),
+        below if below < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    };
+    format!("{text} {unit}")
+}
+
 /// A ratio with at most `digits` significant digits: a percentage from 0.01 % on, with all whole percents from 100 % on;
 /// a plain number below and far above.
 pub(super) fn ratio(value: f64, digits: usize) -> String {

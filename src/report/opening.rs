@@ -9,6 +9,7 @@ mod curves;
 mod evaluation;
 mod lead;
 mod numbers;
+mod performance;
 mod settings;
 mod words;
 
@@ -17,7 +18,7 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::writer::{Writer, safe};
-use super::{GateResult, causes, checks, evaluation as evaluations, next_dump};
+use super::{GateResult, causes, checks, evaluation as evaluations, next_dump, performance as profiles};
 use crate::diagnose::{Diagnosis, Sureness};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
@@ -106,6 +107,9 @@ impl Opening {
     pub(super) fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
         let build = Builder { result, writer };
         let mut opening = match Lead::of(result) {
+            Lead::Culprit(_, finding, _) | Lead::Finding(finding, _) if profiles::of_finding(finding) => {
+                build.performance(finding)?
+            }
             Lead::Culprit(culprit, finding, cause) => build.culprit(culprit, finding, cause)?,
             Lead::Settings(findings) => build.settings(&findings)?,
             Lead::Curve(_, finding) if result.is_alone() => {
@@ -224,6 +228,11 @@ impl Builder<'_> {
         let is_config = self.result.checks.iter().any(|check| !check.items.is_empty());
         if is_config && !checks::computed_anything(self.result) {
             return self.word("only_settings_compared");
+        }
+        let has_profile =
+            self.result.checks.iter().any(|check| checks::is_of_times(check.id) && !check.units.is_empty());
+        if has_profile && !checks::computed_anything(self.result) {
+            return self.word("only_times_compared");
         }
         if names.is_empty() {
             return Ok(Value::from(""));

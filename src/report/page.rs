@@ -30,6 +30,7 @@ use super::pictures::data_address;
 use super::plot::error_map::error_map_png;
 use super::plot::evaluation::evaluation_png;
 use super::plot::monitor::monitor_png;
+use super::plot::performance::performance_png;
 use super::templates::Templates;
 use super::view::{self, View};
 use super::writer::safe;
@@ -83,6 +84,7 @@ pub fn write(result: &GateResult, operations: &Table, options: &Options<'_>, out
         error_map => error_map_png(result, options.language)?.as_deref().map(data_address),
         monitor_map => monitor_png(result, options.language)?.as_deref().map(data_address),
         evaluation_plot => evaluation_png(result, options.language)?.as_deref().map(data_address),
+        performance_plot => performance_png(result, options.language)?.as_deref().map(data_address),
         assets => context! {
             style => safe(include_str!("../../templates/report/page.css").into()),
             script => safe(SCRIPT.into()),
@@ -130,7 +132,7 @@ fn data(result: &GateResult, operations: &Table, language: Language, out: &mut E
     out.written(",\"labels\":")?;
     out.json(&[name("{{ baseline_name }}")?, name("{{ candidate_name }}")?])?;
     out.written(",\"culprit\":")?;
-    out.json(&result.culprit.as_ref().map(Wrong::of))?;
+    out.json(&result.culprit.as_ref().filter(|culprit| culprit.performance.is_none()).map(Wrong::of))?;
     let units = result.checks.iter().flat_map(|check| &check.units);
     for Embedded { key, of } in checks::ALL.iter().filter_map(|shown| shown.embedded.as_ref()) {
         out.written(&format!(",\"{key}\":"))?;

@@ -11,6 +11,7 @@ mod heat;
 mod lines;
 pub mod loss;
 pub mod monitor;
+pub mod performance;
 pub mod trend;
 
 use std::sync::Once;

@@ -3,6 +3,7 @@
 use super::writer::{Text, Writer};
 use crate::error::Result;
 use crate::judge::finding::{Fact, Finding};
+use crate::verdict::CheckId;
 
 /// Message and help of a finding, with its place before the message where that names neither place nor operation.
 pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
@@ -13,7 +14,9 @@ pub(super) fn sentence(finding: &Finding, writer: &Writer) -> Result<Text> {
     };
     let names = [writer.name(operation), writer.name(&finding.place)];
     let [_, place] = &names;
-    if !place.is_empty() && !names.iter().any(|name| text.message.contains(name)) {
+    // A profile's message names its rank itself.
+    let is_named = finding.check == CheckId::Performance;
+    if !place.is_empty() && !is_named && !names.iter().any(|name| text.message.contains(name)) {
         text.message = format!("{place}{}{}", writer.word("colon")?, text.message);
     }
     Ok(text)

@@ -44,7 +44,8 @@ pub struct Options<'a> {
 }
 
 /// Number of rows that a section shows before length matters.
-const ROOM: [(&str, usize); 15] = [
+const ROOM: [(&str, usize); 16] = [
+    ("performance", 20),
     ("culprit", 1),
     ("next_dump", 1),
     ("diagnoses", 5),
@@ -66,7 +67,7 @@ const ROOM: [(&str, usize); 15] = [
 const OF_EVALUATION: [&str; 3] = ["evaluation", "flipped", "passed"];
 
 /// Parts that are cut when the text is too long, the least important first, each with the number that stays.
-const CUTS: [(&str, usize); 22] = [
+const CUTS: [(&str, usize); 24] = [
     ("passed", 20),
     ("artifacts", 10),
     ("artifacts", 0),
@@ -83,6 +84,8 @@ const CUTS: [(&str, usize); 22] = [
     ("waived", 0),
     ("config", 0),
     ("findings", 3),
+    ("performance", 8),
+    ("performance", 0),
     ("evaluation", 10),
     ("flipped", 0),
     ("evaluation", 0),
@@ -97,7 +100,10 @@ pub fn render(result: &GateResult, options: &Options<'_>) -> Result<String> {
     let view = View::new(result, &writer)?;
     let mut room: Vec<(&str, usize)> = ROOM.to_vec();
     let mut omitted: Vec<&str> = Vec::new();
-    let mut cuts = CUTS.iter().filter(|(section, _)| view.evaluation.is_some() || !OF_EVALUATION.contains(section));
+    let mut cuts = CUTS.iter().filter(|(section, _)| match *section {
+        "performance" => view.performance.is_some(),
+        section => view.evaluation.is_some() || !OF_EVALUATION.contains(&section),
+    });
     loop {
         let text = once(result, &view, &writer, options, (&room, &omitted))?;
         if fits(&text, options.limit) {

@@ -29,6 +29,8 @@ const MOST_DIAGNOSES: usize = 5;
 const MOST_CHANGES: usize = 8;
 /// Rules and units that are shown.
 const MOST_ROWS: usize = 20;
+/// Operators of a profile that are shown.
+const MOST_OPERATORS: usize = 8;
 
 /// Options for the terminal.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +148,14 @@ fn plain(text: impl Into<String>) -> (String, Option<Verdict>) {
     (text.into(), None)
 }
 
+/// Writes the names of both sides over two heads.
+fn name_sides(rows: &mut [Row], first: usize, names: Vec<String>) {
+    let Some(heads) = rows.first_mut() else { return };
+    for (head, name) in heads.iter_mut().skip(first).zip(names) {
+        *head = plain(name);
+    }
+}
+
 impl Page<'_> {
     fn word(&self, key: &str) -> Result<String> {
         self.writer.word(key)
@@ -243,6 +253,7 @@ impl Page<'_> {
             Details::Checkers if !check.items.is_empty() => self.config(&check.items),
             Details::Rules if !check.units.is_empty() => self.rules(check.id),
             Details::Scores => self.scores(),
+            Details::Profiles => self.profiles(),
             Details::Units if check.units.len() > 1 => self.units(check),
             _ => Ok(Vec::new()),
         }
@@ -358,6 +369,42 @@ impl Page<'_> {
         }
         lines.extend(view.notes.iter().map(Value::to_string));
         self.section("check_evaluation", lines)
+    }
+
+    /// Phases of both sides, the operators that changed most, and a row per rank where there are several.
+    fn profiles(&self) -> Result<Vec<String>> {
+        let Some(view) = &self.view.performance else { return Ok(Vec::new()) };
+        let text = |value: &Value| plain(value.to_string());
+        let sides = || -> Result<Vec<String>> {
+            let name = |side: &str| cleaned(&self.writer.fact("side", &side.into()).to_string());
+            Ok(vec![name("baseline"), name("candidate")])
+        };
+        let mut lines = Vec::new();
+        if view.ranks.len() > 1 {
+            let mut rows =
+                vec![self.heads(&["rank", "verdict", "side_baseline", "side_candidate", "performance_change"])?];
+            name_sides(&mut rows, 2, sides()?);
+            for row in view.ranks.iter().take(MOST_ROWS) {
+                let rank = row.rank.map_or_else(String::new, |rank| rank.to_string());
+                let [ours, theirs] = &row.times;
+                rows.push(vec![plain(rank), self.badge(row.verdict)?, text(ours), text(theirs), text(&row.change)]);
+            }
+            lines.extend(self.table(&rows));
+        }
+        let mut rows =
+            vec![self.heads(&["performance_phase", "side_baseline", "side_candidate", "performance_change"])?];
+        name_sides(&mut rows, 1, sides()?);
+        for row in &view.phases {
+            let [ours, theirs] = &row.times;
+            let phase = self.word(&format!("phase_{}", row.phase.as_str()))?;
+            rows.push(vec![plain(phase), text(ours), text(theirs), text(&row.change)]);
+        }
+        for row in view.operators.iter().filter(|row| row.contribution.as_str() != Some("")).take(MOST_OPERATORS) {
+            let [ours, theirs] = &row.totals;
+            rows.push(vec![plain(self.writer.name(&row.name)), text(ours), text(theirs), text(&row.contribution)]);
+        }
+        lines.extend(if rows.len() > 1 { self.table(&rows) } else { Vec::new() });
+        self.section("check_performance", lines)
     }
 
     fn inherited(&self, place: &Place) -> Result<String> {

@@ -14,6 +14,7 @@ use super::history::{self, HistoryView};
 use super::next_dump::{self, NextDumpView};
 use super::opening::Opening;
 use super::outcomes::{self, RuleRow};
+use super::performance::{self, PerformanceView};
 use super::rows::{FindingRow, WaivedRow};
 use super::sentence::sentence;
 use super::standing::Standing;
@@ -59,6 +60,8 @@ pub struct View {
     pub rules: Vec<RuleRow>,
     /// Evaluations; `None` where there are none.
     pub evaluation: Option<EvaluationView>,
+    /// Profiles; `None` where there are none.
+    pub performance: Option<PerformanceView>,
     /// Whether a config check looked at packs.
     pub has_checkers: bool,
     /// Steps and ranks of dumps.
@@ -122,7 +125,9 @@ impl View {
         let build = Builder { result, writer };
         let findings: Vec<FindingRow> =
             result.findings.iter().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
-        let culprit = result.culprit.as_ref().map(|culprit| build.culprit(culprit)).transpose()?;
+        // The opening and the section of profiles tell all of a profile's culprit.
+        let told = result.culprit.as_ref().filter(|culprit| culprit.performance.is_none());
+        let culprit = told.map(|culprit| build.culprit(culprit)).transpose()?;
         let waived = build.waived()?;
         let standing = Standing { findings: &findings, waived: &waived, writer };
         let opening = Opening::new(result, writer)?;
@@ -149,6 +154,7 @@ impl View {
             findings,
             rules: outcomes::rows(result, writer)?,
             evaluation: evaluation::view(result, writer)?,
+            performance: performance::view(result, writer)?,
             has_checkers: result.checks.iter().any(|check| !check.items.is_empty()),
             units: dumps(&result.checks).count(),
             history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
@@ -263,7 +269,7 @@ impl Builder<'_> {
 
     /// The culprit's sentence stands at the top already; its check only names it.
     fn check_sentence(&self, row: &FindingRow) -> Result<Value> {
-        match self.result.culprit.as_ref().filter(|_| row.is_culprit) {
+        match self.result.culprit.as_ref().filter(|culprit| row.is_culprit && culprit.performance.is_none()) {
             Some(culprit) => self.writer.phrase("reason_culprit", &context! { op => culprit.op.as_str() }).map(safe),
             None => Ok(row.message.clone()),
         }

@@ -74,6 +74,7 @@ impl Writer {
         });
         environment.add_filter("percent", |value: &Value| ratio(value, 4));
         environment.add_filter("relative", |value: &Value, limit: Option<Value>| relative(value, limit.as_ref()));
+        environment.add_filter("duration", duration);
         environment.add_filter("prose", move |text: &str| safe(escape::prose(text, target)));
         environment.add_filter("cell", move |value: &Value| shown(value, target).map(|text| safe(escape::cell(&text))));
         environment.add_filter("join", move |items: &Value, separator: &str| join(items, separator, target));
@@ -169,6 +170,7 @@ impl Writer {
             "side" => return self.side(text),
             "sides" => return self.sides(text),
             "check" => phrases::find(&format!("check_{text}"), self.language),
+            "phase" => phrases::find(&format!("phase_{text}"), self.language),
             "training" => phrases::find(&format!("training_{text}"), self.language),
             "baseline" | "candidate" | "value" if matches!(text, "absent" | "unset") => {
                 phrases::find(&format!("value_{text}"), self.language)
@@ -340,6 +342,11 @@ fn number(value: &Value, digits: Option<usize>) -> Value {
     }
     let digits = digits.unwrap_or(MOST_DIGITS).clamp(1, MOST_DIGITS);
     f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| safe(messages::rounded(number, digits)))
+}
+
+/// Microseconds with three digits, in the unit that people read them in.
+fn duration(value: &Value) -> Value {
+    f64::try_from(value.clone()).map_or_else(|_| value.clone(), |time| safe(messages::duration(time)))
 }
 
 /// A ratio with at most `digits` digits: a percentage from 0.01 % on, below that a plain number.

@@ -20,6 +20,8 @@ const DIAGNOSES: usize = 1_000;
 const RULES: usize = 64;
 /// Steps that are listed by number.
 const LISTED: usize = crate::judge::loss::completeness::LISTED;
+/// Operators of a profile.
+const OPERATORS: usize = 20;
 /// Numbers of a culprit.
 const METRICS: usize = 64;
 /// Frames of a call stack: Python's own limit.
@@ -89,6 +91,13 @@ fn of_unit(unit: &Unit, name: &impl Fn(&str) -> String, most: &impl Fn(&str, usi
         most(&name("heatmap.layers"), map.clone().map(|map| map.layers.len().max(map.cells.len())).sum(), LAYERS)?;
         let widest = map.flat_map(|map| map.cells.iter().map(Vec::len).chain([map.steps.len()])).max();
         most(&name("heatmap.steps"), widest.unwrap_or(0), COLUMNS)?;
+        unit.culprit.iter().try_for_each(of_culprit)?;
+    }
+    if let Unit::Performance(unit) = unit {
+        let points = unit.periods.iter().flatten().map(Vec::len).max();
+        most(&name("periods"), points.unwrap_or(0), POINTS)?;
+        most(&name("operators"), unit.operators.len(), OPERATORS)?;
+        most(&name("cause.operators"), unit.cause.as_ref().map_or(0, |cause| cause.operators.len()), OPERATORS)?;
         unit.culprit.iter().try_for_each(of_culprit)?;
     }
     if let Unit::Operators(unit) = unit {

@@ -4,6 +4,7 @@ use super::curve::limits_of;
 use super::evaluation;
 use super::limits::{Due, due};
 use super::operators;
+use super::performance;
 use super::refusal::{Checked, demand, shown};
 use super::said::Said;
 use super::trend;
@@ -51,6 +52,7 @@ pub(super) fn check(result: &GateResult, said: &Said<'_>, policy: &Policy) -> Ch
                 Unit::Operators(unit) => operators::fits(unit, result, policy, &at)?,
                 // Judged with all of its check, whose tests count.
                 Unit::Evaluation(_) | Unit::Generation(_) => {}
+                Unit::Performance(unit) => performance::fits(unit, result, policy, &at)?,
             }
         }
         evaluation::fits(check, result, said, policy)?;

@@ -39,6 +39,7 @@ pub(super) fn recount(mut result: GateResult, policy: &Policy) -> GateResult {
         for (item, (verdict, findings)) in check.items.iter_mut().zip(counts) {
             (item.verdict, item.findings) = (verdict, findings);
         }
+        crate::gate::performance::name_culprit(check);
         let (least, most) = range(check, &result.findings);
         check.verdict = check.verdict.max(least).min(most);
     }
@@ -152,6 +153,11 @@ fn name_culprit(unit: &mut Unit, findings: &[Finding], policy: &Policy) {
         }
         Unit::Operators(unit) => {
             unit.culprit = unit.culprit.take().filter(stands);
+            return;
+        }
+        Unit::Performance(unit) => {
+            unit.culprit = unit.culprit.take().filter(stands);
+            unit.cause = unit.cause.take().filter(|_| unit.culprit.is_some());
             return;
         }
         _ => return,

@@ -64,6 +64,7 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], in_rl: bool, polic
         () if rule.check == crate::verdict::CheckId::Evaluation => of_evaluation(finding, rule, policy),
         () if is(&monitor::JUMP) => of_jump(finding, policy),
         () if is(&monitor::STEPS_MISSING) || is(&monitor::NAMES_MISSING) => of_missing_rows(finding, rule),
+        () if rule.check == crate::verdict::CheckId::Performance => super::performance::weight(finding, rule, rules),
         () if rule.check == crate::verdict::CheckId::History => Severity::Info,
         () if rule.check == crate::verdict::CheckId::Loss => of_curve(finding, rule, rules, in_rl, strict),
         () => rule.severity,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
-use super::{Against, alone, checkpoint, config, curve, dump, evaluation, monitor, operators};
+use super::{Against, alone, checkpoint, config, curve, dump, evaluation, monitor, operators, performance};
 use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::first_culprit;
@@ -16,6 +16,7 @@ use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
 use crate::read::evaluation::FileKind;
 use crate::read::operators::TableKind;
+use crate::read::performance::FileKind as ProfileKind;
 use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
 
@@ -166,6 +167,7 @@ fn check_of(row: &ArtifactRow) -> Option<CheckId> {
         "training monitor" | "anomalies of a monitor" => Some(CheckId::Monitor),
         kind if TableKind::ALL.into_iter().any(|known| known.name() == kind) => Some(CheckId::Operators),
         kind if FileKind::ALL.into_iter().any(|known| known.name() == kind) => Some(CheckId::Evaluation),
+        kind if ProfileKind::ALL.into_iter().any(|known| known.name() == kind) => Some(CheckId::Performance),
         // Curves are called by their format.
         _ => Some(CheckId::Loss),
     }
@@ -187,12 +189,14 @@ fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
             (CheckId::Evaluation, Unit::Evaluation(unit)) => evaluation::check(unit, &key, said, &at)?,
             (CheckId::Evaluation, Unit::Generation(unit)) => evaluation::generations(unit, &key, said, &at)?,
             (CheckId::Operators, Unit::Operators(unit)) => operators::check(unit, &key, said, &at)?,
+            (CheckId::Performance, Unit::Performance(unit)) => performance::check(unit, &key, said, &at)?,
             // A unit that cannot be compared with itself proves nothing.
             _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
         demand(known.insert(key), &at, || "is there twice".into())?;
     }
     evaluation::corrected(check, &place)?;
+    performance::culprit_of_check(check, &place)?;
     if check.id == CheckId::Config {
         return config::check(check, &result.findings, &place);
     }

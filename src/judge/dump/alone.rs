@@ -241,6 +241,7 @@ fn culprit_of(found: &Found<'_>, dump: &Dump, at: At, masks: &HashMap<u64, &str>
         candidate: Some(show(*leaf)),
         monitor: None,
         operator: None,
+        performance: None,
         mask: mask_of(*operation, masks).unwrap_or_default(),
     };
     culprit.finding = culprit.own_finding();

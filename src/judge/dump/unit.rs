@@ -341,6 +341,7 @@ impl<'a> View<'a> {
             kind: CulpritKind::Tensor(suspect.leaf.kind),
             monitor: None,
             operator: None,
+            performance: None,
             side: suspect.comparison.pair.baseline().is_none().then_some(Side::Candidate),
             code: suspect.suspicion.rule.code.to_owned(),
             metrics: metrics.into(),

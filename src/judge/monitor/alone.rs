@@ -115,6 +115,7 @@ impl Walk {
             baseline: None,
             candidate: None,
             operator: None,
+            performance: None,
             monitor: Some(MonitorCulprit {
                 name,
                 stage: keyed.key.stage,

@@ -460,6 +460,7 @@ impl<'a> Walk<'a> {
                 factor: cause.factor,
             }),
             operator: None,
+            performance: None,
         };
         culprit.finding = culprit.own_finding();
         culprit

@@ -209,6 +209,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
         candidate: None,
         mask: String::new(),
         monitor: None,
+        performance: None,
         operator: Some(OperatorCulprit {
             table: named.table.clone(),
             api: row.api.clone(),

@@ -8,10 +8,10 @@ use super::words::uncapital;
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::WaivedFinding;
-use crate::judge::unit::{Check, CurveUnit};
+use crate::judge::unit::{Check, CurveUnit, PerformanceUnit};
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
-use crate::report::{checks, compared, curve, evaluation, standing};
+use crate::report::{checks, compared, curve, evaluation, performance, standing};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 impl Builder<'_> {
@@ -42,7 +42,10 @@ impl Builder<'_> {
             return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
         }
         if !checks::computed_anything(self.result) {
-            return self.word("headline_pass_settings");
+            return match performance::leading(self.result).filter(|unit| unit.step_time.is_some()) {
+                Some(unit) => self.phrase("headline_pass_times", self.times_of(unit)),
+                None => self.word("headline_pass_settings"),
+            };
         }
         let verified = self.result.baseline.as_ref().and_then(|run| run.verified.as_ref());
         let manifest = verified.map(|verified| verified.manifest.as_str());
@@ -100,6 +103,10 @@ impl Builder<'_> {
         {
             return Ok(agreed);
         }
+        let timed = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
+        if let Some(unit) = timed.filter(|_| checks::is_of_times(check.id)) {
+            return self.writer.phrase("agrees_times", &self.times_of(unit));
+        }
         let key = format!("agrees_{}", check.id.as_str());
         match crate::report::phrases::find(&key, self.writer.language()) {
             Some(_) => self.writer.phrase(&key, &counts),
@@ -108,6 +115,16 @@ impl Builder<'_> {
                 self.writer.phrase("agrees_other", &context! { check => name })
             }
         }
+    }
+
+    /// The step time of a profile, for phrases.
+    fn times_of(&self, unit: &PerformanceUnit) -> Value {
+        let [baseline, candidate, ratio, noise] = unit.step_time.as_ref().map_or([f64::NAN; 4], |time| {
+            [time.baseline, time.candidate, time.ratio, time.noise].map(|number| number.0)
+        });
+        let change = safe(performance::change(ratio));
+        let is_judged = unit.rules.iter().any(|rule| rule.rule == "step_time" && (rule.warn.or(rule.fail)).is_some());
+        context! { baseline, candidate, ratio, noise, change, is_judged, steps => unit.steps }
     }
 
     /// Agreement of the leading curve with its limit; `None` without a curve.

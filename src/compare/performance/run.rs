@@ -1,0 +1,155 @@
+//! All recordings of one rank: several of them, of different steps, count as one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::recording::{Recording, Usage};
+use super::steps::{self, StepTimes};
+use crate::read::performance::{CommunicationTimes, Damage, Device, LoadingTime, OperatorKey, Settings};
+
+/// Source of the times of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeSource {
+    /// Kernels, from first to first.
+    Kernels,
+    /// The table of steps.
+    StepTable,
+}
+
+/// The recordings of one rank on one side.
+#[derive(Debug)]
+pub struct Run {
+    /// The rank; `None` where a single process was recorded.
+    pub rank: Option<u64>,
+    /// Its recordings, in the order of their places; at least one.
+    pub recordings: Vec<Recording>,
+}
+
+impl Run {
+    /// The runs of a side, by rank.
+    pub fn all(recordings: Vec<Recording>) -> Vec<Self> {
+        let mut ranks: BTreeMap<Option<u64>, Vec<Recording>> = BTreeMap::new();
+        for recording in recordings {
+            ranks.entry(recording.rank).or_default().push(recording);
+        }
+        ranks.into_iter().map(|(rank, recordings)| Self { rank, recordings }).collect()
+    }
+
+    /// Places of two recordings that hold the same step, which cannot be told apart.
+    pub fn ambiguous(&self) -> Option<[&str; 2]> {
+        let mut seen: BTreeMap<u64, &str> = BTreeMap::new();
+        for recording in &self.recordings {
+            let numbers: BTreeSet<u64> = recording.recorded.iter().copied().collect();
+            for step in numbers {
+                if let Some(other) = seen.insert(step, &recording.place) {
+                    return Some([other, &recording.place]);
+                }
+            }
+        }
+        // Recordings without numbers cannot be joined at all.
+        let unnumbered: Vec<&Recording> = self.recordings.iter().filter(|one| one.recorded.is_empty()).collect();
+        match unnumbered.as_slice() {
+            [first, second, ..] => Some([&first.place, &second.place]),
+            _ => None,
+        }
+    }
+
+    /// Kind of device.
+    pub fn device(&self) -> Device {
+        self.recordings.first().map_or(Device::Npu, |recording| recording.device)
+    }
+
+    /// Name of the device; `None` where no file tells it.
+    pub fn device_name(&self) -> Option<&str> {
+        self.recordings.iter().find_map(|recording| recording.device_name.as_deref())
+    }
+
+    /// Settings of the profiler; `None` where they are not recorded.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.recordings.iter().find_map(|recording| recording.settings.as_ref())
+    }
+
+    /// Files that cannot be read to their end.
+    pub fn damage(&self) -> impl Iterator<Item = &Damage> {
+        self.recordings.iter().flat_map(|recording| &recording.damage)
+    }
+
+    /// Whether every recording has an event of a device.
+    pub fn has_device(&self) -> bool {
+        self.recordings.iter().all(|recording| recording.has_device)
+    }
+
+    /// Whether kernels tell any step.
+    pub fn has_kernel_steps(&self) -> bool {
+        self.recordings.iter().all(|recording| recording.has_kernel_steps)
+    }
+
+    /// Whether there is a table of steps.
+    pub fn has_step_table(&self) -> bool {
+        self.recordings.iter().all(|recording| !recording.by_table.is_empty())
+    }
+
+    /// Whether the table of steps counts the pause between two steps.
+    pub fn counts_pauses(&self) -> bool {
+        self.recordings.iter().all(|recording| recording.counts_pauses)
+    }
+
+    /// Whether the shapes of kernels' inputs are known.
+    pub fn has_shapes(&self) -> bool {
+        self.recordings.iter().all(|recording| recording.has_shapes)
+    }
+
+    /// Steps of all recordings, in the order of their numbers.
+    pub fn steps(&self, source: TimeSource) -> Vec<StepTimes> {
+        let of = |recording: &Recording| match source {
+            TimeSource::Kernels => recording.by_kernels.clone(),
+            TimeSource::StepTable => recording.by_table.clone(),
+        };
+        let mut all: Vec<StepTimes> = self.recordings.iter().flat_map(of).collect();
+        all.sort_by_key(|times| times.step);
+        all
+    }
+
+    /// Steps that are judged.
+    pub fn judged(&self, source: TimeSource, warmup: usize) -> Vec<StepTimes> {
+        steps::judged(&self.steps(source), warmup).to_vec()
+    }
+
+    /// Number of steps that were recorded, with or without a period.
+    pub fn step_count(&self) -> usize {
+        self.recordings.iter().map(|recording| recording.step_count).sum::<usize>().max(1)
+    }
+
+    /// Usage of every kind of kernel by step.
+    pub fn usage(&self) -> impl Iterator<Item = (&OperatorKey, &BTreeMap<u64, Usage>)> {
+        self.recordings.iter().flat_map(|recording| &recording.usage)
+    }
+
+    /// The largest memory in MB.
+    pub fn memory_peak(&self) -> Option<f64> {
+        self.recordings.iter().filter_map(|recording| recording.memory_peak).max_by(f64::total_cmp)
+    }
+
+    /// Median clock of the cores in MHz.
+    pub fn frequency(&self) -> Option<f64> {
+        self.recordings.iter().find_map(|recording| recording.frequency)
+    }
+
+    /// Time of waiting for the next batch, in microseconds per step; `None` where it was not recorded.
+    #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+    pub fn loading(&self) -> Option<f64> {
+        let all: Vec<LoadingTime> = self.recordings.iter().filter_map(|recording| recording.loading).collect();
+        (!all.is_empty()).then(|| all.iter().map(|loading| loading.total).sum::<f64>() / self.step_count() as f64)
+    }
+
+    /// Times of collectives by type.
+    pub fn communication(&self) -> BTreeMap<&str, CommunicationTimes> {
+        let mut sums: BTreeMap<&str, CommunicationTimes> = BTreeMap::new();
+        for (name, times) in self.recordings.iter().flat_map(|recording| &recording.communication) {
+            let sum = sums.entry(name).or_default();
+            sum.count += times.count;
+            sum.transit += times.transit;
+            sum.wait += times.wait;
+        }
+        sums
+    }
+}

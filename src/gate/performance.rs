@@ -1,0 +1,235 @@
+//! The check of performance: profiles of both sides to a verdict per rank.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use super::checks::GateCheck;
+use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
+use super::{CheckOutcome, Shared, Surroundings};
+use crate::compare::performance::recording::Recording;
+use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::statistics::median;
+use crate::error::Result;
+use crate::fetch::{Fetcher, Trust};
+use crate::judge::apply_policy::apply_policy;
+use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::performance::rank::{self, JudgedRank};
+use crate::judge::performance::{causes, culprit, rules};
+use crate::judge::unit::{Check, Culprit, CulpritKind, PerformanceCause, Unit, profile_place, profiles};
+use crate::pair::performance::ranks;
+use crate::policy::Policy;
+use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
+use crate::verdict::{CheckId, Severity, Side, Verdict};
+
+/// The check of performance.
+pub(super) const CHECK: GateCheck = GateCheck {
+    // A table may be empty, and a trace cut within its first bytes; place and name still say whose they are.
+    recogniser: Recogniser { check: ID, by: Evidence::Place, extent: Extent::Content, look: recognise },
+    judge: |sides, surroundings, shared| check([&sides.baseline, &sides.candidate], surroundings, shared),
+    health: None,
+    measure: None,
+};
+
+const ID: CheckId = CheckId::Performance;
+/// Ranks that a finding lists.
+const SHOWN: usize = 8;
+
+fn recognise(sample: &Sample<'_>) -> Option<Recognised> {
+    let file = ProfileFile::of(sample.path, sample.head, sample.files.location())?;
+    Some(match file.kind {
+        FileKind::Other => Recognised::part(file.kind.name(), "the times of steps stand in other files"),
+        kind => Recognised::read(kind.name(), file),
+    })
+}
+
+/// The runs of a side, each profile read and measured by itself.
+fn runs(inventory: &Inventory) -> Vec<Run> {
+    let profiles = ProfileFiles::all(inventory.all::<ProfileFile>());
+    let files = inventory.all_files();
+    Run::all(profiles.par_iter().map(|profile| Recording::of(read_profile(files, profile))).collect())
+}
+
+fn check(
+    [baseline, candidate]: [&Inventory; 2],
+    surroundings: &Surroundings<'_>,
+    shared: &Shared<'_>,
+) -> Result<CheckOutcome> {
+    let (policy, mut outcome) = (&shared.request.policy, CheckOutcome::new(ID));
+    // A side without any profile is told as such.
+    if !baseline.has(ID) || !candidate.has(ID) {
+        return Ok(outcome);
+    }
+    shared.progress.begin("comparing profiles", 0);
+    let (ours, theirs) = rayon::join(|| runs(baseline), || runs(candidate));
+    let repeats = repeats(policy, surroundings.fetcher)?;
+    let numbers = |runs: &[Run]| runs.iter().map(|run| run.rank).collect::<BTreeSet<_>>();
+    let paired = ranks(&numbers(&ours), &numbers(&theirs));
+    let find = |runs: &'_ [Run], rank: Option<u64>| runs.iter().position(|run| run.rank == rank);
+    let pairs: Vec<(&Run, &Run)> = paired
+        .both
+        .iter()
+        .filter_map(|(our, their)| Some((ours.get(find(&ours, *our)?)?, theirs.get(find(&theirs, *their)?)?)))
+        .collect();
+    let mut judged: Vec<JudgedRank> = pairs
+        .par_iter()
+        .map(|(our, their)| {
+            let noise = noise_of_repeats(our, &repeats, policy.performance.warmup);
+            rank::judge(our, their, their.rank.or(our.rank), noise, policy)
+        })
+        .collect();
+    for rank in judged.iter_mut().filter(|rank| rank.unit.equal_hardware) {
+        if let Some(measures) = &rank.measures {
+            rank.findings.extend(causes::of_operators(&profile_place(rank.unit.rank), measures));
+        }
+    }
+    explain(&mut judged, &pairs);
+    let mut rest = Vec::new();
+    let lonely = [(Side::Candidate, &paired.only_baseline), (Side::Baseline, &paired.only_candidate)];
+    rest.extend(lonely.into_iter().filter_map(|(side, ranks)| missing(side, ranks)));
+    finish(&mut outcome, judged, rest, policy);
+    Ok(outcome)
+}
+
+/// Adds the causes of growth to the rank that shows them: the one that stands out, else the one that grew most.
+fn explain(judged: &mut [JudgedRank], pairs: &[(&Run, &Run)]) {
+    let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit));
+    let is_slower = |rank: &JudgedRank| culprit::has(rank, rules::SLOWER.code);
+    let growth = |rank: &JudgedRank| rank.measures.as_ref().map_or(0.0, |measures| measures.test.ratio);
+    let grown_most = || {
+        let slower = judged.iter().enumerate().filter(|(_, rank)| is_slower(rank));
+        slower.reduce(|a, b| if growth(b.1) > growth(a.1) { b } else { a }).map(|(place, _)| place)
+    };
+    let place = standing.map(|standing| standing.place).filter(|place| judged.get(*place).is_some_and(is_slower));
+    let Some(place) = place.or_else(grown_most) else { return };
+    let slow_rank = standing.filter(|standing| standing.place == place);
+    let slow_rank = slow_rank.and_then(|standing| culprit::slow_rank(judged, standing));
+    let (Some(rank), Some((ours, theirs))) = (judged.get_mut(place), pairs.get(place)) else { return };
+    if let Some(measures) = rank.measures.as_ref().filter(|_| rank.unit.equal_hardware) {
+        let found = causes::of_growth(&profile_place(rank.unit.rank), [ours, theirs], measures);
+        rank.findings.extend(found);
+    }
+    rank.findings.extend(slow_rank);
+}
+
+/// The ranks that `side` lacks.
+fn missing(side: Side, ranks: &[Option<u64>]) -> Option<Finding> {
+    let first = ranks.first()?;
+    let names: Vec<String> = ranks.iter().take(SHOWN).map(|rank| profile_place(*rank)).collect();
+    let finding = Finding::new(&rules::RANKS_DIFFER, profile_place(*first)).with("side", side.as_str());
+    Some(finding.with("count", ranks.len()).with("ranks", names))
+}
+
+/// Applies the policy, names the culprit, and adds up.
+fn finish(outcome: &mut CheckOutcome, judged: Vec<JudgedRank>, rest: Vec<Finding>, policy: &Policy) {
+    let standing = culprit::standing_out(judged.iter().map(|rank| &rank.unit)).map(|standing| standing.place);
+    for (place, rank) in judged.into_iter().enumerate() {
+        let cause = culprit::cause(&rank, standing == Some(place));
+        let JudgedRank { mut unit, findings, .. } = rank;
+        let named_unit = |finding: Finding| {
+            let finding = finding.with("unit", profile_place(unit.rank));
+            unit.rank.map_or(finding.clone(), |rank| finding.with("rank", rank))
+        };
+        let applied = apply_policy(findings.into_iter().map(named_unit).collect(), policy);
+        unit.verdict = verdict_of(&applied.findings);
+        let suspect = |code: &str| {
+            applied.findings.iter().find(|finding| finding.code == code && finding.severity > Severity::Info)
+        };
+        let suspect = suspect(rules::SLOWER.code).or_else(|| suspect(rules::AICPU.code));
+        if let (Some(cause), Some(finding)) = (cause, suspect) {
+            unit.culprit = Some(named(unit.rank, finding, &cause));
+            unit.cause = Some(cause);
+        }
+        outcome.findings.extend(applied.findings);
+        outcome.waived.extend(applied.waived);
+        outcome.check.units.push(Unit::Performance(Box::new(unit)));
+    }
+    name_culprit(&mut outcome.check);
+    let applied = apply_policy(rest, policy);
+    let of_rest = (!applied.findings.is_empty()).then(|| verdict_of(&applied.findings));
+    outcome.check.verdict = Verdict::of_all(outcome.check.units.iter().map(|unit| unit.verdict()).chain(of_rest));
+    outcome.findings.extend(applied.findings);
+    outcome.waived.extend(applied.waived);
+}
+
+/// Names the culprit of a check by those of its units.
+pub(super) fn name_culprit(check: &mut Check) {
+    if check.id == ID {
+        let units: Vec<_> = profiles(std::slice::from_ref(&*check)).collect();
+        check.culprit = culprit::of_check(&units);
+    }
+}
+
+/// The culprit of a rank, as documents name it.
+fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culprit {
+    let mut culprit = Culprit {
+        check: ID,
+        finding: String::new(),
+        order: 0,
+        step: 0,
+        rank,
+        op: cause.operators.first().cloned().unwrap_or_default(),
+        tensor: finding.place.clone(),
+        kind: CulpritKind::Phase(cause.phase),
+        side: None,
+        code: finding.code.clone(),
+        metrics: crate::judge::unit::Metrics::default(),
+        reference: None,
+        stack: Vec::new(),
+        spread: 0,
+        location: None,
+        baseline: None,
+        candidate: None,
+        mask: String::new(),
+        monitor: None,
+        operator: None,
+        performance: Some(cause.clone()),
+    };
+    culprit.finding = culprit.own_finding();
+    culprit
+}
+
+/// The culprit of the check, as documents name it: that of the rank that stands out, else of any, without a rank.
+pub(super) fn first_culprit(checks: &[Check]) -> Option<Culprit> {
+    let check = checks.iter().find(|check| check.id == ID)?;
+    let chosen = check.culprit.as_ref()?;
+    let same = |culprit: &&Culprit| culprit.performance.as_ref() == Some(&chosen.cause);
+    let of_rank = |culprit: &&Culprit| chosen.rank.is_none() || culprit.rank == chosen.rank;
+    let units = profiles(std::slice::from_ref(check)).filter_map(|unit| unit.culprit.as_ref());
+    let found = units.filter(same).find(of_rank)?;
+    Some(Culprit { rank: chosen.rank, ..found.clone() })
+}
+
+/// Runs of the declared repeats of the baseline, each a set of its own.
+fn repeats(policy: &Policy, fetcher: &Fetcher) -> Result<Vec<Vec<Run>>> {
+    let open = |location: &String| {
+        let files = super::open(location, Trust::Baseline, fetcher, &super::Quiet)?;
+        let inventory = super::discover::look(files, super::search(None), &super::Quiet)?;
+        Ok(runs(&inventory))
+    };
+    policy.performance.repeats.iter().map(open).collect()
+}
+
+/// Noise of the machine: the largest difference between the medians of the baseline and its repeats, as a part of one of
+/// them. `None` without repeats of this rank.
+fn noise_of_repeats(baseline: &Run, repeats: &[Vec<Run>], warmup: usize) -> Option<f64> {
+    let same = |runs: &Vec<Run>| {
+        let single = if let [run] = runs.as_slice() { Some(run) } else { None };
+        let found = runs.iter().find(|run| run.rank == baseline.rank).or(single)?;
+        middle(found, baseline, warmup)
+    };
+    let mut medians: Vec<f64> = repeats.iter().filter_map(same).collect();
+    if medians.is_empty() {
+        return None;
+    }
+    medians.extend(middle(baseline, baseline, warmup));
+    let pairs = medians.iter().flat_map(|one| medians.iter().map(move |other| (one / other - 1.0).abs()));
+    pairs.reduce(f64::max)
+}
+
+/// The median of a run's periods, by the source that the baseline has.
+fn middle(run: &Run, like: &Run, warmup: usize) -> Option<f64> {
+    let source = if like.has_kernel_steps() { TimeSource::Kernels } else { TimeSource::StepTable };
+    let periods: Vec<f64> = run.judged(source, warmup).iter().map(|step| step.period).collect();
+    (!periods.is_empty()).then(|| median(&periods))
+}

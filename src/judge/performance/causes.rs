@@ -1,0 +1,236 @@
+//! Causes of a growing step: which operators, which phase, and why.
+
+use std::collections::BTreeMap;
+
+use super::kinds::{AICPU, is_conversion, is_fused};
+use super::rank::Measures;
+use super::rules;
+use crate::compare::performance::cost::{OperatorCost, PairedBy, is_communication};
+use crate::compare::performance::run::Run;
+use crate::judge::finding::Finding;
+use crate::judge::rule::Rule;
+use crate::judge::unit::Phase;
+
+/// Part of a step below which an operator is not told.
+const SMALL: f64 = 0.01;
+/// Part of a step above which conversions are told.
+const MUCH_CONVERTED: f64 = 0.02;
+/// Part of the growth above which an operator is a cause.
+const CONTRIBUTES: f64 = 0.10;
+/// Part of itself by which such an operator has grown.
+const GROWN: f64 = 0.05;
+/// Names that a finding lists.
+const SHOWN: usize = 5;
+/// Growth of the time of moving data per call that a link explains.
+const SLOW_LINK: f64 = 1.5;
+/// Part of the growth of moving data by which waiting may grow beside it.
+const WAITING: f64 = 0.25;
+
+/// An operator's type over all its shapes.
+#[derive(Clone, Copy, Debug, Default)]
+struct TypeCost {
+    count: [f64; 2],
+    total: [f64; 2],
+}
+
+impl TypeCost {
+    fn growth(&self) -> f64 {
+        self.total[1] - self.total[0]
+    }
+
+    fn is_only_on(&self, side: usize) -> bool {
+        let there = |side: usize| self.count.get(side).is_some_and(|count| *count > 0.0);
+        there(side) && !there(1 - side)
+    }
+}
+
+/// Costs by type of operator.
+struct Types<'a>(BTreeMap<&'a str, TypeCost>);
+
+impl<'a> Types<'a> {
+    fn of(costs: &'a [OperatorCost], is_counted: impl Fn(&OperatorCost) -> bool) -> Self {
+        let mut types: BTreeMap<&str, TypeCost> = BTreeMap::new();
+        for cost in costs.iter().filter(|cost| is_counted(cost)) {
+            let sum = types.entry(&cost.key.name).or_default();
+            for side in 0..2_usize {
+                let pair = |of: &[f64; 2]| of.get(side).copied().unwrap_or(0.0);
+                if let (Some(count), Some(total)) = (sum.count.get_mut(side), sum.total.get_mut(side)) {
+                    *count += pair(&cost.count);
+                    *total += pair(&cost.total);
+                }
+            }
+        }
+        Self(types)
+    }
+
+    /// Types that fit, those with the largest change first.
+    fn picked(&self, fits: impl Fn(&str, &TypeCost) -> bool) -> Vec<(&'a str, TypeCost)> {
+        let mut picked: Vec<(&str, TypeCost)> =
+            self.0.iter().filter(|(name, cost)| fits(name, cost)).map(|(name, cost)| (*name, *cost)).collect();
+        picked.sort_by(|a, b| b.1.growth().abs().total_cmp(&a.1.growth().abs()).then_with(|| a.0.cmp(b.0)));
+        picked
+    }
+}
+
+/// Names of a finding with their calls: `FlashAttentionScore (1 → 0)`.
+fn with_calls(types: &[(&str, TypeCost)]) -> Vec<String> {
+    types.iter().take(SHOWN).map(|(name, cost)| format!("{name} ({} → {})", cost.count[0], cost.count[1])).collect()
+}
+
+fn names(types: &[(&str, TypeCost)]) -> Vec<String> {
+    types.iter().take(SHOWN).map(|(name, _)| (*name).to_owned()).collect()
+}
+
+fn sum(types: &[(&str, TypeCost)], of: impl Fn(&TypeCost) -> f64) -> f64 {
+    types.iter().map(|(_, cost)| of(cost)).sum()
+}
+
+/// Findings about operators of a rank on equal hardware, whatever the step time: the AI CPU, fused operators that are gone,
+/// conversions, new and lost types.
+pub fn of_operators(place: &str, measures: &Measures) -> Vec<Finding> {
+    if measures.paired_by == PairedBy::Operator {
+        return Vec::new();
+    }
+    let Measures { costs, test, .. } = measures;
+    let mut told: Vec<String> = Vec::new();
+    let mut findings = Vec::new();
+    let mut tell = |rule: &Rule, types: &[(&str, TypeCost)]| {
+        told.extend(types.iter().map(|(name, _)| (*name).to_owned()));
+        let finding = Finding::new(rule, place).with("count", types.len()).with("names", names(types));
+        finding.with("calls", with_calls(types)).with("growth", sum(types, TypeCost::growth))
+    };
+    let on_processor = Types::of(costs, |cost| AICPU.contains(&cost.key.core.as_str()));
+    let more = on_processor.picked(|_, cost| cost.count[1] > cost.count[0]);
+    if !more.is_empty() {
+        let time = sum(&more, |cost| cost.total[1]);
+        findings.push(tell(&rules::AICPU, &more).with("unit", place).with("time", time));
+    }
+    let types = Types::of(costs, |cost| !is_communication(cost) && !AICPU.contains(&cost.key.core.as_str()));
+    let lost = types
+        .picked(|name, cost| is_fused(name) && cost.count[1] < cost.count[0] && -cost.growth() > SMALL * test.baseline);
+    let parts = types.picked(|name, cost| !is_fused(name) && cost.count[1] > cost.count[0] && cost.growth() > 0.0);
+    if !lost.is_empty() && !parts.is_empty() {
+        let calls = sum(&parts, |cost| cost.count[1] - cost.count[0]);
+        tell(&rules::OPERATOR_NEW, &parts);
+        let finding = tell(&rules::FUSION_LOST, &lost).with("parts", names(&parts)).with("part_calls", calls);
+        findings
+            .push(finding.with("gained", sum(&parts, TypeCost::growth)).with("spared", -sum(&lost, TypeCost::growth)));
+    }
+    let converted = types.picked(|name, cost| is_conversion(name) && cost.count[1] > cost.count[0]);
+    if sum(&converted, TypeCost::growth) > MUCH_CONVERTED * test.baseline {
+        let share = sum(&converted, TypeCost::growth) / test.baseline;
+        findings.push(tell(&rules::CONVERSIONS, &converted).with("share", share));
+    }
+    for (rule, side, step) in [(&rules::OPERATOR_NEW, 1, test.candidate), (&rules::OPERATOR_LOST, 0, test.baseline)] {
+        let only = types.picked(|name, cost| {
+            cost.is_only_on(side) && cost.growth().abs() > SMALL * step && !told.iter().any(|told| told == name)
+        });
+        if !only.is_empty() {
+            let finding = Finding::new(rule, place).with("count", only.len()).with("names", names(&only));
+            findings.push(finding.with("share", sum(&only, |cost| cost.growth().abs()) / step));
+        }
+    }
+    findings
+}
+
+/// Findings about why a step grew on equal hardware.
+pub fn of_growth(place: &str, runs: [&Run; 2], measures: &Measures) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = slower_operators(place, measures).into_iter().collect();
+    let (phases, delta) = (&measures.phases, measures.test.delta());
+    let phase = phases.grown_most();
+    let growth = phases.growth(phase);
+    let with_growth = |rule: &Rule| {
+        let [baseline, candidate] = phases.of(phase);
+        let finding = Finding::new(rule, place).with("baseline", baseline).with("candidate", candidate);
+        finding.with("share", growth / delta)
+    };
+    match phase {
+        Phase::Computing => {}
+        Phase::Free => findings.push(match loading(runs).filter(|[before, now]| now - before > growth / 2.0) {
+            Some([before, now]) => with_growth(&rules::DATALOADING).with("loading_before", before).with("loading", now),
+            None => with_growth(&rules::HOST_BOUND),
+        }),
+        Phase::Communication => {
+            findings.push(with_growth(&rules::COMMUNICATION));
+            findings.extend(overlap_lost(place, measures));
+            findings.extend(slow_link(place, runs));
+        }
+    }
+    findings
+}
+
+fn loading([baseline, candidate]: [&Run; 2]) -> Option<[f64; 2]> {
+    Some([baseline.loading().unwrap_or(0.0), candidate.loading()?])
+}
+
+/// Operators that take longer for the same calls.
+fn slower_operators(place: &str, measures: &Measures) -> Option<Finding> {
+    let delta = measures.test.delta();
+    let is_slower = |cost: &&OperatorCost| {
+        let [before, now] = cost.count;
+        !is_communication(cost)
+            && before > 0.0
+            && (before - now).abs() < 0.5
+            && cost.growth() > CONTRIBUTES * delta
+            && cost.growth() > GROWN * cost.total[0]
+    };
+    let slower: Vec<&OperatorCost> = measures.costs.iter().filter(is_slower).collect();
+    let first = slower.first()?;
+    let described = |cost: &&OperatorCost| {
+        let shapes = if cost.key.shapes.is_empty() { String::new() } else { format!(" {}", cost.key.shapes) };
+        let text = format!("{}{shapes}", cost.key.name);
+        text.chars().take(120).collect::<String>()
+    };
+    let growth: f64 = slower.iter().map(|cost| cost.growth()).sum();
+    let before: f64 = slower.iter().map(|cost| cost.total[0]).sum();
+    let finding = Finding::new(&rules::OPERATOR_SLOWER, place).with("name", first.key.name.as_str());
+    let finding = finding.with("count", slower.len()).with("ratio", growth / before).with("share", growth / delta);
+    Some(finding.with("names", slower.iter().take(SHOWN).map(described).collect::<Vec<String>>()))
+}
+
+/// Communication that was hidden behind computing and is not any more.
+fn overlap_lost(place: &str, measures: &Measures) -> Option<Finding> {
+    let (phases, delta) = (&measures.phases, measures.test.delta());
+    let [before, now] = phases.overlapped.map(|number| number.0);
+    let whole = |side: usize| -> Option<f64> {
+        Some(phases.overlapped.get(side)?.0 + phases.of(Phase::Communication).get(side)?)
+    };
+    let grown = whole(1)? - whole(0)?;
+    let is_lost = before - now > delta / 2.0 && grown < delta / 2.0 && phases.growth(Phase::Computing) < delta / 4.0;
+    is_lost.then(|| Finding::new(&rules::OVERLAP_LOST, place).with("baseline", before).with("candidate", now))
+}
+
+/// Collectives whose data move more slowly, while nobody waits longer.
+#[allow(clippy::cast_precision_loss, reason = "numbers of calls")]
+fn slow_link(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
+    let (ours, theirs) = (baseline.communication(), candidate.communication());
+    let slow = theirs.iter().filter_map(|(name, now)| {
+        let before = ours.get(name).filter(|before| before.count > 0 && now.count > 0)?;
+        let per_step = |count: u64, run: &Run| count as f64 / run.step_count() as f64;
+        let calls = [per_step(before.count, baseline), per_step(now.count, candidate)];
+        let [transit_before, transit] = [before.transit / before.count as f64, now.transit / now.count as f64];
+        let waited = now.wait / now.count as f64 - before.wait / before.count as f64;
+        let is_slow = transit >= SLOW_LINK * transit_before
+            && transit_before > 0.0
+            && waited <= WAITING * (transit - transit_before)
+            && (calls[0] - calls[1]).abs() < 0.5;
+        is_slow.then_some((*name, transit_before, transit, now.transit))
+    });
+    let (name, before, now, _) = slow.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let finding = Finding::new(&rules::SLOW_LINK, place).with("name", name).with("ratio", now / before);
+    Some(finding.with("baseline", before * 1000.0).with("candidate", now * 1000.0))
+}
+
+/// Names of operators that add time, the largest first: collectives where communication is the phase, others where computing
+/// is, none where the device waits. `costs` may be those of any pairing.
+pub fn adding(measures: &Measures, phase: Phase) -> Vec<String> {
+    let delta = measures.test.delta().max(0.0);
+    let types = Types::of(&measures.costs, |cost| is_communication(cost) == (phase == Phase::Communication));
+    let mut adding = match phase {
+        Phase::Free => Vec::new(),
+        Phase::Computing => types.picked(|_, cost| cost.growth() > GROWN * delta && cost.growth() > 0.0),
+        Phase::Communication => types.picked(|_, cost| cost.count[1] > 0.0),
+    };
+    adding.sort_by(|a, b| b.1.growth().total_cmp(&a.1.growth()).then_with(|| a.0.cmp(b.0)));
+    names(&adding)
+}

@@ -1,0 +1,121 @@
+//! Can two profiles of a rank be compared at all?
+
+use crate::compare::performance::run::{Run, TimeSource};
+use crate::judge::finding::Finding;
+use crate::judge::performance::rules;
+use crate::policy::Policy;
+use crate::read::performance::{Device, Settings};
+use crate::verdict::Side;
+
+/// Settings that a finding names.
+const SHOWN: usize = 6;
+
+/// Files of both sides that cannot be read to their end.
+pub(super) fn damage(place: &str, runs: [&Run; 2]) -> Vec<Finding> {
+    let sides = [Side::Baseline, Side::Candidate].into_iter().zip(runs);
+    let of_side = |(side, run): (Side, &Run)| {
+        let finding = |damage: &crate::read::performance::Damage| {
+            Finding::new(&rules::FILE_DAMAGED, damage.path.as_str())
+                .with("unit", place)
+                .with("side", side.as_str())
+                .with("reason", damage.reason.as_str())
+                .with("help", damage.help.as_str())
+        };
+        run.damage().map(finding).collect::<Vec<_>>()
+    };
+    sides.flat_map(of_side).collect()
+}
+
+/// Source that both sides can take the times of steps from; else what is missing.
+pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Finding>> {
+    let sides = || [Side::Baseline, Side::Candidate].into_iter().zip(runs);
+    let blind: Vec<Finding> = sides()
+        .filter(|(_, run)| !run.has_device())
+        .map(|(side, run)| {
+            let files: Vec<String> = run.recordings.iter().map(|recording| recording.place.clone()).collect();
+            Finding::new(&rules::NO_DEVICE, place).with("side", side.as_str()).with("files", files)
+        })
+        .collect();
+    // A damaged file is why there is nothing, and told by itself.
+    let is_whole = |run: &Run| run.damage().next().is_none();
+    if blind.iter().len() > 0 {
+        let is_damaged = |finding: &Finding| {
+            sides().any(|(side, run)| finding.facts.get("side") == Some(&side.as_str().into()) && !is_whole(run))
+        };
+        return Err(blind.into_iter().filter(|finding| !is_damaged(finding)).collect());
+    }
+    if let Some(twice) = ambiguous(place, sides()) {
+        return Err(vec![twice]);
+    }
+    if runs.iter().all(|run| run.has_kernel_steps()) {
+        return Ok(TimeSource::Kernels);
+    }
+    let [baseline, candidate] = runs;
+    let counts_alike = baseline.counts_pauses() == candidate.counts_pauses();
+    if runs.iter().all(|run| run.has_step_table()) && counts_alike {
+        return Ok(TimeSource::StepTable);
+    }
+    let lacks = |run: &Run| match (run.has_kernel_steps(), run.has_step_table()) {
+        (true, _) => None,
+        (false, true) => Some("kernels"),
+        (false, false) => Some("both"),
+    };
+    let missing = sides().filter(|(_, run)| is_whole(run)).filter_map(|(side, run)| {
+        let finding = Finding::new(&rules::FILE_MISSING, place).with("side", side.as_str());
+        Some(finding.with("what", lacks(run)?).with("is_trace", word(run.device() == Device::Gpu)))
+    });
+    Err(missing.collect())
+}
+
+fn word(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "" }
+}
+
+fn ambiguous<'a>(place: &str, mut sides: impl Iterator<Item = (Side, &'a Run)>) -> Option<Finding> {
+    sides.find_map(|(side, run)| {
+        let [first, second] = run.ambiguous()?;
+        let finding = Finding::new(&rules::STEPS_TWICE, place).with("side", side.as_str());
+        Some(finding.with("first", first).with("second", second))
+    })
+}
+
+/// Settings of the profiler that differ.
+pub(super) fn settings(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
+    if baseline.device() != candidate.device() {
+        return None;
+    }
+    let (Settings(ours), Settings(theirs)) = (baseline.settings()?, candidate.settings()?);
+    let names = ours.keys().filter(|name| theirs.contains_key(*name) && theirs.get(*name) != ours.get(*name));
+    let differing = names.filter_map(|name| Some(format!("{name} ({}, {})", ours.get(name)?, theirs.get(name)?)));
+    let differing: Vec<String> = differing.take(SHOWN).collect();
+    let is_same = differing.is_empty();
+    (!is_same).then(|| {
+        Finding::new(&rules::SETTINGS_DIFFER, place).with("count", differing.len()).with("settings", differing)
+    })
+}
+
+/// Finding about different hardware, as devices, their names and declared labels tell; `None` where it is equal.
+pub(super) fn other_hardware(place: &str, runs: [&Run; 2], policy: &Policy) -> Option<Finding> {
+    let [ours, theirs] = runs.map(device);
+    let labels = [&policy.baseline.label, &policy.candidate.label];
+    let hardware = [&policy.loss.hardware.baseline, &policy.loss.hardware.candidate];
+    let differ = |[ours, theirs]: [&String; 2]| !ours.is_empty() && !theirs.is_empty() && ours != theirs;
+    let finding = |[ours, theirs]: [&str; 2]| {
+        Finding::new(&rules::OTHER_HARDWARE, place).with("baseline", ours).with("candidate", theirs)
+    };
+    let [baseline, candidate] = runs;
+    let names_differ =
+        matches!((baseline.device_name(), candidate.device_name()), (Some(ours), Some(theirs)) if ours != theirs);
+    match () {
+        () if baseline.device() != candidate.device() || names_differ => Some(finding([&ours, &theirs])),
+        () if differ(hardware) => Some(finding(hardware.map(String::as_str))),
+        () if differ(labels) => Some(finding(labels.map(String::as_str))),
+        () => None,
+    }
+}
+
+/// The device of a run, as people know it.
+pub(super) fn device(run: &Run) -> String {
+    let kind = if run.device() == Device::Gpu { "GPU" } else { "Ascend NPU" };
+    run.device_name().unwrap_or(kind).to_owned()
+}

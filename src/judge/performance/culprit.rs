@@ -1,0 +1,98 @@
+//! The culprit over all ranks: collectives make all of them equally late, so that the rank that grew itself is named.
+
+use super::causes::adding;
+use super::rank::JudgedRank;
+use super::rules;
+use crate::compare::performance::statistics::median;
+use crate::judge::finding::Finding;
+use crate::judge::number::Number;
+use crate::judge::unit::{CheckCulprit, PerformanceCause, PerformanceUnit, Phase, profile_place};
+
+/// Part of the growth by which a rank's own time stands out.
+const STANDS_OUT: f64 = 0.5;
+
+/// A rank's own growth, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// Place of the rank among the judged ones.
+    pub place: usize,
+    /// Growth of its computing and free time.
+    pub own: f64,
+    /// Median of the same of the other ranks.
+    pub others: f64,
+}
+
+/// The rank whose own time grew by more than half of the step's growth above the median of the others.
+pub fn standing_out<'a>(units: impl Iterator<Item = &'a PerformanceUnit>) -> Option<Standing> {
+    let own: Vec<(usize, f64, f64)> = units
+        .enumerate()
+        .filter_map(|(place, unit)| {
+            let (phases, time) = (unit.phases.as_ref()?, unit.step_time.as_ref()?);
+            let own = phases.growth(Phase::Computing) + phases.growth(Phase::Free);
+            Some((place, own, time.candidate.0 - time.baseline.0))
+        })
+        .collect();
+    let (place, most, delta) = own.iter().copied().reduce(|a, b| if b.1 > a.1 { b } else { a })?;
+    let others: Vec<f64> = own.iter().filter(|(other, _, _)| *other != place).map(|(_, own, _)| *own).collect();
+    if others.is_empty() || delta <= 0.0 {
+        return None;
+    }
+    let others = median(&others);
+    (most - others > STANDS_OUT * delta).then_some(Standing { place, own: most, others })
+}
+
+/// The culprit of the check, by the units' own: that of the rank that stands out, else of the worst, without a rank where
+/// there are several.
+pub fn of_check(units: &[&PerformanceUnit]) -> Option<CheckCulprit> {
+    let standing = standing_out(units.iter().copied()).map(|standing| standing.place);
+    let order = |(place, unit): &(usize, &PerformanceUnit)| {
+        let ratio = unit.step_time.as_ref().map_or(0.0, |time| time.ratio.0);
+        (standing == Some(*place), unit.verdict, ratio)
+    };
+    let suspects = units.iter().copied().enumerate().filter(|(_, unit)| unit.culprit.is_some());
+    let (place, unit) = suspects.reduce(|a, b| if order(&b) > order(&a) { b } else { a })?;
+    let cause = unit.culprit.as_ref()?.performance.clone()?;
+    Some(CheckCulprit { rank: unit.rank.filter(|_| units.len() <= 1 || standing == Some(place)), cause })
+}
+
+/// Finding about the rank that holds up the others, where several became slower.
+pub fn slow_rank(judged: &[JudgedRank], standing: Standing) -> Option<Finding> {
+    let slower = judged.iter().filter(|rank| has(rank, rules::SLOWER.code)).count();
+    let rank = judged.get(standing.place)?;
+    if slower < 2 {
+        return None;
+    }
+    let phases = &rank.measures.as_ref()?.phases;
+    let is_host = phases.growth(Phase::Free) > phases.growth(Phase::Computing);
+    let finding = Finding::new(&rules::SLOW_RANK, profile_place(rank.unit.rank));
+    let finding = finding.with("rank", rank.unit.rank.unwrap_or_default()).with("waiting", slower - 1);
+    let finding = finding.with("own", standing.own).with("others", standing.others);
+    Some(finding.with("phase", if is_host { Phase::Free } else { Phase::Computing }.as_str()))
+}
+
+/// Whether a rank has a finding of this code.
+pub fn has(rank: &JudgedRank, code: &str) -> bool {
+    rank.findings.iter().any(|finding| finding.code == code)
+}
+
+/// Where the time of a rank went; of the AI CPU alone where its step did not grow.
+pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
+    let measures = rank.measures.as_ref()?;
+    let delta = measures.test.delta();
+    if !has(rank, rules::SLOWER.code) {
+        let aicpu = rank.findings.iter().find(|finding| finding.code == rules::AICPU.code)?;
+        let operators = match aicpu.facts.get("names") {
+            Some(crate::judge::finding::Fact::List(names)) => names.clone(),
+            _ => Vec::new(),
+        };
+        return Some(PerformanceCause { phase: Phase::Computing, operators, share: None });
+    }
+    let mut phase = measures.phases.grown_most();
+    // A rank that holds up the others does so by its own time.
+    if stands_out && phase == Phase::Communication {
+        let is_host = measures.phases.growth(Phase::Free) > measures.phases.growth(Phase::Computing);
+        phase = if is_host { Phase::Free } else { Phase::Computing };
+    }
+    let share = measures.phases.growth(phase) / delta;
+    Some(PerformanceCause { phase, operators: adding(measures, phase), share: Some(Number(share)) })
+}

@@ -1,0 +1,298 @@
+//! Judging the profiles of one rank.
+
+use super::comparable;
+use super::rules;
+use super::test::{self, FEW, Limits, StepTimeTest};
+use crate::compare::performance::cost::{OperatorCost, PairedBy, costs, paired_by, same_workload};
+use crate::compare::performance::run::{Run, TimeSource};
+use crate::compare::performance::statistics::median;
+use crate::compare::performance::steps::StepTimes;
+use crate::judge::finding::Finding;
+use crate::judge::number::Number;
+use crate::judge::outcome::RuleOutcome;
+use crate::judge::unit::{OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place};
+use crate::policy::Policy;
+use crate::verdict::{Severity, Verdict};
+
+/// Operators in a result.
+const MOST_OPERATORS: usize = 20;
+/// Steps in a result.
+const MOST_PERIODS: usize = 2000;
+/// Bytes of shapes in a result.
+const MOST_SHAPES: usize = 400;
+/// Share of the baseline's matrix time that has to find the same shapes.
+const SAME_WORKLOAD: f64 = 0.5;
+/// Part of the baseline's clock below which a device is slowed down.
+const LEAST_CLOCK: f64 = 0.97;
+/// Steps that a finding names.
+const SHOWN: usize = 5;
+
+/// A rank as it was judged.
+#[derive(Debug)]
+pub struct JudgedRank {
+    /// Its unit, without culprit.
+    pub unit: PerformanceUnit,
+    /// Its findings; causes of growth are told once, for the rank that shows them.
+    pub findings: Vec<Finding>,
+    /// Numbers that causes are told by; `None` where no time was judged.
+    pub measures: Option<Measures>,
+}
+
+/// Numbers that the causes of growth are told by.
+#[derive(Debug)]
+pub struct Measures {
+    /// The test of the step time.
+    pub test: StepTimeTest,
+    /// Costs of all operators.
+    pub costs: Vec<OperatorCost>,
+    /// What they were paired by.
+    pub paired_by: PairedBy,
+    /// Phases of a step.
+    pub phases: Phases,
+}
+
+/// Judges one rank; `repeats` is the noise that declared repeats of the baseline show.
+pub fn judge(baseline: &Run, candidate: &Run, rank: Option<u64>, repeats: Option<f64>, policy: &Policy) -> JudgedRank {
+    let (place, runs) = (profile_place(rank), [baseline, candidate]);
+    let mut findings = comparable::damage(&place, runs);
+    let hardware = comparable::other_hardware(&place, runs, policy);
+    let mut unit = empty_unit(rank, runs, hardware.is_none());
+    let source = match comparable::source(&place, runs) {
+        Ok(source) => source,
+        Err(missing) => {
+            findings.extend(missing);
+            return JudgedRank { unit, findings, measures: None };
+        }
+    };
+    findings.extend(comparable::settings(&place, runs));
+    findings.extend(hardware);
+    let warmup = policy.performance.warmup;
+    let steps = runs.map(|run| run.judged(source, warmup));
+    unit.steps = [0, 1].map(|side: usize| steps.get(side).map_or(0, Vec::len) as u64);
+    let by = paired_by(baseline, candidate, source);
+    let costs = costs(baseline, candidate, by, warmup);
+    findings.extend(workload(&place, by, &costs));
+    let is_other = findings.iter().any(|finding| finding.code == rules::WORKLOAD_DIFFERS.code);
+    let few = few_steps(&place, &unit.steps);
+    let is_empty = unit.steps.contains(&0);
+    findings.extend(few);
+    if is_other || is_empty {
+        return JudgedRank { unit, findings, measures: None };
+    }
+    let periods = steps.each_ref().map(|steps| steps.iter().map(|step| step.period).collect::<Vec<f64>>());
+    let [ours, theirs] = &periods;
+    let test = StepTimeTest::of(ours, theirs, repeats);
+    let measures = Measures { test, costs, paired_by: by, phases: phases(&steps) };
+    describe(&mut unit, &measures, &steps, source, repeats);
+    let limits = limits(&unit, policy);
+    let verdict = test.verdict(limits);
+    unit.rules.push(RuleOutcome::new("step_time", Some(test.beyond_noise()), (limits.warn, limits.fail), verdict));
+    findings.extend(time(&unit, &measures, limits, verdict));
+    findings.extend(scatter(&place, &steps, &periods, verdict));
+    if unit.equal_hardware {
+        findings.extend(memory(&mut unit, &place, policy));
+        findings.extend(frequency(&place, runs));
+    }
+    JudgedRank { unit, findings, measures: Some(measures) }
+}
+
+fn empty_unit(rank: Option<u64>, runs: [&Run; 2], equal_hardware: bool) -> PerformanceUnit {
+    let [baseline, candidate] = runs;
+    let peaks = baseline.memory_peak().zip(candidate.memory_peak());
+    PerformanceUnit {
+        rank,
+        verdict: Verdict::Incomplete,
+        steps: [0, 0],
+        step_time: None,
+        phases: None,
+        memory_peak: peaks.map(|(ours, theirs)| [Number(ours), Number(theirs)]),
+        devices: runs.map(comparable::device),
+        equal_hardware,
+        operators: Vec::new(),
+        periods: None,
+        cause: None,
+        culprit: None,
+        rules: Vec::new(),
+    }
+}
+
+/// The limits that hold: those of other hardware only where they are declared.
+fn limits(unit: &PerformanceUnit, policy: &Policy) -> Limits {
+    let own = &policy.performance;
+    if unit.equal_hardware {
+        return Limits { warn: Some(own.step_time.warn.get()), fail: Some(own.step_time.fail.get()) };
+    }
+    let declared = own.other_hardware.step_time;
+    Limits { warn: declared.warn.map(|limit| limit.get()), fail: declared.fail.map(|limit| limit.get()) }
+}
+
+fn workload(place: &str, by: PairedBy, costs: &[OperatorCost]) -> Option<Finding> {
+    let share = same_workload(costs).filter(|share| by == PairedBy::Shapes && *share < SAME_WORKLOAD)?;
+    let largest = |side: usize| {
+        let of_side = costs.iter().filter(|cost| cost.key.core.starts_with("AI_CORE") && cost.is_on(side));
+        let time = |cost: &&OperatorCost| cost.total.get(side).copied().unwrap_or(0.0);
+        let largest = of_side.max_by(|a, b| time(a).total_cmp(&time(b)));
+        largest.map_or_else(String::new, |cost| format!("{} {}", cost.key.name, shortened(&cost.key.shapes)))
+    };
+    let finding = Finding::new(&rules::WORKLOAD_DIFFERS, place).with("share", share);
+    Some(finding.with("baseline", largest(0)).with("candidate", largest(1)))
+}
+
+fn few_steps(place: &str, steps: &[u64; 2]) -> Option<Finding> {
+    let [ours, theirs] = *steps;
+    if ours.min(theirs) >= FEW as u64 {
+        return None;
+    }
+    let finding = Finding::new(&rules::FEW_STEPS, place).with("baseline", ours).with("candidate", theirs);
+    let is_blind = ours.min(theirs) == 0;
+    Some(if is_blind { finding.with_severity(Severity::Incomplete).with("blind", "yes") } else { finding })
+}
+
+fn phases(steps: &[Vec<StepTimes>; 2]) -> Phases {
+    let of = |phase: fn(&StepTimes) -> f64| {
+        steps.each_ref().map(|steps| Number(median(&steps.iter().map(phase).collect::<Vec<f64>>())))
+    };
+    Phases {
+        computing: of(|step| step.computing),
+        communication: of(|step| step.communication),
+        overlapped: of(|step| step.overlapped),
+        free: of(|step| step.free),
+    }
+}
+
+/// Writes the numbers into the unit.
+fn describe(
+    unit: &mut PerformanceUnit,
+    measures: &Measures,
+    steps: &[Vec<StepTimes>; 2],
+    source: TimeSource,
+    repeats: Option<f64>,
+) {
+    let test = measures.test;
+    unit.step_time = Some(StepTime {
+        baseline: Number(test.baseline),
+        candidate: Number(test.candidate),
+        ratio: Number(test.ratio),
+        noise: Number(test.noise),
+        p: Number(test.p),
+        source: match source {
+            TimeSource::Kernels => StepTimeSource::Kernels,
+            TimeSource::StepTable => StepTimeSource::StepTable,
+        },
+        repeats: repeats.map(Number),
+    });
+    unit.phases = Some(measures.phases.clone());
+    let kept = steps.iter().map(Vec::len).max().unwrap_or(0).div_ceil(MOST_PERIODS).max(1);
+    let thinned = |steps: &Vec<StepTimes>| {
+        steps.iter().step_by(kept).map(|step| Period(step.step, Number(step.period))).collect::<Vec<_>>()
+    };
+    unit.periods = Some(steps.each_ref().map(thinned));
+    let delta = test.delta();
+    let times = |cost: &OperatorCost| OperatorTimes {
+        name: cost.key.name.clone(),
+        shapes: shortened(&cost.key.shapes),
+        core: cost.key.core.clone(),
+        count: cost.count.map(Number),
+        total: cost.total.map(Number),
+        contribution: Number(if delta == 0.0 { 0.0 } else { cost.growth() / delta }),
+    };
+    unit.operators = measures.costs.iter().take(MOST_OPERATORS).map(times).collect();
+}
+
+fn shortened(shapes: &str) -> String {
+    match shapes.char_indices().nth(MOST_SHAPES) {
+        Some((end, _)) => format!("{}…", shapes.get(..end).unwrap_or_default()),
+        None => shapes.to_owned(),
+    }
+}
+
+/// Findings about the step time.
+fn time(unit: &PerformanceUnit, measures: &Measures, limits: Limits, verdict: Verdict) -> Vec<Finding> {
+    let (test, place) = (measures.test, profile_place(unit.rank));
+    let with_times = |finding: Finding| {
+        let [ours, theirs] = unit.steps;
+        finding
+            .with("unit", place.as_str())
+            .with("baseline", test.baseline)
+            .with("candidate", test.candidate)
+            .with("growth", test.ratio - 1.0)
+            .with("noise", test.noise)
+            .with("baseline_steps", ours)
+            .with("candidate_steps", theirs)
+    };
+    let mut findings = Vec::new();
+    if verdict > Verdict::Pass {
+        let severity = if verdict == Verdict::Fail { Severity::Fail } else { Severity::Warn };
+        let limit = if verdict == Verdict::Fail { limits.fail } else { limits.warn };
+        let finding = with_times(Finding::new(&rules::SLOWER, place.as_str())).with_severity(severity);
+        let phase = measures.phases.grown_most();
+        let share = measures.phases.growth(phase) / test.delta();
+        let finding = finding.with("p", test.p).with("limit", limit.unwrap_or(f64::NAN) - 1.0);
+        findings.push(finding.with("phase", phase.as_str()).with("share", share));
+    }
+    if unit.equal_hardware && test.is_faster() {
+        findings.push(with_times(Finding::new(&rules::FASTER, place.as_str())));
+    }
+    if let Some(limit) = limits.fail.filter(|limit| (0.0..test.noise).contains(&(limit - 1.0))) {
+        let finding = Finding::new(&rules::LIMIT_UNTESTABLE, place.as_str()).with("limit", limit - 1.0);
+        findings.push(finding.with("noise", test.noise).with("smallest", limit - 1.0 + test.noise));
+    }
+    findings
+}
+
+/// Findings about single steps.
+fn scatter(
+    place: &str,
+    steps: &[Vec<StepTimes>; 2],
+    [ours, theirs]: &[Vec<f64>; 2],
+    verdict: Verdict,
+) -> Option<Finding> {
+    if ours.len() >= FEW
+        && theirs.len() >= FEW
+        && let Some([before, now]) = test::jitter(ours, theirs)
+    {
+        return Some(Finding::new(&rules::JITTER, place).with("baseline", before).with("candidate", now));
+    }
+    let spikes = test::spikes(theirs);
+    let worst = spikes.iter().filter_map(|place| theirs.get(*place)).copied().fold(0.0, f64::max);
+    if spikes.is_empty() || verdict > Verdict::Pass || theirs.len() < FEW {
+        return None;
+    }
+    let number = |place: &usize| Some(steps.get(1)?.get(*place)?.step.to_string());
+    let numbers: Vec<String> = spikes.iter().take(SHOWN).filter_map(number).collect();
+    let finding = Finding::new(&rules::SPIKE, place).with("count", spikes.len()).with("steps", numbers);
+    Some(finding.with("largest", worst).with("median", median(theirs)))
+}
+
+/// Finding about the largest memory.
+fn memory(unit: &mut PerformanceUnit, place: &str, policy: &Policy) -> Option<Finding> {
+    let [ours, theirs] = unit.memory_peak.map(|peaks| peaks.map(|peak| peak.0))?;
+    if ours <= 0.0 {
+        return None;
+    }
+    let limits = policy.performance.memory_peak;
+    let (ratio, fail) = (theirs / ours, limits.fail.map(|limit| limit.get()));
+    let verdict = match () {
+        () if fail.is_some_and(|fail| ratio > fail) => Verdict::Fail,
+        () if ratio > limits.warn.get() => Verdict::Warn,
+        () => Verdict::Pass,
+    };
+    unit.rules.push(RuleOutcome::new("memory_peak", Some(ratio), (Some(limits.warn.get()), fail), verdict));
+    let severity = match verdict {
+        Verdict::Fail => Severity::Fail,
+        Verdict::Warn => Severity::Warn,
+        _ => return None,
+    };
+    let limit = if severity == Severity::Fail { fail } else { None }.unwrap_or(limits.warn.get());
+    let finding = Finding::new(&rules::MEMORY_PEAK, place).with_severity(severity).with("growth", ratio - 1.0);
+    Some(finding.with("baseline", ours).with("candidate", theirs).with("limit", limit - 1.0))
+}
+
+fn frequency(place: &str, [baseline, candidate]: [&Run; 2]) -> Option<Finding> {
+    let (ours, theirs) = (baseline.frequency()?, candidate.frequency()?);
+    let is_low = theirs < LEAST_CLOCK * ours;
+    is_low.then(|| {
+        let finding = Finding::new(&rules::FREQUENCY, place).with("baseline", ours).with("candidate", theirs);
+        finding.with("drop", 1.0 - theirs / ours)
+    })
+}

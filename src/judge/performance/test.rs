@@ -1,0 +1,165 @@
+//! The test of the step time: how much longer, how large the noise, and how likely by chance.
+
+use crate::compare::performance::statistics::{median, rank_test, relative_error_of_median, robust_deviation};
+use crate::verdict::Verdict;
+
+/// Noise below which no machine is trusted.
+const LEAST_NOISE: f64 = 0.01;
+/// Noise that is taken for granted with too few steps to measure it.
+const NOISE_OF_FEW: f64 = 0.05;
+/// Standard errors of the difference that count as noise.
+const ERRORS: f64 = 3.0;
+/// Steps on each side from which noise is measured and the rank test decides.
+pub const FEW: usize = 4;
+/// Probability by chance below which a difference counts: 4 against 4 separated steps have 1 in 70.
+pub const CHANCE: f64 = 0.02;
+/// Growth beyond noise that is told as faster.
+const FASTER: f64 = 0.05;
+/// Part of the median above which a single step stands out.
+const OUTSTANDING: f64 = 0.10;
+/// Robust deviations above which a single step stands out.
+const DEVIATIONS: f64 = 6.0;
+/// Share of the steps that may scatter.
+const SCATTERED: f64 = 0.2;
+
+/// Limits on the ratio beyond noise.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Warns above this.
+    pub warn: Option<f64>,
+    /// Fails above this.
+    pub fail: Option<f64>,
+}
+
+/// Step times of both sides, tested.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepTimeTest {
+    /// Median of the baseline, in microseconds.
+    pub baseline: f64,
+    /// Median of the candidate, in microseconds.
+    pub candidate: f64,
+    /// Candidate over baseline.
+    pub ratio: f64,
+    /// Difference that noise explains, as a part of the baseline.
+    pub noise: f64,
+    /// Probability by chance that the candidate's steps are as much longer.
+    pub p: f64,
+    /// Whether the difference is one by the test that fits the number of steps.
+    pub is_sure: bool,
+    /// Whether the noise could not be measured.
+    pub is_few: bool,
+}
+
+impl StepTimeTest {
+    /// Tests periods of at least one step a side; `repeats` is the noise that declared repeats show.
+    pub fn of(baseline: &[f64], candidate: &[f64], repeats: Option<f64>) -> Self {
+        let [of_baseline, of_candidate] = [median(baseline), median(candidate)];
+        let is_few = baseline.len() < FEW || candidate.len() < FEW;
+        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let p = rank_test(baseline, candidate);
+        let error = relative_error_of_median(baseline).hypot(relative_error_of_median(candidate));
+        let measured = if is_few { NOISE_OF_FEW } else { LEAST_NOISE.max(ERRORS * error) };
+        Self {
+            baseline: of_baseline,
+            candidate: of_candidate,
+            ratio: of_candidate / of_baseline,
+            noise: measured.max(repeats.unwrap_or(0.0)),
+            p,
+            is_sure: if is_few { least(candidate) > most(baseline) } else { p < CHANCE },
+            is_few,
+        }
+    }
+
+    /// Ratio without noise, which limits hold.
+    pub fn beyond_noise(&self) -> f64 {
+        self.ratio - self.noise
+    }
+
+    /// Verdict under limits.
+    pub fn verdict(&self, limits: Limits) -> Verdict {
+        let is_above = |limit: Option<f64>| limit.is_some_and(|limit| self.beyond_noise() > limit);
+        match (self.is_sure, is_above(limits.fail), is_above(limits.warn)) {
+            (true, true, _) => Verdict::Fail,
+            (true, false, true) => Verdict::Warn,
+            _ => Verdict::Pass,
+        }
+    }
+
+    /// Whether the candidate is faster than noise explains.
+    pub fn is_faster(&self) -> bool {
+        1.0 - self.ratio - self.noise > FASTER
+    }
+
+    /// Growth of the median in microseconds.
+    pub fn delta(&self) -> f64 {
+        self.candidate - self.baseline
+    }
+}
+
+/// Places of single steps far above the median.
+pub fn spikes(periods: &[f64]) -> Vec<usize> {
+    let (middle, deviation) = (median(periods), robust_deviation(periods));
+    let limit = (middle * (1.0 + OUTSTANDING)).max(middle + DEVIATIONS * deviation);
+    periods.iter().enumerate().filter(|(_, period)| **period > limit).map(|(place, _)| place).collect()
+}
+
+/// Shares of the steps of both sides that lie over 10 % from their median, where the candidate's scatter is new: above a
+/// fifth, and more than twice the baseline's.
+#[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+pub fn jitter(baseline: &[f64], candidate: &[f64]) -> Option<[f64; 2]> {
+    let share = |periods: &[f64]| {
+        let middle = median(periods);
+        let apart = periods.iter().filter(|period| (*period / middle - 1.0).abs() > OUTSTANDING).count();
+        apart as f64 / periods.len().max(1) as f64
+    };
+    let [ours, theirs] = [share(baseline), share(candidate)];
+    (theirs > SCATTERED && theirs > 2.0 * ours).then_some([ours, theirs])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { warn: Some(1.05), fail: Some(1.10) };
+
+    fn verdict(baseline: &[f64], candidate: &[f64]) -> Verdict {
+        StepTimeTest::of(baseline, candidate, None).verdict(LIMITS)
+    }
+
+    #[test]
+    fn only_growth_beyond_noise_counts() {
+        let quiet = [100.0, 100.1, 99.9, 100.0];
+        let times = |factor: f64| quiet.map(|period| period * factor);
+        assert_eq!(verdict(&quiet, &quiet), Verdict::Pass);
+        assert_eq!(verdict(&quiet, &times(1.05)), Verdict::Pass);
+        assert_eq!(verdict(&quiet, &times(1.08)), Verdict::Warn);
+        assert_eq!(verdict(&quiet, &times(1.20)), Verdict::Fail);
+        assert!(StepTimeTest::of(&quiet, &times(0.9), None).is_faster());
+        assert!(!StepTimeTest::of(&quiet, &times(0.97), None).is_faster());
+        let with_repeats = StepTimeTest::of(&quiet, &times(1.20), Some(0.15));
+        assert_eq!((with_repeats.verdict(LIMITS), with_repeats.noise), (Verdict::Pass, 0.15));
+        // One checkpoint does not move a median.
+        assert_eq!(verdict(&quiet, &[100.0, 100.2, 100.0, 400.0]), Verdict::Pass);
+    }
+
+    #[test]
+    fn few_steps_have_to_be_apart() {
+        let test = StepTimeTest::of(&[100.0, 101.0], &[120.0, 121.0], None);
+        assert!(test.is_few && test.is_sure && (test.noise - 0.05).abs() < 1e-12);
+        assert_eq!(test.verdict(LIMITS), Verdict::Fail);
+        assert_eq!(verdict(&[100.0, 130.0], &[125.0, 160.0]), Verdict::Pass);
+        assert_eq!(verdict(&[100.0], &[99.0]), Verdict::Pass);
+        assert!(!StepTimeTest::of(&[100.0], &[99.9], None).is_faster());
+    }
+
+    #[test]
+    fn single_steps_and_scatter_are_told_apart() {
+        let mut steps = vec![100.0, 100.5, 99.5, 100.2, 99.8, 100.1];
+        assert_eq!((spikes(&steps), jitter(&steps, &steps)), (vec![], None));
+        steps[3] = 150.0;
+        assert_eq!(spikes(&steps), [3]);
+        let scattered = [100.0, 150.0, 100.0, 150.0, 100.0];
+        assert_eq!(jitter(&[100.0; 5], &scattered), Some([0.0, 0.4]));
+    }
+}

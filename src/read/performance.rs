@@ -1,0 +1,31 @@
+//! Profiles of training steps: which kernels ran when, on an Ascend NPU or a GPU.
+//!
+//! Three forms are read: the tables and the databases that the Ascend PyTorch Profiler writes, and PyTorch's own traces.
+//! Columns are found by their titles. Files may be as large as a disk holds; all of them are read from front to back, and
+//! what is kept grows with the number of kernels only. docs/formats/profiles.md describes what is read of each.
+
+mod assemble;
+mod communication;
+mod database;
+mod event;
+mod gpu_trace;
+mod kernels;
+mod launches;
+mod npu_trace;
+mod number;
+mod operator_times;
+mod place;
+mod profile;
+mod scanner;
+mod settings;
+mod stream;
+mod table;
+mod tables;
+
+pub use assemble::{ProfileFiles, read_profile};
+pub use kernels::{COMMUNICATION, Kernel, Kernels, OperatorKey};
+pub use number::nanoseconds;
+pub use place::{FileKind, ProfileFile};
+pub use profile::{
+    CommunicationTimes, Damage, Device, LoadingTime, OperatorTime, OperatorTotal, Profile, Settings, StepRow,
+};

@@ -1,0 +1,166 @@
+//! Kernels of a recording: when each ran, in which step, and of which kind it was.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Kind of core of a collective, as current releases spell it.
+pub const COMMUNICATION: &str = "COMMUNICATION";
+/// Kernels of one recording: 24 bytes each, so that a recording takes at most 400 MB.
+const MOST_KERNELS: usize = 16_000_000;
+/// Different kinds of kernel in one recording; a model with changing shapes has some ten thousand.
+const MOST_KINDS: usize = 500_000;
+/// Bytes of all kinds' names, shapes and types.
+const MOST_BYTES: usize = 128 << 20;
+/// Mark of a kernel outside every step.
+const NO_STEP: u32 = u32::MAX;
+
+/// Identity by which kernels of two runs are paired.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperatorKey {
+    /// Type on an NPU, name of the kernel on a GPU.
+    pub name: String,
+    /// Shapes of the inputs, without quotes and blanks; empty where they are not known.
+    pub shapes: String,
+    /// Element types of the inputs; empty where they are not known.
+    pub dtypes: String,
+    /// Kind of core.
+    pub core: String,
+}
+
+impl OperatorKey {
+    /// Whether it is a collective, in the spelling of any release.
+    pub fn is_communication(&self) -> bool {
+        self.core == COMMUNICATION
+    }
+}
+
+/// One run of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Start, in nanoseconds.
+    pub start: i64,
+    /// Duration, in nanoseconds.
+    pub duration: i64,
+    /// Place of its kind in [`Kernels::kinds`].
+    pub kind: u32,
+    step: u32,
+}
+
+impl Kernel {
+    /// Place of its step in [`Kernels::steps`]; `None` outside every step.
+    pub fn step(&self) -> Option<usize> {
+        (self.step != NO_STEP).then_some(self.step as usize)
+    }
+
+    /// End, in nanoseconds.
+    pub fn end(&self) -> i64 {
+        self.start.saturating_add(self.duration.max(0))
+    }
+}
+
+/// All kernels of a recording.
+#[derive(Debug, Default)]
+pub struct Kernels {
+    kinds: Vec<OperatorKey>,
+    places: HashMap<OperatorKey, u32>,
+    bytes: usize,
+    steps: Vec<u64>,
+    step_places: HashMap<u64, u32>,
+    list: Vec<Kernel>,
+}
+
+impl Kernels {
+    /// Kinds of kernel.
+    pub fn kinds(&self) -> &[OperatorKey] {
+        &self.kinds
+    }
+
+    /// Numbers of the steps, in the order in which they were met.
+    pub fn steps(&self) -> &[u64] {
+        &self.steps
+    }
+
+    /// All kernels, in the order of the file.
+    pub fn list(&self) -> &[Kernel] {
+        &self.list
+    }
+
+    /// Whether any kernel of the device's own has known shapes.
+    pub fn has_shapes(&self) -> bool {
+        self.kinds.iter().any(|kind| !kind.shapes.is_empty())
+    }
+
+    /// The place of a kind.
+    ///
+    /// # Errors
+    /// More kinds than are read; `file` names the file.
+    pub(super) fn kind(&mut self, file: &str, kind: OperatorKey) -> Result<u32> {
+        if let Some(place) = self.places.get(&kind) {
+            return Ok(*place);
+        }
+        self.bytes += kind.name.len() + kind.shapes.len() + kind.dtypes.len() + kind.core.len();
+        if self.kinds.len() >= MOST_KINDS || self.bytes > MOST_BYTES {
+            return Err(too_many(file, format!("more than {MOST_KINDS} kinds of kernel, or names above 128 MB")));
+        }
+        let place = u32::try_from(self.kinds.len()).unwrap_or_default();
+        self.kinds.push(kind.clone());
+        self.places.insert(kind, place);
+        Ok(place)
+    }
+
+    /// The place of a step.
+    pub(super) fn step(&mut self, number: u64) -> u32 {
+        let next = u32::try_from(self.steps.len()).unwrap_or(NO_STEP - 1);
+        *self.step_places.entry(number).or_insert_with(|| {
+            self.steps.push(number);
+            next
+        })
+    }
+
+    /// Adds a kernel.
+    ///
+    /// # Errors
+    /// More kernels than are read; `file` names the file.
+    pub(super) fn add(
+        &mut self,
+        file: &str,
+        kind: u32,
+        step: Option<u64>,
+        (start, duration): (i64, i64),
+    ) -> Result<()> {
+        if self.list.len() >= MOST_KERNELS {
+            return Err(too_many(file, format!("more than {MOST_KERNELS} kernels; record fewer steps")));
+        }
+        let step = step.map_or(NO_STEP, |step| self.step(step));
+        self.list.push(Kernel { start, duration: duration.max(0), kind, step });
+        Ok(())
+    }
+
+    /// Drops what only adding needs.
+    pub(super) fn finish(mut self) -> Self {
+        self.places = HashMap::new();
+        self.step_places = HashMap::new();
+        self.list.shrink_to_fit();
+        self
+    }
+}
+
+fn too_many(file: &str, message: String) -> Error {
+    Error::new(ErrorKind::LimitExceeded, file, message)
+}
+
+/// A core's kind in the spelling of current releases.
+pub(super) fn core(spelled: &str) -> String {
+    let spelled = spelled.trim();
+    if spelled.eq_ignore_ascii_case("HCCL") || spelled.eq_ignore_ascii_case(COMMUNICATION) {
+        return COMMUNICATION.to_owned();
+    }
+    spelled.to_owned()
+}
+
+/// A cell without quotes and blanks; empty where the profiler did not know it.
+pub(super) fn bare(cell: &str) -> String {
+    let bare: String = cell.chars().filter(|letter| *letter != '"' && !letter.is_whitespace()).collect();
+    if bare.eq_ignore_ascii_case("N/A") { String::new() } else { bare }
+}

@@ -1,0 +1,47 @@
+//! `profiler_info.json`: how the profiler was set.
+
+use std::collections::BTreeMap;
+
+use super::profile::Settings;
+use crate::error::{Error, Result};
+use crate::fetch::{ByteSource, read_all};
+use crate::read::json::{Json, parse_bytes};
+
+/// Largest file; one has some kilobytes.
+const MOST_BYTES: u64 = 16 << 20;
+/// Bytes of a value that is kept.
+const MOST_VALUE: usize = 200;
+/// Settings that change the profiler's own cost: what their files call them, and the part of the file they stand in.
+const COSTLY: [(&str, &str); 6] = [
+    ("common_config", "record_shapes"),
+    ("common_config", "profile_memory"),
+    ("common_config", "with_stack"),
+    ("common_config", "with_modules"),
+    ("experimental_config", "_profiler_level"),
+    ("experimental_config", "_aic_metrics"),
+];
+
+/// Reads the settings that change the profiler's own cost.
+///
+/// # Errors
+/// `Corrupt` for what is no JSON or ends too early.
+pub(super) fn read_settings(source: &dyn ByteSource) -> Result<Settings> {
+    let bytes = read_all(source, MOST_BYTES)?;
+    let whole = parse_bytes(source.name(), &bytes)?;
+    if whole.as_object().is_none() {
+        return Err(Error::corrupt(source.name(), "is not an object with the profiler's settings"));
+    }
+    let config = whole.get("config").unwrap_or(&whole);
+    let found = COSTLY.iter().filter_map(|(part, name)| {
+        let value = config.get(part).and_then(|part| part.get(name))?;
+        Some(((*name).trim_start_matches('_').to_owned(), spelled(value)?))
+    });
+    Ok(Settings(found.collect::<BTreeMap<_, _>>()))
+}
+
+/// A value in words; `None` for one that is null or no scalar.
+pub(super) fn spelled(value: &Json) -> Option<String> {
+    let text = value.as_str().map(|text| text.chars().take(MOST_VALUE).collect());
+    text.or_else(|| value.as_bool().map(|value| value.to_string()))
+        .or_else(|| value.as_f64().map(|value| (value != 0.0).to_string()))
+}

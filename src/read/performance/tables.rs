@@ -1,0 +1,124 @@
+//! The profiler's tables: steps, kernels, totals of operators and memory.
+
+use std::collections::HashMap;
+
+use super::kernels::{Kernels, OperatorKey, bare, core};
+use super::number::{finite, nanoseconds, whole};
+use super::profile::{OperatorTotal, StepRow};
+use super::table::{Columns, Row, Titles, read};
+use crate::error::Result;
+use crate::fetch::ByteSource;
+
+/// Rows of the table of steps; more than a recording ever has.
+const MOST_STEPS: usize = 100_000;
+/// Rows of the totals.
+const MOST_TOTALS: usize = 100_000;
+/// Components whose memory is the framework's.
+const FRAMEWORK: [&str; 2] = ["PTA", "PTA+GE"];
+
+const STEP: Titles = &["Step Id", "Step ID", "Step"];
+
+const STEPS: Columns = Columns {
+    needed: &[&["Step"], &["Computing"], &["Communication(Not Overlapped)"], &["Free"]],
+    others: &[&["Overlapped"]],
+};
+
+/// Reads `step_trace_time.csv`.
+pub(super) fn steps(source: &dyn ByteSource) -> Result<Vec<StepRow>> {
+    let mut rows = Vec::new();
+    read(source, &STEPS, |row| {
+        if rows.len() >= MOST_STEPS {
+            return Ok(false);
+        }
+        let parsed = step_row(row);
+        rows.extend(parsed);
+        Ok(parsed.is_some())
+    })?;
+    Ok(rows)
+}
+
+fn step_row(row: &Row<'_>) -> Option<StepRow> {
+    let step = row.cell(0).trim_ascii();
+    let step = if step.is_empty() { None } else { Some(whole(step)?) };
+    let [computing, communication, free] = [1, 2, 3].map(|nth| finite(row.cell(nth)));
+    let overlapped = finite(row.cell(4)).unwrap_or(0.0);
+    Some(StepRow { step, computing: computing?, communication: communication?, overlapped, free: free? })
+}
+
+const KERNELS: Columns = Columns {
+    needed: &[&["Type"], &["Accelerator Core"], &["Start Time(us)"], &["Duration(us)"]],
+    others: &[STEP, &["Input Shapes"], &["Input Data Types"]],
+};
+
+/// Reads `kernel_details.csv`.
+pub(super) fn kernels(source: &dyn ByteSource) -> Result<Kernels> {
+    let mut kernels = Kernels::default();
+    let mut known: HashMap<Vec<u8>, u32, foldhash::fast::RandomState> = HashMap::default();
+    let mut cells = Vec::new();
+    read(source, &KERNELS, |row| {
+        cells.clear();
+        for nth in [0, 1, 5, 6] {
+            cells.extend_from_slice(row.cell(nth));
+            cells.push(0);
+        }
+        let kind = match known.get(&cells) {
+            Some(kind) => *kind,
+            None => {
+                let key = OperatorKey {
+                    name: row.text(0),
+                    shapes: bare(&row.text(5)),
+                    dtypes: bare(&row.text(6)),
+                    core: core(&row.text(1)),
+                };
+                let kind = kernels.kind(source.name(), key)?;
+                known.insert(cells.clone(), kind);
+                kind
+            }
+        };
+        let step = row.cell(4).trim_ascii();
+        let is_outside = step.is_empty() || step.eq_ignore_ascii_case(b"N/A");
+        let step = if is_outside { None } else { whole(step) };
+        let (start, duration) = (nanoseconds(row.cell(2)), nanoseconds(row.cell(3)));
+        let (Some(start), Some(duration)) = (start, duration) else { return Ok(false) };
+        if !is_outside && step.is_none() {
+            return Ok(false);
+        }
+        kernels.add(source.name(), kind, step, (start, duration))?;
+        Ok(true)
+    })?;
+    Ok(kernels.finish())
+}
+
+const TOTALS: Columns =
+    Columns { needed: &[&["OP Type"], &["Core Type"], &["Count"], &["Total Time(us)"]], others: &[] };
+
+/// Reads `op_statistic.csv`.
+pub(super) fn totals(source: &dyn ByteSource) -> Result<Vec<OperatorTotal>> {
+    let mut totals = Vec::new();
+    read(source, &TOTALS, |row| {
+        let (Some(count), Some(total)) = (whole(row.cell(2)), finite(row.cell(3))) else { return Ok(false) };
+        if totals.len() >= MOST_TOTALS {
+            return Ok(false);
+        }
+        totals.push(OperatorTotal { name: row.text(0), core: core(&row.text(1)), count, total });
+        Ok(true)
+    })?;
+    Ok(totals)
+}
+
+const MEMORY: Columns = Columns { needed: &[&["Component"], &["Total Allocated(MB)"]], others: &[] };
+
+/// Reads the largest memory of `memory_record.csv`, in MB; `None` where the framework recorded none.
+pub(super) fn memory_peak(source: &dyn ByteSource) -> Result<Option<f64>> {
+    let mut peak: Option<f64> = None;
+    read(source, &MEMORY, |row| {
+        let is_framework = FRAMEWORK.iter().any(|name| row.cell(0).trim_ascii() == name.as_bytes());
+        if !is_framework {
+            return Ok(true);
+        }
+        let Some(allocated) = finite(row.cell(1)) else { return Ok(false) };
+        peak = Some(peak.map_or(allocated, |peak| peak.max(allocated)));
+        Ok(true)
+    })?;
+    Ok(peak)
+}

@@ -1,0 +1,148 @@
+//! A profile in the opening: how much longer a step takes, why, and what to do.
+
+use minijinja::{Value, context};
+
+use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
+use crate::error::Result;
+use crate::judge::finding::Finding;
+use crate::judge::unit::{OperatorTimes, PerformanceUnit, Phase};
+use crate::report::messages::{duration, rounded};
+use crate::report::writer::safe;
+use crate::report::{performance, phrases};
+use crate::verdict::{Severity, Verdict};
+
+/// Part of the growth above which an operator has a row.
+const TELLS: f64 = 0.2;
+
+impl Builder<'_> {
+    /// The opening of a finding about a profile.
+    pub(super) fn performance(&self, finding: &Finding) -> Result<Opening> {
+        let reasons = performance::reasons(self.result, &finding.place);
+        let told = match finding.code.as_str() {
+            "performance-slower" => self.headline_of_slower(finding, reasons.first().copied())?,
+            _ => self.headline_of_finding(finding)?,
+        };
+        let mut opening = Opening { picture: "performance", ..Opening::saying(safe(told)) };
+        let unit = performance::leading(self.result).filter(|unit| unit.step_time.is_some());
+        if let Some(unit) = unit {
+            opening.place = safe(self.place_of_profile(unit)?);
+            opening.columns = self.columns_of_sides()?;
+            let others = self.other_checks(Some(finding.check), Columns::Sides)?;
+            let most = MOST_ROWS.saturating_sub(others.len()).max(MOST_ROWS / 2);
+            opening.rows = self.rows_of_profile(unit)?.into_iter().take(most).chain(others).collect();
+        } else {
+            opening.rows = self.all_checks(finding.check)?;
+            opening.columns = self.columns_of_checks()?;
+            let width = opening.rows.first().map_or(0, |row| row.cells.len());
+            opening.columns.truncate(width);
+            opening.picture = "";
+        }
+        self.advise(&mut opening, None, finding)?;
+        if finding.code == "performance-slower" {
+            self.reasons_of_growth(&mut opening, &reasons)?;
+            // Step times of all ranks are one fact, which the table of ranks tells.
+            let is_alike = |other: &Finding| {
+                !performance::of_finding(other) || other.severity < Severity::Warn || other.code == finding.code
+            };
+            opening.told = self.result.findings.iter().all(is_alike).then_some(finding.check);
+        }
+        Ok(opening)
+    }
+
+    /// `A step takes 18 % longer on the NPU: FlashAttentionScore was replaced by 24 calls of ...`
+    fn headline_of_slower(&self, finding: &Finding, reason: Option<&Finding>) -> Result<String> {
+        let facts = |finding: &Finding| {
+            let told = finding.facts.iter().map(|(name, fact)| (name.clone(), self.writer.fact(name, fact)));
+            told.collect::<std::collections::BTreeMap<String, Value>>()
+        };
+        let clause = |finding: &Finding| -> Result<Option<String>> {
+            let key = format!("why_{}", finding.code);
+            if phrases::find(&key, self.writer.language()).is_none() {
+                return Ok(None);
+            }
+            self.writer.phrase_of_known(&key, &Value::from(facts(finding)))
+        };
+        let mut told = facts(finding);
+        let why = match reason.map(clause).transpose()?.flatten() {
+            Some(why) => Some(why),
+            None => self.why_by_operator(finding)?,
+        };
+        told.insert("why".into(), why.map_or_else(|| Value::from(""), safe));
+        let whole = self.writer.phrase_of_known("headline_performance_slower", &Value::from(told))?;
+        whole.map_or_else(|| self.headline_of_finding(finding), Ok)
+    }
+
+    /// The operator that adds most, where no finding explains the growth.
+    fn why_by_operator(&self, finding: &Finding) -> Result<Option<String>> {
+        let unit = performance::leading(self.result)
+            .filter(|unit| finding.place == crate::judge::unit::profile_place(unit.rank));
+        let cause = unit.and_then(|unit| unit.cause.as_ref());
+        let Some(name) = cause.and_then(|cause| cause.operators.first()) else { return Ok(None) };
+        self.writer.phrase("why_operator", &context! { name }).map(Some)
+    }
+
+    /// Step times of both sides, noise, number of steps, and the rank.
+    fn place_of_profile(&self, unit: &PerformanceUnit) -> Result<String> {
+        let Some(time) = &unit.step_time else { return Ok(String::new()) };
+        let context = context! {
+            baseline => time.baseline.0, candidate => time.candidate.0, ratio => time.ratio.0,
+            noise => time.noise.0, steps => unit.steps, rank => unit.rank,
+            change => safe(performance::change(time.ratio.0)),
+        };
+        self.writer.phrase("place_profile", &context)
+    }
+
+    /// The step, the phase and the operators that grew most.
+    fn rows_of_profile(&self, unit: &PerformanceUnit) -> Result<Vec<EvidenceRow>> {
+        let (Some(time), Some(phases)) = (&unit.step_time, &unit.phases) else { return Ok(Vec::new()) };
+        let row = |name: String, times: [f64; 2]| {
+            let [ours, theirs] = times.map(duration);
+            EvidenceRow::new(vec![name, ours, theirs], unit.verdict)
+        };
+        let verdict_of = |name: &str| {
+            let outcome = unit.rules.iter().find(|outcome| outcome.rule == name);
+            outcome.map_or(Verdict::Pass, |outcome| outcome.verdict)
+        };
+        let note = safe(performance::change(time.ratio.0));
+        let step = row(self.writer.word("row_step_time")?, [time.baseline.0, time.candidate.0]);
+        let mut rows = vec![EvidenceRow { note, verdict: verdict_of("step_time"), ..step }];
+        if let Some([ours, theirs]) = unit.memory_peak.filter(|_| verdict_of("memory_peak") > Verdict::Pass) {
+            let megabytes = [ours, theirs].map(|peak| format!("{} MB", rounded(peak.0, 4)));
+            let [of_baseline, of_candidate] = megabytes;
+            let cells = vec![self.writer.word("rule_memory_peak")?, of_baseline, of_candidate];
+            let note = safe(performance::change(theirs.0 / ours.0));
+            rows.push(EvidenceRow { note, ..EvidenceRow::new(cells, verdict_of("memory_peak")) });
+        }
+        let phase = unit.cause.as_ref().map_or_else(|| phases.grown_most(), |cause| cause.phase);
+        let delta = time.candidate.0 - time.baseline.0;
+        if unit.cause.is_none() {
+            return Ok(rows);
+        }
+        let share = |part: f64| safe(format!("{:.0} %", part * 100.0).replace('-', "−"));
+        let told =
+            |part: f64| -> Result<Value> { self.phrase("row_share_of_growth", context! { share => share(part) }) };
+        let of_phase = row(self.writer.word(&format!("phase_{}", phase.as_str()))?, phases.of(phase));
+        rows.push(EvidenceRow { note: told(phases.growth(phase) / delta)?, ..of_phase });
+        let adds = |operator: &&OperatorTimes| operator.contribution.0 > TELLS && phase != Phase::Free;
+        for operator in unit.operators.iter().filter(adds) {
+            let times = operator.total.map(|total| total.0);
+            let cell = row(self.writer.name(&operator.name), times);
+            rows.push(EvidenceRow { note: told(operator.contribution.0)?, ..cell });
+        }
+        Ok(rows)
+    }
+
+    /// Findings that explain the growth: the first one's advice in place of the growth's, the others as evidence.
+    fn reasons_of_growth(&self, opening: &mut Opening, reasons: &[&Finding]) -> Result<()> {
+        let Some(first) = reasons.first() else { return Ok(()) };
+        let told: Vec<String> = reasons
+            .iter()
+            .take(MOST_REASONS)
+            .map(|reason| self.writer.finding(reason).map(|text| text.message))
+            .collect::<Result<_>>()?;
+        opening.certainty = self.word("because_measured")?;
+        opening.reasons = safe(told.join(&self.writer.word("semicolon")?));
+        opening.advice = safe(self.writer.finding(first)?.help);
+        Ok(())
+    }
+}
