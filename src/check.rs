@@ -31,6 +31,8 @@ macro_rules! each_check {
             evaluation = Evaluation by [];
             /// Operator tests.
             operators = Operators by [];
+            /// Python source.
+            source = Source by [Source];
         }
     };
 }
@@ -45,11 +47,13 @@ pub enum Command {
     Compare,
     /// `precision-gate loss`
     Loss,
+    /// `precision-gate source`
+    Source,
 }
 
 impl Command {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Compare, Self::ConfigCheck, Self::Loss];
+    pub const ALL: [Self; 4] = [Self::Compare, Self::ConfigCheck, Self::Loss, Self::Source];
 
     /// The name as it is typed.
     pub fn as_str(self) -> &'static str {
@@ -57,6 +61,7 @@ impl Command {
             Self::ConfigCheck => "config-check",
             Self::Compare => "compare",
             Self::Loss => "loss",
+            Self::Source => "source",
         }
     }
 
@@ -153,7 +158,7 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators)"
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators, source)"
                 )
             );
         }

@@ -19,6 +19,8 @@ pub mod operation;
 pub mod operators;
 pub mod outcome;
 pub mod partial_coverage;
+pub mod place;
 pub mod register;
 pub mod rule;
+pub mod source;
 pub mod unit;

@@ -19,6 +19,7 @@ pub mod overflow_check;
 pub mod pack;
 mod pickle;
 mod safetensors;
+pub mod source;
 pub mod sqlite;
 pub mod tensor;
 pub mod tensor_file;

@@ -65,6 +65,7 @@ use crate::diagnose::next_dump::NextDump;
 use crate::history::Summary;
 use crate::history::record::Facts;
 use crate::judge::finding::{Finding, WaivedFinding, identify};
+use crate::judge::place::Accepted;
 use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::table::Table;
 use crate::verdict::{Profile, Side, Verdict};
@@ -107,7 +108,7 @@ pub struct GateResult {
     pub today: String,
     /// Profile that the gate ran under.
     pub profile: Profile,
-    /// `health` for a run that was judged alone; absent where two runs were compared.
+    /// `health` for a run that was judged alone, `source` for source without any run; absent where two runs were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// The verdict.
@@ -138,6 +139,9 @@ pub struct GateResult {
     pub next_dump: Option<NextDump>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
+    /// Comments, added by the change, that accept findings about source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
     /// The run in the light of those before it, where a history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Summary>,
@@ -165,6 +169,8 @@ impl GateResult {
 pub enum Mode {
     /// The candidate was judged alone: a pass means that it shows no visible defect.
     Health,
+    /// Source was judged, and no run.
+    Source,
 }
 
 /// The program that wrote a result.
@@ -220,6 +226,11 @@ pub struct Run {
 }
 
 impl GateResult {
+    /// Whether source alone was judged, and no run.
+    pub fn is_of_source(&self) -> bool {
+        self.mode == Some(Mode::Source)
+    }
+
     /// Whether the candidate was judged without a baseline.
     pub fn is_alone(&self) -> bool {
         self.mode == Some(Mode::Health)

@@ -10,6 +10,7 @@ mod location;
 mod metrics;
 mod monitor;
 mod operators;
+mod source;
 
 use std::ops::{Deref, DerefMut};
 
@@ -35,6 +36,7 @@ pub use location::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 pub use metrics::Metrics;
 pub use monitor::{MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, MonitorSteps, MonitorUnit};
 pub use operators::{OperatorCulprit, OperatorsUnit, StatusCounts};
+pub use source::SourceUnit;
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +100,8 @@ units! {
     Generation(GenerationUnit),
     /// Tables of operator tests.
     Operators(OperatorsUnit),
+    /// A file of source.
+    Source(SourceUnit),
 }
 
 /// The dumps among the units of `checks`, in the order of reports.
@@ -144,6 +148,14 @@ pub fn generations(checks: &[Check]) -> impl Iterator<Item = &GenerationUnit> + 
 pub fn operators(checks: &[Check]) -> impl Iterator<Item = &OperatorsUnit> + Clone {
     checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Operators(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The files of source among the units of `checks`, in the order of reports.
+pub fn sources(checks: &[Check]) -> impl Iterator<Item = &SourceUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Source(unit) => Some(unit.as_ref()),
         _ => None,
     })
 }

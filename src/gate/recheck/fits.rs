@@ -50,7 +50,7 @@ pub(super) fn check(result: &GateResult, said: &Said<'_>, policy: &Policy) -> Ch
                 Unit::Monitor(unit) => monitor(unit, policy, &at)?,
                 Unit::Operators(unit) => operators::fits(unit, result, policy, &at)?,
                 // Judged with all of its check, whose tests count.
-                Unit::Evaluation(_) | Unit::Generation(_) => {}
+                Unit::Evaluation(_) | Unit::Generation(_) | Unit::Source(_) => {}
             }
         }
         evaluation::fits(check, result, said, policy)?;
