@@ -228,6 +228,7 @@ pub fn run_by(
     result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
     result.identify();
     result.culprit = first_culprit(&result.checks);
+    source::confirm(&mut result);
     diagnose(&mut result, &sizes);
     let required_unread = is_unread(&result, &request.policy, &sides);
     Ok(Judged { result, required_unread, facts: history::facts(&sides.candidate, &request.policy) })

@@ -41,6 +41,7 @@ mod sentence;
 mod sides;
 pub mod sink;
 pub mod source;
+pub mod source_rules;
 mod standing;
 pub mod summary;
 pub mod templates;
@@ -226,6 +227,11 @@ pub struct Run {
 }
 
 impl GateResult {
+    /// Findings that count for the verdict, the worst first; others stand on lines that the change does not touch.
+    pub fn counting(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.counts())
+    }
+
     /// Whether source alone was judged, and no run.
     pub fn is_of_source(&self) -> bool {
         self.mode == Some(Mode::Source)
@@ -240,6 +246,7 @@ impl GateResult {
     pub fn writer(&self, language: messages::Language, target: escape::Target) -> writer::Writer {
         let writer = writer::Writer::new(language, target);
         match &self.baseline {
+            None if self.is_of_source() => writer.without_runs(),
             Some(baseline) => writer.with_sides(&baseline.label, &self.candidate.label),
             None => writer.alone(&self.candidate.label),
         }

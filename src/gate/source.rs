@@ -12,14 +12,15 @@ use super::{CheckOutcome, Progress, Request, Shared, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::record::Facts;
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::finding::{Finding, verdict_of};
+use crate::judge::finding::{Fact, Finding, verdict_of};
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE, REQUIRED_MISSING};
 use crate::judge::source::{Changes, Context, Flags, Looked, findings, look};
-use crate::judge::unit::{Check, SourceUnit, Unit};
+use crate::judge::unit::{Check, Culprit, SourceUnit, Unit, dumps};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
 use crate::read::source::diff::Diff;
 use crate::read::source::files::{self, Found};
+use crate::report::frame::Frame;
 use crate::report::{GateResult, Judged, Mode, Run, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Verdict};
 
@@ -129,23 +130,16 @@ const LARGE: u64 = 1 << 20;
 
 /// Applies the policy to what counts of a file, and adds its unit.
 fn add_file(outcome: &mut CheckOutcome, file: &str, is_read: bool, findings: Vec<Finding>, policy: &Policy) {
-    let count = findings.len() as u64;
-    let (counting, others): (Vec<Finding>, Vec<Finding>) = findings.into_iter().partition(Finding::counts);
-    let applied = apply_policy(counting, policy);
+    let applied = apply_policy(findings, policy);
     let unit = SourceUnit {
         file: file.to_owned(),
         verdict: verdict_of(&applied.findings),
-        findings: count - applied.waived.len() as u64,
+        findings: applied.findings.len() as u64,
         is_read,
     };
     outcome.check.units.push(Unit::Source(Box::new(unit)));
     outcome.findings.extend(applied.findings);
     outcome.waived.extend(applied.waived);
-    let severity = |finding: &Finding| policy.severity.get(&finding.code).copied().unwrap_or(finding.severity);
-    outcome.findings.extend(others.into_iter().map(|finding| {
-        let severity = severity(&finding);
-        finding.with_severity(severity)
-    }));
 }
 
 /// Adds the verdicts up, and says where nothing could be read.
@@ -159,6 +153,31 @@ fn finish(outcome: &mut CheckOutcome, tree: &SourceTree, (read, total): (usize, 
         about.push(Finding::new(&CHANGE_UNKNOWN, tree.root.display().to_string()).with("reason", tree.unknown.as_str()));
     }
     super::add_findings(outcome, about, policy);
+}
+
+/// Says of a finding on a line, or in a function, that the stack of a first wrong operation passes through, that the dump
+/// confirms it.
+pub(super) fn confirm(result: &mut GateResult) {
+    let culprits: Vec<Culprit> = dumps(&result.checks).filter_map(|unit| unit.culprit.clone()).collect();
+    for culprit in culprits {
+        let frames: Vec<Frame> = culprit.stack.iter().filter_map(|text| Frame::parse(text)).collect();
+        for finding in &mut result.findings {
+            let Some(place) = &finding.source else { continue };
+            let function = match finding.facts.get("function") {
+                Some(Fact::Text(function)) => function.as_str(),
+                _ => "",
+            };
+            let is_there = |frame: &Frame| {
+                let file = frame.file.replace('\\', "/");
+                let is_file = file.strip_suffix(&place.at.file).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+                let is_in = frame.line == place.at.line || !function.is_empty() && frame.function == function;
+                is_file && !frame.is_library() && is_in
+            };
+            if frames.iter().any(is_there) && !finding.facts.contains_key("confirmed_by") {
+                finding.facts.insert("confirmed_by".into(), culprit.op.clone().into());
+            }
+        }
+    }
 }
 
 fn nothing_read(tree: &SourceTree, files: usize, reason: &str) -> Finding {

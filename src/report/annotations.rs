@@ -32,8 +32,10 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> 
     let shown = if worst.len() < MOST { worst.len() } else { MOST - 2 };
     for issue in worst.iter().take(shown) {
         let line = issue.line.as_ref().map(|line| (line.path.as_str(), line.line.to_string()));
+        let column = issue.column.map(|column| column.to_string());
         let mut properties = vec![("title", issue.finding.code.as_str())];
         properties.extend(line.iter().flat_map(|(path, line)| [("file", *path), ("line", line.as_str())]));
+        properties.extend(column.iter().map(|column| ("col", column.as_str())));
         lines.push(command(kind(issue.finding.severity), &properties, &issue.message));
     }
     if worst.len() > shown {

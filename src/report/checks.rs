@@ -10,6 +10,7 @@ mod history;
 mod loss;
 mod monitor;
 mod operators;
+mod source;
 
 use serde_json::Value as Json;
 
@@ -88,7 +89,7 @@ impl Presentation {
 
 /// The checks of which more is shown, in the order of reports.
 pub(super) const ALL: &[Presentation] =
-    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, operators::SHOWN, history::SHOWN];
+    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, operators::SHOWN, source::SHOWN, history::SHOWN];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {

@@ -15,7 +15,7 @@ const EXTENSION: &str = "torch.utils.cpp_extension.CUDAExtension";
 const LOAD: &[&str] = &["torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"];
 
 fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
-    let has_counterpart = || file.tree.ids().any(|id| file.tree.last_name(id) == Some("NpuExtension"));
+    let has_counterpart = || file.has_part("npuextension");
     for (id, function, arguments) in file.calls() {
         let is_source = |id: NodeId| file.text_of(id).is_some_and(|text| text.ends_with(".cu") || text.ends_with(".cuh"));
         let loads_cuda = || {

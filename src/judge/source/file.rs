@@ -130,7 +130,9 @@ impl<'a> File<'a> {
         match self.tree.kind(id) {
             Kind::Name(name) => Some((self.scope(id), name.to_string())),
             Kind::Attribute { value, name } => match self.tree.kind(*value) {
-                Kind::Name(object) if &**object == "self" => Some((self.class(id)?, format!("self.{name}"))),
+                Kind::Name(object) if &**object == "self" => {
+                    Some((self.class(id).unwrap_or(NodeId::ROOT), format!("self.{name}")))
+                }
                 _ => None,
             },
             _ => None,

@@ -7,7 +7,7 @@ use super::file::File;
 use super::rule::SourceRule;
 use crate::judge::finding::Fact;
 use crate::judge::place::Replacement;
-use crate::read::source::NodeId;
+use crate::read::source::{Kind, NodeId};
 
 /// Characters of a line of code that a finding quotes.
 const MOST_QUOTED: usize = 120;
@@ -43,7 +43,7 @@ impl Hit {
             rule,
             line: file.lines.line(start),
             column: file.lines.column(&file.text, start),
-            facts: BTreeMap::from([("code", Fact::Text(quoted(file.source(id))))]),
+            facts: facts(file, id),
             is_milder: false,
             fix: None,
             needs: Flags::default(),
@@ -105,6 +105,15 @@ impl Hit {
             && !context.flags.has_any(self.unless)
             && self.foreign.as_ref().is_none_or(|package| !context.packages.contains(package))
     }
+}
+
+/// The code of a place, and the function that it stands in.
+fn facts(file: &File<'_>, id: NodeId) -> BTreeMap<&'static str, Fact> {
+    let mut facts = BTreeMap::from([("code", Fact::Text(quoted(file.source(id))))]);
+    if let Kind::Function { name, .. } = file.tree.kind(file.function(id)) {
+        facts.insert("function", Fact::Text(name.to_string()));
+    }
+    facts
 }
 
 /// One line of code, cut short.
