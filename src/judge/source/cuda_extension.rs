@@ -1,5 +1,7 @@
 //! `cuda-extension`: an operator written in CUDA, which nothing can map.
 
+use std::cell::OnceCell;
+
 use super::file::File;
 use super::guard::is_guarded;
 use super::hit::Hit;
@@ -15,7 +17,8 @@ const EXTENSION: &str = "torch.utils.cpp_extension.CUDAExtension";
 const LOAD: &[&str] = &["torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"];
 
 fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
-    let has_counterpart = || file.has_part("npuextension");
+    let counterpart = OnceCell::new();
+    let has_counterpart = || *counterpart.get_or_init(|| file.has_part("npuextension"));
     for (id, function, arguments) in file.calls() {
         let is_source = |id: NodeId| file.text_of(id).is_some_and(|text| text.ends_with(".cu") || text.ends_with(".cuh"));
         let loads_cuda = || {

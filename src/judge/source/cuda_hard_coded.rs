@@ -31,7 +31,14 @@ const OF_CUDA: &[&str] = &[
     "torch.cuda.CUDAGraph",
     "torch.cuda.graph",
 ];
-const AUTOCAST: &[&str] = &["torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast"];
+/// Mixed precision, about which another rule speaks in a project for NPUs.
+const MIXED: &[&str] = &[
+    "torch.autocast",
+    "torch.amp.autocast",
+    "torch.amp.autocast_mode.autocast",
+    "torch.amp.GradScaler",
+    "torch.amp.grad_scaler.GradScaler",
+];
 
 fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
@@ -39,8 +46,7 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             continue;
         }
         let mut hit = Hit::new(&RULE, file, id).unless(Flags::TRANSFER);
-        if file.is_any(function, AUTOCAST) {
-            // In a project for NPUs the rule about autocast speaks.
+        if file.is_any(function, MIXED) {
             hit = hit.unless(Flags::NPU_PROJECT);
         }
         hits.push(hit);

@@ -71,7 +71,11 @@ fn is_of_host_generator(file: &File<'_>, arguments: &[Argument]) -> bool {
 
 /// Whether a place is part of training: in a step, or anywhere in a file that trains but in its inference.
 fn is_trained_on(file: &File<'_>, id: NodeId, trains: bool) -> bool {
-    let mut names = file.enclosing_names(id).peekable();
+    let mut names = file.enclosing_names(id);
+    // A dataset draws for its samples, on the host.
+    if file.class(id).is_some_and(|class| file.is_dataset(class)) {
+        return false;
+    }
     if file.enclosing_names(id).any(|name| STEPS.contains(&name)) {
         return true;
     }
@@ -112,6 +116,9 @@ if args.deterministic:
     f = torch.rand(3, device=x.device)
 def evaluate(x):
     return torch.randn_like(x)
+class Noisy(Dataset):
+    def __getitem__(self, i):
+        return self.x[i] + torch.randn_like(self.x[i])
 ";
         assert!(lines("device-rng", &format!("{TRAINS}{code}")).is_empty());
         assert!(lines("device-rng", "import torch\ndef sample(x):\n    return torch.randn_like(x)\n").is_empty());

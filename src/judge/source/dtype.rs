@@ -82,49 +82,63 @@ const KEEPING: &[&str] = &[
     "squeeze", "unsqueeze", "transpose", "permute", "flatten", "expand",
 ];
 
+/// Assignments that are followed back from a value.
+const MOST_STEPS: usize = 20;
+
 /// Whether a value is held in float16 at `at`: by a cast in it, or by one of its name earlier in the function.
 pub(super) fn is_float16(file: &File<'_>, id: NodeId, at: NodeId) -> bool {
-    let mut value = id;
-    loop {
-        match file.method(value) {
-            Some((object, name, arguments)) => match cast(file, name, arguments) {
-                Some(format) => return format == Format::Float16,
-                None if KEEPING.contains(&name) => value = object,
-                None => return false,
-            },
-            None => return is_cast_before(file, value, at),
+    let (mut value, mut at) = (id, at);
+    for _ in 0..MOST_STEPS {
+        let name = match outermost_cast(file, value) {
+            Outermost::Cast(format) => return format == Format::Float16,
+            Outermost::Of(name) => name,
+            Outermost::Other => return false,
+        };
+        match last_change(file, name, at) {
+            Some((statement, assigned)) if matches!(file.tree.kind(statement), Kind::Expression(_)) => {
+                // Other methods leave the format as it is.
+                match cast_of(file, assigned) {
+                    Some(format) => return format == Format::Float16,
+                    None => (value, at) = (name, statement),
+                }
+            }
+            Some((statement, assigned)) => (value, at) = (assigned, statement),
+            None => return false,
         }
     }
+    false
 }
 
-/// Whether the last cast of a name before `at`, in its function, is to float16.
-fn is_cast_before(file: &File<'_>, name: NodeId, at: NodeId) -> bool {
-    let Some(key) = file.key(name) else { return false };
-    let function = file.function(at);
-    let mut is_half = false;
-    for id in file.tree.within(function).take_while(|id| *id < at) {
-        if file.function(id) != function {
-            continue;
-        }
-        match file.tree.kind(id) {
-            Kind::Assign { .. } => {
-                for (_, target, value) in file.assignments_of(id) {
-                    // An assignment that holds the place is not over yet.
-                    if file.key(target).as_ref() == Some(&key) && !file.tree.contains(id, at) {
-                        is_half = is_float16(file, value, id);
-                    }
-                }
-            }
-            Kind::Expression(call) => {
-                if let Some((object, method, arguments)) = file.method(*call)
-                    && file.key(object).as_ref() == Some(&key)
-                    && let Some(format) = cast(file, method, arguments)
-                {
-                    is_half = format == Format::Float16;
-                }
-            }
-            _ => {}
+/// What decides about the format of a value.
+enum Outermost {
+    /// A cast in it.
+    Cast(Format),
+    /// What the name behind methods that keep the format holds.
+    Of(NodeId),
+    /// A value that is not known.
+    Other,
+}
+
+fn outermost_cast(file: &File<'_>, id: NodeId) -> Outermost {
+    let mut value = id;
+    while let Some((object, name, arguments)) = file.method(value) {
+        match cast(file, name, arguments) {
+            Some(format) => return Outermost::Cast(format),
+            None if KEEPING.contains(&name) => value = object,
+            None => return Outermost::Other,
         }
     }
-    is_half
+    if file.key(value).is_some() { Outermost::Of(value) } else { Outermost::Other }
+}
+
+/// The last statement before `at`, in its function, that changes what a name holds, with the value or the call.
+fn last_change(file: &File<'_>, name: NodeId, at: NodeId) -> Option<(NodeId, NodeId)> {
+    let changes = file.casts().get(&file.key(name)?)?;
+    let function = file.function(at);
+    let end = changes.partition_point(|(statement, _)| *statement < at);
+    // An assignment that holds the place is not over yet.
+    let is_before = |(statement, _): &&(NodeId, NodeId)| {
+        !file.tree.contains(*statement, at) && file.function(*statement) == function
+    };
+    changes.get(..end)?.iter().rev().take(MOST_STEPS).find(is_before).copied()
 }

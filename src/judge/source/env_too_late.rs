@@ -1,5 +1,7 @@
 //! `env-too-late`: a variable is set after it was read.
 
+use std::cell::OnceCell;
+
 use super::environment::set_variables;
 use super::file::File;
 use super::hit::Hit;
@@ -16,11 +18,16 @@ const OF_TORCH: &[&str] = &["TORCHINDUCTOR_NPU_BACKEND", "TORCH_DEVICE_BACKEND_A
 const OF_PYTHON: &str = "PYTHONHASHSEED";
 
 fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+    let late = OnceCell::new();
+    let is_late_for_hashes = || *late.get_or_init(|| depends_on_hashes(file) && !starts_processes(file));
+    let imports = imports_of_torch(file);
     for variable in set_variables(file) {
         let is_late = if OF_TORCH.contains(&variable.name) {
-            imports_torch_before(file, variable.at)
+            let function = file.function(variable.at);
+            let mut before = imports.iter().take_while(|(id, _)| *id < variable.at);
+            before.any(|(_, scope)| *scope == NodeId::ROOT || *scope == function)
         } else {
-            variable.name == OF_PYTHON && depends_on_hashes(file) && !starts_processes(file)
+            variable.name == OF_PYTHON && is_late_for_hashes()
         };
         if is_late {
             hits.push(Hit::new(&RULE, file, variable.at).with("variable", variable.name));
@@ -28,13 +35,13 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
-fn imports_torch_before(file: &File<'_>, at: NodeId) -> bool {
-    let function = file.function(at);
-    file.tree.ids().take_while(|id| *id < at).any(|id| {
-        let is_torch = |full: &str| full == "torch" || full.starts_with("torch.") || full.starts_with("torch_npu");
-        let is_seen = || file.function(id) == NodeId::ROOT || file.function(id) == function;
-        matches!(file.tree.kind(id), Kind::Import(names) if names.iter().any(|name| is_torch(&name.full))) && is_seen()
-    })
+/// Imports of torch, each with its function.
+fn imports_of_torch(file: &File<'_>) -> Vec<(NodeId, NodeId)> {
+    let is_torch = |full: &str| full == "torch" || full.starts_with("torch.") || full.starts_with("torch_npu");
+    let is_import = |id: &NodeId| {
+        matches!(file.tree.kind(*id), Kind::Import(names) if names.iter().any(|name| is_torch(&name.full)))
+    };
+    file.tree.ids().filter(is_import).map(|id| (id, file.function(id))).collect()
 }
 
 /// Whether the file hashes texts or lets the order of a set count.

@@ -8,10 +8,13 @@ use super::context::{self, Flags};
 use super::words::VENDOR;
 use crate::read::source::words::{contains_ignoring_case, has_word};
 use crate::read::source::{Kind, Module, NodeId};
-use crate::read::source::tree::Argument;
+use crate::read::source::tree::{Argument, Branch};
 
 /// Values that a name was assigned, in order, with the statements that did.
 type Assigned = HashMap<(NodeId, String), Vec<(NodeId, NodeId)>>;
+
+/// Statements that change what a name holds, with the value or the call.
+pub(super) type Casts = HashMap<(NodeId, String), Vec<(NodeId, NodeId)>>;
 
 /// One file.
 #[derive(Debug)]
@@ -21,6 +24,10 @@ pub(super) struct File<'a> {
     pub(super) npu_flags: Flags,
     is_of_vendor: bool,
     assigned: OnceCell<Assigned>,
+    uses: OnceCell<HashMap<(NodeId, String), Vec<NodeId>>>,
+    /// Tests that leave a function, by function.
+    leaving: OnceCell<HashMap<NodeId, Vec<NodeId>>>,
+    casts: OnceCell<Casts>,
 }
 
 impl Deref for File<'_> {
@@ -35,7 +42,7 @@ impl<'a> File<'a> {
     /// The file of a module.
     pub(super) fn new(module: &'a Module) -> Self {
         let is_of_vendor = module.path.split('/').any(is_of_vendor);
-        Self { module, npu_flags: context::npu_flags(&module.tree), is_of_vendor, assigned: OnceCell::new() }
+        Self { module, npu_flags: context::npu_flags(&module.tree), is_of_vendor, assigned: OnceCell::new(), uses: OnceCell::new(), leaving: OnceCell::new(), casts: OnceCell::new() }
     }
 
     /// Facts that it states for its tree.
@@ -148,6 +155,78 @@ impl<'a> File<'a> {
                 }
             }
             assigned
+        })
+    }
+
+    /// Uses of a name or `self.x`, by the scope or class that holds it; those that assign it too.
+    pub(super) fn uses(&self, key: &(NodeId, String)) -> &[NodeId] {
+        let all = self.uses.get_or_init(|| {
+            let mut uses: HashMap<(NodeId, String), Vec<NodeId>> = HashMap::new();
+            for id in self.tree.ids() {
+                let key = match self.tree.kind(id) {
+                    Kind::Name(name) => Some((self.holder(id, name), name.to_string())),
+                    Kind::Attribute { .. } => self.key(id),
+                    _ => None,
+                };
+                if let Some(key) = key {
+                    uses.entry(key).or_default().push(id);
+                }
+            }
+            uses
+        });
+        all.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The scope that binds the name at a place.
+    fn holder(&self, id: NodeId, name: &str) -> NodeId {
+        let mut scope = self.scope(id);
+        while scope != NodeId::ROOT && !self.binds(scope, name) {
+            scope = self.scope(scope);
+        }
+        scope
+    }
+
+    /// Tests of a function whose branch leaves it, in the order of the text.
+    pub(super) fn leaving_tests(&self, function: NodeId) -> &[NodeId] {
+        let all = self.leaving.get_or_init(|| {
+            let functions = self.tree.ids().filter(|id| matches!(self.tree.kind(*id), Kind::Function { .. }));
+            functions.map(|id| (id, self.find_leaving(id))).filter(|(_, tests)| !tests.is_empty()).collect()
+        });
+        all.get(&function).map_or(&[], Vec::as_slice)
+    }
+
+    fn find_leaving(&self, function: NodeId) -> Vec<NodeId> {
+        let statements = self.tree.body(function).iter();
+        let branches = statements.filter_map(|statement| match self.tree.kind(*statement) {
+            Kind::If(branches) => Some(branches),
+            _ => None,
+        });
+        let leaves = |branch: &&Branch| {
+            let last = branch.body.last().map(|last| self.tree.kind(*last));
+            matches!(last, Some(Kind::Return(_) | Kind::Raise))
+        };
+        branches.flatten().filter(leaves).filter_map(|branch| branch.test).collect()
+    }
+
+    /// What changes the number format of a name or `self.x`, in order: an assignment, or a method called as a statement.
+    pub(super) fn casts(&self) -> &Casts {
+        self.casts.get_or_init(|| {
+            let mut casts = Casts::new();
+            for id in self.tree.ids() {
+                let changed = match self.tree.kind(id) {
+                    Kind::Assign { .. } => self.pairs(id),
+                    Kind::Expression(call) => {
+                        self.method(*call).map(|(object, _, _)| (object, *call)).into_iter().collect()
+                    }
+                    _ => continue,
+                };
+                for (target, value) in changed {
+                    if let Some(key) = self.key(target) {
+                        casts.entry(key).or_default().push((id, value));
+                    }
+                }
+            }
+            casts
         })
     }
 

@@ -23,6 +23,10 @@ const FUNCTIONS: &[&str] = &[
     "binary_cross_entropy_with_logits",
     "layer_norm",
 ];
+/// The same as modules.
+const CLASSES: &[&str] = &[
+    "Softmax", "LogSoftmax", "CrossEntropyLoss", "NLLLoss", "KLDivLoss", "MSELoss", "BCELoss", "BCEWithLogitsLoss",
+];
 /// Modules that these functions lie in.
 const MODULES: &[&str] = &["torch.", "torch.nn.functional.", "torch.special."];
 /// Those that are methods of a tensor too.
@@ -44,14 +48,25 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 
 /// A function of a half value, or one that is told to compute in half.
 fn of_function<'a>(file: &'a File<'_>, function: NodeId, arguments: &[Argument]) -> Option<(&'a str, Format)> {
-    let name = file.tree.last_name(function).filter(|name| FUNCTIONS.contains(name))?;
-    let full = file.full_name(function)?;
-    if !MODULES.iter().any(|module| full.strip_prefix(module) == Some(name)) {
-        return None;
-    }
+    let name = functional(file, function).or_else(|| of_module(file, function))?;
     let value = file.argument(arguments, "input", 0);
     let found = told(file, arguments).or_else(|| value.and_then(|value| cast_of(file, value)));
     found.filter(|format| format.is_half()).map(|format| (name, format))
+}
+
+/// A function of torch that needs float32.
+fn functional<'a>(file: &'a File<'_>, function: NodeId) -> Option<&'a str> {
+    let name = file.tree.last_name(function).filter(|name| FUNCTIONS.contains(name))?;
+    let full = file.full_name(function)?;
+    MODULES.iter().any(|module| full.strip_prefix(module) == Some(name)).then_some(name)
+}
+
+/// The same as a module that is called where it is built, or by the only name that it is given: `nn.CrossEntropyLoss()(x)`.
+fn of_module<'a>(file: &'a File<'_>, called: NodeId) -> Option<&'a str> {
+    let built = if file.call(called).is_some() { called } else { file.only_value(called)? };
+    let (class, _) = file.call(built)?;
+    let name = file.tree.last_name(class).filter(|name| CLASSES.contains(name))?;
+    file.full_name(class).is_some_and(|full| full.strip_prefix("torch.nn.") == Some(name)).then_some(name)
 }
 
 /// The same as a method: `x.half().softmax(-1)`.
@@ -106,8 +121,11 @@ e = torch.logsumexp(x.type(torch.half), 1)
 f = nn.LayerNorm(8).half()
 g = nn.BatchNorm2d(8, dtype=torch.float16)
 h = F.layer_norm(x.to(device, dtype=torch.float16), (8,))
+criterion = nn.CrossEntropyLoss()
+i = criterion(x.half(), y)
+j = nn.Softmax(dim=-1)(x.bfloat16())
 ";
-        assert_eq!(lines("half-sensitive", code), [4, 5, 6, 7, 8, 9, 10, 11]);
+        assert_eq!(lines("half-sensitive", code), [4, 5, 6, 7, 8, 9, 10, 11, 13, 14]);
     }
 
     #[test]

@@ -58,6 +58,9 @@ fn is_negative(file: &File<'_>, id: NodeId) -> bool {
     }
 }
 
+/// Nodes of a name's value that are looked at.
+const MOST_OF_VALUE: usize = 200;
+
 /// Nodes of an expression, and of the only value of each name in its exponent.
 fn parts(file: &File<'_>, id: NodeId, exponent: NodeId) -> Vec<NodeId> {
     let mut parts: Vec<NodeId> = file.tree.within(id).collect();
@@ -66,7 +69,7 @@ fn parts(file: &File<'_>, id: NodeId, exponent: NodeId) -> Vec<NodeId> {
             && let Some(value) = file.only_value(name)
             && file.function(value) == file.function(id)
         {
-            parts.extend(file.tree.within(value));
+            parts.extend(file.tree.within(value).take(MOST_OF_VALUE));
         }
     }
     parts
@@ -104,7 +107,7 @@ fn is_format_name(file: &File<'_>, id: NodeId) -> bool {
 
 /// Whether a `with torch.device(…)` of another device than the host is around.
 fn is_in_device_context(file: &File<'_>, id: NodeId) -> bool {
-    file.tree.around(id).any(|(outer, _)| match file.tree.kind(outer) {
+    file.tree.enclosing(id).any(|(outer, _)| match file.tree.kind(outer) {
         Kind::With { contexts, .. } => contexts.iter().any(|context| {
             file.call(*context).is_some_and(|(function, _)| file.is(function, "torch.device")) && !file.is_device(*context, "cpu")
         }),

@@ -21,31 +21,38 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
             is_nccl(*operand)
                 || matches!(file.tree.kind(*operand), Kind::Tuple(parts) | Kind::List(parts) | Kind::Set(parts) if parts.iter().any(|part| is_nccl(*part)))
         });
-        let is_backend = || operands.iter().any(|operand| is_backend(file, *operand));
+        let is_backend = || operands.iter().any(|operand| is_backend(file, *operand, MOST_STEPS));
         if names_nccl && is_backend() && !asks(file, id, HCCL) && !file.is_vendor_place(id) {
             hits.push(Hit::new(&RULE, file, id).needs(Flags::TRANSFER));
         }
     }
 }
 
+/// Names and calls that are followed to the backend.
+const MOST_STEPS: usize = 4;
+/// Values of one name that are looked at.
+const MOST_VALUES: usize = 20;
+
 /// Whether a value is the backend of a running group.
-fn is_backend(file: &File<'_>, id: NodeId) -> bool {
+fn is_backend(file: &File<'_>, id: NodeId, steps: usize) -> bool {
+    let Some(steps) = steps.checked_sub(1) else { return false };
     if let Some((function, arguments)) = file.call(id) {
         if file.is_any(function, GET_BACKEND) {
             return true;
         }
         if file.is_builtin(function, "str") {
-            return file.positional(arguments, 0).is_some_and(|value| is_backend(file, value));
+            return file.positional(arguments, 0).is_some_and(|value| is_backend(file, value, steps));
         }
         return match file.method(id) {
-            Some((value, "lower" | "upper", _)) => is_backend(file, value),
+            Some((value, "lower" | "upper", _)) => is_backend(file, value, steps),
             // `name()` of a process group takes nothing.
             Some((_, "name", arguments)) => arguments.is_empty(),
             _ => false,
         };
     }
     let by_name = matches!(file.tree.kind(id), Kind::Name(_) | Kind::Attribute { .. });
-    by_name && file.values(id).iter().any(|(_, value)| file.call(*value).is_some() && is_backend(file, *value))
+    let mut values = file.values(id).iter().take(MOST_VALUES);
+    by_name && values.any(|(_, value)| file.call(*value).is_some() && is_backend(file, *value, steps))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `nccl-hard-coded`: a process group that only GPUs have.
 
+use std::cell::OnceCell;
+
 use super::context::Flags;
 use super::file::File;
 use super::guard::is_guarded;
@@ -26,7 +28,8 @@ const MESH: &[&str] = &[
 ];
 
 fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
-    let names_hccl = || file.tree.ids().any(|id| file.tree.says(id, HCCL));
+    let hccl = OnceCell::new();
+    let names_hccl = || *hccl.get_or_init(|| file.tree.ids().any(|id| file.tree.says(id, HCCL)));
     for (_, function, arguments) in file.calls() {
         let Some(backend) = backend(file, function, arguments) else { continue };
         if file.is_vendor_place(backend) || is_guarded(file, backend, DEVICE) || names_hccl() {

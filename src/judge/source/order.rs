@@ -3,32 +3,13 @@
 use super::file::File;
 use crate::read::source::{Kind, NodeId};
 
+/// Uses that are looked at; code that people write has fewer of one name.
+const MOST_USES: usize = 1_000;
+
 /// Uses of the name or `self.x` that a target assigns, in the scope or class that holds it.
 pub(super) fn uses(file: &File<'_>, target: NodeId) -> Vec<NodeId> {
     let Some(key) = file.key(target) else { return Vec::new() };
-    let (scope, name) = &key;
-    let is_same = |id: &NodeId| {
-        let used = match file.tree.kind(*id) {
-            Kind::Name(found) => **found == **name && reaches(file, *id, *scope, name),
-            Kind::Attribute { .. } => file.key(*id).as_ref() == Some(&key),
-            _ => false,
-        };
-        used && *id != target
-    };
-    file.tree.within(*scope).filter(is_same).collect()
-}
-
-/// Whether a name at a place is the one that `scope` binds.
-fn reaches(file: &File<'_>, id: NodeId, scope: NodeId, name: &str) -> bool {
-    let mut inner = file.scope(id);
-    while inner != scope {
-        let outer = file.scope(inner);
-        if file.binds(inner, name) || outer == inner || inner == NodeId::ROOT {
-            return false;
-        }
-        inner = outer;
-    }
-    true
+    file.uses(&key).iter().copied().filter(|used| *used != target).take(MOST_USES).collect()
 }
 
 /// Whether what a target holds is sorted where it is in scope: `x.sort()`, `sorted(x)`.

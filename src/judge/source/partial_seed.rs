@@ -52,7 +52,7 @@ fn is_defined_here(file: &File<'_>, function: NodeId) -> bool {
 
 /// Whether a draw is of a seed itself: `seed = seed or random.randint(…)`.
 fn makes_seed(file: &File<'_>, id: NodeId) -> bool {
-    file.tree.around(id).any(|(outer, inner)| match file.tree.kind(outer) {
+    file.tree.enclosing(id).any(|(outer, inner)| match file.tree.kind(outer) {
         Kind::Assign { targets, value } => {
             *value == inner && targets.iter().any(|target| target_name(file, *target).is_some_and(is_seed_name))
         }

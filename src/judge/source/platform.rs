@@ -27,13 +27,17 @@ const OF_HOST: &[&str] = &["cpu", "mps"];
 /// All choices by platform in a file.
 pub(super) fn choices(file: &File<'_>) -> Vec<Choice> {
     let mut found = Vec::new();
+    let swapped = |choice: Choice, is_negated: bool| match is_negated {
+        true => Choice { on_npu: choice.elsewhere, elsewhere: choice.on_npu, ..choice },
+        false => choice,
+    };
     for id in file.tree.ids() {
         match file.tree.kind(id) {
             Kind::Conditional { test, body, otherwise } if names_npu(file, *test) => {
                 let sides = [(Some(*test), *body)].into_iter().chain(chain(file, *otherwise)).collect::<Vec<_>>();
                 if let Some((on_npu, elsewhere)) = pair(file, &sides, 0) {
                     let name = name_of(file, id).unwrap_or_default();
-                    found.push(Choice { place: id, name, on_npu, elsewhere });
+                    found.push(swapped(Choice { place: id, name, on_npu, elsewhere }, is_negated(file, *test)));
                 }
             }
             // An `elif` by another word: `a if cuda else b if npu else c`.
@@ -48,11 +52,25 @@ pub(super) fn choices(file: &File<'_>) -> Vec<Choice> {
                     found.push(Choice { place: id, name, on_npu: *on_npu, elsewhere: *body });
                 }
             }
-            Kind::If(branches) => found.extend(by_statement(file, id, branches)),
+            Kind::If(branches) => {
+                let test = branches.iter().filter_map(|branch| branch.test).find(|test| names_npu(file, *test));
+                let is_negated = test.is_some_and(|test| is_negated(file, test));
+                found.extend(by_statement(file, id, branches).into_iter().map(|choice| swapped(choice, is_negated)));
+            }
             _ => {}
         }
     }
     found
+}
+
+/// Whether a test that names the NPU holds elsewhere: `not is_npu`, `device != "npu"`.
+fn is_negated(file: &File<'_>, test: NodeId) -> bool {
+    let code = file.source(test);
+    match file.tree.kind(test) {
+        Kind::Unary(_) => code.starts_with("not"),
+        Kind::Compare { .. } => code.contains("!=") || code.contains(" not in "),
+        _ => false,
+    }
 }
 
 fn names_npu(file: &File<'_>, test: NodeId) -> bool {
@@ -177,20 +195,27 @@ fn siblings<'a>(file: &'a File<'_>, id: NodeId) -> &'a [NodeId] {
     let parent = file.tree.node(id).parent;
     match file.tree.kind(parent) {
         Kind::If(branches) => {
-            branches.iter().find(|branch| branch.body.contains(&id)).map_or(&[], |branch| branch.body.as_slice())
+            branches.iter().find(|branch| branch.body.binary_search(&id).is_ok()).map_or(&[], |branch| branch.body.as_slice())
         }
         _ => file.tree.body(parent),
     }
 }
 
+/// Statements behind one that leaves the function: the other way out is not far.
+const MOST_FOLLOWING: usize = 20;
+
 /// Statements behind a statement.
 fn following(file: &File<'_>, id: NodeId) -> Vec<NodeId> {
-    siblings(file, id).iter().copied().filter(|statement| *statement > id).collect()
+    let siblings = siblings(file, id);
+    let start = siblings.partition_point(|statement| *statement <= id);
+    siblings.iter().copied().skip(start).take(MOST_FOLLOWING).collect()
 }
 
 /// The statement right before a statement.
 fn preceding(file: &File<'_>, id: NodeId) -> Option<NodeId> {
-    siblings(file, id).iter().copied().take_while(|statement| *statement < id).last()
+    let siblings = siblings(file, id);
+    let end = siblings.partition_point(|statement| *statement < id);
+    siblings.get(end.checked_sub(1)?).copied()
 }
 
 /// The name that a conditional expression gives a value: of an assignment, keyword, key or parameter.

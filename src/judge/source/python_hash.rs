@@ -26,10 +26,13 @@ fn is_number(file: &File<'_>, id: NodeId) -> bool {
     file.number(id).is_some() || file.call(id).is_some_and(|(function, _)| is_int(function))
 }
 
+/// Operations and calls around a hash that are looked at.
+const MOST_STEPS: usize = 20;
+
 /// The operation that takes a hash as a number, or the seed that it becomes.
 fn used_as_number(file: &File<'_>, id: NodeId) -> Option<NodeId> {
     let mut is_direct = true;
-    for (outer, inner) in file.tree.around(id) {
+    for (outer, inner) in file.tree.around(id).take(MOST_STEPS) {
         match file.tree.kind(outer) {
             Kind::Binary { left, operator: Operator::Modulo | Operator::And, .. } if is_direct && *left == inner => {
                 return Some(outer);

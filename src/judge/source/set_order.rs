@@ -15,7 +15,7 @@ const ORDERED: &[&str] = &["enumerate", "zip", "shuffle", "sample", "choice", "c
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
         let Some(first) = file.positional(arguments, 0) else { continue };
-        if !is_set(file, first) {
+        if !is_set(file, first, MOST_STEPS) {
             continue;
         }
         let is_ordered = if file.is_builtin(function, "enumerate") {
@@ -30,8 +30,14 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
+/// Names and operations that are followed to a set.
+const MOST_STEPS: usize = 8;
+/// Values of one name that are looked at.
+const MOST_VALUES: usize = 20;
+
 /// Whether a value is a set whose order can differ: not one of numbers written out.
-fn is_set(file: &File<'_>, id: NodeId) -> bool {
+fn is_set(file: &File<'_>, id: NodeId, steps: usize) -> bool {
+    let Some(steps) = steps.checked_sub(1) else { return false };
     match file.tree.kind(id) {
         Kind::Set(parts) => parts.iter().any(|part| file.number(*part).is_none()),
         Kind::Comprehension { is_set, .. } => *is_set,
@@ -43,10 +49,10 @@ fn is_set(file: &File<'_>, id: NodeId) -> bool {
             });
             is_made && !is_empty && !of_range
         }
-        Kind::Binary { left, right, .. } => is_set(file, *left) || is_set(file, *right),
+        Kind::Binary { left, right, .. } => is_set(file, *left, steps) || is_set(file, *right, steps),
         Kind::Name(_) => {
             let values = file.values(id);
-            !values.is_empty() && values.iter().all(|(_, value)| !matches!(file.tree.kind(*value), Kind::Name(_)) && is_set(file, *value))
+            !values.is_empty() && values.len() <= MOST_VALUES && values.iter().all(|(_, value)| is_set(file, *value, steps))
         }
         _ => false,
     }

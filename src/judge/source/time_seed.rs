@@ -34,6 +34,8 @@ const CLOCKS: &[&str] = &[
 ];
 /// Calls that take a seed from the system where they are given none.
 const FRESH: &[&str] = &["random.seed", "numpy.random.seed"];
+/// Generators that take their seed where they are made.
+const GENERATORS: &[&str] = &["random.Random", "numpy.random.RandomState", "numpy.random.default_rng"];
 /// Words of names that hold a time and no seed.
 const TIMES: &[&str] = &["time", "timestamp", "start", "started", "elapsed"];
 
@@ -64,7 +66,7 @@ fn is_unseeded(file: &File<'_>, function: NodeId, arguments: &[Argument]) -> boo
 
 /// Whether a call takes a clock as a seed.
 fn seeds_by_clock(file: &File<'_>, function: NodeId, arguments: &[Argument]) -> bool {
-    let seeds = file.tree.last_name(function).is_some_and(is_seed_name);
+    let seeds = file.tree.last_name(function).is_some_and(is_seed_name) || file.is_any(function, GENERATORS);
     arguments.iter().any(|argument| {
         let is_seed = argument.name.as_deref().map_or(seeds, is_seed_name);
         is_seed && has_clock(file, argument.value)
@@ -79,7 +81,11 @@ fn has_clock(file: &File<'_>, value: NodeId) -> bool {
     let is_clock = |function: NodeId| {
         file.is_any(function, CLOCKS) || file.full_name(function).is_some_and(|name| name.starts_with("secrets."))
     };
-    file.tree.within(value).any(|id| file.call(id).is_some_and(|(function, _)| is_clock(function)))
+    let is_call = |id: NodeId| file.call(id).is_some_and(|(function, _)| is_clock(function));
+    file.tree.within(value).any(|id| {
+        let by_name = matches!(file.tree.kind(id), Kind::Name(_)) && file.only_value(id).is_some_and(is_call);
+        is_call(id) || by_name
+    })
 }
 
 #[cfg(test)]
@@ -102,8 +108,11 @@ set_seed(seed=uuid.uuid4().int)
 config['seed'] = datetime.now().microsecond
 g.manual_seed(time.time_ns() % 100)
 f(seed=int.from_bytes(os.urandom(4), 'big'))
+now = time.time()
+torch.manual_seed(now)
+rng = np.random.RandomState(int(time.time()))
 ";
-        assert_eq!(lines("time-seed", code), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(lines("time-seed", code), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16]);
     }
 
     #[test]

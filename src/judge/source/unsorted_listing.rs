@@ -32,15 +32,18 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 }
 
 fn is_of_dataset(file: &File<'_>, id: NodeId) -> bool {
-    let in_function = file.tree.around(id).any(|(outer, _)| {
+    let in_function = file.tree.enclosing(id).any(|(outer, _)| {
         matches!(file.tree.kind(outer), Kind::Function { name, .. } if has_word(name, &["dataset", "datasets"]))
     });
     in_function || file.class(id).is_some_and(|class| file.is_dataset(class))
 }
 
+/// Operations and calls around a listing that are looked at.
+const MOST_STEPS: usize = 20;
+
 /// Whether a listing is kept or looped over in its own order.
 fn is_kept(file: &File<'_>, id: NodeId) -> bool {
-    for (outer, inner) in file.tree.around(id) {
+    for (outer, inner) in file.tree.around(id).take(MOST_STEPS) {
         match file.tree.kind(outer) {
             Kind::Call { function, .. } if *function == inner => return false,
             Kind::Call { function, .. } => {

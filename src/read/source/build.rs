@@ -57,7 +57,7 @@ impl Builder {
     fn begin(&mut self, range: TextRange, parent: NodeId) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let (start, end) = (range.start().to_u32(), range.end().to_u32());
-        self.nodes.push(Node { kind: Kind::Other, start, end, parent, behind: id });
+        self.nodes.push(Node { kind: Kind::Other, start, end, parent, behind: id, chain: id });
         id
     }
 
@@ -313,6 +313,10 @@ impl Builder {
             };
             let id = self.begin(range, parent);
             links.push((id, link));
+            let whole = links.first().map_or(id, |(whole, _)| *whole);
+            if let Some(node) = self.nodes.get_mut(id.0 as usize) {
+                node.chain = whole;
+            }
             (rest, parent) = (*operand, id);
         };
         while let Some((id, link)) = links.pop() {

@@ -162,7 +162,7 @@ impl Module {
 
     /// Names of all functions and classes around a node, the nearest first.
     pub fn enclosing_names(&self, id: NodeId) -> impl Iterator<Item = &str> {
-        self.tree.around(id).filter_map(|(outer, _)| match self.tree.kind(outer) {
+        self.tree.enclosing(id).filter_map(|(outer, _)| match self.tree.kind(outer) {
             Kind::Function { name, .. } | Kind::Class { name, .. } => Some(&**name),
             _ => None,
         })
@@ -170,7 +170,7 @@ impl Module {
 
     /// The class around a node, whatever functions are between.
     pub fn class(&self, id: NodeId) -> Option<NodeId> {
-        self.tree.around(id).map(|(outer, _)| outer).find(|outer| matches!(self.tree.kind(*outer), Kind::Class { .. }))
+        self.tree.enclosing(id).map(|(outer, _)| outer).find(|outer| matches!(self.tree.kind(*outer), Kind::Class { .. }))
     }
 
     /// Function and arguments of a call.

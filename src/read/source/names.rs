@@ -15,6 +15,8 @@ pub(super) struct Names {
     /// Per node, its scope.
     scope_of: Vec<u32>,
     scopes: Vec<Scope>,
+    /// Places in `scopes`, by their nodes.
+    by_node: HashMap<NodeId, u32>,
     /// Per node that is a name, a place in `imports`, or one of the constants above.
     meaning: Vec<u32>,
     /// Full names that imports give a name, by place.
@@ -39,6 +41,7 @@ impl Names {
         let mut names = Self {
             scope_of: Vec::with_capacity(nodes),
             scopes: vec![module],
+            by_node: HashMap::from([(NodeId::ROOT, 0)]),
             meaning: vec![LOCAL; nodes],
             imports: Vec::new(),
             all_of: Vec::new(),
@@ -67,7 +70,7 @@ impl Names {
 
     /// Whether a scope binds a name itself.
     pub(super) fn binds(&self, scope: NodeId, name: &str) -> bool {
-        let scope = self.scopes.iter().find(|known| known.node == scope);
+        let scope = self.by_node.get(&scope).and_then(|place| self.scopes.get(*place as usize));
         scope.is_some_and(|scope| scope.bound.contains_key(name))
     }
 
@@ -98,6 +101,7 @@ impl Names {
             let Some(from) = from else { continue };
             let is_class = matches!(tree.kind(id), Kind::Class { .. });
             let inner = u32::try_from(self.scopes.len()).unwrap_or(0);
+            self.by_node.insert(id, inner);
             self.scopes.push(Scope { node: id, outer: Some(scope), is_class, bound: HashMap::new() });
             open.push((inner, from, tree.node(id).behind));
             if let Kind::Function { parameters, .. } | Kind::Lambda { parameters, .. } = tree.kind(id) {
