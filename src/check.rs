@@ -33,6 +33,8 @@ macro_rules! each_check {
             operators = Operators by [];
             /// Profiles of training steps.
             performance = Performance by [];
+            /// Python source.
+            source = Source by [Source];
         }
     };
 }
@@ -47,11 +49,13 @@ pub enum Command {
     Compare,
     /// `precision-gate loss`
     Loss,
+    /// `precision-gate source`
+    Source,
 }
 
 impl Command {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Compare, Self::ConfigCheck, Self::Loss];
+    pub const ALL: [Self; 4] = [Self::Compare, Self::ConfigCheck, Self::Loss, Self::Source];
 
     /// The name as it is typed.
     pub fn as_str(self) -> &'static str {
@@ -59,6 +63,7 @@ impl Command {
             Self::ConfigCheck => "config-check",
             Self::Compare => "compare",
             Self::Loss => "loss",
+            Self::Source => "source",
         }
     }
 
@@ -155,7 +160,7 @@ mod tests {
             assert_eq!(
                 error,
                 format!(
-                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators, performance)"
+                    "`{other}` is not a check (checks are config, loss, dump, checkpoint, monitor, evaluation, operators, performance, source)"
                 )
             );
         }

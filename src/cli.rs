@@ -22,6 +22,7 @@ pub(crate) mod run;
 mod sections;
 pub(crate) mod show;
 pub(crate) mod signoff;
+pub(crate) mod source;
 mod surroundings;
 pub(crate) mod tools;
 mod trusted;
@@ -41,6 +42,7 @@ use quick::QuickArgs;
 use reproduce::ReproduceArgs;
 use run::RunArgs;
 use signoff::SignoffArgs;
+use source::SourceArgs;
 
 /// Does a model moved from GPU to Ascend NPU still compute the same numbers? If not, where does it first go wrong?
 #[derive(Debug, Parser)]
@@ -77,6 +79,11 @@ pub(crate) enum Command {
     /// Compare two training curves
     #[command(after_help = "Example:\n  precision-gate loss trainer_state_gpu.json trainer_state_npu.json")]
     Loss(LossArgs),
+    /// Check training code, or what a change touches of it, for what spoils a migration or a comparison
+    #[command(
+        after_help = "Examples:\n  precision-gate source .\n  git diff --unified=0 main...HEAD > change.diff; precision-gate source . --diff change.diff"
+    )]
+    Source(Box<SourceArgs>),
     /// Join and judge the parts that `--shard` measured on several machines
     #[command(after_help = "Example:\n  precision-gate merge part-*.jsonl")]
     Merge(MergeArgs),

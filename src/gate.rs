@@ -29,6 +29,7 @@ pub mod recheck;
 pub mod repeats;
 pub mod selftest;
 mod side;
+pub mod source;
 pub mod training;
 
 use std::sync::Arc;
@@ -44,6 +45,7 @@ use crate::judge::apply_policy::{apply_policy, waiver_findings};
 use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
 use crate::judge::partial_coverage;
 use crate::judge::rule::artifacts as rules;
+use crate::judge::place::Accepted;
 use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::dump::Matching;
 use crate::msprobe::table::Table;
@@ -54,6 +56,7 @@ use crate::report::{ArtifactRow, GateResult, Judged, Mode, Outcome, Run, SCHEMA_
 use crate::verdict::{CheckId, Side, Verdict};
 use discover::{Inventory, Recogniser, Search};
 use loss::UnreadLog;
+use source::SourceTree;
 use training::Training;
 
 /// Runs to judge, and how.
@@ -98,6 +101,8 @@ pub struct CheckOutcome {
     pub sizes: Option<Sizes>,
     /// Likely causes that its artifacts show by themselves.
     pub diagnoses: Vec<Diagnosis>,
+    /// Comments of the change that accept findings.
+    pub accepted: Vec<Accepted>,
 }
 
 impl CheckOutcome {
@@ -110,6 +115,7 @@ impl CheckOutcome {
             tables: Vec::new(),
             sizes: None,
             diagnoses: Vec::new(),
+            accepted: Vec::new(),
         }
     }
 }
@@ -153,12 +159,14 @@ pub struct Surroundings<'a> {
     pub about: &'a [Finding],
     /// Outcome of the job that made the candidate; `None` where nobody stated it.
     pub training: Option<Training>,
+    /// Training code, and what a change touches of it; `None` where there is none to judge.
+    pub source: Option<&'a SourceTree>,
 }
 
 impl<'a> Surroundings<'a> {
     /// Surroundings without a manifest, findings or an outcome of the training job.
     pub fn new(fetcher: &'a Fetcher, sink: &'a dyn Sink) -> Self {
-        Self { fetcher, manifest: None, sink, about: &[], training: None }
+        Self { fetcher, manifest: None, sink, about: &[], training: None, source: None }
     }
 }
 
@@ -202,6 +210,7 @@ pub fn run_by(
         result.findings.extend(part.findings);
         result.waived.extend(part.waived);
         result.diagnoses.extend(part.diagnoses);
+        result.accepted.extend(part.accepted);
         part.tables.into_iter().try_for_each(|table| surroundings.sink.table(table.into()))?;
         sizes = part.sizes.unwrap_or(sizes);
     }
@@ -216,9 +225,11 @@ pub fn run_by(
         Verdict::Skipped => Verdict::Incomplete,
         verdict => verdict,
     };
-    result.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    // What does not count comes last, however severe it would be.
+    result.findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
     result.identify();
     result.culprit = first_culprit(&result.checks);
+    source::confirm(&mut result);
     diagnose(&mut result, &sizes);
     let required_unread = is_unread(&result, &request.policy, &sides);
     Ok(Judged { result, required_unread, facts: history::facts(&sides.candidate, &request.policy) })
@@ -322,6 +333,9 @@ fn check(
     let Shared { request, measurements, .. } = *shared;
     let policy = &request.policy;
     let Some(check) = checks::of(id) else { return Ok(None) };
+    if let Some(judge) = check.of_tree {
+        return Ok(judge(surroundings, shared));
+    }
     if sides.is_alone {
         let mut part = alone::judge(check, &sides.candidate, policy, shared.progress);
         add_findings(
@@ -367,8 +381,9 @@ pub fn open(location: &str, trust: Trust, fetcher: &Fetcher, progress: &dyn Prog
 
 /// Whether a check that the policy requires has artifacts on both sides and no unit of it could be read.
 fn is_unread(result: &GateResult, policy: &Policy, sides: &Sides) -> bool {
+    let is_of_tree = |id: CheckId| checks::of(id).is_some_and(|check| check.of_tree.is_some());
     policy.required.iter().any(|id| {
-        let there = sides.there().all(|(_, inventory)| inventory.has(*id));
+        let there = is_of_tree(*id) || sides.there().all(|(_, inventory)| inventory.has(*id));
         let check = result.checks.iter().find(|check| check.id == *id);
         there
             && check.is_some_and(|check| {
@@ -424,6 +439,7 @@ fn empty_result(request: &Request, sides: &Sides) -> GateResult {
         artifacts,
         operations_digest: None,
         operations_version: None,
+        accepted: Vec::new(),
     }
 }
 
@@ -447,7 +463,8 @@ fn general_findings(request: &Request, sides: &Sides, training: Option<Training>
         }
     }
     findings.extend(identical::same_location(sides, &request.policy).filter(|_| !sides.is_alone));
-    for check in &request.policy.required {
+    let of_runs = |check: &&CheckId| checks::of(**check).is_none_or(|check| check.of_tree.is_none());
+    for check in request.policy.required.iter().filter(of_runs) {
         if request.checks.contains(check) && sides.there().all(|(_, inventory)| !inventory.has(*check)) {
             findings.push(Finding::new(&rules::REQUIRED_MISSING, check.as_str()).with("check", check.as_str()));
         }

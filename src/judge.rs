@@ -20,6 +20,8 @@ pub mod operators;
 pub mod outcome;
 pub mod partial_coverage;
 pub mod performance;
+pub mod place;
 pub mod register;
 pub mod rule;
+pub mod source;
 pub mod unit;

@@ -14,7 +14,7 @@ use precision_gate::report::escape::cleaned;
 
 use cli::{
     Cli, Command, answer, baseline, config_pack, curves, explain, history, inputs, judge, merge, publish, reproduce,
-    run, show, signoff, tools,
+    run, show, signoff, source, tools,
 };
 
 /// Records are many small texts: a quarter of the time of a large dump went into the C library's allocator.
@@ -64,6 +64,7 @@ fn command(command: Command) -> Result<u8> {
         Command::ConfigPack(args) => config_pack::run(&args),
         Command::Compare(args) => judge::compare(&args),
         Command::Loss(args) => curves::loss(&args),
+        Command::Source(args) => source::run(&args),
         Command::Merge(args) => merge::merge(args),
         Command::Noise(args) => curves::noise(&args),
         Command::Baseline(args) => baseline::run(args),

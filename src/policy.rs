@@ -19,6 +19,7 @@ pub mod performance;
 pub mod publish;
 mod reading;
 pub mod signoff;
+pub mod source;
 pub mod value;
 pub mod waiver;
 
@@ -79,6 +80,8 @@ pub struct Policy {
     pub operators: operators::OperatorsPolicy,
     /// Profiles.
     pub performance: performance::PerformancePolicy,
+    /// Python source; `run` judges it where this section is there, or `required` names the check.
+    pub source: Option<source::SourcePolicy>,
     /// Publishing.
     pub publish: publish::PublishPolicy,
     /// History of runs.
@@ -136,6 +139,12 @@ impl Policy {
             let path = Path::new(&[key("severity"), key(code)]);
             let message = format!("there is no such finding code{}", question(code, codes.iter().copied()));
             return Err(file.refuse(&path, message).with_help(CODES));
+        }
+        let of_source = policy.source.iter().flat_map(|source| source.rules.keys());
+        if let Some(code) = of_source.into_iter().find(|code| !codes.contains(&code.as_str())) {
+            let path = Path::new(&[key("source"), key("rules"), key(code)]);
+            let message = format!("there is no such rule{}", question(code, codes.iter().copied()));
+            return Err(file.refuse(&path, message).with_help("`precision-gate explain source` lists the rules"));
         }
         if let Some((index, name, reason)) = policy.dump.contradiction() {
             let path = Path::new(&[key("dump"), key("limits"), Step::Index(index), key(name)]);

@@ -20,6 +20,7 @@ pub mod pack;
 pub mod performance;
 mod pickle;
 mod safetensors;
+pub mod source;
 pub mod sqlite;
 pub mod tensor;
 pub mod tensor_file;

@@ -42,6 +42,7 @@ mod sentence;
 mod sides;
 pub mod sink;
 pub mod source;
+pub mod source_rules;
 mod standing;
 pub mod summary;
 pub mod templates;
@@ -66,6 +67,7 @@ use crate::diagnose::next_dump::NextDump;
 use crate::history::Summary;
 use crate::history::record::Facts;
 use crate::judge::finding::{Finding, WaivedFinding, identify};
+use crate::judge::place::Accepted;
 use crate::judge::unit::{Check, Culprit};
 use crate::msprobe::table::Table;
 use crate::verdict::{Profile, Side, Verdict};
@@ -108,7 +110,7 @@ pub struct GateResult {
     pub today: String,
     /// Profile that the gate ran under.
     pub profile: Profile,
-    /// `health` for a run that was judged alone; absent where two runs were compared.
+    /// `health` for a run that was judged alone, `source` for source without any run; absent where two runs were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// The verdict.
@@ -139,6 +141,9 @@ pub struct GateResult {
     pub next_dump: Option<NextDump>,
     /// Findings that a waiver covers.
     pub waived: Vec<WaivedFinding>,
+    /// Comments, added by the change, that accept findings about source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted: Vec<Accepted>,
     /// The run in the light of those before it, where a history is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Summary>,
@@ -166,6 +171,8 @@ impl GateResult {
 pub enum Mode {
     /// The candidate was judged alone: a pass means that it shows no visible defect.
     Health,
+    /// Source was judged, and no run.
+    Source,
 }
 
 /// The program that wrote a result.
@@ -221,6 +228,16 @@ pub struct Run {
 }
 
 impl GateResult {
+    /// Findings that count for the verdict, the worst first; others stand on lines that the change does not touch.
+    pub fn counting(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.counts())
+    }
+
+    /// Whether source alone was judged, and no run.
+    pub fn is_of_source(&self) -> bool {
+        self.mode == Some(Mode::Source)
+    }
+
     /// Whether the candidate was judged without a baseline.
     pub fn is_alone(&self) -> bool {
         self.mode == Some(Mode::Health)
@@ -230,6 +247,7 @@ impl GateResult {
     pub fn writer(&self, language: messages::Language, target: escape::Target) -> writer::Writer {
         let writer = writer::Writer::new(language, target);
         match &self.baseline {
+            None if self.is_of_source() => writer.without_runs(),
             Some(baseline) => writer.with_sides(&baseline.label, &self.candidate.label),
             None => writer.alone(&self.candidate.label),
         }

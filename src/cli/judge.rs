@@ -13,7 +13,7 @@ use precision_gate::policy::Policy;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::{Folder, Options};
 use precision_gate::report::{GateResult, Judged};
-use precision_gate::verdict::{Profile, Verdict};
+use precision_gate::verdict::{CheckId, Profile, Verdict};
 use precision_gate::{exit, report};
 
 use super::policy_file::read;
@@ -126,7 +126,9 @@ pub(crate) struct Evaluated {
 
 /// Sees to both sides and the threads.
 pub(crate) fn prepare(common: &CommonArgs, request: &Request) -> Result<()> {
-    if request.is_alone() {
+    if request.checks == [CheckId::Source] {
+        // It judges no run.
+    } else if request.is_alone() {
         refuse_alone(request)?;
     } else if request.baseline.is_empty() || request.candidate.is_empty() {
         let error = Error::new(ErrorKind::Usage, "", "a baseline and a candidate are needed");

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use precision_gate::error::{Error, Result};
-use precision_gate::gate::Request;
 use precision_gate::gate::parts::Parts;
+use precision_gate::gate::{self, Request};
 
+use super::surroundings::Surroundings;
 use super::{CommonArgs, judge};
 
 /// `merge`
@@ -43,5 +44,9 @@ pub(crate) fn merge(args: MergeArgs) -> Result<u8> {
             ..request
         }
     })?;
-    judge::judge_by(&args.common, output, &case, |request, from, progress| parts.judge(request, from, progress))
+    let surroundings = Surroundings::of_process();
+    let tree = super::source::of_run(&case.request.policy, case.source_root.as_deref(), &surroundings)?;
+    judge::judge_by(&args.common, output, &case, |request, from, progress| {
+        parts.judge(request, &gate::Surroundings { source: tree.as_ref(), ..*from }, progress)
+    })
 }

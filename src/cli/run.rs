@@ -153,8 +153,9 @@ fn judge_and_tell(
     let request = request(args, trusted.policy.clone());
     let case = trusted.case(request)?;
     let measurements = Measurements::new(args.quick.selection()?);
+    let tree = super::source::of_run(&case.request.policy, case.source_root.as_deref(), surroundings)?;
     let look = |request: &Request, from: &gate::Surroundings<'_>, progress: &dyn Progress| {
-        let from = gate::Surroundings { training: args.training, ..*from };
+        let from = gate::Surroundings { training: args.training, source: tree.as_ref(), ..*from };
         gate::run_by(request, &from, &measurements, progress)
     };
     let mut warnings = Vec::new();

@@ -8,7 +8,7 @@ mod bucket;
 mod folder;
 mod git;
 
-pub use git::{commits_between, origin_of};
+pub use git::{change_since, commits_between, origin_of};
 
 use std::sync::Arc;
 

@@ -29,6 +29,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     },
     health: Some(alone),
     measure: Some(measure),
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Checkpoint;

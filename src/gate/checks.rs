@@ -11,6 +11,9 @@ use crate::verdict::CheckId;
 /// Judges a candidate without a baseline.
 pub(super) type Health = fn(&Inventory, &Policy, &dyn Progress) -> CheckOutcome;
 
+/// Judges a tree of source.
+pub(super) type Tree = fn(&Surroundings<'_>, &Shared<'_>) -> Option<CheckOutcome>;
+
 /// A check, as the gate runs it. Each lies in the module of its name, as `CHECK`.
 pub(super) struct GateCheck {
     /// Says which files are the check's.
@@ -19,6 +22,8 @@ pub(super) struct GateCheck {
     pub(super) judge: fn(&Sides, &Surroundings<'_>, &Shared<'_>) -> Result<CheckOutcome>,
     /// Judges the candidate without a baseline; `None` where nothing can be said of one run.
     pub(super) health: Option<Health>,
+    /// Judges what no side holds; `None` where a check judges the runs, as all others do.
+    pub(super) of_tree: Option<Tree>,
     /// Takes the measurements of one part of a run that is measured in parts; `None` where judging reads everything anew.
     pub(super) measure: Option<fn(&Measuring<'_>) -> Result<()>>,
 }

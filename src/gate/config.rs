@@ -20,6 +20,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy)),
     health: Some(alone),
     measure: None,
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Config;

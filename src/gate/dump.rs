@@ -47,6 +47,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     judge: of_sides,
     health: Some(alone::check),
     measure: Some(measure),
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Dump;

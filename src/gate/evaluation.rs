@@ -28,6 +28,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     health: None,
     measure: None,
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Evaluation;

@@ -26,6 +26,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     judge: |sides, surroundings, shared| of_sides(sides, surroundings, &shared.request.policy),
     health: Some(alone),
     measure: None,
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Loss;

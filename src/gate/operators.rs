@@ -31,6 +31,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     judge: |sides, _, shared| Ok(check(&sides.baseline, &sides.candidate, &shared.request.policy, shared.progress)),
     measure: None,
     health: Some(health),
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Operators;

@@ -23,6 +23,7 @@ mod recount;
 mod refusal;
 mod said;
 mod series;
+mod source;
 mod texts;
 mod trend;
 mod weight;
@@ -81,7 +82,8 @@ pub fn recheck(result: GateResult, against: &Against<'_>) -> Result<Rechecked> {
     let checked = alone::refuse(&result)
         .and_then(|()| caps::check(&result))
         .and_then(|()| whole::check(&result, &said, against))
-        .and_then(|()| fits::check(&result, &said, against.policy));
+        .and_then(|()| fits::check(&result, &said, against.policy))
+        .and_then(|()| source::fits(&result, against.policy));
     drop(said);
     checked.map_err(|contradiction| contradiction.into_error(against.name))?;
     let claimed = result.verdict;

@@ -67,6 +67,12 @@ pub fn shown(decision: &[Decision<'_>], most: usize, kept: &[usize]) -> Vec<usiz
 pub fn apply_policy(findings: Vec<Finding>, policy: &Policy) -> AppliedPolicy {
     let mut applied = AppliedPolicy::default();
     for mut finding in findings {
+        if !finding.counts() {
+            // No waiver has to cover it, and no profile makes it worse.
+            finding.severity = policy.severity.get(&finding.code).copied().unwrap_or(finding.severity);
+            applied.findings.push(finding);
+            continue;
+        }
         let decision = decide(&finding.code, &finding.place, finding.severity, policy);
         finding.severity = decision.severity;
         match decision.waiver {

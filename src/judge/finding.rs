@@ -1,12 +1,14 @@
 //! Findings: what a check says, with its numbers and its place.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::number::Number;
+use super::place::{Family, LinePlace, Replacement, SourcePlace};
 use super::rule::Rule;
 use crate::verdict::{CheckId, Severity, Verdict};
 
@@ -14,11 +16,11 @@ use crate::verdict::{CheckId, Severity, Verdict};
 ///
 /// A finding carries facts, not sentences: `message` and `help` are written from `code` and `facts` by the
 /// message catalogue of the report's language.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WrittenFinding", into = "WrittenFinding")]
 pub struct Finding {
     /// Names the finding in its result: 32 hexadecimal digits that stay the same while the finding does, whatever its
     /// numbers. Empty until [`identify`] sets it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// The check that says it.
     pub check: CheckId,
@@ -26,18 +28,115 @@ pub struct Finding {
     pub severity: Severity,
     /// The rule's stable code.
     pub code: String,
-    /// The place: an operation, a tensor, a package, a metric, a file.
-    #[serde(rename = "where")]
+    /// The place: an operation, a tensor, a package, a metric, a file, a line as `file:line`.
     pub place: String,
+    /// The line of source that it is about; `None` for other places.
+    pub source: Option<SourcePlace>,
     /// The numbers and names the message is made of.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Fact>,
     /// One sentence in the report's language; empty until the report stage writes it.
-    #[serde(default)]
     pub message: String,
     /// The next step, in the report's language; empty where there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub help: String,
+}
+
+/// A finding as `result.json` has it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+struct WrittenFinding {
+    /// Names the finding in its result: 32 hexadecimal digits that stay the same while the finding does, whatever its
+    /// numbers.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    id: String,
+    /// The check that says it.
+    check: CheckId,
+    /// Severity, after policy and waivers.
+    severity: Severity,
+    /// The rule's stable code.
+    code: String,
+    /// The place: an operation, a tensor, a package, a metric, a file; of the check `source` a line.
+    #[serde(rename = "where")]
+    place: WrittenPlace,
+    /// Family of the rule; of the check `source` alone, as what follows until the facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    family: Option<Family>,
+    /// Whether the change touches the line; null where no change was given.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    changed: Option<Option<bool>>,
+    /// Whether it counts for the verdict; absent where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counts: Option<bool>,
+    /// Replacement that repairs it and is safe to make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fix: Option<Replacement>,
+    /// The numbers and names the message is made of.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    facts: BTreeMap<String, Fact>,
+    /// One sentence in the report's language.
+    #[serde(default)]
+    message: String,
+    /// The next step, in the report's language; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    help: String,
+}
+
+/// The place of a finding as `result.json` has it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum WrittenPlace {
+    /// A name.
+    Name(String),
+    /// A line of source.
+    Line(LinePlace),
+}
+
+/// Reads a value that is there, be it null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<bool>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+impl From<WrittenFinding> for Finding {
+    fn from(written: WrittenFinding) -> Self {
+        let (place, source) = match written.place {
+            WrittenPlace::Name(name) => (name, None),
+            WrittenPlace::Line(at) => {
+                let source = SourcePlace {
+                    family: written.family.unwrap_or(Family::Reading),
+                    changed: written.changed.flatten(),
+                    counts: written.counts.unwrap_or(true),
+                    fix: written.fix,
+                    at,
+                };
+                (source.name(), Some(source))
+            }
+        };
+        let WrittenFinding { id, check, severity, code, facts, message, help, .. } = written;
+        Self { id, check, severity, code, place, source, facts, message, help }
+    }
+}
+
+impl From<Finding> for WrittenFinding {
+    fn from(finding: Finding) -> Self {
+        let Finding { id, check, severity, code, place, source, facts, message, help } = finding;
+        let family = source.as_ref().map(|source| source.family);
+        let changed = source.as_ref().map(|source| source.changed);
+        let counts = source.as_ref().filter(|source| !source.counts).map(|_| false);
+        let (place, fix) = match source {
+            Some(source) => (WrittenPlace::Line(source.at), source.fix),
+            None => (WrittenPlace::Name(place), None),
+        };
+        Self { id, check, severity, code, place, family, changed, counts, fix, facts, message, help }
+    }
+}
+
+impl JsonSchema for Finding {
+    fn schema_name() -> Cow<'static, str> {
+        WrittenFinding::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        WrittenFinding::json_schema(generator)
+    }
 }
 
 /// One number, name or list in a finding.
@@ -99,6 +198,7 @@ impl Finding {
             severity: rule.severity,
             code: rule.code.to_owned(),
             place: place.into(),
+            source: None,
             facts: BTreeMap::new(),
             message: String::new(),
             help: String::new(),
@@ -119,6 +219,19 @@ impl Finding {
         self
     }
 
+    /// Gives it a line of source as its place.
+    #[must_use]
+    pub fn at(mut self, source: SourcePlace) -> Self {
+        self.place = source.name();
+        self.source = Some(source);
+        self
+    }
+
+    /// Whether it counts for the verdict as its severity says: all do, but those on lines that a change does not touch.
+    pub fn counts(&self) -> bool {
+        self.source.as_ref().is_none_or(|source| source.counts)
+    }
+
     /// The same finding under another check, for artifact findings that belong to one.
     #[must_use]
     pub fn of_check(mut self, check: CheckId) -> Self {
@@ -134,7 +247,12 @@ impl Finding {
             Some(Fact::Text(unit)) => unit.as_str(),
             _ => "",
         };
-        finding_id(self.check, &self.code, unit, &self.place, nth)
+        // A line moves with every line before it; its code does not.
+        let place = match (&self.source, self.facts.get("code")) {
+            (Some(_), Some(Fact::Text(code))) => code,
+            _ => &self.place,
+        };
+        finding_id(self.check, &self.code, unit, place, nth)
     }
 }
 
@@ -173,5 +291,5 @@ pub struct WaivedFinding {
 
 /// The verdict that findings lead to; none at all is `Pass`.
 pub fn verdict_of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Verdict {
-    findings.into_iter().map(|finding| finding.severity.verdict()).max().unwrap_or(Verdict::Pass)
+    findings.into_iter().filter(|finding| finding.counts()).map(|finding| finding.severity.verdict()).max().unwrap_or(Verdict::Pass)
 }

@@ -57,6 +57,11 @@ pub mod artifacts {
     /// Artifacts of a run without a baseline that say nothing alone.
     pub const NEEDS_BASELINE: Rule = rule("needs-baseline", Severity::Incomplete);
 
+    /// No Python file of a tree could be read, or there is none.
+    pub const NO_SOURCE: Rule = rule("source-nothing-read", Severity::Incomplete);
+    /// The lines of a pull request are not known, so all lines count.
+    pub const CHANGE_UNKNOWN: Rule = rule("source-change-unknown", Severity::Info);
+
     /// All of them.
     pub const RULES: &[&Rule] = &[
         &DAMAGED,
@@ -69,6 +74,8 @@ pub mod artifacts {
         &TRAINING_FAILED,
         &NO_BASELINE,
         &NEEDS_BASELINE,
+        &NO_SOURCE,
+        &CHANGE_UNKNOWN,
     ];
 }
 

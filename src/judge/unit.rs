@@ -11,6 +11,7 @@ mod metrics;
 mod monitor;
 mod operators;
 mod performance;
+mod source;
 
 use std::ops::{Deref, DerefMut};
 
@@ -40,6 +41,7 @@ pub use performance::{
     CheckCulprit, OperatorTimes, PerformanceCause, PerformanceUnit, Period, Phase, Phases, StepTime, StepTimeSource,
     profile_place,
 };
+pub use source::SourceUnit;
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,6 +110,8 @@ units! {
     Operators(OperatorsUnit),
     /// The profile of a rank.
     Performance(PerformanceUnit),
+    /// A file of source.
+    Source(SourceUnit),
 }
 
 /// The dumps among the units of `checks`, in the order of reports.
@@ -162,6 +166,14 @@ pub fn operators(checks: &[Check]) -> impl Iterator<Item = &OperatorsUnit> + Clo
 pub fn profiles(checks: &[Check]) -> impl Iterator<Item = &PerformanceUnit> + Clone {
     checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
         Unit::Performance(unit) => Some(unit.as_ref()),
+        _ => None,
+    })
+}
+
+/// The files of source among the units of `checks`, in the order of reports.
+pub fn sources(checks: &[Check]) -> impl Iterator<Item = &SourceUnit> + Clone {
+    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+        Unit::Source(unit) => Some(unit.as_ref()),
         _ => None,
     })
 }

@@ -6,10 +6,11 @@ use minijinja::context;
 
 use super::GateResult;
 use super::escape::{Target, cleaned};
-use super::issue::Issue;
+use super::issue::{Issue, MOST_OF_SOURCE};
 use super::messages::Language;
 use super::view::View;
 use crate::error::Result;
+use crate::judge::finding::Finding;
 use crate::verdict::{Severity, Verdict};
 
 /// Commands of one kind that a step may write.
@@ -32,12 +33,17 @@ pub fn render(result: &GateResult, issues: &[Issue<'_>], language: Language) -> 
     let shown = if worst.len() < MOST { worst.len() } else { MOST - 2 };
     for issue in worst.iter().take(shown) {
         let line = issue.line.as_ref().map(|line| (line.path.as_str(), line.line.to_string()));
+        let column = issue.column.map(|column| column.to_string());
         let mut properties = vec![("title", issue.finding.code.as_str())];
         properties.extend(line.iter().flat_map(|(path, line)| [("file", *path), ("line", line.as_str())]));
+        properties.extend(column.iter().map(|column| ("col", column.as_str())));
         lines.push(command(kind(issue.finding.severity), &properties, &issue.message));
     }
-    if worst.len() > shown {
-        let count = worst.len() - shown;
+    // Issues hold the worst findings about source; the others are counted here too.
+    let of_source = |finding: &&Finding| finding.source.is_some() && finding.severity > Severity::Info;
+    let hidden = result.counting().filter(of_source).count().saturating_sub(MOST_OF_SOURCE);
+    if worst.len() + hidden > shown {
+        let count = worst.len() + hidden - shown;
         lines.push(command("notice", &[], &writer.phrase("more", &context! { count })?));
     }
     Ok(lines)

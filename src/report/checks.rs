@@ -11,6 +11,7 @@ mod loss;
 mod monitor;
 mod operators;
 mod performance;
+mod source;
 
 use serde_json::Value as Json;
 
@@ -101,6 +102,7 @@ pub(super) const ALL: &[Presentation] = &[
     evaluation::SHOWN,
     operators::SHOWN,
     performance::SHOWN,
+    source::SHOWN,
     history::SHOWN,
 ];
 

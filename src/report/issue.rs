@@ -14,6 +14,9 @@ use crate::verdict::Severity;
 /// File that an issue without a known source line points to: the one that decides about it.
 pub const POLICY_FILE: &str = "precision-gate.yml";
 
+/// Findings about source that are shown beside their lines; the summary counts them all.
+pub const MOST_OF_SOURCE: usize = 50;
+
 /// Options for written issues.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
@@ -36,6 +39,8 @@ pub struct Issue<'a> {
     pub fingerprint: String,
     /// The source line, where it is known.
     pub line: Option<Line>,
+    /// Column of the source line, from 1, in code points; `None` where only the line is known.
+    pub column: Option<u64>,
     /// Owner and reason of its waiver; `None` where it counts.
     pub waived: Option<String>,
 }
@@ -44,7 +49,9 @@ pub struct Issue<'a> {
 pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issue<'a>>> {
     let writer = result.writer(options.language, Target::Plain);
     let view = View::new(result, &writer)?;
-    let counting = result.findings.iter().zip(&view.findings).map(|(finding, row)| (finding, row, None));
+    let mut left_of_source = MOST_OF_SOURCE;
+    let counting = result.counting().zip(&view.findings).filter(|(finding, _)| is_shown(finding, &mut left_of_source));
+    let counting = counting.map(|(finding, row)| (finding, row, None));
     let waived = result.waived.iter().zip(&view.waived).map(|(waived, row)| {
         (&waived.finding, &row.finding, Some(format!("{} ({}, {})", row.reason, row.owner, row.expires)))
     });
@@ -54,9 +61,20 @@ pub fn all<'a>(result: &'a GateResult, options: &Options<'_>) -> Result<Vec<Issu
         help: row.help.to_string(),
         fingerprint: finding.id.clone(),
         line: source::line_of(result, finding, options.source_root),
+        column: finding.source.as_ref().map(|source| source.at.column),
         waived,
     };
     Ok(counting.chain(waived).map(issue).collect())
+}
+
+/// Whether a finding is shown beside its line: one about source only as a warning or failure, and only the worst of them.
+fn is_shown(finding: &Finding, left_of_source: &mut usize) -> bool {
+    if finding.source.is_none() {
+        return true;
+    }
+    let is_shown = finding.severity > Severity::Info && *left_of_source > 0;
+    *left_of_source -= usize::from(is_shown);
+    is_shown
 }
 
 /// Whether a finding blocks.

@@ -95,7 +95,7 @@ fn drop(unit: &Unit) -> Option<f64> {
 fn findings(result: &GateResult) -> Samples {
     let severities = [Severity::Info, Severity::Warn, Severity::Incomplete, Severity::Fail];
     let sample = |severity: &Severity| {
-        let count = result.findings.iter().filter(|finding| finding.severity == *severity).count();
+        let count = result.counting().filter(|finding| finding.severity == *severity).count();
         let name = if *severity == Severity::Info { "info" } else { severity.verdict().as_str() };
         (vec![("severity", name.to_owned())], f64::from(u32::try_from(count).unwrap_or(u32::MAX)))
     };

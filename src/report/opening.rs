@@ -170,6 +170,10 @@ impl Builder<'_> {
 
     /// The place of a finding whose headline does not name it.
     fn place_of_finding(&self, opening: &mut Opening, finding: &Finding) -> Result<()> {
+        if finding.source.is_some() {
+            opening.source = safe(self.writer.name(&finding.place));
+            return Ok(());
+        }
         let is_unit = self.writer.fact("unit", &Fact::from(finding.place.as_str())).is_safe();
         let named = [finding.place.as_str(), culprit::operation_of(finding)].map(|name| self.writer.name(name));
         let is_told = named.iter().any(|name| opening.headline.as_str().is_some_and(|told| told.contains(name)));

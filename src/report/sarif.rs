@@ -72,6 +72,8 @@ struct Outcome<'a> {
     locations: [Location<'a>; 1],
     partial_fingerprints: BTreeMap<&'static str, &'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    fixes: Vec<Fix>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     suppressions: Vec<Suppression<'a>>,
 }
 
@@ -100,6 +102,34 @@ struct ArtifactLocation {
 #[serde(rename_all = "camelCase")]
 struct Region {
     start_line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_column: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_column: Option<u64>,
+}
+
+/// A repair (section 3.55): one replacement in one file.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Fix {
+    description: Text,
+    artifact_changes: [ArtifactChange; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArtifactChange {
+    artifact_location: ArtifactLocation,
+    replacements: [Replacement; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Replacement {
+    deleted_region: Region,
+    inserted_content: Text,
 }
 
 #[derive(Serialize)]
@@ -155,13 +185,33 @@ fn outcome<'a>(issue: &'a Issue<'a>, codes: &[&str]) -> Outcome<'a> {
         locations: [Location {
             physical_location: PhysicalLocation {
                 artifact_location: ArtifactLocation { uri: uri(path), uri_base_id: "%SRCROOT%" },
-                region: Region { start_line },
+                region: Region { start_line, start_column: issue.column, end_line: None, end_column: None },
             },
             logical_locations: [LogicalLocation { fully_qualified_name: &issue.finding.place }],
         }],
         partial_fingerprints: BTreeMap::from([("precisionGate/v1", issue.fingerprint.as_str())]),
+        fixes: fix(issue, path).into_iter().collect(),
         suppressions: issue.waived.iter().map(|reason| suppression(reason.as_str())).collect(),
     }
+}
+
+/// The repair of a finding that is safe to make.
+fn fix(issue: &Issue<'_>, path: &str) -> Option<Fix> {
+    let fix = issue.finding.source.as_ref()?.fix.as_ref()?;
+    let deleted_region = Region {
+        start_line: fix.line,
+        start_column: Some(fix.column),
+        end_line: Some(fix.end_line),
+        end_column: Some(fix.end_column),
+    };
+    let inserted_content = Text { text: fix.text.clone() };
+    Some(Fix {
+        description: Text { text: message(&issue.help) },
+        artifact_changes: [ArtifactChange {
+            artifact_location: ArtifactLocation { uri: uri(path), uri_base_id: "%SRCROOT%" },
+            replacements: [Replacement { deleted_region, inserted_content }],
+        }],
+    })
 }
 
 fn level(severity: Severity) -> &'static str {

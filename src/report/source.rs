@@ -20,9 +20,26 @@ pub struct Line {
 ///
 /// A run records paths of its own machine: the longest end of the path that is a file below `root` counts.
 pub fn line_of(result: &GateResult, finding: &Finding, root: Option<&Path>) -> Option<Line> {
+    if let Some(source) = &finding.source {
+        return Some(Line { path: in_repository(result, &source.at.file, root), line: source.at.line });
+    }
     let root = root?;
     let frames = stack_of(result, finding)?.iter().filter_map(|text| Frame::parse(text));
     frames.filter(|frame| !frame.is_library()).find_map(|frame| locate(&frame, root))
+}
+
+/// Path of a file of source below the root of the repository, where the folder that was judged is a part of it.
+fn in_repository(result: &GateResult, file: &str, root: Option<&Path>) -> String {
+    let judged = Path::new(&result.candidate.location);
+    let below = root.filter(|_| result.is_of_source()).and_then(|root| {
+        let folder = if judged.is_file() { judged.parent()? } else { judged };
+        let below = folder.canonicalize().ok()?.strip_prefix(root.canonicalize().ok()?).ok()?.to_owned();
+        below.to_str().map(|below| below.replace('\\', "/"))
+    });
+    match below {
+        Some(below) if !below.is_empty() => format!("{below}/{file}"),
+        _ => file.to_owned(),
+    }
 }
 
 fn stack_of<'a>(result: &'a GateResult, finding: &'a Finding) -> Option<&'a [String]> {

@@ -157,9 +157,9 @@ fn waiver_of(result: &GateResult, language: Language) -> Option<String> {
     let of_culprit = result
         .culprit
         .as_ref()
-        .and_then(|culprit| result.findings.iter().filter(blocks).find(|finding| culprit.stands_for(finding)));
+        .and_then(|culprit| result.counting().filter(blocks).find(|finding| culprit.stands_for(finding)));
     let first = || {
-        let first = result.findings.iter().find(blocks)?;
+        let first = result.counting().find(blocks)?;
         Some(if evaluation::of_finding(first) { evaluation::leading(result, first) } else { first })
     };
     let finding = of_culprit.or_else(first)?;

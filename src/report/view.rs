@@ -19,6 +19,7 @@ use super::rows::{FindingRow, WaivedRow};
 use super::sentence::sentence;
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
+use super::source_rules::{self, SourceView};
 use super::{ArtifactRow, GateResult, checks, compared, error_place, reference};
 use crate::diagnose::Diagnosis;
 use crate::diagnose::runnable::runnable;
@@ -62,6 +63,8 @@ pub struct View {
     pub evaluation: Option<EvaluationView>,
     /// Profiles; `None` where there are none.
     pub performance: Option<PerformanceView>,
+    /// Source by rule; `None` where no source was judged.
+    pub source: Option<SourceView>,
     /// Whether a config check looked at packs.
     pub has_checkers: bool,
     /// Steps and ranks of dumps.
@@ -124,7 +127,7 @@ impl View {
     pub fn new(result: &GateResult, writer: &Writer) -> Result<Self> {
         let build = Builder { result, writer };
         let findings: Vec<FindingRow> =
-            result.findings.iter().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
+            result.counting().map(|finding| build.finding(finding)).collect::<Result<_>>()?;
         // The opening and the section of profiles tell all of a profile's culprit.
         let told = result.culprit.as_ref().filter(|culprit| culprit.performance.is_none());
         let culprit = told.map(|culprit| build.culprit(culprit)).transpose()?;
@@ -132,6 +135,7 @@ impl View {
         let standing = Standing { findings: &findings, waived: &waived, writer };
         let opening = Opening::new(result, writer)?;
         let mut notes = standing.notes(&opening.headline)?;
+        notes.extend(source_rules::confirmed(result, writer)?);
         if result.report_only {
             let blocks = matches!(result.verdict, Verdict::Fail | Verdict::Incomplete);
             notes.insert(0, safe(writer.word(if blocks { "note_would_block" } else { "note_would_not_block" })?));
@@ -155,6 +159,7 @@ impl View {
             rules: outcomes::rows(result, writer)?,
             evaluation: evaluation::view(result, writer)?,
             performance: performance::view(result, writer)?,
+            source: source_rules::view(result, writer)?,
             has_checkers: result.checks.iter().any(|check| !check.items.is_empty()),
             units: dumps(&result.checks).count(),
             history: result.history.as_ref().map(|summary| history::view(summary, writer)).transpose()?,
@@ -170,7 +175,10 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn finding(&self, finding: &Finding) -> Result<FindingRow> {
-        let Text { message, help } = sentence(finding, self.writer)?;
+        let Text { mut message, help } = sentence(finding, self.writer)?;
+        if let Some(operation) = source_rules::confirming(finding) {
+            message += &self.writer.phrase("source_confirmed", &context! { operation })?;
+        }
         let fact = |name| finding.facts.get(name).map(|fact| self.writer.fact(name, fact));
         Ok(FindingRow {
             check: finding.check,
@@ -194,7 +202,7 @@ impl Builder<'_> {
         let about = |finding: &Finding| {
             self.result.diagnoses.iter().any(|cause| cause.place == finding.place && names(cause, finding))
         };
-        self.result.findings.iter().any(|finding| finding.code == code && about(finding))
+        self.result.counting().any(|finding| finding.code == code && about(finding))
     }
 
     fn culprit(&self, culprit: &Culprit) -> Result<CulpritView> {

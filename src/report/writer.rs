@@ -104,6 +104,13 @@ impl Writer {
         self.naming(sides)
     }
 
+    /// The writer for a result that is of no run, as templates see by `is_alone`.
+    #[must_use]
+    pub fn without_runs(mut self) -> Self {
+        self.environment.add_global(IS_ALONE, true);
+        self
+    }
+
     fn naming(mut self, sides: Sides) -> Self {
         self.environment.add_global("baseline_name", sides.baseline.clone());
         self.environment.add_global("candidate_name", sides.candidate.clone());

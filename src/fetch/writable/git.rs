@@ -188,6 +188,26 @@ pub fn commits_between(folder: &Path, from: &str, to: &str, most: usize) -> Opti
     Some((total, listed.lines().map(commit).collect()))
 }
 
+/// The unified diff from where the checkout around `folder` left the first of `bases` that is known, to its commit.
+///
+/// # Errors
+/// A reason in words: no git, no repository, a clone without the history that both have in common.
+pub fn change_since(folder: &Path, bases: &[&str]) -> std::result::Result<Vec<u8>, String> {
+    let Some(git) = Git::around(folder) else { return Err("the source is in no checkout of git".into()) };
+    // A name that begins with a dash would be an option.
+    let names = bases.iter().filter(|base| !base.is_empty() && !base.starts_with('-'));
+    let common = names.into_iter().find_map(|base| git.text(&["merge-base", base, "HEAD"], With::default()).ok());
+    let Some(common) = common else {
+        return Err(format!("the checkout does not hold the history in common with {}", bases.join(" or ")));
+    };
+    let diff = [
+        "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/",
+        "--dst-prefix=b/", &common, "HEAD", "--",
+    ];
+    let ran = git.run(&diff, With::default()).map_err(|error| error.to_string())?;
+    if ran.ok { Ok(ran.stdout) } else { Err(format!("git diff failed: {}", ran.complaint)) }
+}
+
 /// The address of the repository's remote `origin`, around `folder`; `None` where there is none.
 pub fn origin_of(folder: &Path) -> Option<String> {
     Git::around(folder)?.text(&["remote", "get-url", "origin"], With::default()).ok()

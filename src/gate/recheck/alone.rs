@@ -4,11 +4,12 @@ use super::refusal::{Checked, demand};
 use super::said::everything;
 use crate::judge::rule::artifacts::NO_BASELINE;
 use crate::report::GateResult;
-use crate::verdict::Profile;
+use crate::verdict::{CheckId, Profile};
 
 /// Refuses a result whose mode, baseline and findings contradict each other.
 pub(super) fn consistent(result: &GateResult) -> Checked {
-    demand(result.is_alone() == result.baseline.is_none(), "baseline", || {
+    let has_none = result.is_alone() || result.is_of_source();
+    demand(has_none == result.baseline.is_none(), "baseline", || {
         "is there in a result of mode `health`, or missing in a comparison".into()
     })?;
     let is_said = everything(result).any(|finding| finding.code == NO_BASELINE.code);
@@ -18,6 +19,8 @@ pub(super) fn consistent(result: &GateResult) -> Checked {
             NO_BASELINE.code
         )
     })?;
+    let is_source = result.checks.iter().all(|check| check.id == CheckId::Source);
+    demand(!result.is_of_source() || is_source, "mode", || "is `source`, and there are other checks".into())?;
     demand(!result.is_alone() || result.profile != Profile::Release, "profile", || {
         "is `release`, which needs a baseline".into()
     })

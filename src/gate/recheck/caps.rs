@@ -3,6 +3,7 @@
 use super::refusal::{Checked, demand};
 use crate::judge::unit::{Check, Culprit, Unit};
 use crate::report::GateResult;
+use crate::verdict::CheckId;
 
 /// Points of a series and of a profile, as the gate thins them.
 const POINTS: usize = 2_000;
@@ -11,6 +12,8 @@ const LAYERS: usize = 200;
 const COLUMNS: usize = 500;
 /// Units of a check: a thousand ranks at four steps.
 const UNITS: usize = 4_096;
+/// Files of source: ten times the largest project that was measured.
+const FILES: usize = 60_000;
 /// Findings, waived ones too: forty of each of a hundred units. Their sentences take the longest of all that is made of a
 /// result; of so many, a second or two.
 const FINDINGS: usize = 4_000;
@@ -39,7 +42,10 @@ pub(super) fn check(result: &GateResult) -> Checked {
     drawn(result)?;
     most("findings", result.findings.len().saturating_add(result.waived.len()), FINDINGS)?;
     most("diagnoses", result.diagnoses.len(), DIAGNOSES)?;
-    result.checks.iter().try_for_each(|check| most(&of_check(check)("units"), check.units.len(), UNITS))
+    result.checks.iter().try_for_each(|check| {
+        let units = if check.id == CheckId::Source { FILES } else { UNITS };
+        most(&of_check(check)("units"), check.units.len(), units)
+    })
 }
 
 fn of_check(check: &Check) -> impl Fn(&str) -> String {

@@ -51,7 +51,7 @@ pub(super) fn check(result: &GateResult, said: &Said<'_>, policy: &Policy) -> Ch
                 Unit::Monitor(unit) => monitor(unit, policy, &at)?,
                 Unit::Operators(unit) => operators::fits(unit, result, policy, &at)?,
                 // Judged with all of its check, whose tests count.
-                Unit::Evaluation(_) | Unit::Generation(_) => {}
+                Unit::Evaluation(_) | Unit::Generation(_) | Unit::Source(_) => {}
                 Unit::Performance(unit) => performance::fits(unit, result, policy, &at)?,
             }
         }

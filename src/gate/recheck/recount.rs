@@ -97,7 +97,7 @@ fn keep_order(findings: &mut [Finding], before: &[Finding]) {
         });
         findings.sort_by_cached_key(|finding| places.get(&name(finding)).copied().unwrap_or(usize::MAX));
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings.sort_by_key(|finding| (!finding.counts(), std::cmp::Reverse(finding.severity)));
 }
 
 /// The verdict of each unit of each check.

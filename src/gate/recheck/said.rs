@@ -102,7 +102,7 @@ fn claimed_owner(finding: &Finding) -> Option<String> {
         CheckId::Checkpoint if own => text(finding, "checkpoint"),
         CheckId::Checkpoint if is_of_file(finding) => Some(place()),
         CheckId::Evaluation if own => return of_evaluation(finding),
-        CheckId::Operators | CheckId::Performance if own => text(finding, "unit"),
+        CheckId::Operators | CheckId::Performance | CheckId::Source if own => text(finding, "unit"),
         CheckId::Monitor if own => {
             return number(finding, "rank").map(|rank| format!("rank {rank}"));
         }

@@ -1,6 +1,7 @@
 //! Least severity of a finding by its code and by the numbers beside it, before any policy.
 
 use super::said::{number, text};
+use super::source;
 use crate::dtype::Dtype;
 use crate::gate::monitor::shares;
 use crate::judge::dump::limits::{Band, band};
@@ -65,6 +66,7 @@ pub(super) fn least(finding: &Finding, rules: &[RuleOutcome], in_rl: bool, polic
         () if is(&monitor::JUMP) => of_jump(finding, policy),
         () if is(&monitor::STEPS_MISSING) || is(&monitor::NAMES_MISSING) => of_missing_rows(finding, rule),
         () if rule.check == crate::verdict::CheckId::Performance => super::performance::weight(finding, rule, rules),
+        () if rule.check == crate::verdict::CheckId::Source => source::least(finding, rule, policy),
         () if rule.check == crate::verdict::CheckId::History => Severity::Info,
         () if rule.check == crate::verdict::CheckId::Loss => of_curve(finding, rule, rules, in_rl, strict),
         () => rule.severity,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::refusal::{Checked, Contradiction, demand, shown};
 use super::said::{self, Said, everything, key, keys};
-use super::{Against, alone, checkpoint, config, curve, dump, evaluation, monitor, operators, performance};
+use super::{Against, alone, checkpoint, config, curve, dump, evaluation, monitor, operators, performance, source};
 use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::first_culprit;
@@ -82,7 +82,10 @@ fn checks(result: &GateResult) -> Checked {
     let different: BTreeSet<&CheckId> = ids.iter().collect();
     demand(different.len() == ids.len(), "checks", || "holds a check twice".into())?;
     // All, or those of a command that judges one pair.
-    let fits = ids == Request::ALL_CHECKS || Command::ALL.iter().any(|command| command.checks() == ids);
+    // Source is judged where the policy asks for it.
+    let of_runs = |ids: &[CheckId]| ids.iter().copied().filter(|id| *id != CheckId::Source).collect::<Vec<_>>();
+    let is_in_order = ids.last() == Some(&CheckId::Source) || !ids.contains(&CheckId::Source);
+    let fits = is_in_order && of_runs(&ids) == of_runs(Request::ALL_CHECKS) || Command::ALL.iter().any(|command| command.checks() == ids);
     demand(fits, "checks", || "are not those of any command".into())
 }
 
@@ -128,7 +131,8 @@ fn seen(result: &GateResult) -> Checked {
             format!("{} was read, and the check `{}` judged nothing", shown(&row.path), id.as_str())
         })?;
     }
-    for check in result.checks.iter().filter(|check| !check.units.is_empty()) {
+    let is_of_runs = |check: &&Check| !check.units.is_empty() && check.id != CheckId::Source;
+    for check in result.checks.iter().filter(is_of_runs) {
         let on = |side| result.artifacts.iter().any(|row| row.side == side && check_of(row) == Some(check.id));
         demand(on(Side::Baseline) && on(Side::Candidate), "artifacts", || {
             format!("hold nothing of the check `{}`, which has units", check.id.as_str())
@@ -190,6 +194,7 @@ fn units(result: &GateResult, check: &Check, said: &Said<'_>) -> Checked {
             (CheckId::Evaluation, Unit::Generation(unit)) => evaluation::generations(unit, &key, said, &at)?,
             (CheckId::Operators, Unit::Operators(unit)) => operators::check(unit, &key, said, &at)?,
             (CheckId::Performance, Unit::Performance(unit)) => performance::check(unit, &key, said, &at)?,
+            (CheckId::Source, Unit::Source(unit)) => source::check(unit, &key, said, &at)?,
             // A unit that cannot be compared with itself proves nothing.
             _ => return Err(Contradiction::new(place, "holds a unit of another check")),
         }
@@ -222,9 +227,12 @@ pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
     let mut most = least;
     let outside =
         |finding: &Finding| finding.code == artifacts::DAMAGED.code || finding.code == artifacts::UNSUPPORTED.code;
-    for finding in findings {
+    let of_tree = |finding: &Finding| {
+        check.id == CheckId::Source && finding.code == artifacts::NO_SOURCE.code
+    };
+    for finding in findings.iter().filter(|finding| finding.counts()) {
         let verdict = finding.severity.verdict();
-        if finding.check == check.id {
+        if finding.check == check.id || of_tree(finding) {
             most = most.max(verdict);
             if !outside(finding) && finding.severity > Severity::Info {
                 least = least.max(verdict);

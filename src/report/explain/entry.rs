@@ -6,6 +6,7 @@ use crate::diagnose::cause::Cause;
 use crate::judge::apply_policy::decide;
 use crate::judge::register;
 use crate::judge::rule::Rule;
+use crate::judge::source::Family;
 use crate::policy::Policy;
 use crate::report::code_texts::{Text, facts, texts, word};
 use crate::report::escape::Target;
@@ -39,6 +40,10 @@ impl Entry {
         let meaning = of_code(rule.code, language, |text| Some(&text.meaning));
         let mut parts = vec![("meaning", meaning), ("rule", test(rule.code, language).join("\n"))];
         parts.extend(about_finding(rule, language, expires));
+        if crate::judge::source::find(rule.code).is_some_and(|rule| rule.family != Family::Reading) {
+            let reason = word("reason", language);
+            parts.push(("ignore_comment", format!("# precision-gate: ignore[{}] {reason}", rule.code)));
+        }
         Self::new(rule.code, head("finding", Some(rule), language), parts, language)
     }
 

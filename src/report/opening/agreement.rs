@@ -8,7 +8,7 @@ use super::words::uncapital;
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
 use crate::judge::finding::WaivedFinding;
-use crate::judge::unit::{Check, CurveUnit, PerformanceUnit};
+use crate::judge::unit::{Check, CurveUnit, PerformanceUnit, sources};
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, evaluation, performance, standing};
@@ -33,13 +33,15 @@ impl Builder<'_> {
         }
         let lowered: Vec<_> = self
             .result
-            .findings
-            .iter()
+            .counting()
             .filter(|finding| standing::is_lowered(finding.severity, &finding.code))
             .collect();
         if let Some(first) = lowered.first() {
             let headline = safe(uncapital(&self.headline_of_finding(first)?));
             return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
+        }
+        if self.result.is_of_source() {
+            return self.headline_of_source();
         }
         if !checks::computed_anything(self.result) {
             return match performance::leading(self.result).filter(|unit| unit.step_time.is_some()) {
@@ -50,6 +52,13 @@ impl Builder<'_> {
         let verified = self.result.baseline.as_ref().and_then(|run| run.verified.as_ref());
         let manifest = verified.map(|verified| verified.manifest.as_str());
         self.phrase("headline_pass", context! { manifest })
+    }
+
+    /// The headline of source without a finding that counts.
+    fn headline_of_source(&self) -> Result<Value> {
+        let files = sources(&self.result.checks).filter(|unit| unit.is_read).count();
+        let is_change = self.result.findings.iter().any(|finding| !finding.counts());
+        self.phrase("headline_pass_source", context! { files, is_change })
     }
 
     /// The headline of a pass that rests on waivers.
@@ -184,9 +193,9 @@ impl Builder<'_> {
 
     /// The headline of the worst finding of a check.
     fn worst_of(&self, check: &Check) -> Result<String> {
-        let own = self.result.findings.iter().filter(|finding| finding.check == check.id);
+        let own = self.result.counting().filter(|finding| finding.check == check.id);
         let Some(first) = own.max_by_key(|finding| finding.severity).map(|worst| worst.severity).and_then(|severity| {
-            self.result.findings.iter().find(|finding| finding.check == check.id && finding.severity == severity)
+            self.result.counting().find(|finding| finding.check == check.id && finding.severity == severity)
         }) else {
             return self.writer.word("headline_nothing");
         };

@@ -164,6 +164,14 @@ impl Builder<'_> {
     /// The message of a finding; one that begins with its step goes without, as the next line names that.
     fn message(&self, finding: &Finding) -> Result<String> {
         let message = self.writer.finding(finding)?.message;
+        if finding.source.is_some() {
+            // Code is as it is written.
+            let is_code = match finding.facts.get("code") {
+                Some(Fact::Text(code)) => message.starts_with(&self.writer.name(code)),
+                _ => false,
+            };
+            return Ok(if is_code { message } else { capital(&message) });
+        }
         let Some(unit) = finding.facts.get("unit") else {
             let message = sentence(finding, self.writer)?.message;
             let is_name = message.starts_with(&self.writer.name(&finding.place));

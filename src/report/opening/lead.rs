@@ -24,9 +24,9 @@ pub(super) enum Lead<'a> {
 impl<'a> Lead<'a> {
     /// The thing that leads: of all that is as severe as the worst finding, a cause before a culprit before anything else.
     pub(super) fn of(result: &'a GateResult) -> Self {
-        let worst = result.findings.iter().map(|finding| finding.severity).max();
+        let worst = result.counting().map(|finding| finding.severity).max();
         let Some(worst) = worst.filter(|worst| *worst >= Severity::Warn) else { return Lead::Nothing };
-        let heavy = || result.findings.iter().filter(|finding| finding.severity == worst);
+        let heavy = || result.counting().filter(|finding| finding.severity == worst);
         let likely = result.diagnoses.iter().find(|cause| cause.sureness >= Sureness::Likely);
         let caused = likely.and_then(|cause| heavy().find(|finding| finding.place == cause.place));
         let of_culprit = result.culprit.as_ref().and_then(|culprit| {
@@ -46,7 +46,7 @@ impl<'a> Lead<'a> {
 fn cause_of<'a>(culprit: &Culprit, result: &'a GateResult) -> Option<&'a Diagnosis> {
     let is_elsewhere = |cause: &Diagnosis| {
         cause.place != culprit.tensor
-            && result.findings.iter().any(|finding| finding.check != culprit.check && finding.place == cause.place)
+            && result.counting().any(|finding| finding.check != culprit.check && finding.place == cause.place)
     };
     result.diagnoses.iter().find(|cause| !is_elsewhere(cause))
 }
@@ -66,7 +66,7 @@ fn of_curve<'a>(finding: &'a Finding, result: &'a GateResult) -> Option<Lead<'a>
     let is_about = |other: &&Finding, unit: &CurveUnit| {
         other.check == finding.check && other.severity == finding.severity && other.place == unit.name()
     };
-    match result.findings.iter().find(|other| is_about(other, shown)) {
+    match result.counting().find(|other| is_about(other, shown)) {
         Some(first) => Some(Lead::Curve(shown, first)),
         None => curve::named(result, &finding.place).map(|unit| Lead::Curve(unit, finding)),
     }

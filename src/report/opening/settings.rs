@@ -58,7 +58,7 @@ impl Builder<'_> {
     pub(super) fn settings(&self, findings: &[&Finding]) -> Result<Opening> {
         let Some(first) = findings.first() else { return Ok(Opening::saying(Value::from(""))) };
         let mut opening = Opening::saying(safe(self.headline_of_settings(findings)?));
-        let counts = self.result.findings.iter().filter(|other| other.severity >= Severity::Warn);
+        let counts = self.result.counting().filter(|other| other.severity >= Severity::Warn);
         opening.rows = counts.filter_map(|finding| self.row_of_setting(finding)).collect();
         opening.columns = self.columns_of_sides()?;
         if let Some(head) = opening.columns.first_mut() {

@@ -1,0 +1,130 @@
+//! `cuda-hard-coded`: a device that only CUDA has, without `transfer_to_npu` to map it.
+
+use super::context::Flags;
+use super::file::File;
+use super::guard::is_guarded;
+use super::hit::Hit;
+use super::rule::{Family, SourceRule};
+use super::words::{CUDA_TEST, DEVICE, GPU};
+use crate::read::source::NodeId;
+use crate::read::source::tree::Argument;
+use crate::read::source::words::has_word;
+use crate::verdict::Severity;
+
+pub(super) const RULE: SourceRule =
+    SourceRule::new("cuda-hard-coded", Severity::Warn, Family::Portability, find).per_file();
+
+/// Calls that take a device by place.
+const TAKES_DEVICE: &[&str] =
+    &["torch.device", "torch.load", "torch.Generator", "torch.set_default_device"];
+/// Keywords that name a device in any call.
+const DEVICE_KEYWORDS: &[&str] = &["device", "device_type", "map_location"];
+/// Functions of CUDA without a counterpart by another name.
+const OF_CUDA: &[&str] = &[
+    "torch.cuda.set_device",
+    "torch.cuda.current_device",
+    "torch.cuda.synchronize",
+    "torch.cuda.Stream",
+    "torch.cuda.Event",
+    "torch.cuda.stream",
+    "torch.cuda.current_stream",
+    "torch.cuda.CUDAGraph",
+    "torch.cuda.graph",
+];
+/// Mixed precision, about which another rule speaks in a project for NPUs.
+const MIXED: &[&str] = &[
+    "torch.autocast",
+    "torch.amp.autocast",
+    "torch.amp.autocast_mode.autocast",
+    "torch.amp.GradScaler",
+    "torch.amp.grad_scaler.GradScaler",
+];
+
+fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+    for (id, function, arguments) in file.calls() {
+        if !names_cuda(file, id, function, arguments) || file.is_vendor_place(id) || is_meant(file, id) {
+            continue;
+        }
+        let mut hit = Hit::new(&RULE, file, id).unless(Flags::TRANSFER);
+        if file.is_any(function, MIXED) {
+            hit = hit.unless(Flags::NPU_PROJECT);
+        }
+        hits.push(hit);
+    }
+}
+
+fn names_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argument]) -> bool {
+    let is_cuda = |argument: &Argument| file.is_device(argument.value, "cuda");
+    let is_keyword = |argument: &&Argument| {
+        argument.name.as_deref().is_some_and(|name| DEVICE_KEYWORDS.contains(&name))
+    };
+    let by_method = match file.method(id) {
+        Some((_, "cuda", _)) => file.full_name(function).is_none_or(|name| name != "torch.cuda"),
+        Some((_, "to", arguments)) => arguments.iter().any(is_cuda),
+        _ => false,
+    };
+    let takes_device = || file.is_any(function, TAKES_DEVICE);
+    by_method
+        || arguments.iter().filter(is_keyword).any(is_cuda)
+        || file.is_any(function, OF_CUDA)
+        || arguments.iter().any(is_cuda) && takes_device()
+}
+
+/// Whether a test knows that there are other devices.
+fn is_meant(file: &File<'_>, id: NodeId) -> bool {
+    let is_for_gpu = || file.enclosing_names(id).any(|name| has_word(name, GPU));
+    is_guarded(file, id, CUDA_TEST) || file.is_of_npu() && (is_guarded(file, id, DEVICE) || is_for_gpu())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::lines;
+
+    #[test]
+    fn devices_are_found_by_every_spelling() {
+        let code = "\
+import torch as th
+from torch import device as dev
+x.cuda()
+x.to('cuda')
+x.to(f'cuda:{rank}')
+dev('cuda:1')
+th.load('a.pt', 'cuda')
+th.load('a.pt', map_location='cuda:0')
+th.zeros(3, device='cuda')
+th.cuda.set_device(0)
+with th.cuda.stream(th.cuda.Stream()): pass
+x.to('cuda:' + str(rank))
+";
+        assert_eq!(lines("cuda-hard-coded", code), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    }
+
+    #[test]
+    fn guards_other_objects_and_transfer_are_silent() {
+        let code = "\
+import torch
+device = 'cuda'
+print('model.cuda()')
+x.to('cpu')
+x.to(device)
+torch.cuda.manual_seed(1)
+if torch.cuda.is_available():
+    x.cuda()
+y = x.cuda() if use_cuda else x
+settings = dict(backend='cuda')
+def load_cuda(x):
+    return x.cuda()
+try:
+    x.cuda()
+except RuntimeError:
+    pass
+def f(x):
+    if x.device.type == 'cpu':
+        return x
+    return x.cuda()
+";
+        assert!(lines("cuda-hard-coded", code).is_empty());
+        let transfer = "import torch\nfrom torch_npu.contrib import transfer_to_npu\nx.cuda()\n";
+        assert!(lines("cuda-hard-coded", transfer).is_empty());
+    }
+}

@@ -1,0 +1,45 @@
+//! Environment variables that a file sets.
+
+use super::file::File;
+use crate::read::source::{Kind, NodeId};
+
+/// A variable that is set.
+pub(super) struct VisibleVariable<'a> {
+    /// The statement or call that sets it.
+    pub(super) at: NodeId,
+    /// Its name.
+    pub(super) name: &'a str,
+    /// Whether an assignment does.
+    pub(super) is_assigned: bool,
+}
+
+/// Variables that a file sets, in the order of the text.
+pub(super) fn set_variables<'a>(file: &'a File<'_>) -> Vec<VisibleVariable<'a>> {
+    let mut set = Vec::new();
+    for id in file.tree.ids() {
+        match file.tree.kind(id) {
+            Kind::Assign { targets, .. } => {
+                let names = targets.iter().filter_map(|target| match file.tree.kind(*target) {
+                    Kind::Subscript { value, index } if file.is(*value, "os.environ") => file.text_of(*index),
+                    _ => None,
+                });
+                set.extend(names.map(|name| VisibleVariable { at: id, name, is_assigned: true }));
+            }
+            Kind::Call { function, arguments } => {
+                let sets = file.is_any(*function, &["os.environ.setdefault", "os.putenv"]);
+                let first = file.positional(arguments, 0).filter(|_| sets).and_then(|first| file.text_of(first));
+                let updated = file.is(*function, "os.environ.update").then(|| {
+                    let keys = arguments.iter().flat_map(|argument| match file.tree.kind(argument.value) {
+                        Kind::Dict(items) => items.iter().filter_map(|(key, _)| file.text_of((*key)?)).collect(),
+                        _ => argument.name.as_deref().into_iter().collect::<Vec<_>>(),
+                    });
+                    keys.collect::<Vec<_>>()
+                });
+                let names = first.into_iter().chain(updated.into_iter().flatten());
+                set.extend(names.map(|name| VisibleVariable { at: id, name, is_assigned: false }));
+            }
+            _ => {}
+        }
+    }
+    set
+}

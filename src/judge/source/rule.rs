@@ -1,0 +1,47 @@
+//! Rules about source: what each is, how its findings are placed, and where its code lies.
+
+use super::file::File;
+use super::hit::Hit;
+pub use crate::judge::place::Family;
+use crate::judge::rule::Rule;
+use crate::verdict::{CheckId, Severity};
+
+/// One rule about source.
+#[derive(Debug)]
+pub struct SourceRule {
+    /// Its code and severity.
+    pub rule: Rule,
+    /// Its family.
+    pub family: Family,
+    /// Whether a file has one finding for all its lines.
+    pub is_per_file: bool,
+    /// Whether it is off unless the policy gives it a severity.
+    pub is_off: bool,
+    /// Finds the places that break it; `None` where reading a file does.
+    pub(super) find: Option<fn(&File<'_>, &mut Vec<Hit>)>,
+}
+
+impl SourceRule {
+    pub(super) const fn new(
+        code: &'static str,
+        severity: Severity,
+        family: Family,
+        find: fn(&File<'_>, &mut Vec<Hit>),
+    ) -> Self {
+        let rule = Rule::new(CheckId::Source, code, severity);
+        Self { rule, family, is_per_file: false, is_off: false, find: Some(find) }
+    }
+
+    pub(super) const fn of_reading(code: &'static str) -> Self {
+        let rule = Rule::new(CheckId::Source, code, Severity::Warn);
+        Self { rule, family: Family::Reading, is_per_file: false, is_off: false, find: None }
+    }
+
+    pub(super) const fn per_file(self) -> Self {
+        Self { is_per_file: true, ..self }
+    }
+
+    pub(super) const fn off(self) -> Self {
+        Self { is_off: true, ..self }
+    }
+}

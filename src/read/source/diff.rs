@@ -1,0 +1,218 @@
+//! Unified diffs: the lines of each file that a change adds or alters, on its new side.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Largest diff that is read, in bytes: a change of a million lines.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// Lines that a change touches.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// Added lines, from 1, by path on the new side; a file that only lost lines has none.
+    files: BTreeMap<String, BTreeSet<u64>>,
+}
+
+impl Diff {
+    /// Reads a unified diff with any number of lines of context.
+    ///
+    /// # Errors
+    /// The line and what is wrong there, where the text is no unified diff.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        let mut reading = Reading::default();
+        for (place, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            reading.line(line).map_err(|error| format!("line {}: {error}", place + 1))?;
+        }
+        if !reading.has_seen_any && text.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            return Err("it has no line that begins with `diff --git`, `---` or `+++`".into());
+        }
+        if reading.left_new > 0 || reading.left_old > 0 {
+            return Err("its last hunk is cut short".into());
+        }
+        Ok(reading.diff)
+    }
+
+    /// Number of files.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether it touches no file.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Lines of `path` below a folder whose own path is `root`; `None` where the change does not touch the file.
+    ///
+    /// A diff's paths are those of its repository, of which `root` may be a part.
+    pub fn lines(&self, path: &str, root: &str) -> Option<&BTreeSet<u64>> {
+        if let Some(lines) = self.files.get(path) {
+            return Some(lines);
+        }
+        let root = root.trim_end_matches('/');
+        let parts: Vec<&str> = root.split('/').filter(|part| !part.is_empty()).collect();
+        (0..parts.len()).find_map(|start| {
+            let prefix = parts.get(start..)?.join("/");
+            self.files.get(&format!("{prefix}/{path}"))
+        })
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    diff: Diff,
+    file: Option<String>,
+    has_seen_any: bool,
+    /// The next line of the new side.
+    next: u64,
+    left_old: u64,
+    left_new: u64,
+}
+
+impl Reading {
+    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+        if self.left_old > 0 || self.left_new > 0 {
+            return self.of_hunk(line);
+        }
+        if line.starts_with(b"@@@") {
+            return Err("a diff of a merge has no single old side; make it with `git diff A...B`".into());
+        }
+        if let Some(header) = line.strip_prefix(b"@@ ") {
+            return self.hunk(header);
+        }
+        if let Some(path) = line.strip_prefix(b"+++ ") {
+            self.has_seen_any = true;
+            self.file = named(path);
+            if let Some(file) = &self.file {
+                self.diff.files.entry(file.clone()).or_default();
+            }
+        }
+        self.has_seen_any |= line.starts_with(b"diff --git ") || line.starts_with(b"--- ");
+        Ok(())
+    }
+
+    fn hunk(&mut self, header: &[u8]) -> Result<(), String> {
+        let text = String::from_utf8_lossy(header);
+        let mut parts = text.split(' ');
+        let range = |part: Option<&str>, sign: char| {
+            let part = part?.strip_prefix(sign)?;
+            let (start, count) = part.split_once(',').unwrap_or((part, "1"));
+            Some((start.parse::<u64>().ok()?, count.parse::<u64>().ok()?))
+        };
+        let (old, new) = (range(parts.next(), '-'), range(parts.next(), '+'));
+        let (Some((_, old)), Some((start, new))) = (old, new) else {
+            return Err("expects `@@ -line,count +line,count @@`".into());
+        };
+        (self.left_old, self.left_new, self.next) = (old, new, start);
+        Ok(())
+    }
+
+    fn of_hunk(&mut self, line: &[u8]) -> Result<(), String> {
+        match line.first() {
+            Some(b'+') => {
+                if let Some(lines) = self.file.as_ref().and_then(|file| self.diff.files.get_mut(file)) {
+                    lines.insert(self.next);
+                }
+                self.next = self.next.saturating_add(1);
+                self.left_new = self.left_new.checked_sub(1).ok_or("more added lines than its hunk says")?;
+            }
+            Some(b'-') => {
+                self.left_old = self.left_old.checked_sub(1).ok_or("more removed lines than its hunk says")?;
+            }
+            Some(b'\\') => {}
+            // Some tools drop the space of an empty line.
+            Some(b' ' | b'\r') | None => {
+                self.next = self.next.saturating_add(1);
+                self.left_old = self.left_old.saturating_sub(1);
+                self.left_new = self.left_new.saturating_sub(1);
+            }
+            _ => return Err("expects a line that begins with a space, `+` or `-`".into()),
+        }
+        Ok(())
+    }
+}
+
+/// The path of a `+++` line; `None` for a file that is deleted.
+fn named(line: &[u8]) -> Option<String> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let path = match line.strip_prefix(b"\"") {
+        Some(quoted) => unquoted(quoted),
+        // Other tools put a date behind a tab.
+        None => line.split(|byte| *byte == b'\t').next().unwrap_or(line).to_vec(),
+    };
+    let path = String::from_utf8_lossy(&path).into_owned();
+    if path == "/dev/null" {
+        return None;
+    }
+    // `git diff` writes `b/`, with `diff.mnemonicPrefix` another letter.
+    let prefixes = ["b/", "w/", "i/", "c/", "o/"];
+    let plain = prefixes.iter().find_map(|prefix| path.strip_prefix(prefix));
+    let plain = plain.unwrap_or(&path);
+    Some(plain.strip_prefix("./").unwrap_or(plain).to_owned())
+}
+
+/// A path as git quotes it: backslashes, and other bytes in octal digits.
+fn unquoted(quoted: &[u8]) -> Vec<u8> {
+    let mut path = Vec::new();
+    let mut bytes = quoted.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => match bytes.next() {
+                Some(first @ b'0'..=b'7') => {
+                    let mut value = u32::from(first - b'0');
+                    for _ in 0..2 {
+                        if let Some(digit) = bytes.next_if(|byte| (b'0'..=b'7').contains(byte)) {
+                            value = value * 8 + u32::from(digit - b'0');
+                        }
+                    }
+                    path.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+                }
+                Some(b'n') => path.push(b'\n'),
+                Some(b't') => path.push(b'\t'),
+                Some(other) => path.push(other),
+                None => {}
+            },
+            byte => path.push(byte),
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(diff: &Diff, path: &str) -> Option<Vec<u64>> {
+        diff.lines(path, "").map(|lines| lines.iter().copied().collect())
+    }
+
+    #[test]
+    fn added_lines_are_those_of_the_new_side() {
+        let text = "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,5 @@\n one\n-two\n+zwei\n+drei\n three\n four\n@@ -9 +10,0 @@\n-nine\n\
+                    diff --git a/gone.py b/gone.py\n--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\
+                    Binary files a/logo.png and b/logo.png differ\n\
+                    --- /dev/null\n+++ \"b/\\346\\215\\237.py\"\n@@ -0,0 +1 @@\n+++ x\n\\ No newline at end of file\n";
+        let diff = Diff::parse(text.as_bytes()).expect("a diff");
+        assert_eq!(lines(&diff, "a.py"), Some(vec![2, 3]));
+        assert_eq!(lines(&diff, "损.py"), Some(vec![1]));
+        assert_eq!((lines(&diff, "gone.py"), lines(&diff, "other.py")), (None, None));
+    }
+
+    #[test]
+    fn paths_may_be_those_of_a_larger_repository() {
+        let text = "--- a/src/train.py\n+++ b/src/train.py\n@@ -1 +1 @@\n-a\n+b\n";
+        let diff = Diff::parse(text.as_bytes()).expect("a diff");
+        assert!(diff.lines("train.py", "/home/me/repo/src").is_some());
+        assert!(diff.lines("train.py", "/home/me/other").is_none());
+        let plain = Diff::parse(b"--- train.py\t2026-01-01\n+++ train.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n").expect("a diff");
+        assert!(plain.lines("train.py", "").is_some());
+    }
+
+    #[test]
+    fn what_is_no_diff_is_refused() {
+        for text in ["import torch\n", "--- a\n+++ b\n@@ -1 +x @@\n", "--- a\n+++ b\n@@ -1,9 +1,9 @@\n a\n", "@@@ -1 -1 +1 @@@\n"] {
+            assert!(Diff::parse(text.as_bytes()).is_err(), "{text}");
+        }
+        assert_eq!(Diff::parse(b""), Ok(Diff::default()), "no change is none");
+    }
+}

@@ -1,0 +1,136 @@
+//! Python files below a folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::module::{Module, Unread, UnreadReason};
+use super::MOST_BYTES;
+
+/// Folders whose files are not the project's own, or do not train.
+const LEFT_OUT: &[&str] = &["tests", "test", "docs", "build", "third_party", "site-packages", "venv", "node_modules"];
+/// Folders within each other that are searched: a bound for trees made to be deep.
+const MOST_FOLDERS: usize = 100;
+/// Entries that are looked at: fifty times the largest project that was measured.
+const MOST_ENTRIES: usize = 5_000_000;
+
+/// Python files of a tree.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Paths below the folder, `/`-separated, in order.
+    pub files: Vec<String>,
+    /// Names of packages and modules at the root, or below its `src`.
+    pub packages: BTreeSet<String>,
+    /// Folder that the paths are below.
+    pub root: PathBuf,
+}
+
+/// Finds the Python files at `path`: of a folder all that are not left out by default, or the one file.
+///
+/// Links to folders are not followed, and files whose link leaves the folder are passed over.
+///
+/// # Errors
+/// Where the path is not there, or the folder cannot be read.
+pub fn find(path: &Path) -> std::io::Result<Found> {
+    if fs::metadata(path)?.is_file() {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let root = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return Ok(Found { files: vec![name], packages: BTreeSet::new(), root: root.to_owned() });
+    }
+    let mut found = Found { root: path.to_owned(), ..Found::default() };
+    let whole = fs::canonicalize(path)?;
+    let mut left = MOST_ENTRIES;
+    let mut folders = vec![(String::new(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let entries = match fs::read_dir(path.join(&folder)) {
+            Ok(entries) => entries,
+            Err(error) if folder.is_empty() => return Err(error),
+            // Its files cannot be files of the project that anybody runs here.
+            Err(_) => continue,
+        };
+        for entry in entries.flatten() {
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return Err(std::io::Error::other(format!("more than {MOST_ENTRIES} files and folders")));
+            }
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let below = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                found.note_package(&folder, &name);
+                if depth < MOST_FOLDERS && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
+                    folders.push((below, depth + 1));
+                }
+            } else if is_judged(&name) && (kind.is_file() || kind.is_symlink() && stays(&entry.path(), &whole)) {
+                found.note_package(&folder, name.trim_end_matches(".py"));
+                found.files.push(below);
+            }
+        }
+    }
+    found.files.sort_unstable();
+    Ok(found)
+}
+
+impl Found {
+    fn note_package(&mut self, folder: &str, name: &str) {
+        if folder.is_empty() || folder == "src" {
+            self.packages.insert(name.to_owned());
+        }
+    }
+
+    /// Size of a file of these in bytes; 0 where it cannot be asked.
+    pub fn size(&self, file: &str) -> u64 {
+        fs::metadata(self.root.join(file)).map_or(0, |about| about.len())
+    }
+
+    /// Reads a file of these.
+    ///
+    /// # Errors
+    /// Line and reason where it is no Python that can be read.
+    pub fn read(&self, file: &str) -> Result<Module, Unread> {
+        let refused = |error: std::io::Error| Unread::whole(UnreadReason::Refused(error.to_string()));
+        let opened = fs::File::open(self.root.join(file)).map_err(refused)?;
+        let mut bytes = Vec::new();
+        opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(Unread::whole(UnreadReason::Large));
+        }
+        Module::parse(file, bytes)
+    }
+}
+
+fn is_judged(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".py") else { return false };
+    !(stem.starts_with("test_") || stem.ends_with("_test") || stem == "conftest" || stem.starts_with('.'))
+}
+
+/// Whether a link is of a file below a folder.
+fn stays(link: &Path, whole: &Path) -> bool {
+    fs::canonicalize(link).is_ok_and(|target| target.starts_with(whole) && target.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn only_files_of_the_project_are_found() {
+        let root = tempfile::tempdir().expect("a folder");
+        for file in ["a.py", "src/b.py", "tests/c.py", "pkg/test_d.py", "pkg/e_test.py", "conftest.py", ".venv/f.py", "g.txt", "pkg/site-packages/h.py"] {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(path, "").expect("written");
+        }
+        let outside = tempfile::tempdir().expect("a folder");
+        std::fs::write(outside.path().join("x.py"), "").expect("written");
+        std::os::unix::fs::symlink(outside.path().join("x.py"), root.path().join("leaves.py")).expect("a link");
+        std::os::unix::fs::symlink(root.path().join("a.py"), root.path().join("stays.py")).expect("a link");
+        std::os::unix::fs::symlink(root.path(), root.path().join("again")).expect("a link");
+        let found = find(root.path()).expect("a folder");
+        assert_eq!(found.files, ["a.py", "src/b.py", "stays.py"]);
+        assert!(found.packages.contains("pkg") && found.packages.contains("b"));
+        assert_eq!(find(&root.path().join("tests/c.py")).expect("a file").files, ["c.py"]);
+        assert!(find(&root.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! Presentation of source.
+
+use super::{Details, Presentation};
+use crate::verdict::CheckId;
+
+pub(super) const SHOWN: Presentation = Presentation {
+    details: Details::Nothing,
+    is_of_settings: true,
+    agreement: "reason_agrees_source",
+    ..Presentation::of(CheckId::Source)
+};
