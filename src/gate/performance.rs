@@ -29,6 +29,7 @@ pub(super) const CHECK: GateCheck = GateCheck {
     judge: |sides, surroundings, shared| check([&sides.baseline, &sides.candidate], surroundings, shared),
     health: None,
     measure: None,
+    of_tree: None,
 };
 
 const ID: CheckId = CheckId::Performance;
