@@ -5,7 +5,7 @@ use minijinja::{Value, context};
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
 use crate::judge::finding::Finding;
-use crate::judge::unit::{OperatorTimes, PerformanceUnit, Phase};
+use crate::judge::unit::{PerformanceUnit, Phase};
 use crate::report::messages::{duration, rounded};
 use crate::report::writer::safe;
 use crate::report::{performance, phrases};
@@ -123,11 +123,21 @@ impl Builder<'_> {
             |part: f64| -> Result<Value> { self.phrase("row_share_of_growth", context! { share => share(part) }) };
         let of_phase = row(self.writer.word(&format!("phase_{}", phase.as_str()))?, phases.of(phase));
         rows.push(EvidenceRow { note: told(phases.growth(phase) / delta)?, ..of_phase });
-        let adds = |operator: &&OperatorTimes| operator.contribution.0 > TELLS && phase != Phase::Free;
-        for operator in unit.operators.iter().filter(adds) {
-            let times = operator.total.map(|total| total.0);
-            let cell = row(self.writer.name(&operator.name), times);
-            rows.push(EvidenceRow { note: told(operator.contribution.0)?, ..cell });
+        let mut by_name: Vec<(&str, [f64; 2], f64)> = Vec::new();
+        for operator in unit.operators.iter().filter(|_| phase != Phase::Free) {
+            let [ours, theirs] = operator.total.map(|total| total.0);
+            match by_name.iter_mut().find(|(name, _, _)| *name == operator.name) {
+                Some((_, sum, part)) => {
+                    *sum = [sum[0] + ours, sum[1] + theirs];
+                    *part += operator.contribution.0;
+                }
+                None => by_name.push((&operator.name, [ours, theirs], operator.contribution.0)),
+            }
+        }
+        by_name.sort_by(|a, b| b.2.total_cmp(&a.2));
+        for (name, times, part) in by_name.into_iter().filter(|(_, _, part)| *part > TELLS) {
+            let cell = row(self.writer.name(name), times);
+            rows.push(EvidenceRow { note: told(part)?, ..cell });
         }
         Ok(rows)
     }

@@ -14,7 +14,7 @@ use super::{checked, fixture, judged, policy_of};
 fn all_fixtures() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut found = Vec::new();
-    for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation", "operators"] {
+    for kind in ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation", "operators", "performance"] {
         for entry in fs::read_dir(root.join(kind)).expect("a folder").flatten() {
             let name = format!("{kind}/{}", entry.file_name().to_string_lossy());
             if fixture(&name).iter().all(|side| side.exists()) {
@@ -50,7 +50,7 @@ fn wrong(policy: &str, checks: &[CheckId], only: &[&str]) -> Vec<String> {
 
 #[test]
 fn every_result_of_the_gate_passes_unchanged() {
-    let all = ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation", "operators"];
+    let all = ["checkpoints", "config-check", "dumps", "loss", "monitor", "evaluation", "operators", "performance"];
     let mut found = wrong("", Request::ALL_CHECKS, &all);
     found.extend(wrong("", &Command::Compare.checks(), &["checkpoints", "dumps"]));
     found.extend(wrong("", &[CheckId::Config], &["config-check"]));
@@ -73,7 +73,17 @@ fn so_does_every_result_of_another_policy() {
         found.extend(wrong(
             policy,
             Request::ALL_CHECKS,
-            &["checkpoints", "dumps/g", "dumps/b", "loss", "config-check/h", "monitor", "evaluation", "operators"],
+            &[
+                "checkpoints",
+                "dumps/g",
+                "dumps/b",
+                "loss",
+                "config-check/h",
+                "monitor",
+                "evaluation",
+                "operators",
+                "performance",
+            ],
         ));
     }
     for policy in [
