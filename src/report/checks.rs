@@ -88,8 +88,16 @@ impl Presentation {
 }
 
 /// The checks of which more is shown, in the order of reports.
-pub(super) const ALL: &[Presentation] =
-    &[config::SHOWN, loss::SHOWN, dump::SHOWN, monitor::SHOWN, evaluation::SHOWN, operators::SHOWN, source::SHOWN, history::SHOWN];
+pub(super) const ALL: &[Presentation] = &[
+    config::SHOWN,
+    loss::SHOWN,
+    dump::SHOWN,
+    monitor::SHOWN,
+    evaluation::SHOWN,
+    operators::SHOWN,
+    source::SHOWN,
+    history::SHOWN,
+];
 
 /// Presentation of `check`; `None` where no more is shown of it than row, rules and findings.
 fn find(check: CheckId) -> Option<&'static Presentation> {
