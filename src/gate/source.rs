@@ -150,7 +150,8 @@ fn finish(outcome: &mut CheckOutcome, tree: &SourceTree, (read, total): (usize, 
         about.push(nothing_read(tree, total, ""));
     }
     if !tree.unknown.is_empty() {
-        about.push(Finding::new(&CHANGE_UNKNOWN, tree.root.display().to_string()).with("reason", tree.unknown.as_str()));
+        about
+            .push(Finding::new(&CHANGE_UNKNOWN, tree.root.display().to_string()).with("reason", tree.unknown.as_str()));
     }
     super::add_findings(outcome, about, policy);
 }
@@ -169,7 +170,8 @@ pub(super) fn confirm(result: &mut GateResult) {
             };
             let is_there = |frame: &Frame| {
                 let file = frame.file.replace('\\', "/");
-                let is_file = file.strip_suffix(&place.at.file).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+                let is_file =
+                    file.strip_suffix(&place.at.file).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
                 let is_in = frame.line == place.at.line || !function.is_empty() && frame.function == function;
                 is_file && !frame.is_library() && is_in
             };

@@ -291,5 +291,10 @@ pub struct WaivedFinding {
 
 /// The verdict that findings lead to; none at all is `Pass`.
 pub fn verdict_of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Verdict {
-    findings.into_iter().filter(|finding| finding.counts()).map(|finding| finding.severity.verdict()).max().unwrap_or(Verdict::Pass)
+    findings
+        .into_iter()
+        .filter(|finding| finding.counts())
+        .map(|finding| finding.severity.verdict())
+        .max()
+        .unwrap_or(Verdict::Pass)
 }

@@ -24,6 +24,7 @@ mod dtype;
 mod env_too_late;
 mod environment;
 mod file;
+mod flags;
 mod fp16_eps;
 mod fp16_optimizer_eps;
 mod gpu_only_import;
@@ -55,18 +56,20 @@ mod unsorted_listing;
 mod visible_devices;
 mod words;
 
-pub use collect::{Changes, Judged, Looked, findings, look};
-pub use context::{Context, Flags};
 pub use crate::judge::place::Accepted;
+pub use collect::{Changes, Judged, Looked, findings, look};
+pub use context::Context;
+pub use flags::Flags;
 pub use rule::{Family, SourceRule};
 
 use crate::judge::rule::Rule;
+use file::File;
+use hit::Hit;
 
 /// The rule about source with this code.
 pub fn find(code: &str) -> Option<&'static SourceRule> {
     SOURCE_RULES.iter().copied().find(|rule| rule.rule.code == code)
 }
-
 
 /// All rules about source, in the order of docs/source.md.
 pub const SOURCE_RULES: &[&SourceRule] = &[
@@ -107,6 +110,45 @@ pub const SOURCE_RULES: &[&SourceRule] = &[
     &inv_freq_on_host::RULE,
     &reading::NOT_READ,
     &reading::WITHOUT_REASON,
+];
+
+/// Finders of the places that break a rule, in the same order; reading finds the last two.
+const FINDERS: &[fn(&File<'_>, &mut Vec<Hit>)] = &[
+    cuda_hard_coded::find,
+    cuda_or_cpu::find,
+    nccl_hard_coded::find,
+    nccl_compared::find,
+    device_type_compared::find,
+    cuda_extension::find,
+    triton_kernel::find,
+    gpu_only_import::find,
+    transfer_too_late::find,
+    channels_last::find,
+    cuda_tensor_type::find,
+    visible_devices::find,
+    data_parallel::find,
+    device_capability::find,
+    no_seed::find,
+    partial_seed::find,
+    time_seed::find,
+    env_too_late::find,
+    cudnn_benchmark::find,
+    deterministic_one_sided::find,
+    device_rng::find,
+    set_order::find,
+    python_hash::find,
+    unsorted_listing::find,
+    attention_dropout::find,
+    jit_script::find,
+    platform_dtype::find,
+    platform_constant::find,
+    cuda_double_tensor::find,
+    amp_cuda_only::find,
+    tf32_one_sided::find,
+    half_sensitive::find,
+    fp16_optimizer_eps::find,
+    fp16_eps::find,
+    inv_freq_on_host::find,
 ];
 
 /// The same as rules of the register.

@@ -119,9 +119,10 @@ mod tests {
 
     #[test]
     fn folders_and_patterns_choose_files() {
-        let policy: SourcePolicy =
-            serde_yaml::from_str("paths: [\"src/**\", train.py]\nignore: [src/legacy/]\nrules: {cudnn-benchmark: off}\n")
-                .expect("sound");
+        let policy: SourcePolicy = serde_yaml::from_str(
+            "paths: [\"src/**\", train.py]\nignore: [src/legacy/]\nrules: {cudnn-benchmark: off}\n",
+        )
+        .expect("sound");
         for (path, is_judged) in [
             ("src/a.py", true),
             ("src/b/c.py", true),

@@ -111,6 +111,7 @@ mod tests {
             include_str!("reference.rs"),
             include_str!("plot/error_map.rs"),
             include_str!("sentence.rs"),
+            include_str!("source_rules.rs"),
             include_str!("opening/settings.rs"),
             include_str!("writer.rs"),
         ];

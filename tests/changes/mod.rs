@@ -53,6 +53,12 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Checkpoint(unit) => unit.evidence,
             Unit::Monitor(unit) => unit.evidence,
             Unit::Operators(unit) => unit.evidence,
+            Unit::Performance(unit) => {
+                let [baseline, candidate] = unit.steps;
+                Evidence { compared: baseline.min(candidate), ..Evidence::default() }
+            }
+            // Source is no part of a pair.
+            Unit::Source(_) => Evidence::default(),
             Unit::Evaluation(unit) => {
                 let one_sided = unit.samples.saturating_sub(unit.paired);
                 Evidence { compared: unit.paired, one_sided, ..Evidence::default() }

@@ -201,8 +201,17 @@ pub fn change_since(folder: &Path, bases: &[&str]) -> std::result::Result<Vec<u8
         return Err(format!("the checkout does not hold the history in common with {}", bases.join(" or ")));
     };
     let diff = [
-        "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--src-prefix=a/",
-        "--dst-prefix=b/", &common, "HEAD", "--",
+        "diff",
+        "--unified=0",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+        &common,
+        "HEAD",
+        "--",
     ];
     let ran = git.run(&diff, With::default()).map_err(|error| error.to_string())?;
     if ran.ok { Ok(ran.stdout) } else { Err(format!("git diff failed: {}", ran.complaint)) }

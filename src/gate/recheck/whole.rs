@@ -85,7 +85,8 @@ fn checks(result: &GateResult) -> Checked {
     // Source is judged where the policy asks for it.
     let of_runs = |ids: &[CheckId]| ids.iter().copied().filter(|id| *id != CheckId::Source).collect::<Vec<_>>();
     let is_in_order = ids.last() == Some(&CheckId::Source) || !ids.contains(&CheckId::Source);
-    let fits = is_in_order && of_runs(&ids) == of_runs(Request::ALL_CHECKS) || Command::ALL.iter().any(|command| command.checks() == ids);
+    let fits = is_in_order && of_runs(&ids) == of_runs(Request::ALL_CHECKS)
+        || Command::ALL.iter().any(|command| command.checks() == ids);
     demand(fits, "checks", || "are not those of any command".into())
 }
 
@@ -227,9 +228,7 @@ pub(super) fn range(check: &Check, findings: &[Finding]) -> (Verdict, Verdict) {
     let mut most = least;
     let outside =
         |finding: &Finding| finding.code == artifacts::DAMAGED.code || finding.code == artifacts::UNSUPPORTED.code;
-    let of_tree = |finding: &Finding| {
-        check.id == CheckId::Source && finding.code == artifacts::NO_SOURCE.code
-    };
+    let of_tree = |finding: &Finding| check.id == CheckId::Source && finding.code == artifacts::NO_SOURCE.code;
     for finding in findings.iter().filter(|finding| finding.counts()) {
         let verdict = finding.severity.verdict();
         if finding.check == check.id || of_tree(finding) {

@@ -1,7 +1,7 @@
 //! `amp-cuda-only`: mixed precision of CUDA, which torch switches off without CUDA.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
@@ -10,7 +10,7 @@ use crate::read::source::NodeId;
 use crate::read::source::tree::Argument;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("amp-cuda-only", Severity::Fail, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("amp-cuda-only", Severity::Fail, Family::Numerics);
 
 /// Names that are always of CUDA.
 const OF_CUDA: &[&str] = &[
@@ -23,7 +23,7 @@ const AUTOCAST: &[&str] = &["torch.autocast", "torch.amp.autocast", "torch.amp.a
 /// Its device is `cuda` unless it is named.
 const SCALER: &[&str] = &["torch.amp.GradScaler", "torch.amp.grad_scaler.GradScaler"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let bare = file.decorators().filter(|(_, function)| file.is_any(*function, OF_CUDA));
     let called = file.calls().filter(|(_, function, arguments)| is_of_cuda(file, *function, arguments));
     let mut places: Vec<NodeId> = called.map(|(id, _, _)| id).collect();

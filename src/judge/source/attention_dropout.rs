@@ -6,14 +6,11 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("attention-dropout", Severity::Info, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("attention-dropout", Severity::Info, Family::Comparability);
 
 /// Attention, with the place of its dropout among the arguments.
-const ATTENTION: &[(&str, usize)] = &[
-    ("torch.nn.functional.scaled_dot_product_attention", 4),
-    ("torch._C._nn.scaled_dot_product_attention", 4),
-];
+const ATTENTION: &[(&str, usize)] =
+    &[("torch.nn.functional.scaled_dot_product_attention", 4), ("torch._C._nn.scaled_dot_product_attention", 4)];
 /// Attention of the package `flash_attn`, by its last name.
 const FLASH: &[(&str, usize)] = &[
     ("flash_attn_func", 3),
@@ -25,13 +22,15 @@ const FLASH: &[(&str, usize)] = &[
 ];
 const FUSION: &str = "torch_npu.npu_fusion_attention";
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (_, function, arguments) in file.calls() {
         let last = file.tree.last_name(function).unwrap_or_default();
         let place = ATTENTION.iter().find(|(name, _)| file.is(function, name)).map(|(_, place)| *place);
         let place = place.or_else(|| FLASH.iter().find(|(name, _)| *name == last).map(|(_, place)| *place));
         let found = match place {
-            Some(place) => file.argument(arguments, "dropout_p", place).and_then(|value| literal(file, value, |p| p > 0.0)),
+            Some(place) => {
+                file.argument(arguments, "dropout_p", place).and_then(|value| literal(file, value, |p| p > 0.0))
+            }
             None if file.is(function, FUSION) => {
                 file.keyword(arguments, "keep_prob").and_then(|value| literal(file, value, |p| p < 1.0))
             }

@@ -1,18 +1,18 @@
 //! `channels-last`: a memory format that automatic migration does not support.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use super::words::DEVICE;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("channels-last", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("channels-last", Severity::Warn, Family::Portability);
 
 const FORMATS: &[&str] = &["torch.channels_last", "torch.channels_last_3d"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (_, _, arguments) in file.calls() {
         let Some(value) = file.keyword(arguments, "memory_format") else { continue };
         if file.is_any(value, FORMATS) && !is_guarded(file, value, DEVICE) && !file.is_vendor_place(value) {

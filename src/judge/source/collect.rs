@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::context::{Context, Flags};
+use super::FINDERS;
+use super::context::{Context, flags_of};
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::reading::{NOT_READ, WITHOUT_REASON};
 use super::rule::SourceRule;
-use super::SOURCE_RULES;
 use crate::judge::finding::{Fact, Finding};
 use crate::judge::place::{Accepted, LinePlace, SourcePlace};
 use crate::policy::source::SourcePolicy;
@@ -45,10 +46,10 @@ pub fn look(read: &Result<Module, Unread>, is_judged: bool) -> Looked {
     let file = File::new(module);
     let mut hits = Vec::new();
     if is_judged {
-        SOURCE_RULES.iter().filter_map(|rule| rule.find).for_each(|find| find(&file, &mut hits));
+        FINDERS.iter().for_each(|find| find(&file, &mut hits));
     }
     let ignores = module.comments.iter().filter(|comment| comment.ignore.is_some() && is_judged).cloned().collect();
-    Looked { flags: file.flags(), is_judged, hits, ignores, unread: None }
+    Looked { flags: flags_of(&file), is_judged, hits, ignores, unread: None }
 }
 
 /// Lines that a change touches in one file.
@@ -160,7 +161,11 @@ impl Placing<'_> {
     fn merged(&self, hits: Vec<Hit>) -> Option<Finding> {
         let mut lines: Vec<u64> = hits.iter().map(|hit| hit.line).collect();
         lines.sort_unstable();
-        let first = hits.iter().map(|hit| hit.line).find(|line| self.changes.has(*line) == Some(true)).or(lines.first().copied())?;
+        let first = hits
+            .iter()
+            .map(|hit| hit.line)
+            .find(|line| self.changes.has(*line) == Some(true))
+            .or(lines.first().copied())?;
         let hit = hits.into_iter().find(|hit| hit.line == first)?;
         let listed: Vec<String> = lines.iter().map(ToString::to_string).collect();
         Some(self.finding(hit)?.with("count", lines.len()).with("lines", listed))

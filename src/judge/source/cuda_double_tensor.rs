@@ -1,14 +1,14 @@
 //! `cuda-double-tensor`: `transfer_to_npu` maps this type to float32, silently.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("cuda-double-tensor", Severity::Fail, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("cuda-double-tensor", Severity::Fail, Family::Numerics);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         if file.is(function, "torch.cuda.DoubleTensor") {
             hits.push(Hit::new(&RULE, file, id).needs(Flags::TRANSFER));

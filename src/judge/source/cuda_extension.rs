@@ -10,17 +10,17 @@ use super::words::NPU;
 use crate::read::source::NodeId;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("cuda-extension", Severity::Warn, Family::Portability, find).per_file();
+pub(super) const RULE: SourceRule = SourceRule::new("cuda-extension", Severity::Warn, Family::Portability).per_file();
 
 const EXTENSION: &str = "torch.utils.cpp_extension.CUDAExtension";
 const LOAD: &[&str] = &["torch.utils.cpp_extension.load", "torch.utils.cpp_extension.load_inline"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let counterpart = OnceCell::new();
     let has_counterpart = || *counterpart.get_or_init(|| file.has_part("npuextension"));
     for (id, function, arguments) in file.calls() {
-        let is_source = |id: NodeId| file.text_of(id).is_some_and(|text| text.ends_with(".cu") || text.ends_with(".cuh"));
+        let is_source =
+            |id: NodeId| file.text_of(id).is_some_and(|text| text.ends_with(".cu") || text.ends_with(".cuh"));
         let loads_cuda = || {
             file.keyword(arguments, "cuda_sources").is_some()
                 || arguments.iter().any(|argument| file.tree.within(argument.value).any(is_source))

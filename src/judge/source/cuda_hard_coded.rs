@@ -1,7 +1,7 @@
 //! `cuda-hard-coded`: a device that only CUDA has, without `transfer_to_npu` to map it.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
@@ -11,12 +11,10 @@ use crate::read::source::tree::Argument;
 use crate::read::source::words::has_word;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("cuda-hard-coded", Severity::Warn, Family::Portability, find).per_file();
+pub(super) const RULE: SourceRule = SourceRule::new("cuda-hard-coded", Severity::Warn, Family::Portability).per_file();
 
 /// Calls that take a device by place.
-const TAKES_DEVICE: &[&str] =
-    &["torch.device", "torch.load", "torch.Generator", "torch.set_default_device"];
+const TAKES_DEVICE: &[&str] = &["torch.device", "torch.load", "torch.Generator", "torch.set_default_device"];
 /// Keywords that name a device in any call.
 const DEVICE_KEYWORDS: &[&str] = &["device", "device_type", "map_location"];
 /// Functions of CUDA without a counterpart by another name.
@@ -40,7 +38,7 @@ const MIXED: &[&str] = &[
     "torch.amp.grad_scaler.GradScaler",
 ];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
         if !names_cuda(file, id, function, arguments) || file.is_vendor_place(id) || is_meant(file, id) {
             continue;
@@ -55,9 +53,8 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 
 fn names_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argument]) -> bool {
     let is_cuda = |argument: &Argument| file.is_device(argument.value, "cuda");
-    let is_keyword = |argument: &&Argument| {
-        argument.name.as_deref().is_some_and(|name| DEVICE_KEYWORDS.contains(&name))
-    };
+    let is_keyword =
+        |argument: &&Argument| argument.name.as_deref().is_some_and(|name| DEVICE_KEYWORDS.contains(&name));
     let by_method = match file.method(id) {
         Some((_, "cuda", _)) => file.full_name(function).is_none_or(|name| name != "torch.cuda"),
         Some((_, "to", arguments)) => arguments.iter().any(is_cuda),

@@ -1,16 +1,15 @@
 //! `cuda-or-cpu`: without CUDA the CPU is chosen, silently, on a machine with an NPU.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("cuda-or-cpu", Severity::Warn, Family::Portability, find).per_file();
+pub(super) const RULE: SourceRule = SourceRule::new("cuda-or-cpu", Severity::Warn, Family::Portability).per_file();
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     if file.is_of_npu() {
         return;
     }
@@ -20,7 +19,9 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
                 chooses(file, *body, *otherwise).then_some(id)
             }
             Kind::If(branches) => match branches.as_slice() {
-                [first, .., last] if last.test.is_none() && first.test.is_some_and(|test| asks_for_cuda(file, test)) => {
+                [first, .., last]
+                    if last.test.is_none() && first.test.is_some_and(|test| asks_for_cuda(file, test)) =>
+                {
                     chosen_by_statement(file, &first.body, &last.body)
                 }
                 _ => None,
@@ -35,11 +36,12 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 
 /// Whether a test is `torch.cuda.is_available()`, also through a name.
 fn asks_for_cuda(file: &File<'_>, test: NodeId) -> bool {
-    let is_call = |id: NodeId| {
-        file.call(id).is_some_and(|(function, _)| file.is(function, "torch.cuda.is_available"))
-    };
+    let is_call = |id: NodeId| file.call(id).is_some_and(|(function, _)| file.is(function, "torch.cuda.is_available"));
     file.tree.within(test).any(|id| {
-        let by_name = || matches!(file.tree.kind(id), Kind::Name(_)) && file.only_value(id).is_some_and(|value| file.tree.within(value).any(is_call));
+        let by_name = || {
+            matches!(file.tree.kind(id), Kind::Name(_))
+                && file.only_value(id).is_some_and(|value| file.tree.within(value).any(is_call))
+        };
         is_call(id) || by_name()
     })
 }

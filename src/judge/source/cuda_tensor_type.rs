@@ -1,7 +1,7 @@
 //! `cuda-tensor-type`: a tensor type by CUDA's name.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
@@ -9,14 +9,16 @@ use super::words::CUDA_TEST;
 use crate::read::source::NodeId;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("cuda-tensor-type", Severity::Warn, Family::Portability, find).per_file();
+pub(super) const RULE: SourceRule = SourceRule::new("cuda-tensor-type", Severity::Warn, Family::Portability).per_file();
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
         let is_type = |id: NodeId| {
             let is_tensor = file.tree.last_name(id).is_some_and(|name| name.ends_with("Tensor"));
-            is_tensor && file.full_name(id).is_some_and(|name| name.strip_prefix("torch.cuda.").is_some_and(|name| !name.contains('.')))
+            is_tensor
+                && file
+                    .full_name(id)
+                    .is_some_and(|name| name.strip_prefix("torch.cuda.").is_some_and(|name| !name.contains('.')))
         };
         let is_text = |id: NodeId| file.text_of(id).is_some_and(|text| text.starts_with("torch.cuda."));
         let is_default = file.is(function, "torch.set_default_tensor_type")

@@ -5,9 +5,9 @@ use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("cudnn-benchmark", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("cudnn-benchmark", Severity::Warn, Family::Comparability);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, target, value) in file.assignments() {
         if file.is(target, "torch.backends.cudnn.benchmark") && file.is_true(value) {
             hits.push(Hit::new(&RULE, file, id).replaced(file, value, "False"));

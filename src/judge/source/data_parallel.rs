@@ -5,15 +5,12 @@ use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("data-parallel", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("data-parallel", Severity::Warn, Family::Portability);
 
-const NAMES: &[&str] = &[
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DataParallel",
-    "torch.nn.parallel.data_parallel.DataParallel",
-];
+const NAMES: &[&str] =
+    &["torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel.DataParallel"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         if file.is_any(function, NAMES) && !file.is_vendor_place(id) {
             hits.push(Hit::new(&RULE, file, id));

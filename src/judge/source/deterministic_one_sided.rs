@@ -1,15 +1,15 @@
 //! `deterministic-one-sided`: cuDNN alone is made deterministic, which the NPU does not notice.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
 pub(super) const RULE: SourceRule =
-    SourceRule::new("deterministic-one-sided", Severity::Warn, Family::Comparability, find).per_file();
+    SourceRule::new("deterministic-one-sided", Severity::Warn, Family::Comparability).per_file();
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, target, value) in file.assignments() {
         if file.is(target, "torch.backends.cudnn.deterministic") && file.is_true(value) {
             hits.push(Hit::new(&RULE, file, id).needs(Flags::NPU_PROJECT).unless(Flags::DETERMINISTIC));

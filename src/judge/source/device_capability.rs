@@ -8,9 +8,9 @@ use super::words::DEVICE;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("device-capability", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("device-capability", Severity::Warn, Family::Portability);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         let parent = file.tree.node(id).parent;
         let is_used = if file.is(function, "torch.cuda.get_device_capability") {

@@ -9,7 +9,7 @@ use crate::read::source::words::has_word;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("device-rng", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("device-rng", Severity::Warn, Family::Comparability);
 
 const DRAWS: &[&str] = &["torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.normal"];
 const LIKE: &[&str] = &["torch.rand_like", "torch.randn_like", "torch.randint_like"];
@@ -21,7 +21,7 @@ const INFERENCE: &[&str] =
 /// Tests that know of the difference.
 const KNOWN: &[&str] = &["npu", "ascend", "deterministic", "align"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let trains = file.trains();
     for (id, function, arguments) in file.calls() {
         let device = file.keyword(arguments, "device");
@@ -50,7 +50,9 @@ fn is_host(file: &File<'_>, device: NodeId) -> bool {
         || file.is_device(device, "meta")
         || matches!(file.tree.kind(device), Kind::None)
         || file.tree.last_name(device).is_some_and(|name| has_word(name, &["cpu"]))
-        || file.only_value(device).is_some_and(|value| value != device && (file.is_device(value, "cpu") || file.is_device(value, "meta")))
+        || file
+            .only_value(device)
+            .is_some_and(|value| value != device && (file.is_device(value, "cpu") || file.is_device(value, "meta")))
 }
 
 /// Whether a generator is given that is not known to be the accelerator's.
@@ -80,7 +82,20 @@ fn is_trained_on(file: &File<'_>, id: NodeId, trains: bool) -> bool {
         return true;
     }
     let is_inference = names.any(|name| has_word(name, INFERENCE) || matches!(name, "sample" | "generate"));
-    trains && !is_inference
+    trains && !is_inference && !is_without_gradient(file, id)
+}
+
+/// Whether a function around a place is decorated to run without gradients, as sampling is.
+fn is_without_gradient(file: &File<'_>, id: NodeId) -> bool {
+    let is_off = |decorator: &NodeId| {
+        let Kind::Decorator(expression) = file.tree.kind(*decorator) else { return false };
+        let function = file.call(*expression).map_or(*expression, |(function, _)| function);
+        file.is_any(function, &["torch.no_grad", "torch.inference_mode"])
+    };
+    file.tree.enclosing(id).any(|(outer, _)| match file.tree.kind(outer) {
+        Kind::Function { decorators, .. } => decorators.iter().any(is_off),
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -115,6 +130,9 @@ e = torch.randn_like(x.cpu())
 if args.deterministic:
     f = torch.rand(3, device=x.device)
 def evaluate(x):
+    return torch.randn_like(x)
+@torch.inference_mode()
+def p_sample(x):
     return torch.randn_like(x)
 class Noisy(Dataset):
     def __getitem__(self, i):

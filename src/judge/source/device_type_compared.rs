@@ -1,8 +1,8 @@
 //! `device-type-compared`: a tensor's device is asked for `cuda`, and says `npu` under `transfer_to_npu`. Off by default:
 //! most such tests have another branch that is right too.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::{asks, is_raising_test};
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
@@ -12,22 +12,21 @@ use crate::read::source::words::has_word;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("device-type-compared", Severity::Warn, Family::Portability, find).off();
+pub(super) const RULE: SourceRule = SourceRule::new("device-type-compared", Severity::Warn, Family::Portability).off();
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for id in file.tree.ids() {
         let Kind::Compare { operands, comparisons } = file.tree.kind(id) else { continue };
         let ([left, right], [comparison]) = (operands.as_slice(), comparisons.as_slice()) else { continue };
         let is_cuda = |id: NodeId| file.text_of(id) == Some("cuda");
         let is_asked = match comparison {
-            Comparison::Equal => {
-                is_cuda(*left) && is_device(file, *right) || is_cuda(*right) && is_device(file, *left)
-            }
+            Comparison::Equal => is_cuda(*left) && is_device(file, *right) || is_cuda(*right) && is_device(file, *left),
             Comparison::In => is_cuda(*left) && is_device(file, *right),
             Comparison::Other => false,
         };
-        let is_meant = || asks(file, id, NPU) || is_raising_test(file, id) || file.enclosing_names(id).any(|name| has_word(name, GPU));
+        let is_meant = || {
+            asks(file, id, NPU) || is_raising_test(file, id) || file.enclosing_names(id).any(|name| has_word(name, GPU))
+        };
         if is_asked && !is_meant() && !file.is_vendor_place(id) {
             hits.push(Hit::new(&RULE, file, id).needs(Flags::TRANSFER));
         }

@@ -78,8 +78,24 @@ pub(super) fn cast_of(file: &File<'_>, id: NodeId) -> Option<Format> {
 
 /// Methods that give a value or a model of the format that they got.
 const KEEPING: &[&str] = &[
-    "cuda", "npu", "cpu", "to", "train", "eval", "contiguous", "detach", "clone", "requires_grad_", "view", "reshape",
-    "squeeze", "unsqueeze", "transpose", "permute", "flatten", "expand",
+    "cuda",
+    "npu",
+    "cpu",
+    "to",
+    "train",
+    "eval",
+    "contiguous",
+    "detach",
+    "clone",
+    "requires_grad_",
+    "view",
+    "reshape",
+    "squeeze",
+    "unsqueeze",
+    "transpose",
+    "permute",
+    "flatten",
+    "expand",
 ];
 
 /// Assignments that are followed back from a value.
@@ -109,11 +125,11 @@ pub(super) fn is_float16(file: &File<'_>, id: NodeId, at: NodeId) -> bool {
     false
 }
 
-/// What decides about the format of a value.
+/// The part of a value that decides about its format.
 enum Outermost {
     /// A cast in it.
     Cast(Format),
-    /// What the name behind methods that keep the format holds.
+    /// The value of a name, behind methods that keep the format.
     Of(NodeId),
     /// A value that is not known.
     Other,

@@ -10,14 +10,14 @@ use super::{python_hash, set_order};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("env-too-late", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("env-too-late", Severity::Warn, Family::Comparability);
 
 /// Variables that are read when torch is imported.
 const OF_TORCH: &[&str] = &["TORCHINDUCTOR_NPU_BACKEND", "TORCH_DEVICE_BACKEND_AUTOLOAD"];
 /// Read when Python starts.
 const OF_PYTHON: &str = "PYTHONHASHSEED";
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let late = OnceCell::new();
     let is_late_for_hashes = || *late.get_or_init(|| depends_on_hashes(file) && !starts_processes(file));
     let imports = imports_of_torch(file);
@@ -38,9 +38,7 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 /// Imports of torch, each with its function.
 fn imports_of_torch(file: &File<'_>) -> Vec<(NodeId, NodeId)> {
     let is_torch = |full: &str| full == "torch" || full.starts_with("torch.") || full.starts_with("torch_npu");
-    let is_import = |id: &NodeId| {
-        matches!(file.tree.kind(*id), Kind::Import(names) if names.iter().any(|name| is_torch(&name.full)))
-    };
+    let is_import = |id: &NodeId| matches!(file.tree.kind(*id), Kind::Import(names) if names.iter().any(|name| is_torch(&name.full)));
     file.tree.ids().filter(is_import).map(|id| (id, file.function(id))).collect()
 }
 
@@ -54,7 +52,8 @@ fn depends_on_hashes(file: &File<'_>) -> bool {
 
 /// Whether the file starts processes, which read the variable anew.
 fn starts_processes(file: &File<'_>) -> bool {
-    const STARTING: &[&str] = &["subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.exec", "os.spawn", "os.posix_spawn"];
+    const STARTING: &[&str] =
+        &["subprocess.", "multiprocessing.", "torch.multiprocessing.", "os.exec", "os.spawn", "os.posix_spawn"];
     file.calls().any(|(_, function, _)| {
         let full = file.full_name(function).unwrap_or_default();
         full == "os.system" || full == "os.fork" || STARTING.iter().any(|start| full.starts_with(start))

@@ -4,26 +4,26 @@ use super::file::File;
 use crate::read::source::{Kind, NodeId};
 
 /// A variable that is set.
-pub(super) struct VisibleVariable<'a> {
+pub(super) struct SetVariable<'a> {
     /// The statement or call that sets it.
     pub(super) at: NodeId,
     /// Its name.
     pub(super) name: &'a str,
-    /// Whether an assignment does.
-    pub(super) is_assigned: bool,
+    /// Value that an assignment gives it; `None` where a call sets it.
+    pub(super) assigned: Option<NodeId>,
 }
 
 /// Variables that a file sets, in the order of the text.
-pub(super) fn set_variables<'a>(file: &'a File<'_>) -> Vec<VisibleVariable<'a>> {
+pub(super) fn set_variables<'a>(file: &'a File<'_>) -> Vec<SetVariable<'a>> {
     let mut set = Vec::new();
     for id in file.tree.ids() {
         match file.tree.kind(id) {
-            Kind::Assign { targets, .. } => {
+            Kind::Assign { targets, value } => {
                 let names = targets.iter().filter_map(|target| match file.tree.kind(*target) {
                     Kind::Subscript { value, index } if file.is(*value, "os.environ") => file.text_of(*index),
                     _ => None,
                 });
-                set.extend(names.map(|name| VisibleVariable { at: id, name, is_assigned: true }));
+                set.extend(names.map(|name| SetVariable { at: id, name, assigned: Some(*value) }));
             }
             Kind::Call { function, arguments } => {
                 let sets = file.is_any(*function, &["os.environ.setdefault", "os.putenv"]);
@@ -36,7 +36,7 @@ pub(super) fn set_variables<'a>(file: &'a File<'_>) -> Vec<VisibleVariable<'a>> 
                     keys.collect::<Vec<_>>()
                 });
                 let names = first.into_iter().chain(updated.into_iter().flatten());
-                set.extend(names.map(|name| VisibleVariable { at: id, name, is_assigned: false }));
+                set.extend(names.map(|name| SetVariable { at: id, name, assigned: None }));
             }
             _ => {}
         }

@@ -4,11 +4,11 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Deref;
 
-use super::context::{self, Flags};
+use super::flags::{self, Flags};
 use super::words::VENDOR;
+use crate::read::source::tree::{Argument, Branch};
 use crate::read::source::words::{contains_ignoring_case, has_word};
 use crate::read::source::{Kind, Module, NodeId};
-use crate::read::source::tree::{Argument, Branch};
 
 /// Values that a name was assigned, in order, with the statements that did.
 type Assigned = HashMap<(NodeId, String), Vec<(NodeId, NodeId)>>;
@@ -42,12 +42,15 @@ impl<'a> File<'a> {
     /// The file of a module.
     pub(super) fn new(module: &'a Module) -> Self {
         let is_of_vendor = module.path.split('/').any(is_of_vendor);
-        Self { module, npu_flags: context::npu_flags(&module.tree), is_of_vendor, assigned: OnceCell::new(), uses: OnceCell::new(), leaving: OnceCell::new(), casts: OnceCell::new() }
-    }
-
-    /// Facts that it states for its tree.
-    pub(super) fn flags(&self) -> Flags {
-        context::flags_of(self)
+        Self {
+            module,
+            npu_flags: flags::npu_flags(&module.tree),
+            is_of_vendor,
+            assigned: OnceCell::new(),
+            uses: OnceCell::new(),
+            leaving: OnceCell::new(),
+            casts: OnceCell::new(),
+        }
     }
 
     /// Whether it names NPU, Ascend or HCCL.
@@ -111,9 +114,7 @@ impl<'a> File<'a> {
 
     fn pairs(&self, id: NodeId) -> Vec<(NodeId, NodeId)> {
         match self.tree.kind(id) {
-            Kind::Assign { targets, value } => {
-                targets.iter().flat_map(|target| self.paired(*target, *value)).collect()
-            }
+            Kind::Assign { targets, value } => targets.iter().flat_map(|target| self.paired(*target, *value)).collect(),
             Kind::Named { target, value } => vec![(*target, *value)],
             _ => Vec::new(),
         }
@@ -208,7 +209,7 @@ impl<'a> File<'a> {
         branches.flatten().filter(leaves).filter_map(|branch| branch.test).collect()
     }
 
-    /// What changes the number format of a name or `self.x`, in order: an assignment, or a method called as a statement.
+    /// Statements that may change the number format of a name or `self.x`, in order: an assignment, or a method called as a statement.
     pub(super) fn casts(&self) -> &Casts {
         self.casts.get_or_init(|| {
             let mut casts = Casts::new();
@@ -343,9 +344,8 @@ impl<'a> File<'a> {
             };
             self.tree.last_name(base).is_some_and(|name| name.ends_with("Dataset") || name.ends_with("DataPipe"))
         };
-        let has_items = |id: &NodeId| {
-            matches!(self.tree.kind(*id), Kind::Function { name, .. } if &**name == "__getitem__")
-        };
+        let has_items =
+            |id: &NodeId| matches!(self.tree.kind(*id), Kind::Function { name, .. } if &**name == "__getitem__");
         arguments.iter().any(is_base) || body.iter().any(has_items)
     }
 }

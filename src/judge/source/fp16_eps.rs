@@ -9,16 +9,17 @@ use crate::read::source::tree::Operator;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("fp16-eps", Severity::Warn, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("fp16-eps", Severity::Warn, Family::Numerics);
 
 /// Functions that keep values above a bound, with the place of the bound behind the value.
 const CLAMPS: &[&str] = &["clamp", "clamp_", "clamp_min", "clamp_min_", "clip"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for id in file.tree.ids() {
         let found = match file.tree.kind(id) {
             Kind::Binary { left, operator: Operator::Add, right } => {
-                is_small(file, *right) && is_float16(file, *left, id) || is_small(file, *left) && is_float16(file, *right, id)
+                is_small(file, *right) && is_float16(file, *left, id)
+                    || is_small(file, *left) && is_float16(file, *right, id)
             }
             Kind::AugmentedAssign { target, operator: Operator::Add, value } => {
                 is_small(file, *value) && is_float16(file, *target, id)

@@ -7,14 +7,14 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::NodeId;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("fp16-optimizer-eps", Severity::Fail, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("fp16-optimizer-eps", Severity::Fail, Family::Numerics);
 
 /// The smallest positive float16, 2^-24.
 pub(super) const SMALLEST: f64 = 5.96e-8;
 /// Optimizers that add eps to a root, 1e-8 unless they are told otherwise (PyTorch 2.7).
 const OPTIMIZERS: &[&str] = &["Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
         let Some(name) = file.tree.last_name(function).filter(|name| OPTIMIZERS.contains(name)) else { continue };
         if !file.full_name(function).is_some_and(|full| full.starts_with("torch.optim.")) {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("gpu-only-import", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("gpu-only-import", Severity::Warn, Family::Portability);
 
 /// Packages that need CUDA to be imported or to run.
 const PACKAGES: &[&str] = &[
@@ -47,7 +47,7 @@ const PACKAGES: &[&str] = &[
 /// Packages that MindSpeed stands in for.
 const REPLACED: &[&str] = &["apex", "amp_C", "transformer_engine"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     for id in file.tree.body(NodeId::ROOT) {
         let Kind::Import(names) = file.tree.kind(*id) else { continue };

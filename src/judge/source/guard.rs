@@ -20,9 +20,9 @@ pub(super) fn is_guarded(file: &File<'_>, id: NodeId, words: &[&str]) -> bool {
 
 /// Whether a place stands behind a test that has one of `words`; handled failures do not count.
 pub(super) fn is_tested(file: &File<'_>, id: NodeId, words: &[&str]) -> bool {
-    file.tree.enclosing(id).any(|(outer, inner)| {
-        tests_of(file, outer, inner).into_iter().any(|test| file.tree.mentions(test, words))
-    })
+    file.tree
+        .enclosing(id)
+        .any(|(outer, inner)| tests_of(file, outer, inner).into_iter().any(|test| file.tree.mentions(test, words)))
 }
 
 /// Tests of `outer` that decide whether its part `inner` runs.

@@ -8,7 +8,7 @@ use crate::read::source::NodeId;
 use crate::read::source::tree::Argument;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("half-sensitive", Severity::Warn, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("half-sensitive", Severity::Warn, Family::Numerics);
 
 /// Sums of exponentials, losses and norms, by their last name.
 const FUNCTIONS: &[&str] = &[
@@ -24,25 +24,35 @@ const FUNCTIONS: &[&str] = &[
     "layer_norm",
 ];
 /// The same as modules.
-const CLASSES: &[&str] = &[
-    "Softmax", "LogSoftmax", "CrossEntropyLoss", "NLLLoss", "KLDivLoss", "MSELoss", "BCELoss", "BCEWithLogitsLoss",
-];
+const CLASSES: &[&str] =
+    &["Softmax", "LogSoftmax", "CrossEntropyLoss", "NLLLoss", "KLDivLoss", "MSELoss", "BCELoss", "BCEWithLogitsLoss"];
 /// Modules that these functions lie in.
 const MODULES: &[&str] = &["torch.", "torch.nn.functional.", "torch.special."];
 /// Those that are methods of a tensor too.
 const METHODS: &[&str] = &["softmax", "log_softmax", "logsumexp"];
 /// Layers that normalise.
 const LAYERS: &[&str] = &[
-    "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm", "InstanceNorm1d",
-    "InstanceNorm2d", "InstanceNorm3d", "LocalResponseNorm",
+    "LayerNorm",
+    "RMSNorm",
+    "GroupNorm",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "SyncBatchNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LocalResponseNorm",
 ];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
         let found = of_function(file, function, arguments)
             .or_else(|| of_method(file, id))
             .or_else(|| of_layer(file, id, function, arguments));
-        hits.extend(found.map(|(name, format)| Hit::new(&RULE, file, id).with("name", name).with("format", format.name())));
+        hits.extend(
+            found.map(|(name, format)| Hit::new(&RULE, file, id).with("name", name).with("format", format.name())),
+        );
     }
 }
 
@@ -80,12 +90,7 @@ fn of_method<'a>(file: &'a File<'_>, id: NodeId) -> Option<(&'a str, Format)> {
 }
 
 /// A layer that is built in float16, or cast to it where it is built.
-fn of_layer<'a>(
-    file: &'a File<'_>,
-    id: NodeId,
-    function: NodeId,
-    arguments: &[Argument],
-) -> Option<(&'a str, Format)> {
+fn of_layer<'a>(file: &'a File<'_>, id: NodeId, function: NodeId, arguments: &[Argument]) -> Option<(&'a str, Format)> {
     let layer = |function: NodeId| {
         let name = file.tree.last_name(function).filter(|name| LAYERS.contains(name))?;
         file.full_name(function).is_some_and(|full| full.starts_with("torch.nn.")).then_some(name)

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::context::{Context, Flags};
+use super::context::Context;
 use super::file::File;
+use super::flags::Flags;
 use super::rule::SourceRule;
 use crate::judge::finding::Fact;
 use crate::judge::place::Replacement;

@@ -8,9 +8,9 @@ use crate::read::source::tree::Operator;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("inv-freq-on-host", Severity::Warn, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("inv-freq-on-host", Severity::Warn, Family::Numerics);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for id in file.tree.ids() {
         let exponent = match file.tree.kind(id) {
             Kind::Binary { left, operator: Operator::Divide, right } if is_one(file, *left) => {
@@ -93,7 +93,10 @@ fn is_moved_or_wide(file: &File<'_>, id: NodeId) -> bool {
         Some((_, "double" | "cuda" | "npu", _)) => true,
         Some((_, "to", arguments)) => arguments.iter().any(|argument| {
             let is_option = argument.name.as_deref().is_some_and(|name| name != "device");
-            !is_option && !is_host(argument.value) && format(file, argument.value).is_none() && !is_format_name(file, argument.value)
+            !is_option
+                && !is_host(argument.value)
+                && format(file, argument.value).is_none()
+                && !is_format_name(file, argument.value)
         }),
         _ => false,
     }
@@ -109,7 +112,8 @@ fn is_format_name(file: &File<'_>, id: NodeId) -> bool {
 fn is_in_device_context(file: &File<'_>, id: NodeId) -> bool {
     file.tree.enclosing(id).any(|(outer, _)| match file.tree.kind(outer) {
         Kind::With { contexts, .. } => contexts.iter().any(|context| {
-            file.call(*context).is_some_and(|(function, _)| file.is(function, "torch.device")) && !file.is_device(*context, "cpu")
+            file.call(*context).is_some_and(|(function, _)| file.is(function, "torch.device"))
+                && !file.is_device(*context, "cpu")
         }),
         _ => false,
     })

@@ -8,19 +8,20 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("jit-script", Severity::Warn, Family::Comparability, find).per_file();
+pub(super) const RULE: SourceRule = SourceRule::new("jit-script", Severity::Warn, Family::Comparability).per_file();
 
 /// Tests that choose between a scripted function and another.
 const KNOWN: &[&str] = &["npu", "jit", "script", "compile"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let is_script = |function: NodeId| file.is_any(function, &["torch.jit.script", "torch.jit._script.script"]);
     for id in file.tree.ids() {
         let is_scripted = match file.tree.kind(id) {
             Kind::Decorator(expression) => is_script(*expression),
             Kind::Call { function, .. } => {
-                is_script(*function) && !matches!(file.tree.kind(file.tree.node(id).parent), Kind::Decorator(_)) && !is_only_saved(file, id)
+                is_script(*function)
+                    && !matches!(file.tree.kind(file.tree.node(id).parent), Kind::Decorator(_))
+                    && !is_only_saved(file, id)
             }
             _ => false,
         };

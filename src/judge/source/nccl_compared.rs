@@ -1,7 +1,7 @@
 //! `nccl-compared`: the backend of a running group is asked for `nccl`, and answers `hccl` under `transfer_to_npu`.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::asks;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
@@ -9,11 +9,11 @@ use super::words::HCCL;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("nccl-compared", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("nccl-compared", Severity::Warn, Family::Portability);
 
 const GET_BACKEND: &[&str] = &["torch.distributed.get_backend", "torch.distributed.distributed_c10d.get_backend"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for id in file.tree.ids() {
         let Kind::Compare { operands, .. } = file.tree.kind(id) else { continue };
         let is_nccl = |id: NodeId| file.text_of(id) == Some("nccl");

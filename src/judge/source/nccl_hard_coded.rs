@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::guard::is_guarded;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
@@ -13,7 +13,7 @@ use crate::read::source::tree::Argument;
 use crate::read::source::words::has_word;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("nccl-hard-coded", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("nccl-hard-coded", Severity::Warn, Family::Portability);
 
 const GROUP: &[&str] =
     &["torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"];
@@ -27,7 +27,7 @@ const MESH: &[&str] = &[
     "torch.distributed.device_mesh.init_device_mesh",
 ];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let hccl = OnceCell::new();
     let names_hccl = || *hccl.get_or_init(|| file.tree.ids().any(|id| file.tree.says(id, HCCL)));
     for (_, function, arguments) in file.calls() {

@@ -5,12 +5,12 @@ use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("no-seed", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("no-seed", Severity::Warn, Family::Comparability);
 
 /// Arguments of trainers that seed by themselves.
 const SEEDING: &[&str] = &["TrainingArguments", "Seq2SeqTrainingArguments"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     if !file.has_main_guard() || !file.trains() {
         return;
     }
@@ -40,7 +40,12 @@ def main():
     fn only_scripts_that_never_seed_are_found() {
         assert_eq!(lines("no-seed", &format!("{LOOP}{GUARD}")), [4]);
         assert!(lines("no-seed", LOOP).is_empty());
-        for seed in ["set_seed(1)\n", "parser.add_argument('--seed')\n", "f(random_seed=1)\n", "from transformers import TrainingArguments\nTrainingArguments()\n"] {
+        for seed in [
+            "set_seed(1)\n",
+            "parser.add_argument('--seed')\n",
+            "f(random_seed=1)\n",
+            "from transformers import TrainingArguments\nTrainingArguments()\n",
+        ] {
             assert!(lines("no-seed", &format!("{seed}{LOOP}{GUARD}")).is_empty(), "{seed}");
         }
     }

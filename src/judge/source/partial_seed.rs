@@ -9,10 +9,11 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("partial-seed", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("partial-seed", Severity::Warn, Family::Comparability);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
-    let seeds: Vec<(NodeId, Generator)> = file.calls().filter_map(|(id, function, _)| Some((id, seeded(file, function)?))).collect();
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+    let seeds: Vec<(NodeId, Generator)> =
+        file.calls().filter_map(|(id, function, _)| Some((id, seeded(file, function)?))).collect();
     if seeds.is_empty() || seeds_all(file) {
         return;
     }
@@ -39,7 +40,9 @@ fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
 /// Whether the file calls a function that seeds several generators: `set_seed`, `seed_everything`.
 fn seeds_all(file: &File<'_>) -> bool {
     file.calls().any(|(_, function, _)| {
-        let is_named = file.tree.last_name(function).is_some_and(|name| is_seed_name(name) && !matches!(name, "seed" | "manual_seed" | "manual_seed_all" | "initial_seed"));
+        let is_named = file.tree.last_name(function).is_some_and(|name| {
+            is_seed_name(name) && !matches!(name, "seed" | "manual_seed" | "manual_seed_all" | "initial_seed")
+        });
         is_named && seeded(file, function).is_none() && !is_defined_here(file, function)
     })
 }
@@ -58,7 +61,9 @@ fn makes_seed(file: &File<'_>, id: NodeId) -> bool {
         }
         Kind::Named { target, value } => *value == inner && target_name(file, *target).is_some_and(is_seed_name),
         Kind::Call { function, arguments } => {
-            let is_keyword = arguments.iter().any(|argument| argument.value == inner && argument.name.as_deref().is_some_and(is_seed_name));
+            let is_keyword = arguments
+                .iter()
+                .any(|argument| argument.value == inner && argument.name.as_deref().is_some_and(is_seed_name));
             is_keyword || file.tree.last_name(*function).is_some_and(is_seed_name) && *function != inner
         }
         _ => false,
@@ -77,7 +82,10 @@ mod tests {
             ("torch.manual_seed(1)\ndef f():\n    shuffle(x)\n", vec![6]),
             ("def f():\n    random.seed(1)\n    torch.randn(2)\n", vec![6]),
             ("def f():\n    random.seed(1)\ndef g():\n    torch.randn(2)\n", vec![]),
-            ("def f():\n    random.seed(1)\ndef g():\n    torch.randn(2)\nif __name__ == '__main__':\n    g()\n", vec![7]),
+            (
+                "def f():\n    random.seed(1)\ndef g():\n    torch.randn(2)\nif __name__ == '__main__':\n    g()\n",
+                vec![7],
+            ),
             ("torch.manual_seed(1)\nnp.random.seed(1)\nnp.random.rand()\nrandom.random()\n", vec![7]),
         ] {
             assert_eq!(lines("partial-seed", &format!("{head}{body}")), expected, "{body}");

@@ -93,7 +93,9 @@ fn chain(file: &File<'_>, id: NodeId) -> Vec<(Option<NodeId>, NodeId)> {
 fn pair<T: Copy>(file: &File<'_>, sides: &[(Option<NodeId>, T)], nth: usize) -> Option<(T, T)> {
     let (_, on_npu) = sides.get(nth)?;
     let tests = |words: &'static [&'static str]| {
-        move |side: &&(Option<NodeId>, T)| side.0.is_some_and(|test| file.tree.mentions(test, words) && !names_npu(file, test))
+        move |side: &&(Option<NodeId>, T)| {
+            side.0.is_some_and(|test| file.tree.mentions(test, words) && !names_npu(file, test))
+        }
     };
     let of_gpu = sides.iter().find(tests(OF_GPU));
     let mut later = sides.iter().skip(nth + 1);
@@ -145,14 +147,14 @@ fn overridden(file: &File<'_>, id: NodeId, branches: &[Branch], nth: usize) -> V
         .collect()
 }
 
-/// What gets a value in a branch.
+/// Receiver of a value in a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Given {
     /// A name or attribute, as it is written.
     Assigned(String),
     /// A keyword of a call: the function and the keyword.
     Passed(String, String),
-    /// What the function returns.
+    /// The caller of the function.
     Returned,
 }
 
@@ -167,7 +169,7 @@ impl Given {
     }
 }
 
-/// What statements give, directly in them.
+/// Receivers and values of statements, directly in them.
 fn gives(file: &File<'_>, body: &[NodeId]) -> Vec<(Given, NodeId)> {
     let mut given = Vec::new();
     for statement in body {
@@ -177,7 +179,8 @@ fn gives(file: &File<'_>, body: &[NodeId]) -> Vec<(Given, NodeId)> {
         if let Kind::Return(Some(value)) = file.tree.kind(*statement) {
             given.push((Given::Returned, *value));
         }
-        let is_simple = matches!(file.tree.kind(*statement), Kind::Assign { .. } | Kind::Return(_) | Kind::Expression(_));
+        let is_simple =
+            matches!(file.tree.kind(*statement), Kind::Assign { .. } | Kind::Return(_) | Kind::Expression(_));
         let calls = file.tree.within(*statement).filter(|_| is_simple).filter_map(|id| file.call(id));
         for (function, arguments) in calls {
             for argument in arguments {
@@ -194,9 +197,10 @@ fn gives(file: &File<'_>, body: &[NodeId]) -> Vec<(Given, NodeId)> {
 fn siblings<'a>(file: &'a File<'_>, id: NodeId) -> &'a [NodeId] {
     let parent = file.tree.node(id).parent;
     match file.tree.kind(parent) {
-        Kind::If(branches) => {
-            branches.iter().find(|branch| branch.body.binary_search(&id).is_ok()).map_or(&[], |branch| branch.body.as_slice())
-        }
+        Kind::If(branches) => branches
+            .iter()
+            .find(|branch| branch.body.binary_search(&id).is_ok())
+            .map_or(&[], |branch| branch.body.as_slice()),
         _ => file.tree.body(parent),
     }
 }

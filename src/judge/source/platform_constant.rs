@@ -7,7 +7,7 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::words::has_word;
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("platform-constant", Severity::Fail, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("platform-constant", Severity::Fail, Family::Numerics);
 
 /// Parts of names of constants that change what is computed.
 const NAMES: &[&str] = &[
@@ -29,7 +29,7 @@ const NAMES: &[&str] = &[
     "loss_scale",
 ];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for choice in choices(file) {
         let numbers = file.number(choice.on_npu).zip(file.number(choice.elsewhere));
         let is_other = numbers.is_some_and(|(ours, theirs)| ours.to_bits() != theirs.to_bits());

@@ -7,9 +7,9 @@ use super::platform::choices;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("platform-dtype", Severity::Fail, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("platform-dtype", Severity::Fail, Family::Numerics);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for choice in choices(file) {
         let formats = format_or_text(file, choice.on_npu).zip(format_or_text(file, choice.elsewhere));
         let Some((on_npu, elsewhere)) = formats.filter(|(ours, theirs)| ours != theirs) else { continue };

@@ -8,7 +8,7 @@ use crate::read::source::tree::Operator;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("python-hash", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("python-hash", Severity::Warn, Family::Comparability);
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
@@ -40,7 +40,11 @@ fn used_as_number(file: &File<'_>, id: NodeId) -> Option<NodeId> {
             Kind::Binary { operator: Operator::And, .. } if is_direct => return Some(outer),
             Kind::Call { function, arguments } if *function != inner => {
                 let is_seed = arguments.iter().any(|argument| {
-                    argument.value == inner && argument.name.as_deref().map_or_else(|| file.tree.last_name(*function).is_some_and(is_seed_name), is_seed_name)
+                    argument.value == inner
+                        && argument
+                            .name
+                            .as_deref()
+                            .map_or_else(|| file.tree.last_name(*function).is_some_and(is_seed_name), is_seed_name)
                 });
                 if is_seed {
                     return Some(outer);

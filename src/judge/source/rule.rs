@@ -1,7 +1,5 @@
 //! Rules about source: what each is, how its findings are placed, and where its code lies.
 
-use super::file::File;
-use super::hit::Hit;
 pub use crate::judge::place::Family;
 use crate::judge::rule::Rule;
 use crate::verdict::{CheckId, Severity};
@@ -17,24 +15,16 @@ pub struct SourceRule {
     pub is_per_file: bool,
     /// Whether it is off unless the policy gives it a severity.
     pub is_off: bool,
-    /// Finds the places that break it; `None` where reading a file does.
-    pub(super) find: Option<fn(&File<'_>, &mut Vec<Hit>)>,
 }
 
 impl SourceRule {
-    pub(super) const fn new(
-        code: &'static str,
-        severity: Severity,
-        family: Family,
-        find: fn(&File<'_>, &mut Vec<Hit>),
-    ) -> Self {
+    pub(super) const fn new(code: &'static str, severity: Severity, family: Family) -> Self {
         let rule = Rule::new(CheckId::Source, code, severity);
-        Self { rule, family, is_per_file: false, is_off: false, find: Some(find) }
+        Self { rule, family, is_per_file: false, is_off: false }
     }
 
     pub(super) const fn of_reading(code: &'static str) -> Self {
-        let rule = Rule::new(CheckId::Source, code, Severity::Warn);
-        Self { rule, family: Family::Reading, is_per_file: false, is_off: false, find: None }
+        Self::new(code, Severity::Warn, Family::Reading)
     }
 
     pub(super) const fn per_file(self) -> Self {

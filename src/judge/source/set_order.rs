@@ -7,10 +7,11 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("set-order", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("set-order", Severity::Warn, Family::Comparability);
 
 /// Functions that use the order of what they are given.
-const ORDERED: &[&str] = &["enumerate", "zip", "shuffle", "sample", "choice", "choices", "permutation", "tensor", "array"];
+const ORDERED: &[&str] =
+    &["enumerate", "zip", "shuffle", "sample", "choice", "choices", "permutation", "tensor", "array"];
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
@@ -52,7 +53,9 @@ fn is_set(file: &File<'_>, id: NodeId, steps: usize) -> bool {
         Kind::Binary { left, right, .. } => is_set(file, *left, steps) || is_set(file, *right, steps),
         Kind::Name(_) => {
             let values = file.values(id);
-            !values.is_empty() && values.len() <= MOST_VALUES && values.iter().all(|(_, value)| is_set(file, *value, steps))
+            !values.is_empty()
+                && values.len() <= MOST_VALUES
+                && values.iter().all(|(_, value)| is_set(file, *value, steps))
         }
         _ => false,
     }
@@ -63,7 +66,9 @@ fn ignores_index(file: &File<'_>, id: NodeId) -> bool {
     let parent = file.tree.node(id).parent;
     let target = match file.tree.kind(parent) {
         Kind::For { target, iterable, .. } if *iterable == id => Some(*target),
-        Kind::Comprehension { loops, .. } => loops.iter().find(|(_, iterable)| *iterable == id).map(|(target, _)| *target),
+        Kind::Comprehension { loops, .. } => {
+            loops.iter().find(|(_, iterable)| *iterable == id).map(|(target, _)| *target)
+        }
         _ => None,
     };
     let Some(Kind::Tuple(parts)) = target.map(|target| file.tree.kind(target)) else { return false };

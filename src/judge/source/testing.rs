@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
+use super::FINDERS;
+use super::context::{Context, flags_of};
 use super::file::File;
 use crate::read::source::Module;
 
@@ -10,12 +11,10 @@ use crate::read::source::Module;
 pub(super) fn lines(code: &str, source: &str) -> Vec<u64> {
     let module = Module::parse("train.py", source.as_bytes().to_vec()).expect("Python");
     let file = File::new(&module);
-    let context = Context { flags: file.flags(), packages: BTreeSet::new() };
-    let rule = super::find(code).expect("a rule");
+    let context = Context { flags: flags_of(&file), packages: BTreeSet::new() };
     let mut hits = Vec::new();
-    if let Some(find) = rule.find {
-        find(&file, &mut hits);
-    }
-    let lines: BTreeSet<u64> = hits.iter().filter(|hit| hit.holds(&context)).map(|hit| hit.line).collect();
+    FINDERS.iter().for_each(|find| find(&file, &mut hits));
+    let of_rule = hits.iter().filter(|hit| hit.rule.rule.code == code && hit.holds(&context));
+    let lines: BTreeSet<u64> = of_rule.map(|hit| hit.line).collect();
     lines.into_iter().collect()
 }

@@ -1,14 +1,14 @@
 //! `tf32-one-sided`: TF32 is set for the GPU, its counterpart HF32 on the NPU is not.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("tf32-one-sided", Severity::Warn, Family::Numerics, find);
+pub(super) const RULE: SourceRule = SourceRule::new("tf32-one-sided", Severity::Warn, Family::Numerics);
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let mut found = Vec::new();
     for (id, target, value) in file.assignments() {
         if file.is(target, "torch.backends.cuda.matmul.allow_tf32") && file.is_true(value) {
@@ -50,7 +50,9 @@ torch.backends.cudnn.allow_tf32 = True
 ";
         assert_eq!(lines("tf32-one-sided", code), [2, 3]);
         assert_eq!(lines("tf32-one-sided", &format!("{code}import torch_npu\n")), [2, 3, 4]);
-        let both = format!("{code}import torch_npu\ntorch.npu.matmul.allow_hf32 = True\ntorch_npu.npu.conv.allow_hf32 = False\n");
+        let both = format!(
+            "{code}import torch_npu\ntorch.npu.matmul.allow_hf32 = True\ntorch_npu.npu.conv.allow_hf32 = False\n"
+        );
         assert!(lines("tf32-one-sided", &both).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use crate::read::source::words::has_word;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("time-seed", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("time-seed", Severity::Warn, Family::Comparability);
 
 /// Calls that answer anew every time.
 const CLOCKS: &[&str] = &[
@@ -39,10 +39,12 @@ const GENERATORS: &[&str] = &["random.Random", "numpy.random.RandomState", "nump
 /// Words of names that hold a time and no seed.
 const TIMES: &[&str] = &["time", "timestamp", "start", "started", "elapsed"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for id in file.tree.ids() {
         let is_fresh = match file.tree.kind(id) {
-            Kind::Call { function, arguments } => is_unseeded(file, *function, arguments) || seeds_by_clock(file, *function, arguments),
+            Kind::Call { function, arguments } => {
+                is_unseeded(file, *function, arguments) || seeds_by_clock(file, *function, arguments)
+            }
             Kind::Assign { targets, value } => {
                 targets.iter().any(|target| is_seed_target(file, *target)) && has_clock(file, *value)
             }

@@ -6,19 +6,25 @@ use super::rule::{Family, SourceRule};
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("transfer-too-late", Severity::Warn, Family::Portability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("transfer-too-late", Severity::Warn, Family::Portability);
 
 const TRANSFER: &str = "torch_npu.contrib.transfer_to_npu";
 /// Names that keep their first meaning.
 const PATCHED: &[&str] = &["torch.distributed.init_process_group", "torch.jit.script"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     let imports = |id: NodeId| match file.tree.kind(id) {
         Kind::Import(names) => names.as_slice(),
         _ => &[],
     };
-    let is_transfer = |id: &NodeId| imports(*id).iter().any(|name| &*name.full == TRANSFER || name.full.starts_with("torch_npu.contrib.transfer_to_npu."));
-    let Some(transfer) = file.tree.ids().find(|id| is_transfer(id) && file.function(*id) == NodeId::ROOT) else { return };
+    let is_transfer = |id: &NodeId| {
+        imports(*id)
+            .iter()
+            .any(|name| &*name.full == TRANSFER || name.full.starts_with("torch_npu.contrib.transfer_to_npu."))
+    };
+    let Some(transfer) = file.tree.ids().find(|id| is_transfer(id) && file.function(*id) == NodeId::ROOT) else {
+        return;
+    };
     if file.is_vendor_place(transfer) {
         return;
     }
@@ -42,8 +48,10 @@ fn takes_early(file: &File<'_>, id: NodeId) -> bool {
         Kind::Call { function, .. } => {
             let is_of_cuda = || file.full_name(*function).is_some_and(|name| name.starts_with("torch.cuda."));
             let scope = file.scope(id);
-            let runs = matches!(file.tree.kind(scope), Kind::Module { .. } | Kind::Comprehension { .. } | Kind::Class { .. });
-            runs && (is_of_cuda() || file.method(id).is_some_and(|(_, name, arguments)| name == "cuda" && arguments.is_empty()))
+            let runs =
+                matches!(file.tree.kind(scope), Kind::Module { .. } | Kind::Comprehension { .. } | Kind::Class { .. });
+            runs && (is_of_cuda()
+                || file.method(id).is_some_and(|(_, name, arguments)| name == "cuda" && arguments.is_empty()))
         }
         _ => false,
     }

@@ -1,18 +1,22 @@
 //! `triton-kernel`: a kernel in a tree that knows no NPU; there another path may run.
 
-use super::context::Flags;
 use super::file::File;
+use super::flags::Flags;
 use super::hit::Hit;
 use super::rule::{Family, SourceRule};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule =
-    SourceRule::new("triton-kernel", Severity::Info, Family::Portability, find).per_file();
+pub(super) const RULE: SourceRule = SourceRule::new("triton-kernel", Severity::Info, Family::Portability).per_file();
 
-const DECORATORS: &[&str] =
-    &["triton.jit", "triton.autotune", "triton.heuristics", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"];
+const DECORATORS: &[&str] = &[
+    "triton.jit",
+    "triton.autotune",
+    "triton.heuristics",
+    "triton.runtime.jit.jit",
+    "triton.runtime.autotuner.autotune",
+];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function) in file.decorators() {
         if file.is_any(function, DECORATORS) && !file.is_vendor_place(id) {
             hits.push(Hit::new(&RULE, file, id).unless(Flags::NPU_FILE));

@@ -9,7 +9,7 @@ use crate::read::source::words::has_word;
 use crate::read::source::{Kind, NodeId};
 use crate::verdict::Severity;
 
-pub(super) const RULE: SourceRule = SourceRule::new("unsorted-listing", Severity::Warn, Family::Comparability, find);
+pub(super) const RULE: SourceRule = SourceRule::new("unsorted-listing", Severity::Warn, Family::Comparability);
 
 const LISTS: &[&str] = &["os.listdir", "os.scandir", "glob.glob", "glob.iglob"];
 /// Methods of a path.
@@ -17,7 +17,7 @@ const METHODS: &[&str] = &["glob", "iterdir", "rglob"];
 /// Functions whose answer does not depend on an order.
 const ORDERLESS: &[&str] = &["set", "frozenset", "len", "any", "all", "sum", "max", "min", "Counter", "bool"];
 
-fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
+pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, _) in file.calls() {
         let is_method = || {
             file.method(id).is_some_and(|(_, name, _)| METHODS.contains(&name)) && file.full_name(function).is_none()

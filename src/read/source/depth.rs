@@ -100,9 +100,7 @@ impl Nesting {
                 | TokenKind::None
                 | TokenKind::Ellipsis
         );
-        self.open.len() <= MOST_BRACKETS
-            && self.indents <= MOST_INDENTS
-            && self.open.len() + self.nested <= MOST_NESTED
+        self.open.len() <= MOST_BRACKETS && self.indents <= MOST_INDENTS && self.open.len() + self.nested <= MOST_NESTED
     }
 
     fn level(&mut self) -> &mut [usize; 2] {
@@ -135,7 +133,9 @@ mod tests {
 
     #[test]
     fn long_is_not_deep() {
-        for text in ["a + ".repeat(50_000) + "a\n", "a - ".repeat(50_000) + "a\n", "x".to_owned() + &".a".repeat(50_000)] {
+        for text in
+            ["a + ".repeat(50_000) + "a\n", "a - ".repeat(50_000) + "a\n", "x".to_owned() + &".a".repeat(50_000)]
+        {
             assert_eq!(too_deep(&text), None);
         }
         assert_eq!(too_deep(&format!("x = [{}]\n", "-1, 2 ** 3, a if b else c, ".repeat(20_000))), None);

@@ -204,13 +204,19 @@ mod tests {
         let diff = Diff::parse(text.as_bytes()).expect("a diff");
         assert!(diff.lines("train.py", "/home/me/repo/src").is_some());
         assert!(diff.lines("train.py", "/home/me/other").is_none());
-        let plain = Diff::parse(b"--- train.py\t2026-01-01\n+++ train.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n").expect("a diff");
+        let plain =
+            Diff::parse(b"--- train.py\t2026-01-01\n+++ train.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n").expect("a diff");
         assert!(plain.lines("train.py", "").is_some());
     }
 
     #[test]
     fn what_is_no_diff_is_refused() {
-        for text in ["import torch\n", "--- a\n+++ b\n@@ -1 +x @@\n", "--- a\n+++ b\n@@ -1,9 +1,9 @@\n a\n", "@@@ -1 -1 +1 @@@\n"] {
+        for text in [
+            "import torch\n",
+            "--- a\n+++ b\n@@ -1 +x @@\n",
+            "--- a\n+++ b\n@@ -1,9 +1,9 @@\n a\n",
+            "@@@ -1 -1 +1 @@@\n",
+        ] {
             assert!(Diff::parse(text.as_bytes()).is_err(), "{text}");
         }
         assert_eq!(Diff::parse(b""), Ok(Diff::default()), "no change is none");

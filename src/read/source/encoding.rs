@@ -133,7 +133,10 @@ mod tests {
         for (bytes, text) in [
             (b"\xef\xbb\xbfx = 1".to_vec(), "\u{feff}x = 1"),
             (b"# coding: gbk\n\xcb\xf0".to_vec(), "# coding: gbk\n损"),
-            (b"#!/bin/python\n# -*- coding: GB2312 -*-\n\xcb\xf0".to_vec(), "#!/bin/python\n# -*- coding: GB2312 -*-\n损"),
+            (
+                b"#!/bin/python\n# -*- coding: GB2312 -*-\n\xcb\xf0".to_vec(),
+                "#!/bin/python\n# -*- coding: GB2312 -*-\n损",
+            ),
             (b"# vim: set fileencoding=latin-1 :\n\xf6".to_vec(), "# vim: set fileencoding=latin-1 :\nö"),
             (b"# coding: shift_jis\nx = 1".to_vec(), "# coding: shift_jis\nx = 1"),
         ] {
@@ -143,7 +146,8 @@ mod tests {
 
     #[test]
     fn the_first_bad_byte_is_named_by_its_line() {
-        let error = |bytes: &[u8]| decode(bytes.to_vec()).map_err(|error| (error.line, error.encoding, error.is_unknown));
+        let error =
+            |bytes: &[u8]| decode(bytes.to_vec()).map_err(|error| (error.line, error.encoding, error.is_unknown));
         assert_eq!(error(b"import torch\r\n# \xcb\xf0\n"), Err((2, "utf-8".into(), false)));
         assert_eq!(error(b"x = 1\n# coding: gbk\n\xcb\xf0"), Err((3, "utf-8".into(), false)), "no comment before it");
         assert_eq!(error(b"# coding: gbk\n\n\xff\xff\n"), Err((3, "gbk".into(), false)));

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::module::{Module, Unread, UnreadReason};
 use super::MOST_BYTES;
+use super::module::{Module, Unread, UnreadReason};
 
 /// Folders whose files are not the project's own, or do not train.
 const LEFT_OUT: &[&str] = &["tests", "test", "docs", "build", "third_party", "site-packages", "venv", "node_modules"];
@@ -117,7 +117,17 @@ mod tests {
     #[test]
     fn only_files_of_the_project_are_found() {
         let root = tempfile::tempdir().expect("a folder");
-        for file in ["a.py", "src/b.py", "tests/c.py", "pkg/test_d.py", "pkg/e_test.py", "conftest.py", ".venv/f.py", "g.txt", "pkg/site-packages/h.py"] {
+        for file in [
+            "a.py",
+            "src/b.py",
+            "tests/c.py",
+            "pkg/test_d.py",
+            "pkg/e_test.py",
+            "conftest.py",
+            ".venv/f.py",
+            "g.txt",
+            "pkg/site-packages/h.py",
+        ] {
             let path = root.path().join(file);
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
             std::fs::write(path, "").expect("written");

@@ -103,7 +103,11 @@ impl Module {
                 }
                 Kind::Name(name) => {
                     let imported = self.names.imported(id);
-                    let of_all = || self.names.all_of().iter().any(|module| rest.strip_prefix(&**module).and_then(|rest| rest.strip_prefix('.')) == Some(&**name));
+                    let of_all = || {
+                        self.names.all_of().iter().any(|module| {
+                            rest.strip_prefix(&**module).and_then(|rest| rest.strip_prefix('.')) == Some(&**name)
+                        })
+                    };
                     return imported.iter().any(|known| &**known == rest) || self.names.is_unbound(id) && of_all();
                 }
                 _ => return false,
@@ -170,7 +174,10 @@ impl Module {
 
     /// The class around a node, whatever functions are between.
     pub fn class(&self, id: NodeId) -> Option<NodeId> {
-        self.tree.enclosing(id).map(|(outer, _)| outer).find(|outer| matches!(self.tree.kind(*outer), Kind::Class { .. }))
+        self.tree
+            .enclosing(id)
+            .map(|(outer, _)| outer)
+            .find(|outer| matches!(self.tree.kind(*outer), Kind::Class { .. }))
     }
 
     /// Function and arguments of a call.

@@ -247,7 +247,7 @@ pub enum Kind {
     Comprehension {
         /// Whether it makes a set.
         is_set: bool,
-        /// What each step gives.
+        /// Results of each step.
         elements: Vec<NodeId>,
         /// Loop variables and what they loop over.
         loops: Vec<(NodeId, NodeId)>,

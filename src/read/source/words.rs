@@ -36,9 +36,7 @@ fn of_run(run: &str) -> Vec<String> {
         let before = place.checked_sub(1).and_then(|before| letters.get(before));
         let after = letters.get(place + 1);
         let begins = letter.is_ascii_uppercase()
-            && before.is_some_and(|before| {
-                before.is_ascii_lowercase() || after.is_some_and(char::is_ascii_lowercase)
-            });
+            && before.is_some_and(|before| before.is_ascii_lowercase() || after.is_some_and(char::is_ascii_lowercase));
         if begins && !word.is_empty() {
             words.push(std::mem::take(&mut word));
         }

@@ -31,11 +31,8 @@ impl Builder<'_> {
         if let Some(waived) = self.waived()? {
             return Ok(waived);
         }
-        let lowered: Vec<_> = self
-            .result
-            .counting()
-            .filter(|finding| standing::is_lowered(finding.severity, &finding.code))
-            .collect();
+        let lowered: Vec<_> =
+            self.result.counting().filter(|finding| standing::is_lowered(finding.severity, &finding.code)).collect();
         if let Some(first) = lowered.first() {
             let headline = safe(uncapital(&self.headline_of_finding(first)?));
             return self.phrase("headline_lowered", context! { headline, more => lowered.len() - 1 });
