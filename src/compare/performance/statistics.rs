@@ -123,6 +123,8 @@ fn upper_tail(z: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::*;
 
     /// The same test by trying every choice.
@@ -130,17 +132,12 @@ mod tests {
         let all = [shorter, longer].concat();
         let above = |one: &[f64], other: &[f64]| -> f64 {
             let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b)));
-            pairs
-                .map(|(a, b)| {
-                    if a > b {
-                        1.0
-                    } else if a == b {
-                        0.5
-                    } else {
-                        0.0
-                    }
-                })
-                .sum()
+            let won = |(a, b): (&f64, &f64)| match a.total_cmp(b) {
+                Ordering::Greater => 1.0,
+                Ordering::Equal => 0.5,
+                Ordering::Less => 0.0,
+            };
+            pairs.map(won).sum()
         };
         let observed = above(longer, shorter);
         let (mut ways, mut extreme) = (0_u32, 0_u32);
