@@ -40,10 +40,15 @@ const MIXED: &[&str] = &[
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for (id, function, arguments) in file.calls() {
-        if !names_cuda(file, id, function, arguments) || file.is_vendor_place(id) || is_meant(file, id) {
+        let Some(place) = naming_cuda(file, id, function, arguments) else { continue };
+        if file.is_vendor_place(id) || is_meant(file, id) {
             continue;
         }
-        let mut hit = Hit::new(&RULE, file, id).unless(Flags::TRANSFER);
+        let mut hit = Hit::new(&RULE, file, place).unless(Flags::TRANSFER);
+        if let Some(name) = arguments.iter().find(|argument| argument.value == place).and_then(|one| one.name.as_ref())
+        {
+            hit = hit.with("code", format!("{name}={}", file.source(place)));
+        }
         if file.is_any(function, MIXED) {
             hit = hit.unless(Flags::NPU_PROJECT);
         }
@@ -51,20 +56,23 @@ pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
-fn names_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argument]) -> bool {
+/// The call that names CUDA, or the value of its keyword that does.
+fn naming_cuda(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argument]) -> Option<NodeId> {
     let is_cuda = |argument: &Argument| file.is_device(argument.value, "cuda");
-    let is_keyword =
-        |argument: &&Argument| argument.name.as_deref().is_some_and(|name| DEVICE_KEYWORDS.contains(&name));
+    let is_keyword = |argument: &&Argument| {
+        argument.name.as_deref().is_some_and(|name| DEVICE_KEYWORDS.contains(&name)) && is_cuda(argument)
+    };
+    if let Some(keyword) = arguments.iter().find(is_keyword) {
+        return Some(keyword.value);
+    }
     let by_method = match file.method(id) {
         Some((_, "cuda", _)) => file.full_name(function).is_none_or(|name| name != "torch.cuda"),
         Some((_, "to", arguments)) => arguments.iter().any(is_cuda),
         _ => false,
     };
     let takes_device = || file.is_any(function, TAKES_DEVICE);
-    by_method
-        || arguments.iter().filter(is_keyword).any(is_cuda)
-        || file.is_any(function, OF_CUDA)
-        || arguments.iter().any(is_cuda) && takes_device()
+    let is_named = by_method || file.is_any(function, OF_CUDA) || arguments.iter().any(is_cuda) && takes_device();
+    is_named.then_some(id)
 }
 
 /// Whether a test knows that there are other devices.
@@ -92,8 +100,11 @@ th.zeros(3, device='cuda')
 th.cuda.set_device(0)
 with th.cuda.stream(th.cuda.Stream()): pass
 x.to('cuda:' + str(rank))
+y = th.zeros(
+    3,
+    device='cuda')
 ";
-        assert_eq!(lines("cuda-hard-coded", code), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(lines("cuda-hard-coded", code), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15]);
     }
 
     #[test]

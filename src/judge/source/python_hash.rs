@@ -47,7 +47,9 @@ fn used_as_number(file: &File<'_>, id: NodeId) -> Option<NodeId> {
                             .map_or_else(|| file.tree.last_name(*function).is_some_and(is_seed_name), is_seed_name)
                 });
                 if is_seed {
-                    return Some(outer);
+                    // The value of a keyword; of a call that seeds, the call.
+                    let seeds = file.tree.last_name(*function).is_some_and(is_seed_name);
+                    return Some(if seeds { outer } else { inner });
                 }
                 is_direct &= file.is_builtin(*function, "abs") || file.is_builtin(*function, "int");
             }

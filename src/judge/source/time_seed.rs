@@ -41,19 +41,19 @@ const TIMES: &[&str] = &["time", "timestamp", "start", "started", "elapsed"];
 
 pub(super) fn find(file: &File<'_>, hits: &mut Vec<Hit>) {
     for id in file.tree.ids() {
-        let is_fresh = match file.tree.kind(id) {
-            Kind::Call { function, arguments } => {
-                is_unseeded(file, *function, arguments) || seeds_by_clock(file, *function, arguments)
-            }
+        let place = match file.tree.kind(id) {
+            Kind::Call { function, arguments } => match is_unseeded(file, *function, arguments) {
+                true => Some(id),
+                false => seeded_by_clock(file, id, *function, arguments),
+            },
             Kind::Assign { targets, value } => {
-                targets.iter().any(|target| is_seed_target(file, *target)) && has_clock(file, *value)
+                let is_fresh = targets.iter().any(|target| is_seed_target(file, *target)) && has_clock(file, *value);
+                is_fresh.then_some(id)
             }
-            Kind::Named { target, value } => is_seed_target(file, *target) && has_clock(file, *value),
-            _ => false,
+            Kind::Named { target, value } => (is_seed_target(file, *target) && has_clock(file, *value)).then_some(id),
+            _ => None,
         };
-        if is_fresh {
-            hits.push(Hit::new(&RULE, file, id));
-        }
+        hits.extend(place.map(|place| Hit::new(&RULE, file, place)));
     }
 }
 
@@ -66,13 +66,14 @@ fn is_unseeded(file: &File<'_>, function: NodeId, arguments: &[Argument]) -> boo
     file.is_any(function, FRESH) && arguments.iter().all(|argument| is_none(argument) && !argument.is_unpacked)
 }
 
-/// Whether a call takes a clock as a seed.
-fn seeds_by_clock(file: &File<'_>, function: NodeId, arguments: &[Argument]) -> bool {
+/// The call that seeds by a clock, or the value that a keyword of any other call takes as its seed.
+fn seeded_by_clock(file: &File<'_>, id: NodeId, function: NodeId, arguments: &[Argument]) -> Option<NodeId> {
     let seeds = file.tree.last_name(function).is_some_and(is_seed_name) || file.is_any(function, GENERATORS);
-    arguments.iter().any(|argument| {
+    let argument = arguments.iter().find(|argument| {
         let is_seed = argument.name.as_deref().map_or(seeds, is_seed_name);
         is_seed && has_clock(file, argument.value)
-    })
+    })?;
+    Some(if seeds { id } else { argument.value })
 }
 
 fn is_seed_target(file: &File<'_>, target: NodeId) -> bool {
@@ -113,8 +114,11 @@ f(seed=int.from_bytes(os.urandom(4), 'big'))
 now = time.time()
 torch.manual_seed(now)
 rng = np.random.RandomState(int(time.time()))
+args = TrainingArguments(
+    'out',
+    seed=int(time.time()))
 ";
-        assert_eq!(lines("time-seed", code), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16]);
+        assert_eq!(lines("time-seed", code), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 19]);
     }
 
     #[test]
