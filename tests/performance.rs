@@ -1,5 +1,9 @@
 //! Profiles: every case with a known truth, tables that are cut or missing, mixed folders, and what the policy says.
-#![allow(clippy::indexing_slicing, reason = "a test that indexes beyond what is there fails, as it should")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that indexes beyond what is there fails, as it should"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -53,6 +53,10 @@ pub(crate) fn evidence(result: &GateResult) -> Evidence {
             Unit::Checkpoint(unit) => unit.evidence,
             Unit::Monitor(unit) => unit.evidence,
             Unit::Operators(unit) => unit.evidence,
+            Unit::Performance(unit) => {
+                let compared = unit.steps.iter().copied().min().unwrap_or(0);
+                Evidence { compared, ..Evidence::default() }
+            }
             Unit::Evaluation(unit) => {
                 let one_sided = unit.samples.saturating_sub(unit.paired);
                 Evidence { compared: unit.paired, one_sided, ..Evidence::default() }
