@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::cases::CASES;
 use crate::comment::comment;
-use crate::{evaluation, operators};
+use crate::{evaluation, operators, performance};
 
 /// Keys of a result whose texts are the gate's own sentences, not names of artifacts.
 const SENTENCES: [&str; 4] = ["message", "help", "text", "formula"];
@@ -73,7 +73,7 @@ fn reports_in_chinese_hold_no_english_and_no_stray_space() {
             found += &english_in(case.name, &outcome.result, &Lines::from(outcome.operations.as_slice()));
         }
     }
-    for (name, result) in evaluation::kinds().into_iter().chain(operators::kinds()) {
+    for (name, result) in evaluation::kinds().into_iter().chain(operators::kinds()).chain(performance::kinds()) {
         found += &english_in(name, &result, &Lines::from([].as_slice()));
     }
     assert!(found.is_empty(), "\n{found}");

@@ -15,4 +15,5 @@ mod hostile;
 mod opening;
 mod operators;
 mod page;
+mod performance;
 mod rendered;

@@ -122,6 +122,7 @@ fn upper_tail(z: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, clippy::cast_precision_loss, reason = "small whole numbers, compared exactly on purpose")]
 mod tests {
     use std::cmp::Ordering;
 

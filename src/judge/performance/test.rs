@@ -118,6 +118,7 @@ pub fn jitter(baseline: &[f64], candidate: &[f64]) -> Option<[f64; 2]> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "numbers that are passed through")]
 mod tests {
     use super::*;
 
