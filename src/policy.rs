@@ -235,11 +235,11 @@ mod tests {
             ("dump:\n  limits:\n    - op: 'a[b'\n", "gate.yml:3:"),
             (
                 "required: [dump, history]\n",
-                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators` or `source`, not `history`",
+                "gate.yml:1:18: `required[1]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `history`",
             ),
             (
                 "required: [dumps]\n",
-                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators` or `source`, not `dumps`; did you mean `dump`?",
+                "gate.yml:1:12: `required[0]` expects `config`, `loss`, `dump`, `checkpoint`, `monitor`, `evaluation`, `operators`, `performance` or `source`, not `dumps`; did you mean `dump`?",
             ),
             (
                 "severity:\n  no-such-code: warn\n",

@@ -381,8 +381,13 @@ impl Page<'_> {
         };
         let mut lines = Vec::new();
         if view.ranks.len() > 1 {
-            let mut rows =
-                vec![self.heads(&["rank", "verdict", "side_baseline", "side_candidate", "performance_change"])?];
+            let mut rows = vec![self.heads(&[
+                "performance_rank",
+                "verdict",
+                "side_baseline",
+                "side_candidate",
+                "performance_change",
+            ])?];
             name_sides(&mut rows, 2, sides()?);
             for row in view.ranks.iter().take(MOST_ROWS) {
                 let rank = row.rank.map_or_else(String::new, |rank| rank.to_string());

@@ -11,7 +11,7 @@ use crate::read::performance::{COMMUNICATION, OperatorKey};
 /// Calls and time of an operator in a step of each side: baseline, candidate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorCost {
-    /// What was paired; the name is the candidate's where it has the operator.
+    /// Key of the pair; the name is the candidate's where it has the operator.
     pub key: OperatorKey,
     /// Calls per step.
     pub count: [f64; 2],
@@ -31,7 +31,7 @@ impl OperatorCost {
     }
 }
 
-/// What operators are paired by.
+/// Property that operators are paired by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairedBy {
     /// Type, shapes, element types and kind of core.
@@ -44,7 +44,7 @@ pub enum PairedBy {
     Operator,
 }
 
-/// What operators of two runs can be paired by.
+/// Property by which operators of two runs can be paired.
 pub fn paired_by(baseline: &Run, candidate: &Run, source: TimeSource) -> PairedBy {
     let both = [baseline, candidate];
     match () {

@@ -75,7 +75,7 @@ pub fn has(rank: &JudgedRank, code: &str) -> bool {
     rank.findings.iter().any(|finding| finding.code == code)
 }
 
-/// Where the time of a rank went; of the AI CPU alone where its step did not grow.
+/// Phase and operators that took the time of a rank; those of the AI CPU alone where its step did not grow.
 pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
     let measures = rank.measures.as_ref()?;
     let delta = measures.test.delta();

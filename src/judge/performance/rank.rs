@@ -45,7 +45,7 @@ pub struct Measures {
     pub test: StepTimeTest,
     /// Costs of all operators.
     pub costs: Vec<OperatorCost>,
-    /// What they were paired by.
+    /// Property that they were paired by.
     pub paired_by: PairedBy,
     /// Phases of a step.
     pub phases: Phases,

@@ -37,7 +37,7 @@ pub struct PerformanceUnit {
     /// Judged steps of both sides, thinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub periods: Option<[Vec<Period>; 2]>,
-    /// Where the time went; null without a warning or failure from time or from the AI CPU.
+    /// Phase and operators that took the time; null without a warning or failure from time or from the AI CPU.
     pub cause: Option<PerformanceCause>,
     /// The culprit, as the comment names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,7 +171,7 @@ pub struct OperatorTimes {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Period(pub u64, pub Number);
 
-/// Where the time went.
+/// Phase and operators that took the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PerformanceCause {
     /// The phase that explains most.
@@ -187,7 +187,7 @@ pub struct PerformanceCause {
 pub struct CheckCulprit {
     /// The rank; null where none stands out.
     pub rank: Option<u64>,
-    /// Where its time went.
+    /// Phase and operators that took its time.
     #[serde(flatten)]
     pub cause: PerformanceCause,
 }

@@ -25,7 +25,7 @@ const MB: f64 = 1_048_576.0;
 
 type Ids<T> = HashMap<u64, T, foldhash::fast::RandomState>;
 
-/// What a profile's database holds.
+/// Contents of a profile's database.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) kernels: Option<Kernels>,

@@ -14,7 +14,7 @@ const MOST_VALUES: usize = 1_000_000;
 /// Names of the counter.
 const COUNTER: &[u8] = b"AI Core Freq";
 
-/// What is read of a `trace_view.json`.
+/// Parts of a `trace_view.json` that are read.
 #[derive(Debug, Default)]
 pub(super) struct NpuTrace {
     /// Median clock in MHz; `None` where it was not recorded.

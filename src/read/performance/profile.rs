@@ -85,7 +85,7 @@ impl Profile {
 pub struct Damage {
     /// Its path below the side's folder.
     pub path: String,
-    /// What was expected and what was found.
+    /// Expectation, and what was found.
     pub reason: String,
     /// Next step for the user.
     pub help: String,
