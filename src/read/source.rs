@@ -1,7 +1,7 @@
 //! Reader of Python source: files of a folder, their text, their tree, and the lines that a change touches.
 //!
 //! Nothing is run or imported. A file becomes a [`Module`] that rules can ask: its nodes in one flat list
-//! ([`tree`]), the full names behind its imports ([`names`]) and its comments. Only [`build`] knows the parser.
+//! ([`tree`]), the full names behind its imports (`names`) and its comments. Only `build` knows the parser.
 
 mod build;
 mod comments;

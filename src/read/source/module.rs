@@ -60,7 +60,7 @@ impl Unread {
 }
 
 impl Module {
-    /// Reads the text of a file. The calling thread needs a stack for the nesting that [`depth`] allows.
+    /// Reads the text of a file. The calling thread needs a stack for the nesting that `depth` allows.
     ///
     /// # Errors
     /// The line and the reason where it is no Python text.
