@@ -1,5 +1,7 @@
 //! Statistics of step times: medians, scatter, and the rank test of Mann and Whitney.
 
+use crate::compare::evaluation::normal::upper_tail;
+
 /// Number of values of both samples up to which the rank test counts every arrangement.
 const EXACT: usize = 24;
 /// Ratio of a normal distribution's standard deviation to its median absolute deviation.
@@ -97,28 +99,6 @@ fn by_normal(ranks: &[(u64, bool)], shorter: usize, longer: usize, observed: u64
     let expected = m * (all + 1.0) / 2.0;
     let distance = observed as f64 / 2.0 - expected - 0.5;
     upper_tail(distance / variance.sqrt())
-}
-
-/// Probability of a standard normal value above `z`.
-fn upper_tail(z: f64) -> f64 {
-    // Numerical Recipes, erfc by Chebyshev fitting: relative error below 1.2e-7 everywhere.
-    let x = z.abs() / std::f64::consts::SQRT_2;
-    let t = 1.0 / (1.0 + 0.5 * x);
-    const COEFFICIENTS: [f64; 10] = [
-        -1.265_512_23,
-        1.000_023_68,
-        0.374_091_96,
-        0.096_784_18,
-        -0.186_288_06,
-        0.278_868_07,
-        -1.135_203_98,
-        1.488_515_87,
-        -0.822_152_23,
-        0.170_872_77,
-    ];
-    let polynomial = COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| sum * t + coefficient);
-    let tail = t * (polynomial - x * x).exp() / 2.0;
-    if z >= 0.0 { tail } else { 1.0 - tail }
 }
 
 #[cfg(test)]
