@@ -83,14 +83,14 @@ fn of_run(run: &Run, by: PairedBy, warmup: usize) -> Vec<(OperatorKey, String, (
         PairedBy::Totals => run
             .recordings
             .iter()
-            .flat_map(|recording| &recording.totals)
+            .flat_map(|recording| &recording.profile.totals)
             .map(|total| {
                 let key = named(&total.name, &total.core);
                 (key, total.name.clone(), (total.count as f64 / steps, total.total / steps))
             })
             .collect(),
         PairedBy::Operator => {
-            let recordings = run.recordings.iter().flat_map(|recording| &recording.operators);
+            let recordings = run.recordings.iter().flat_map(|recording| &recording.profile.operators);
             recordings
                 .map(|operator| {
                     let key = named(across_devices(&operator.name), "");

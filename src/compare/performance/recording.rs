@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::steps::{self, StepTimes, microseconds};
-use crate::read::performance::{
-    CommunicationTimes, Damage, Device, Kernels, LoadingTime, OperatorKey, OperatorTime, OperatorTotal, Profile,
-    Settings,
-};
+use crate::read::performance::{Kernels, OperatorKey, Profile};
 
 /// Calls and time of a kind of kernel in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,16 +17,8 @@ pub struct Usage {
 /// One recording of one process.
 #[derive(Debug)]
 pub struct Recording {
-    /// Folder of the profile, or file of the trace.
-    pub place: String,
-    /// The rank; `None` where a single process was recorded.
-    pub rank: Option<u64>,
-    /// Kind of device.
-    pub device: Device,
-    /// Name of the device; `None` where no file tells it.
-    pub device_name: Option<String>,
-    /// Settings of the profiler; `None` where they are not recorded.
-    pub settings: Option<Settings>,
+    /// Everything else that was read: the profile without its kernels and without its table of steps.
+    pub profile: Profile,
     /// Steps that were recorded, whether they have a period or not.
     pub recorded: Vec<u64>,
     /// Number of rows of the table of steps or of steps of kernels, the larger.
@@ -42,56 +31,27 @@ pub struct Recording {
     pub by_kernels: Vec<StepTimes>,
     /// Steps of the table.
     pub by_table: Vec<StepTimes>,
-    /// Whether the table counts the pause between two steps.
-    pub counts_pauses: bool,
     /// Usage of every kind of kernel by step; none outside steps.
     pub usage: BTreeMap<OperatorKey, BTreeMap<u64, Usage>>,
-    /// Time by type of operator over the whole recording.
-    pub totals: Vec<OperatorTotal>,
-    /// Time on the device by operator of the framework, over the whole recording.
-    pub operators: Vec<OperatorTime>,
-    /// Time of waiting for batches.
-    pub loading: Option<LoadingTime>,
-    /// The largest memory in MB.
-    pub memory_peak: Option<f64>,
-    /// Times of collectives by type.
-    pub communication: BTreeMap<String, CommunicationTimes>,
-    /// Median clock of the cores in MHz.
-    pub frequency: Option<f64>,
-    /// Whether the recording has any event of a device.
-    pub has_device: bool,
-    /// Files that cannot be read to their end.
-    pub damage: Vec<Damage>,
 }
 
 impl Recording {
     /// Measures a profile.
-    pub fn of(profile: Profile) -> Self {
-        let kernels = profile.kernels.as_ref();
+    pub fn of(mut profile: Profile) -> Self {
+        let step_count = profile.recorded_steps();
+        let (kernels, rows) = (profile.kernels.take(), std::mem::take(&mut profile.steps));
+        let kernels = kernels.as_ref();
         let of_kernels = kernels.map(|kernels| kernels.steps().to_vec()).unwrap_or_default();
-        let of_table = profile.steps.iter().filter_map(|row| row.step).collect();
+        let of_table = rows.iter().filter_map(|row| row.step).collect();
         Self {
+            profile,
             recorded: if of_kernels.is_empty() { of_table } else { of_kernels },
-            step_count: profile.recorded_steps(),
+            step_count,
             has_kernel_steps: kernels.is_some_and(|kernels| !kernels.steps().is_empty()),
             has_shapes: kernels.is_some_and(Kernels::has_shapes),
             by_kernels: kernels.map(steps::of_kernels).unwrap_or_default(),
-            by_table: steps::of_table(&profile.steps),
-            counts_pauses: profile.counts_pauses,
+            by_table: steps::of_table(&rows),
             usage: kernels.map(usage).unwrap_or_default(),
-            totals: profile.totals,
-            place: profile.place,
-            rank: profile.rank,
-            device: profile.device,
-            device_name: profile.device_name,
-            settings: profile.settings,
-            operators: profile.operators,
-            loading: profile.loading,
-            memory_peak: profile.memory_peak,
-            communication: profile.communication,
-            frequency: profile.frequency,
-            has_device: profile.has_device,
-            damage: profile.damage,
         }
     }
 }

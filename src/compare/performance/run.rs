@@ -29,7 +29,7 @@ impl Run {
     pub fn all(recordings: Vec<Recording>) -> Vec<Self> {
         let mut ranks: BTreeMap<Option<u64>, Vec<Recording>> = BTreeMap::new();
         for recording in recordings {
-            ranks.entry(recording.rank).or_default().push(recording);
+            ranks.entry(recording.profile.rank).or_default().push(recording);
         }
         ranks.into_iter().map(|(rank, recordings)| Self { rank, recordings }).collect()
     }
@@ -40,42 +40,42 @@ impl Run {
         for recording in &self.recordings {
             let numbers: BTreeSet<u64> = recording.recorded.iter().copied().collect();
             for step in numbers {
-                if let Some(other) = seen.insert(step, &recording.place) {
-                    return Some([other, &recording.place]);
+                if let Some(other) = seen.insert(step, &recording.profile.place) {
+                    return Some([other, &recording.profile.place]);
                 }
             }
         }
         // Recordings without numbers cannot be joined at all.
         let unnumbered: Vec<&Recording> = self.recordings.iter().filter(|one| one.recorded.is_empty()).collect();
         match unnumbered.as_slice() {
-            [first, second, ..] => Some([&first.place, &second.place]),
+            [first, second, ..] => Some([&first.profile.place, &second.profile.place]),
             _ => None,
         }
     }
 
     /// Kind of device.
     pub fn device(&self) -> Device {
-        self.recordings.first().map_or(Device::Npu, |recording| recording.device)
+        self.recordings.first().map_or(Device::Npu, |recording| recording.profile.device)
     }
 
     /// Name of the device; `None` where no file tells it.
     pub fn device_name(&self) -> Option<&str> {
-        self.recordings.iter().find_map(|recording| recording.device_name.as_deref())
+        self.recordings.iter().find_map(|recording| recording.profile.device_name.as_deref())
     }
 
     /// Settings of the profiler; `None` where they are not recorded.
     pub fn settings(&self) -> Option<&Settings> {
-        self.recordings.iter().find_map(|recording| recording.settings.as_ref())
+        self.recordings.iter().find_map(|recording| recording.profile.settings.as_ref())
     }
 
     /// Files that cannot be read to their end.
     pub fn damage(&self) -> impl Iterator<Item = &Damage> {
-        self.recordings.iter().flat_map(|recording| &recording.damage)
+        self.recordings.iter().flat_map(|recording| &recording.profile.damage)
     }
 
     /// Whether every recording has an event of a device.
     pub fn has_device(&self) -> bool {
-        self.recordings.iter().all(|recording| recording.has_device)
+        self.recordings.iter().all(|recording| recording.profile.has_device)
     }
 
     /// Whether kernels tell any step.
@@ -90,7 +90,7 @@ impl Run {
 
     /// Whether the table of steps counts the pause between two steps.
     pub fn counts_pauses(&self) -> bool {
-        self.recordings.iter().all(|recording| recording.counts_pauses)
+        self.recordings.iter().all(|recording| recording.profile.counts_pauses)
     }
 
     /// Whether the shapes of kernels' inputs are known.
@@ -126,25 +126,25 @@ impl Run {
 
     /// The largest memory in MB.
     pub fn memory_peak(&self) -> Option<f64> {
-        self.recordings.iter().filter_map(|recording| recording.memory_peak).max_by(f64::total_cmp)
+        self.recordings.iter().filter_map(|recording| recording.profile.memory_peak).max_by(f64::total_cmp)
     }
 
     /// Median clock of the cores in MHz.
     pub fn frequency(&self) -> Option<f64> {
-        self.recordings.iter().find_map(|recording| recording.frequency)
+        self.recordings.iter().find_map(|recording| recording.profile.frequency)
     }
 
     /// Time of waiting for the next batch, in microseconds per step; `None` where it was not recorded.
     #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
     pub fn loading(&self) -> Option<f64> {
-        let all: Vec<LoadingTime> = self.recordings.iter().filter_map(|recording| recording.loading).collect();
+        let all: Vec<LoadingTime> = self.recordings.iter().filter_map(|recording| recording.profile.loading).collect();
         (!all.is_empty()).then(|| all.iter().map(|loading| loading.total).sum::<f64>() / self.step_count() as f64)
     }
 
     /// Times of collectives by type.
     pub fn communication(&self) -> BTreeMap<&str, CommunicationTimes> {
         let mut sums: BTreeMap<&str, CommunicationTimes> = BTreeMap::new();
-        for (name, times) in self.recordings.iter().flat_map(|recording| &recording.communication) {
+        for (name, times) in self.recordings.iter().flat_map(|recording| &recording.profile.communication) {
             let sum = sums.entry(name).or_default();
             sum.count += times.count;
             sum.transit += times.transit;

@@ -32,7 +32,7 @@ pub(super) fn source(place: &str, runs: [&Run; 2]) -> Result<TimeSource, Vec<Fin
     let blind: Vec<Finding> = sides()
         .filter(|(_, run)| !run.has_device())
         .map(|(side, run)| {
-            let files: Vec<String> = run.recordings.iter().map(|recording| recording.place.clone()).collect();
+            let files: Vec<String> = run.recordings.iter().map(|recording| recording.profile.place.clone()).collect();
             Finding::new(&rules::NO_DEVICE, place).with("side", side.as_str()).with("files", files)
         })
         .collect();
