@@ -15,11 +15,12 @@ use precision_gate::compare::evaluation::normal;
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::judge::evaluation::run::{self, JudgedUnit};
-use precision_gate::judge::finding::verdict_of;
-use precision_gate::judge::unit::Shard;
+use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{LeftOut, PairedMetric, PairedModel, PairedTask, ValuePair};
 use precision_gate::policy::Policy;
-use precision_gate::read::evaluation::{Harness, Run, SampleId, Samples, Task, Value};
+use precision_gate::read::evaluation::{Harness, Run, Samples, Task, Value};
+use precision_gate::result::finding::verdict_of;
+use precision_gate::result::unit::Shard;
 use precision_gate::verdict::Verdict;
 use rayon::prelude::*;
 

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::gate::{Quiet, Request, run};
-use precision_gate::judge::unit::{CurveUnit, Unit};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::preset::Preset;
-use precision_gate::report::GateResult;
 use precision_gate::report::messages::short;
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::{CurveUnit, Unit};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 

@@ -17,7 +17,6 @@ mod formula;
 mod location;
 pub mod next_dump;
 mod part;
-mod record;
 mod rl;
 pub mod runnable;
 mod story;
@@ -26,12 +25,7 @@ mod updates;
 mod value_pair;
 mod values;
 
-use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::judge::finding::Fact;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use cause::Cause;
 
 pub use before::{Before, Gradients};
@@ -39,72 +33,6 @@ pub use context::{Context, Peer, PeerOperation};
 pub use location::location;
 pub use story::{Run, in_dump, story};
 pub use values::TensorCache;
-
-/// A likely cause.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(from = "record::DiagnosisRecord", into = "record::DiagnosisRecord")]
-#[schemars(with = "record::DiagnosisRecord")]
-pub struct Diagnosis {
-    /// Stable code of the cause.
-    pub cause: String,
-    /// The place it is about: a tensor, a metric, a checker.
-    pub place: String,
-    /// Sureness of the cause, after all evidence for it.
-    pub sureness: Sureness,
-    /// Evidence for it.
-    pub evidence: Vec<Statement>,
-    /// The next step for the reader; an empty statement where there is none.
-    pub advice: Statement,
-}
-
-/// Sureness of a diagnosis, from the least to the most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Sureness {
-    /// Other causes show the same.
-    #[default]
-    Possible,
-    /// Nothing else that is known shows the same.
-    Likely,
-    /// The evidence holds no other reading.
-    Certain,
-}
-
-impl Sureness {
-    /// The word as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Possible => "possible",
-            Self::Likely => "likely",
-            Self::Certain => "certain",
-        }
-    }
-}
-
-/// A statement about a cause: a code with the names and numbers its text is made of.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Statement {
-    /// Stable, kebab-case; empty where only a text is known, as in results of the first format.
-    pub code: String,
-    /// Names and numbers.
-    pub facts: BTreeMap<String, Fact>,
-    /// The sentence in the report's language; empty until the report stage writes it.
-    pub text: String,
-}
-
-impl Statement {
-    /// A statement without facts.
-    pub fn new(code: &str) -> Self {
-        Self { code: code.to_owned(), ..Self::default() }
-    }
-
-    /// Adds a fact.
-    #[must_use]
-    pub fn with(mut self, name: &str, fact: impl Into<Fact>) -> Self {
-        self.facts.insert(name.to_owned(), fact.into());
-        self
-    }
-}
 
 impl Diagnosis {
     /// A diagnosis of `cause` at `place`, with the cause's general advice.
@@ -116,11 +44,6 @@ impl Diagnosis {
             evidence: Vec::new(),
             advice: Statement::new(cause.code),
         }
-    }
-
-    /// Makes it merely possible, as where something else turned out to be wrong.
-    pub fn doubt(&mut self) {
-        self.sureness = Sureness::Possible;
     }
 
     /// Adds evidence.

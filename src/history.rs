@@ -12,4 +12,4 @@ pub mod series;
 pub mod summary;
 pub mod trend;
 
-pub use summary::{Summary, summarise};
+pub use summary::summarise;

@@ -8,7 +8,9 @@
 //! bytes     records   pairs    numbers     verdicts   causes       runs        documents   release    messages
 //! ```
 //!
-//! Beside it stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
+//! What is found is kept in the types of [`result`]: a program that reads results needs this module alone.
+//!
+//! Beside the pipeline stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
 //! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine),
 //! [`output`] (where every file is written), [`reproduce`] (the culprit of a written result as a script that runs alone) and
 //! [`gate`], which runs the stages top to bottom.
@@ -25,6 +27,7 @@ pub mod gate;
 mod hash;
 pub mod history;
 pub mod judge;
+pub mod kind;
 pub mod msprobe;
 pub mod nearest;
 pub mod output;
@@ -35,5 +38,6 @@ pub mod read;
 pub mod redact;
 pub mod report;
 pub mod reproduce;
+pub mod result;
 pub mod signoff;
 pub mod verdict;

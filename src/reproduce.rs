@@ -18,7 +18,7 @@ use crate::diagnose::runnable::Runnable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::output::Output;
 use crate::read::dump::DumpFolder;
-use crate::report::{GateResult, Run};
+use crate::result::{GateResult, Run};
 use crate::verdict::Side;
 
 use call::Call;

@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::finding::{Finding, WaivedFinding};
 use crate::policy::signoff::BaselineDemand;
 use crate::report::outcomes::UnitRule;
-use crate::report::{Run, Source, Tool};
+use crate::result::finding::{Finding, WaivedFinding};
+use crate::result::{Run, Source, Tool};
 use crate::verdict::{CheckId, Profile, Verdict};
 
 /// Version of `signoff.json`'s layout.

@@ -42,21 +42,24 @@ fn place(file: &Path, sources: &Path) -> Vec<String> {
 /// Modules that each top-level module may import, besides itself: the stages, the modules beside them, and the program
 /// above.
 fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
-    const GROUND: [&str; 6] = ["error", "dtype", "check", "hash", "nearest", "verdict"];
+    const GROUND: [&str; 7] = ["error", "dtype", "check", "hash", "kind", "nearest", "verdict"];
     const STAGES: [(&str, &[&str]); 11] = [
         ("fetch", &["output"]),
         ("read", &["fetch"]),
         ("pair", &["fetch", "read"]),
         ("compare", &["fetch", "read", "pair"]),
-        ("judge", &["read", "pair", "compare", "policy", "redact"]),
-        ("diagnose", &["read", "pair", "compare", "policy", "judge"]),
-        ("history", &["fetch", "policy", "judge"]),
-        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output"]),
-        ("reproduce", &["read", "compare", "judge", "diagnose", "report", "output"]),
-        ("signoff", &["fetch", "policy", "judge", "report", "output"]),
-        ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report"]),
+        ("judge", &["read", "pair", "compare", "policy", "redact", "result"]),
+        ("diagnose", &["read", "pair", "compare", "policy", "judge", "result"]),
+        ("history", &["fetch", "policy", "judge", "result"]),
+        ("report", &["read", "policy", "judge", "diagnose", "history", "msprobe", "output", "result"]),
+        ("reproduce", &["read", "compare", "judge", "diagnose", "report", "output", "result"]),
+        ("signoff", &["fetch", "policy", "judge", "report", "output", "result"]),
+        ("publish", &["fetch", "policy", "judge", "diagnose", "history", "report", "result"]),
     ];
-    const BESIDE: [(&str, &[&str]); 13] = [
+    const BESIDE: [(&str, &[&str]); 15] = [
+        // A program that reads results needs no stage.
+        ("result", &[]),
+        ("kind", &[]),
         ("output", &[]),
         ("redact", &["read"]),
         ("error", &[]),
@@ -66,15 +69,15 @@ fn allowed() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("nearest", &[]),
         ("verdict", &[]),
         ("exit", &[]),
-        ("policy", &[]),
-        ("msprobe", &["fetch", "read", "pair", "compare", "redact"]),
+        ("policy", &["result"]),
+        ("msprobe", &["fetch", "read", "pair", "compare", "redact", "result"]),
         ("collect", &["fetch", "read", "redact", "policy"]),
         ("lib", &[]),
     ];
     // The gate runs the checks and knows neither what is signed nor where results go.
-    const GATE: [&str; 12] = [
+    const GATE: [&str; 13] = [
         "fetch", "read", "pair", "compare", "judge", "diagnose", "history", "report", "output", "redact", "policy",
-        "msprobe",
+        "msprobe", "result",
     ];
     let stages = STAGES.into_iter().chain(BESIDE).chain([("gate", GATE.as_slice())]);
     let mut allowed: BTreeMap<&str, BTreeSet<&str>> =

@@ -23,12 +23,13 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
-use precision_gate::judge::unit::{CurveUnit, Unit};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
-use precision_gate::report::{GateResult, Outcome, mermaid, plot, writer};
+use precision_gate::report::{Outcome, mermaid, plot, writer};
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::{CurveUnit, Unit};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
-use precision_gate::judge::unit::Unit;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::Unit;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 use serde_json::Value;
 

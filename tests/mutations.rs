@@ -24,7 +24,7 @@ use changes::removal::{CHOICE, remove};
 use changes::tree::{copy, files};
 use changes::{Random, codes, evidence, judge};
 use precision_gate::exit;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::{Severity, Verdict};
 use rayon::prelude::*;
 

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
-use precision_gate::judge::unit::{PerformanceUnit, Phase, curves, profiles};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
-use precision_gate::report::GateResult;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::performance::performance_png;
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::{PerformanceUnit, Phase, curves, profiles};
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -17,12 +17,13 @@ use std::path::{Path, PathBuf};
 
 use nights::{NIGHTS, Night, Suite};
 use precision_gate::error::{Error, ErrorKind, Result};
-use precision_gate::history::trend::{Trend, trends};
+use precision_gate::history::trend::trends;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::trend::trend_png;
 use precision_gate::report::trend::{sparkline, table};
 use precision_gate::report::writer::Writer;
+use precision_gate::result::trend::Trend;
 
 fn main() -> Result<()> {
     let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", &error))?;

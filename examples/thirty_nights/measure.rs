@@ -5,8 +5,8 @@ use std::fmt::Write;
 use jiff::{Timestamp, ToSpan};
 use precision_gate::gate::selftest::synthetic::Random;
 use precision_gate::history::series::{Point, Series};
-use precision_gate::history::trend::Trend;
-use precision_gate::judge::outcome::LimitDirection;
+use precision_gate::result::outcome::LimitDirection;
+use precision_gate::result::trend::Trend;
 use precision_gate::verdict::{CheckId, Verdict};
 use rayon::prelude::*;
 

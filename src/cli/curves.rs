@@ -5,10 +5,10 @@ use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::gate::repeats::{LARGEST_BAND, Repeats};
 use precision_gate::gate::{self, Request};
-use precision_gate::judge::unit::unit_place;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::output;
 use precision_gate::report::messages::short;
+use precision_gate::result::unit::unit_place;
 use serde::Serialize;
 
 use super::{LossArgs, NoiseArgs, SelftestArgs, judge, policy_file, show};

@@ -14,11 +14,12 @@ use precision_gate::gate::history::{Moment, record, remember};
 use precision_gate::history::record::Record;
 use precision_gate::history::records::{Reading, Records};
 use precision_gate::history::summarise;
-use precision_gate::history::summary::{Commit, Commits, Summary};
 use precision_gate::policy::Policy;
-use precision_gate::policy::history::{HistoryPolicy, Suite};
+use precision_gate::policy::history::HistoryPolicy;
 use precision_gate::publish::event::Place;
 use precision_gate::report::Judged;
+use precision_gate::result::history::Suite;
+use precision_gate::result::history::{Commit, Commits, Summary};
 
 use super::fetching::{self, FetchArgs};
 

@@ -10,9 +10,10 @@ use precision_gate::gate::{self, Progress, Request, Surroundings};
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::output::{self, Output, Set};
 use precision_gate::policy::Policy;
+use precision_gate::report::Judged;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::folder::{Folder, Options};
-use precision_gate::report::{GateResult, Judged};
+use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Profile, Verdict};
 use precision_gate::{exit, report};
 

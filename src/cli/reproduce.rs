@@ -12,9 +12,10 @@ use precision_gate::gate::look;
 use precision_gate::output::{Output, Set};
 use precision_gate::read::dump::DumpFolder;
 use precision_gate::report::lines::Lines;
-use precision_gate::report::{Run, load};
 use precision_gate::reproduce::target::{Target, runnable_of};
 use precision_gate::reproduce::{RunOf, write};
+use precision_gate::result::Run;
+use precision_gate::result::load;
 use precision_gate::verdict::Side;
 
 use super::{fetching, show};

@@ -11,7 +11,8 @@ use precision_gate::policy::Policy;
 use precision_gate::publish::event::Place;
 use precision_gate::publish::trust::{Input, Taken, taken};
 use precision_gate::publish::{Settings, Story};
-use precision_gate::report::{Judged, Source};
+use precision_gate::report::Judged;
+use precision_gate::result::Source;
 use precision_gate::verdict::Profile;
 
 use super::CommonArgs;

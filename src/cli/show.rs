@@ -11,7 +11,9 @@ use precision_gate::report::lines::Lines;
 use precision_gate::report::page::operations::Table;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
-use precision_gate::report::{GateResult, load, terminal, write};
+use precision_gate::report::{terminal, write};
+use precision_gate::result::GateResult;
+use precision_gate::result::load;
 
 use crate::cli::{DocumentArgs, NextDumpArgs, ReportArgs};
 

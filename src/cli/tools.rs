@@ -2,10 +2,11 @@
 
 use clap::{Command, CommandFactory};
 use precision_gate::error::Result;
-use precision_gate::judge::operation::OperationLine;
 use precision_gate::policy::Policy;
+use precision_gate::result::GateResult;
+use precision_gate::result::operation::OperationLine;
 use precision_gate::signoff::Signoff;
-use precision_gate::{exit, gate, report};
+use precision_gate::{exit, gate};
 
 use super::policy_file::today;
 use super::{Cli, InitArgs, SchemaOf, pipelines, show};
@@ -24,7 +25,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<u8> {
 pub(crate) fn schema(of: SchemaOf) -> Result<u8> {
     let schema = match of {
         SchemaOf::Config => schemars::schema_for!(Policy),
-        SchemaOf::Result => schemars::schema_for!(report::GateResult),
+        SchemaOf::Result => schemars::schema_for!(GateResult),
         SchemaOf::Operation => schemars::schema_for!(OperationLine),
         SchemaOf::Signoff => schemars::schema_for!(Signoff),
     };

@@ -13,7 +13,6 @@ use precision_gate::gate::Request;
 use precision_gate::gate::baseline::lock::Lock;
 use precision_gate::gate::baseline::manifest::Manifest;
 use precision_gate::gate::baseline_name::{LOCK, SCHEME};
-use precision_gate::judge::finding::Finding;
 use precision_gate::judge::location::IN_CHANGE;
 use precision_gate::judge::rule::policy::UNREAD;
 use precision_gate::policy::Policy;
@@ -24,9 +23,10 @@ use precision_gate::publish::forge::{ForgeKind, Pull};
 use precision_gate::publish::target::{Change, Target};
 use precision_gate::publish::trust::{Input, Origin, Standing, Taken, taken};
 use precision_gate::publish::{Job, Session, token};
-use precision_gate::report;
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
+use precision_gate::result;
+use precision_gate::result::finding::Finding;
 use tempfile::NamedTempFile;
 
 use super::surroundings::{PublishFlags, Surroundings, settings};
@@ -77,7 +77,7 @@ pub(crate) struct Case {
     /// The newest commit of the pull request, where the forge was asked for it.
     pub(crate) head: String,
     /// The target branch's tip, where it decided.
-    pub(crate) target: Option<report::Target>,
+    pub(crate) target: Option<result::Target>,
     /// Whether the change is a stranger's.
     pub(crate) standing: Standing,
     /// Folder whose lines findings point at.
@@ -253,10 +253,10 @@ impl Trusted {
     }
 
     /// The target branch's tip, where it decides.
-    pub(crate) fn target(&self) -> Option<report::Target> {
+    pub(crate) fn target(&self) -> Option<result::Target> {
         match &self.ground {
             Ground::Target(target) => {
-                Some(report::Target { branch: target.branch.clone(), commit: target.commit.clone() })
+                Some(result::Target { branch: target.branch.clone(), commit: target.commit.clone() })
             }
             Ground::Checkout | Ground::Unread => None,
         }

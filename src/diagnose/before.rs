@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::judge::dump::update::Parameters;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 
 use super::value_pair::{operations_of, values_of};

@@ -35,8 +35,8 @@ mod zero_gradient;
 use super::context::Context;
 use super::curves::Curves;
 use super::rl::Rollouts;
-use super::{Diagnosis, Statement};
-use crate::judge::finding::Finding;
+use crate::result::diagnosis::{Diagnosis, Statement};
+use crate::result::finding::Finding;
 
 /// One cause: how it is recognised, and what joins it.
 #[derive(Debug)]

@@ -8,12 +8,13 @@ use super::values::{Data, TensorCache};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::unit::UnitInput;
 use crate::judge::dump::update::takes_weights;
-use crate::judge::finding::Finding;
-use crate::judge::unit::{Culprit, DumpUnit};
+use crate::kind::TensorKind;
 use crate::pair::unit::UnitPair;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Operation, Operations, TensorKind, Value};
+use crate::read::dump::{Operation, Operations, Value};
 use crate::read::json::Json;
+use crate::result::finding::Finding;
+use crate::result::unit::{Culprit, DumpUnit};
 
 /// A judged unit with its dumps.
 #[derive(Clone, Copy)]

@@ -1,9 +1,9 @@
 //! Evidence that rules see of training curves: the loss of a run and the gradient norm beside it.
 
-use crate::judge::finding::Finding;
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::rl;
-use crate::judge::unit::{self, Check, CurveUnit};
+use crate::result::finding::Finding;
+use crate::result::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
 
 /// Two first steps equal to this, relative, saw the same weights and data: rounding of one forward pass.

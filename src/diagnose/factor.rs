@@ -1,10 +1,10 @@
 //! Factors: whether one side is the other one times a constant, and what that constant equals.
 
-use super::Statement;
 use super::context::{Context, Suspect};
 use super::value_pair::ValuePair;
 use super::values::Data;
 use crate::read::dump::name::OpName;
+use crate::result::diagnosis::Statement;
 
 /// The factor of every element, by least squares, where what is left over is small beside the error.
 pub(super) fn of_data(data: &Data, left_over: f64) -> Option<f64> {

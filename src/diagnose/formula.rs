@@ -4,11 +4,13 @@
 //! that fits is named; none is proposed for want of a better one.
 
 use super::context::{Context, Suspect, elements_of};
+use super::factor;
 use super::value_pair::ValuePair;
 use super::values::Data;
-use super::{Statement, factor};
-use crate::read::dump::{TensorKind, TensorRecord};
+use crate::kind::TensorKind;
+use crate::read::dump::TensorRecord;
 use crate::read::json::Json;
+use crate::result::diagnosis::Statement;
 
 /// Share of an error that may be left over where a formula explains it.
 const LEFT_OVER: f64 = 0.1;

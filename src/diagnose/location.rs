@@ -6,11 +6,11 @@
 
 use super::context::{Context, Suspect};
 use crate::compare::field::{AlongAxis, ErrorField, field};
-use crate::judge::number::Number;
-use crate::judge::unit::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 use crate::read::dump::DumpFolder;
 use crate::read::tensor::TensorData;
 use crate::read::tensor_file;
+use crate::result::number::Number;
+use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorMap, ErrorPattern};
 
 /// Cells of the map.
 const ROWS: usize = 48;

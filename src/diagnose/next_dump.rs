@@ -6,42 +6,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::Diagnosis;
 use crate::dtype::Dtype;
-use crate::judge::finding::Fact;
-use crate::judge::unit::{self, Check, Culprit, CurveUnit};
+use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{Dump, Leaf, TensorKind};
+use crate::read::dump::{Dump, Leaf};
+use crate::result::diagnosis::Diagnosis;
+use crate::result::finding::Fact;
+use crate::result::next_dump::NextDump;
+use crate::result::unit::{self, Check, Culprit, CurveUnit};
 use crate::verdict::Verdict;
 
 /// Everything inside a module, over the module's own values: level mix against L0 in msprobe's published sizes
 /// (314 GB against 7.8 GB; `docs/next-dump.md`).
 const INSIDE_OVER_OWN: u64 = 40;
-
-/// Plan of the dump to collect next, with its reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NextDump {
-    /// Why: `tensors`, `inside-module`, `gap`, `curve`.
-    pub reason: String,
-    /// The step, as msprobe counts (from 0).
-    pub step: u64,
-    /// The ranks; empty for all.
-    #[serde(default)]
-    pub ranks: Vec<u64>,
-    /// `statistics` or `tensor`.
-    pub task: String,
-    /// `L0`, `L1` or `mix`.
-    pub level: String,
-    /// Operations or modules to collect; empty for all.
-    #[serde(default)]
-    pub list: Vec<String>,
-    /// Size on disk of one side and rank, estimated from recorded shapes; null where nothing tells.
-    #[serde(default)]
-    pub bytes: Option<u64>,
-}
 
 /// Parts of a result that a plan is made from.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! Evidence that rules see of a run of reinforcement learning.
 
-use crate::judge::finding::Finding;
 use crate::judge::loss::rl;
-use crate::judge::unit::{self, Check, CurveUnit};
+use crate::result::finding::Finding;
+use crate::result::unit::{self, Check, CurveUnit};
 use crate::verdict::{CheckId, Severity};
 
 /// The curves of runs of reinforcement learning, with what the loss check says.

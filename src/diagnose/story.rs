@@ -5,9 +5,9 @@ use super::cause::{self, Cause, finding_as_evidence};
 use super::context::Context;
 use super::curves::Curves;
 use super::rl::Rollouts;
-use super::{Diagnosis, Sureness};
-use crate::judge::finding::Finding;
-use crate::judge::unit::{Check, dumps as dumps_of};
+use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::finding::Finding;
+use crate::result::unit::{Check, dumps as dumps_of};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Result of a whole run, after every check has judged.

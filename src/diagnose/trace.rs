@@ -4,7 +4,8 @@
 //! that were not dumped. A constant is not a fingerprint.
 
 use crate::judge::dump::unit::UnitInput;
-use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord};
+use crate::kind::TensorKind;
+use crate::read::dump::{Leaf, Operation, Statistic, TensorRecord};
 
 /// Elements, and the bits of the largest and the smallest value.
 type Fingerprint = (u64, u64, u64);

@@ -5,7 +5,7 @@ use super::context::{Context, Suspect};
 use super::value_pair::{ValuePair, operations_of, values_of};
 use crate::compare::dump::bounds_of_sums;
 use crate::dtype::Dtype;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 
 /// Share of an update that healthy runs may differ by; noise in tiny gradients turns some elements of a parameter, not most.
 const ALIKE: f64 = 0.01;

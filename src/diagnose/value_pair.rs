@@ -3,7 +3,8 @@
 use crate::compare::dump::{Details, LeafComparison, Measurement, OperationComparison};
 use crate::dtype::Dtype;
 use crate::judge::dump::unit::UnitInput;
-use crate::read::dump::{Leaf, Operation, TensorKind, TensorRecord};
+use crate::kind::TensorKind;
+use crate::read::dump::{Leaf, Operation, TensorRecord};
 
 /// A value on both sides.
 #[derive(Clone, Copy)]

@@ -3,9 +3,9 @@
 use super::checks::GateCheck;
 use super::discover::Inventory;
 use super::{CheckOutcome, Progress, add_findings};
-use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts::{NEEDS_BASELINE, NO_BASELINE};
 use crate::policy::Policy;
+use crate::result::finding::Finding;
 
 /// The finding of every run without a baseline.
 pub(super) fn no_baseline(location: &str) -> Finding {

@@ -10,13 +10,13 @@ use crate::compare::measurements::Measurements;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::checkpoint::{JudgedCheckpoint, Settings, judge, judge_alone, rules};
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{CheckpointUnit, Unit};
 use crate::pair::checkpoint as pair;
 use crate::policy::Policy;
 use crate::policy::checkpoint::CheckpointPolicy;
 use crate::read::checkpoint::{self, Checkpoint, CheckpointPlace};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{CheckpointUnit, Unit};
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of checkpoints.

@@ -5,13 +5,13 @@ use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sampl
 use super::{CheckOutcome, Progress};
 use crate::judge::apply_policy::apply_policy;
 use crate::judge::config::{self, Context, Judged};
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::artifacts::AMBIGUOUS;
-use crate::judge::unit::ConfigItem;
 use crate::msprobe::config::{self as msprobe, Report};
 use crate::policy::Policy;
 use crate::read::pack::{self, Checker, Pack};
 use crate::redact::Redactor;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::ConfigItem;
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of config packs.

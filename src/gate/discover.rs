@@ -15,12 +15,12 @@ use rayon::prelude::*;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{FileEntry, Files, Room, Source};
 use crate::gate::Progress;
-use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
 use crate::read::archive::{Archive, Limits};
 use crate::read::curve::log::{self, LogPattern};
 use crate::read::{dump, json, msprobe_settings, overflow_check};
-use crate::report::ArtifactRow;
+use crate::result::ArtifactRow;
+use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Side};
 
 use digest::DigestedFiles;

@@ -11,13 +11,13 @@ use crate::judge::apply_policy::apply_policy;
 use crate::judge::evaluation::generations::JudgedGenerations;
 use crate::judge::evaluation::run::Judged;
 use crate::judge::evaluation::{generations, rules, run};
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::artifacts::NOTHING_RECOGNISED;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
-use crate::judge::unit::Unit;
 use crate::pair::evaluation::{self as pair, TextPair};
 use crate::policy::Policy;
 use crate::read::evaluation::{self as read, KeptOpen, Run, TextPlace};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::Unit;
 use crate::verdict::{CheckId, Side, Verdict};
 use found::{Found, found};
 

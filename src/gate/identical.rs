@@ -9,9 +9,9 @@ use std::path::Path;
 use super::Sides;
 use super::discover::Inventory;
 use crate::fetch::{FileEntry, Location, Source};
-use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts::SIDES_IDENTICAL;
 use crate::policy::Policy;
+use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Profile, Severity};
 
 /// Bytes compared at once.

@@ -11,13 +11,13 @@ use super::CheckOutcome;
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::judge::dump::limits::{Band, band};
-use crate::judge::finding::Finding;
 use crate::judge::partial_coverage::LIMIT_WIDE;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
 use crate::policy::Policy;
 use crate::policy::checkpoint::ParameterRule;
 use crate::policy::dump::{DirectionName, LimitRule};
 use crate::policy::value::{Pattern, Tolerance};
+use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Verdict};
 
 /// A defect that limits for all tensors have to see.

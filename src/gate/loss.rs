@@ -7,17 +7,17 @@ use super::{CheckOutcome, Progress, Sides, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::noise::NoiseBand;
 use crate::judge::loss::{self, JudgedCurve, Settings};
 use crate::judge::rule::artifacts;
-use crate::judge::unit::Unit;
 use crate::pair::curve::{CurvePairing, pair_curves};
 use crate::policy::Policy;
 use crate::policy::loss::{Kind, LossPolicy, pattern};
 use crate::read::curve::log::{LogPattern, unknown};
 use crate::read::curve::{self, CurveFile, Format, Readable, mlflow};
 use crate::read::sqlite;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::Unit;
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of training curves.

@@ -12,13 +12,13 @@ use super::checks::GateCheck;
 use super::discover::{Evidence, Extent, Inventory, Recognised, Recogniser, Sample};
 use super::{CheckOutcome, Progress};
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::rule::policy::SELECTOR_UNUSED;
-use crate::judge::unit::{Check, Culprit, MonitorUnit, Unit, monitors};
 use crate::policy::Policy;
 use crate::read::monitor::{self, Alerts, Header, Place, RankTables, Table, Version};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Check, Culprit, MonitorUnit, Unit, monitors};
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// The check of training monitors.

@@ -24,7 +24,8 @@ use crate::gate::dump::renaming;
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::Renaming;
 use crate::policy::Policy;
-use crate::report::{Judged, Tool};
+use crate::report::Judged;
+use crate::result::Tool;
 use crate::verdict::CheckId;
 
 /// Measurements of a part, and how many parts there are.

@@ -13,13 +13,13 @@ use crate::compare::performance::statistics::median;
 use crate::error::Result;
 use crate::fetch::{Fetcher, Trust};
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::performance::rank::{self, JudgedRank};
 use crate::judge::performance::{causes, culprit, rules};
-use crate::judge::unit::{Check, Culprit, CulpritKind, PerformanceCause, Unit, profile_place, profiles};
 use crate::pair::performance::ranks;
 use crate::policy::Policy;
 use crate::read::performance::{FileKind, ProfileFile, ProfileFiles, read_profile};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Check, Culprit, CulpritKind, PerformanceCause, Unit, profile_place, profiles};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
 
 /// The check of performance.
@@ -174,7 +174,7 @@ fn named(rank: Option<u64>, finding: &Finding, cause: &PerformanceCause) -> Culp
         kind: CulpritKind::Phase(cause.phase),
         side: None,
         code: finding.code.clone(),
-        metrics: crate::judge::unit::Metrics::default(),
+        metrics: crate::result::unit::Metrics::default(),
         reference: None,
         stack: Vec::new(),
         spread: 0,

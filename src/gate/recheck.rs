@@ -31,7 +31,7 @@ mod whole;
 
 use crate::error::Result;
 use crate::policy::Policy;
-use crate::report::GateResult;
+use crate::result::GateResult;
 use crate::verdict::Verdict;
 use said::Said;
 

@@ -8,11 +8,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Disk, Fetcher, FileEntry, Files, Location, Opened, Origin, Source, Trust};
 use crate::gate::Progress;
 use crate::gate::training::Training;
-use crate::judge::finding::Finding;
 use crate::judge::location::{self as rules, OriginFacts};
 use crate::policy::Policy;
 use crate::read::archive::folder;
 use crate::read::{pack, tensor_file};
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Means of opening a side, beside its location.

@@ -12,16 +12,17 @@ use super::{CheckOutcome, Progress, Request, Shared, Surroundings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::record::Facts;
 use crate::judge::apply_policy::apply_policy;
-use crate::judge::finding::{Fact, Finding, verdict_of};
 use crate::judge::rule::artifacts::{CHANGE_UNKNOWN, NO_SOURCE, REQUIRED_MISSING};
 use crate::judge::source::{Changes, Context, Flags, Looked, findings, look};
-use crate::judge::unit::{Check, Culprit, SourceUnit, Unit, dumps};
 use crate::policy::Policy;
 use crate::policy::source::SourcePolicy;
 use crate::read::source::diff::Diff;
 use crate::read::source::files::{self, Found};
+use crate::report::Judged;
 use crate::report::frame::Frame;
-use crate::report::{GateResult, Judged, Mode, Run, SCHEMA_VERSION, Tool};
+use crate::result::finding::{Fact, Finding, verdict_of};
+use crate::result::unit::{Check, Culprit, SourceUnit, Unit, dumps};
+use crate::result::{GateResult, Mode, Run, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Verdict};
 
 /// The check of source.

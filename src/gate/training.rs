@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 
 use super::discover::Inventory;
-use crate::judge::finding::Finding;
 use crate::judge::rule::artifacts as rules;
+use crate::result::finding::Finding;
 
 /// Outcome of the job that makes the candidate, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,56 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::record::{Measure, Record};
-use crate::judge::number::Number;
+use serde::Serialize;
+
+use crate::result::history::{Change, ChangeKind};
+use crate::result::number::Number;
 use crate::verdict::CheckId;
 
 /// Limits that are listed: a new preset changes every one.
 const MOST_LIMITS: usize = 20;
 /// Characters of a digest that are shown: `sha256:` and enough to tell two apart.
 const SHOWN_DIGEST: usize = 19;
-
-/// One difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// Kind of the thing that differs.
-    pub kind: ChangeKind,
-    /// Name of the package, variable or rule; empty where there is only one of the kind.
-    pub name: String,
-    /// Value before; empty where it was not known.
-    pub before: String,
-    /// Value after; empty where it is not known.
-    pub after: String,
-}
-
-/// Kinds of things that can differ between runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
-    /// The commit judged.
-    Commit,
-    /// The version of a package or part.
-    Version,
-    /// An environment variable.
-    Environment,
-    /// The digest of all packages, settings, or of data and weights.
-    Content,
-    /// The label of the candidate.
-    Candidate,
-    /// The baseline: its name, its manifest, or what was judged of it.
-    Baseline,
-    /// The policy file's text.
-    Policy,
-    /// The profile.
-    Profile,
-    /// Limits of a rule.
-    Limit,
-    /// The version of the gate.
-    Tool,
-}
 
 /// Everything that differs between two runs, as far as their records tell.
 pub fn changes(before: &Record, after: &Record) -> Vec<Change> {

@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
-use crate::judge::number::Number;
-use crate::judge::outcome::{LimitDirection, RuleKind};
-use crate::policy::history::Suite;
+use crate::result::history::{Case, Suite};
+use crate::result::number::Number;
+use crate::result::outcome::{LimitDirection, RuleKind};
 use crate::verdict::{CheckId, Profile, Severity, Verdict};
 
 /// Version of a record's layout.
@@ -109,25 +108,6 @@ pub struct Culprit {
     pub tensor: String,
     /// The finding's code.
     pub code: String,
-}
-
-/// Something that can block: a rule of a unit, or what stands in its place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Case {
-    /// The check.
-    pub check: CheckId,
-    /// A metric, a step and rank, a checkpoint, a checker; empty for the check as a whole.
-    pub unit: String,
-    /// The rule's name, or a finding's code; empty for the unit as a whole.
-    pub rule: String,
-}
-
-impl Case {
-    /// The case in a few words.
-    pub fn name(&self) -> String {
-        let parts = [self.check.as_str(), &self.unit, &self.rule];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
-    }
 }
 
 /// One value of a run.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::record::{Entry, LARGEST, Record};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, Writable, read_all};
-use crate::policy::history::Suite;
+use crate::result::history::Suite;
 
 /// A place with records.
 pub struct Records<'a> {

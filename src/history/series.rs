@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::record::{Measure, Record};
-use crate::judge::outcome::LimitDirection;
+use crate::result::outcome::LimitDirection;
 use crate::verdict::{CheckId, Verdict};
 
 /// The measured values of one rule, oldest first.
@@ -15,7 +15,7 @@ pub struct Series {
     pub suite: String,
     /// The check the rule belongs to.
     pub check: CheckId,
-    /// The unit, as [`AnyUnit::name`](crate::judge::unit::AnyUnit::name) calls it: a metric, a step and rank, a checkpoint, a
+    /// The unit, as [`AnyUnit::name`](crate::result::unit::AnyUnit::name) calls it: a metric, a step and rank, a checkpoint, a
     /// checker.
     pub unit: String,
     /// The rule's stable name.
@@ -85,7 +85,7 @@ impl Series {
 mod tests {
     use super::super::record::tests::record;
     use super::*;
-    use crate::judge::number::Number;
+    use crate::result::number::Number;
 
     #[test]
     fn each_rule_is_a_series_in_order_of_time() {

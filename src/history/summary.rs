@@ -3,97 +3,15 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::change::{Change, changes};
-use super::record::{Case, Record};
+use super::change::changes;
+use super::record::Record;
 use super::series::series_of;
-use super::trend::{Trend, trends};
-use crate::policy::history::Suite;
-use crate::verdict::Verdict;
+use super::trend::trends;
+use crate::result::history::{Case, Past, Since, Summary};
+use crate::result::trend::Trend;
 
 /// Trends that a summary holds, the worst of those that move.
 const MOST_TRENDS: usize = 12;
-
-/// Summary of the history for one run: `history` in `result.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
-    /// The suite.
-    pub suite: Suite,
-    /// Location of the records, without anything secret.
-    pub location: String,
-    /// The runs looked at, oldest first; the last is this one.
-    pub last: Vec<Past>,
-    /// Number of runs in a row in which a case has to fail before it is an alert.
-    pub alert_after: NonZeroU32,
-    /// Number of runs in a row in which the same case has failed, this one included; 0 where the verdict does not
-    /// block.
-    pub failed: u32,
-    /// Whether that is often enough: someone has to look.
-    pub alert: bool,
-    /// Rules that have failed each of these times.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cases: Vec<Case>,
-    /// Between which runs it broke; only where the verdict blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Since>,
-    /// Differences between the last green and the first red run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<Change>,
-    /// The commits between them, the newest first, where a repository with both was at hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commits: Option<Commits>,
-    /// Trends of the rules whose values move, the worst first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub trends: Vec<Trend>,
-    /// Records that could not be read, with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unread: Vec<String>,
-}
-
-/// A run, as far as a summary names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Past {
-    /// Time at which it was judged.
-    #[schemars(with = "String")]
-    pub time: Timestamp,
-    /// The commit; empty where it is not known.
-    pub commit: String,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// The job's page; empty where it is not known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub run: String,
-}
-
-/// Between which runs a suite broke.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Since {
-    /// The last run before it that did not block; null where none of those looked at did not.
-    pub green: Option<Past>,
-    /// The first run in which the case that fails now has failed, and in every one since.
-    pub red: Past,
-}
-
-/// Commits of a range, as far as they are named.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Commits {
-    /// Total number.
-    pub total: u64,
-    /// The newest of them.
-    pub list: Vec<Commit>,
-}
-
-/// A commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Commit {
-    /// Its name.
-    pub id: String,
-    /// The first line of its message.
-    pub subject: String,
-}
 
 impl From<&Record> for Past {
     fn from(record: &Record) -> Self {
@@ -177,7 +95,10 @@ impl Since {
 #[cfg(test)]
 mod tests {
     use super::super::record::tests::record;
+    use jiff::Timestamp;
+
     use super::*;
+    use crate::verdict::Verdict;
 
     const DRIFT: (&str, &str) = ("loss", "mean_rel");
     const SPIKE: (&str, &str) = ("loss", "non_finite");

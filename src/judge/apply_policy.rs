@@ -3,10 +3,10 @@
 //! Severities the policy overrides are set, and findings that a valid waiver covers are taken out. Judges apply it
 //! to a unit's findings before they derive its verdict.
 
-use super::finding::{Finding, WaivedFinding};
 use super::rule::policy as rules;
 use crate::policy::Policy;
 use crate::policy::waiver::Waiver;
+use crate::result::finding::{Finding, WaivedFinding};
 use crate::verdict::{Profile, Severity};
 
 /// Findings after the policy.

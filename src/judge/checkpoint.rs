@@ -8,11 +8,11 @@ use crate::compare::checkpoint::{ParameterComparison, ParameterOutcome};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::judge::dump::limits::{Band, band, looser};
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::outcome::{Note, RuleOutcome};
-use crate::judge::unit::{CheckpointUnit, Evidence};
 use crate::pair::checkpoint::ParameterPairs;
 use crate::policy::checkpoint::{CheckpointPolicy, ParameterRule};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::outcome::{Note, RuleOutcome};
+use crate::result::unit::{CheckpointUnit, Evidence};
 use crate::verdict::{Profile, Severity, Side};
 
 /// Rules a unit shows; a model has hundreds of parameters, and only the worst tell something.

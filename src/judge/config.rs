@@ -17,10 +17,10 @@ pub mod rules;
 mod seed;
 mod weights;
 
-use crate::judge::finding::Finding;
 use crate::policy::config::{ConfigPolicy, Device};
 use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 pub use device::device_of;

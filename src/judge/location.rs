@@ -1,9 +1,9 @@
 //! Findings about the places both sides come from, and about a baseline's standing.
 
-use super::finding::Finding;
 use super::rule::Rule;
 use super::rule::artifacts::rule;
 use crate::policy::value::Date;
+use crate::result::finding::Finding;
 use crate::verdict::{Profile, Severity, Side};
 
 /// Nothing lies at a location.

@@ -15,8 +15,8 @@ pub mod table;
 use std::collections::HashMap;
 
 use crate::compare::operators::RatioKind;
+use crate::kind::Direction;
 use crate::policy::operators::OperatorsPolicy;
-use crate::read::operators::Direction;
 use output::JudgedRow;
 pub use rules::RULES;
 

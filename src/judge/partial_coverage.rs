@@ -2,10 +2,10 @@
 //!
 //! The findings warn; a policy that accepts quick looks sets their severity to `info`.
 
-use super::finding::Finding;
 use super::rule::{Rule, artifacts};
 use crate::compare::measurements::Measurements;
 use crate::compare::sample::unseen_share;
+use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Severity};
 
 const fn rule(code: &'static str) -> Rule {

@@ -3,6 +3,9 @@
 //! Each check lists its rules beside its judge; [`register`](super::register) joins the lists. What a rule says to
 //! people stands in `templates/messages/<language>/<check>.yaml` under its code.
 
+use std::collections::BTreeMap;
+
+use crate::result::finding::Finding;
 use crate::verdict::{CheckId, Severity};
 
 /// One rule: its code, the check it belongs to, and how much it weighs unless the policy says otherwise.
@@ -20,6 +23,23 @@ impl Rule {
     /// A rule of `check`.
     pub const fn new(check: CheckId, code: &'static str, severity: Severity) -> Self {
         Self { code, check, severity }
+    }
+}
+
+impl Finding {
+    /// A finding of `rule` at `place`, with the rule's own weight.
+    pub fn new(rule: &Rule, place: impl Into<String>) -> Self {
+        Self {
+            id: String::new(),
+            check: rule.check,
+            severity: rule.severity,
+            code: rule.code.to_owned(),
+            place: place.into(),
+            source: None,
+            facts: BTreeMap::new(),
+            message: String::new(),
+            help: String::new(),
+        }
     }
 }
 

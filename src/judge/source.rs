@@ -56,7 +56,7 @@ mod unsorted_listing;
 mod visible_devices;
 mod words;
 
-pub use crate::judge::place::Accepted;
+pub use crate::result::place::Accepted;
 pub use collect::{Changes, Judged, Looked, findings, look};
 pub use context::Context;
 pub use flags::Flags;

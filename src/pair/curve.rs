@@ -15,8 +15,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Result;
+use crate::kind::{Role, curve_name};
 use crate::read::curve::CurveFile;
-use crate::read::metric::{self, Role};
+use crate::read::metric;
 use crate::verdict::Side;
 use align::{Aligned, Obstacle, PairedBy};
 use cluster::{Cluster, CurveId};
@@ -194,7 +195,7 @@ pub fn groups<'p, 'a>(pairs: &'p [&'p PairedSources<'a>]) -> Vec<&'p [&'p Paired
 impl CurvePair<'_> {
     /// The metric, with its rank where ranks differ.
     pub fn name(&self) -> String {
-        name(&self.metric, self.rank)
+        curve_name(&self.metric, self.rank)
     }
 
     /// The key that its points were paired by, as results name it.
@@ -209,11 +210,6 @@ impl CurvePair<'_> {
     pub fn obstacle(&self) -> Option<Obstacle> {
         align::obstacle(&self.baseline.series, &self.candidate.series)
     }
-}
-
-/// The name of a metric, with its rank where ranks differ.
-pub fn name(metric: &str, rank: Option<u64>) -> String {
-    rank.map_or_else(|| metric.to_owned(), |rank| format!("{metric} (rank {rank})"))
 }
 
 impl<'a> CurvePairing<'a> {

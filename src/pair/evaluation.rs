@@ -5,7 +5,8 @@ mod generation;
 mod metric;
 mod model;
 
-use crate::read::evaluation::{Generations, Run, SampleId, SampleTexts, Score, Value};
+use crate::kind::SampleId;
+use crate::read::evaluation::{Generations, Run, SampleTexts, Score, Value};
 use crate::verdict::Side;
 
 pub use generation::generations;

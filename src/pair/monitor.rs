@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::read::monitor::{Keyed, Keys, Kind, Row, Step};
+use crate::kind::MonitorKind;
+use crate::read::monitor::{Keyed, Keys, Row, Step};
 
 /// A row of both sides.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct Paired {
 }
 
 /// Pairs the rows of a step; those of other kinds than `kinds` are left out.
-pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<Kind>) -> Paired {
+pub fn rows(baseline: Step, candidate: Step, kinds: &BTreeSet<MonitorKind>) -> Paired {
     let of_kinds = |step: Step| step.rows.into_iter().filter(|row| kinds.contains(&row.key.kind));
     let mut paired = Paired::default();
     let mut theirs = of_kinds(candidate).peekable();

@@ -9,12 +9,12 @@ use sha2::{Digest, Sha256};
 use super::forge::Comment;
 use crate::error::Result;
 use crate::policy::publish::{CommentMode, Key};
-use crate::report::GateResult;
 use crate::report::escape::Target;
 use crate::report::messages::Language;
 use crate::report::summary::{self, Picture};
 use crate::report::templates::Templates;
 use crate::report::writer::Writer;
+use crate::result::GateResult;
 use crate::verdict::Verdict;
 
 /// Something a reader of the comment has to know about how it came to be.

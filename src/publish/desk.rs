@@ -20,7 +20,8 @@ use crate::policy::publish::{CheckMode, CommentMode, ImageMode};
 use crate::report::escape::Target as Format;
 use crate::report::templates::Templates;
 use crate::report::writer::Writer;
-use crate::report::{GateResult, issue, summary};
+use crate::report::{issue, summary};
+use crate::result::GateResult;
 use crate::verdict::{Severity, Verdict};
 
 /// Result of a finished run, and the texts around it.

@@ -10,7 +10,7 @@ use super::comment::{begins_with, digest};
 use super::forge::Issue;
 use super::tracker::StateChange;
 use crate::policy::publish::Key;
-use crate::report::GateResult;
+use crate::result::GateResult;
 
 /// State of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

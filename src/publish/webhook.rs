@@ -27,12 +27,12 @@ use super::transport::{cause, http_client, kept};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{asked, limited};
 use crate::policy::publish::{Key, WebhookShape};
-use crate::report::GateResult;
 use crate::report::escape::{self, Target};
 use crate::report::messages::Language;
 use crate::report::summary::{self, is_link};
 use crate::report::templates::Templates;
 use crate::report::writer::safe;
+use crate::result::GateResult;
 use crate::verdict::Verdict;
 
 /// The variable with the address.

@@ -19,9 +19,6 @@ pub use records::{Leaf, Leaves, Operation, Operations, Row, Statistic, TensorRec
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Files, RoomAhead, Source};
 use crate::read::json::Json;
@@ -95,22 +92,6 @@ pub enum DamageKind {
     Record,
     /// A name that stands more than once.
     Repeated,
-}
-
-/// Role of a tensor in its operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TensorKind {
-    /// An argument.
-    Input,
-    /// A module's parameter.
-    Parameter,
-    /// A result.
-    Output,
-    /// A parameter's gradient.
-    ParameterGradient,
-    /// A value saved by hand (level `debug`).
-    Value,
 }
 
 impl DumpFolder {

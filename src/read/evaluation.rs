@@ -19,10 +19,8 @@ mod samples;
 mod setting;
 mod texts;
 
+use crate::kind::SampleId;
 use std::collections::BTreeMap;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub use assemble::{EvaluationFile, Evaluations, read};
 pub use kind::{FileKind, recognise};
@@ -37,16 +35,6 @@ pub enum Harness {
     EvalScope,
     /// AISBench, and OpenCompass, from which it grew.
     AisBench,
-}
-
-/// Identity of a sample within its task and filter.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum SampleId {
-    /// A document's number.
-    Number(u64),
-    /// A document's number and which of several generations, or a name: `3/1`.
-    Text(String),
 }
 
 /// One run of a harness on one model: the newest of its folder.

@@ -11,7 +11,7 @@ mod words;
 use std::borrow::Cow;
 
 pub use rl::{is_rl, role_in_rl};
-pub use role::{Role, looks_like_goal, role};
+pub use role::{looks_like_goal, role};
 
 /// Keys that number the steps of a record, best first.
 const STEP_KEYS: [&str; 11] = [

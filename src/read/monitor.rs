@@ -12,10 +12,8 @@ mod rank;
 mod table;
 mod texts;
 
+use crate::kind::{MonitorKind, Statistic};
 use std::sync::Arc;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub use alerts::{Alerts, read as read_alerts, recognise as recognise_alerts};
 pub use cells::Header;
@@ -31,96 +29,6 @@ pub enum Version {
     V1,
     /// `TrainerMonitorV2`: full numbers, a file per monitor.
     V2,
-}
-
-/// A kind of tensor, in the order in which a step computes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// A parameter before the update.
-    ParamOrigin,
-    /// An activation: input or output of a module.
-    Actv,
-    /// The gradient of an activation.
-    ActvGrad,
-    /// The gradient of a parameter before communication.
-    GradUnreduced,
-    /// The gradient of a parameter as the optimizer sees it.
-    GradReduced,
-    /// Data of a communication operator.
-    Comm,
-    /// First moment of the optimizer.
-    ExpAvg,
-    /// Second moment of the optimizer.
-    ExpAvgSq,
-    /// A parameter after the update.
-    ParamUpdated,
-}
-
-impl Kind {
-    /// The kind as results name it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ParamOrigin => "param_origin",
-            Self::Actv => "actv",
-            Self::ActvGrad => "actv_grad",
-            Self::GradUnreduced => "grad_unreduced",
-            Self::GradReduced => "grad_reduced",
-            Self::Comm => "comm",
-            Self::ExpAvg => "exp_avg",
-            Self::ExpAvgSq => "exp_avg_sq",
-            Self::ParamUpdated => "param_updated",
-        }
-    }
-
-    /// Whether it is a gradient.
-    pub fn is_gradient(self) -> bool {
-        matches!(self, Self::ActvGrad | Self::GradUnreduced | Self::GradReduced)
-    }
-
-    /// Whether it is a moment of the optimizer.
-    pub fn is_moment(self) -> bool {
-        matches!(self, Self::ExpAvg | Self::ExpAvgSq)
-    }
-
-    /// Whether it is a parameter.
-    pub fn is_parameter(self) -> bool {
-        matches!(self, Self::ParamOrigin | Self::ParamUpdated)
-    }
-
-    /// Whether it is an activation or its gradient.
-    pub fn is_activation(self) -> bool {
-        matches!(self, Self::Actv | Self::ActvGrad)
-    }
-}
-
-/// A statistic with a number that can be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Statistic {
-    /// The Euclidean norm.
-    Norm,
-    /// The smallest element.
-    Min,
-    /// The largest element.
-    Max,
-    /// The mean.
-    Mean,
-}
-
-impl Statistic {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Norm, Self::Min, Self::Max, Self::Mean];
-
-    /// The name of its column.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Norm => "norm",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Mean => "mean",
-        }
-    }
 }
 
 /// Statistics of a tensor; `None` where a column is not there.
@@ -159,8 +67,8 @@ impl Statistics {
 /// One row: a tensor at a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Kind of the tensor.
-    pub kind: Kind,
+    /// MonitorKind of the tensor.
+    pub kind: MonitorKind,
     /// Stage of the pipeline on this rank; 0 for an unsplit model.
     pub stage: i64,
     /// Its name as the tool wrote it.

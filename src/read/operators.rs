@@ -6,11 +6,6 @@ mod details;
 mod place;
 mod rows;
 
-use std::fmt;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 pub use compared::ComparedRow;
 pub use details::Output;
 pub use place::{Place, TableKind};
@@ -54,32 +49,6 @@ impl Status {
             Self::Warning => "warning",
             Self::Error => "error",
         }
-    }
-}
-
-/// Direction in which an operator computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// The forward pass.
-    Forward,
-    /// The backward pass.
-    Backward,
-}
-
-impl Direction {
-    /// The word in names of rows.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-        }
-    }
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

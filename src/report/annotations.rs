@@ -4,13 +4,13 @@
 
 use minijinja::context;
 
-use super::GateResult;
 use super::escape::{Target, cleaned};
 use super::issue::{Issue, MOST_OF_SOURCE};
 use super::messages::Language;
 use super::view::View;
 use crate::error::Result;
-use crate::judge::finding::Finding;
+use crate::result::GateResult;
+use crate::result::finding::Finding;
 use crate::verdict::{Severity, Verdict};
 
 /// Commands of one kind that a step may write.

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::messages::Language;
 use super::writer::{Writer, safe};
-use crate::diagnose::{Diagnosis, Statement, cause};
+use crate::diagnose::cause;
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::register;
+use crate::result::diagnosis::{Diagnosis, Statement};
+use crate::result::finding::{Fact, Finding};
 
 /// The texts of one language, by code.
 #[derive(Debug, Deserialize)]

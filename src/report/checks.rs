@@ -15,10 +15,10 @@ mod source;
 
 use serde_json::Value as Json;
 
-use super::GateResult;
 use super::messages::Language;
 use crate::error::Result;
-use crate::judge::unit::Unit;
+use crate::result::GateResult;
+use crate::result::unit::Unit;
 use crate::verdict::CheckId;
 
 /// Key of the words for agreement of what runs computed.

@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 
 use super::writer::Writer;
 use crate::error::Result;
-use crate::judge::unit::Check;
+use crate::result::unit::Check;
 use crate::verdict::Verdict;
 
 /// Phrase for how much a check compared; empty for one that compared nothing.

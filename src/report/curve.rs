@@ -1,11 +1,11 @@
 //! Parts that pictures and diagrams of a curve share.
 
 use crate::judge::loss::rl;
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::judge::unit::{AnyUnit, Check, CurveUnit, curves};
-use crate::read::metric::Role;
-use crate::report::GateResult;
+use crate::kind::Role;
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{AnyUnit, Check, CurveUnit, curves};
 use crate::verdict::{CheckId, Verdict};
 
 /// The curve a report shows first: the worst, and of equals the first, as units come with the plain loss in front.

@@ -4,7 +4,7 @@ use minijinja::{Value, context};
 
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::unit::{ErrorAxis, ErrorLocation, ErrorPattern};
+use crate::result::unit::{ErrorAxis, ErrorLocation, ErrorPattern};
 
 /// Indices that are written out one by one.
 const LISTED: usize = 4;
@@ -98,10 +98,10 @@ pub fn shown(location: Option<&ErrorLocation>, writer: &Writer) -> Result<Value>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::number::Number;
-    use crate::judge::unit::ErrorMap;
     use crate::report::escape::Target;
     use crate::report::messages::Language;
+    use crate::result::number::Number;
+    use crate::result::unit::ErrorMap;
 
     #[test]
     fn numbers_of_a_stranger_make_a_sentence_too() {

@@ -13,12 +13,12 @@ pub(super) use amount::{lost, metric, score};
 pub use examples::ExampleRow;
 pub(super) use order::{generations, leading, of_finding, reasons, scores, weight};
 
-use super::GateResult;
 use super::messages::rounded;
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::number::Number;
-use crate::judge::unit::{Divergence, EvaluationScope, EvaluationTest, EvaluationUnit, GenerationUnit};
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::unit::{Divergence, EvaluationScope, EvaluationTest, EvaluationUnit, GenerationUnit};
 use crate::verdict::Verdict;
 
 /// Tasks that a sentence names.

@@ -12,10 +12,10 @@ use super::page::operations::{self, Operations};
 use super::sink::{LinesOf, Sink, locked};
 use super::xlsx;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Rows, Table};
 use crate::output::documents::LINES;
 use crate::output::{Draft, Output};
+use crate::result::operation::OperationLine;
 
 /// Bytes that are written at once: lines come in millions.
 const BUFFER: usize = 64 << 10;

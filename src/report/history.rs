@@ -9,9 +9,9 @@ use serde::Serialize;
 use super::trend::{self, TrendRow};
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::history::Summary;
-use crate::history::change::{Change, ChangeKind};
-use crate::history::summary::{Commit, Past};
+use crate::result::history::Summary;
+use crate::result::history::{Change, ChangeKind};
+use crate::result::history::{Commit, Past};
 use crate::verdict::Verdict;
 
 /// Runs whose verdicts are shown as marks.

@@ -17,9 +17,10 @@ use super::pictures::data_address;
 use super::plot::trend::trend_png;
 use super::writer::{Template, Writer};
 use crate::error::{Error, ErrorKind, Result};
-use crate::history::record::{Case, Record};
+use crate::history::record::Record;
 use crate::history::summarise;
-use crate::policy::history::Suite;
+use crate::result::history::Case;
+use crate::result::history::Suite;
 use crate::verdict::Verdict;
 
 /// Cases of a run that are named.

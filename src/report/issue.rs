@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::GateResult;
 use super::escape::Target;
 use super::messages::Language;
 use super::source::{self, Line};
 use super::view::View;
 use crate::error::Result;
-use crate::judge::finding::Finding;
+use crate::result::GateResult;
+use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 /// File that an issue without a known source line points to: the one that decides about it.

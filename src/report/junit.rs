@@ -4,13 +4,13 @@
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::GateResult;
 use super::escape;
 use super::issue::{Issue, blocks};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::rule::artifacts::NO_BASELINE;
-use crate::judge::unit::Check;
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
+use crate::result::unit::Check;
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Renders the findings that count; `pictures` are paths below the project's folder.

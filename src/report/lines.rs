@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::OperationLine;
 use crate::output::documents::lines_beside;
 use crate::read::archive::zstd::Zstd;
+use crate::result::operation::OperationLine;
 
 /// Bytes of one line that are read; a plain argument of a call may be long.
 const MOST_LINE_BYTES: u64 = 64 << 20;

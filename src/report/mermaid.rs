@@ -2,12 +2,12 @@
 
 use minijinja::context;
 
-use super::GateResult;
 use super::curve::{self, Shown};
 use super::escape::Target;
 use super::messages::{Language, short};
 use crate::error::Result;
-use crate::judge::unit::CurveUnit;
+use crate::result::GateResult;
+use crate::result::unit::CurveUnit;
 
 /// Points per line of a diagram.
 const POINTS: usize = 60;

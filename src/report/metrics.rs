@@ -4,9 +4,9 @@
 
 use std::fmt::Write;
 
-use super::GateResult;
 use super::outcomes::{self, UnitRule};
-use crate::judge::unit::{Check, Unit};
+use crate::result::GateResult;
+use crate::result::unit::{Check, Unit};
 use crate::verdict::Severity;
 
 /// A family of gauges: its name, its help, its samples.

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::escape::{self, Target};
 use super::writer::{Writer, safe};
-use crate::diagnose::next_dump::NextDump;
 use crate::error::{Error, ErrorKind, Result};
+use crate::result::next_dump::NextDump;
 
 /// The next dump.
 #[derive(Debug, Serialize)]

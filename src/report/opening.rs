@@ -18,10 +18,11 @@ use minijinja::{Value, context};
 use serde::Serialize;
 
 use super::writer::{Writer, safe};
-use super::{GateResult, causes, checks, evaluation as evaluations, next_dump, performance as profiles};
-use crate::diagnose::{Diagnosis, Sureness};
+use super::{causes, checks, evaluation as evaluations, next_dump, performance as profiles};
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
+use crate::result::GateResult;
+use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Verdict};
 
 /// Rows of evidence that are shown.

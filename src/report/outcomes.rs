@@ -5,14 +5,14 @@ use minijinja::context;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::GateResult;
 use super::messages::{ratio, relative, short};
 use super::phrases;
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::finding::Fact;
-use crate::judge::number::Number;
-use crate::judge::outcome::{LimitDirection, Note, RuleOutcome, ValueUnit};
+use crate::result::GateResult;
+use crate::result::finding::Fact;
+use crate::result::number::Number;
+use crate::result::outcome::{LimitDirection, Note, RuleOutcome, ValueUnit};
 use crate::verdict::{CheckId, Verdict};
 
 /// A rule of a unit.
@@ -153,9 +153,9 @@ fn in_words(note: &Note, writer: &Writer) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::outcome::KINDS;
     use crate::report::escape::Target;
     use crate::report::messages::Language;
+    use crate::result::outcome::KINDS;
 
     fn writers() -> [Writer; 2] {
         [Language::En, Language::Zh].map(|language| Writer::new(language, Target::Plain))

@@ -20,7 +20,6 @@ use serde::Serialize;
 
 use self::embedding::Embedding;
 use self::operations::Table;
-use super::GateResult;
 use super::checks::{self, Embedded};
 use super::escape::Target;
 use super::lines::Lines;
@@ -35,7 +34,8 @@ use super::templates::Templates;
 use super::view::{self, View};
 use super::writer::safe;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::unit::Culprit;
+use crate::result::GateResult;
+use crate::result::unit::Culprit;
 
 /// Words that scripts need: those of the page, and of values in the table.
 const SCRIPT_WORDS: [&str; 4] = ["page_", "state_", "kind_", "verdict_"];

@@ -3,13 +3,13 @@
 use minijinja::{Value, context};
 use serde::Serialize;
 
-use super::GateResult;
 use super::messages::{duration, ratio, rounded};
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::unit::{OperatorTimes, PerformanceUnit, Phase, profiles};
+use crate::result::GateResult;
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{OperatorTimes, PerformanceUnit, Phase, profiles};
 use crate::verdict::{CheckId, Verdict};
 
 /// Causes that a headline names, the most telling first.

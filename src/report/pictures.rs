@@ -4,10 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::Value;
 
+use super::checks;
 use super::writer::safe;
-use super::{GateResult, checks};
 use crate::error::Result;
 use crate::report::messages::Language;
+use crate::result::GateResult;
 use crate::verdict::CheckId;
 
 /// A picture that was drawn.

@@ -4,7 +4,7 @@ use minijinja::context;
 
 use super::writer::Writer;
 use crate::error::Result;
-use crate::judge::unit::Culprit;
+use crate::result::unit::Culprit;
 
 /// The errors at a culprit and the side that is off; `None` where there was no reference.
 ///

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::GateResult;
 use super::escape;
 use super::issue::{Issue, POLICY_FILE};
 use crate::error::Result;
 use crate::judge::register;
+use crate::result::GateResult;
 use crate::verdict::Severity;
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json";

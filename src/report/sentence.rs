@@ -2,7 +2,7 @@
 
 use super::writer::{Text, Writer};
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::CheckId;
 
 /// Message and help of a finding, with its place before the message where that names neither place nor operation.

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Judged, Outcome};
 use crate::error::Result;
-use crate::judge::operation::OperationLine;
 use crate::msprobe::table::{Rows, Table};
+use crate::result::operation::OperationLine;
 
 /// Lines of the operation at an index.
 pub type LinesOf<'a> = dyn Fn(usize) -> Vec<OperationLine<'a>> + Sync + 'a;

@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path};
 
-use super::GateResult;
 use super::frame::Frame;
-use crate::judge::finding::{Fact, Finding};
-use crate::judge::unit::{Culprit, Unit};
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
+use crate::result::unit::{Culprit, Unit};
 
 /// A line of a file in the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]

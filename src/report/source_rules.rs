@@ -7,13 +7,13 @@ use std::sync::LazyLock;
 use minijinja::{Value, context};
 use serde::{Deserialize, Serialize};
 
-use super::GateResult;
 use super::code_texts::texts;
 use super::messages::Language;
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::source::{Family, SOURCE_RULES, SourceRule};
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Severity};
 
 /// Places of a rule that its row names.

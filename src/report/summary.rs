@@ -3,7 +3,6 @@
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
-use super::GateResult;
 use super::escape::Target;
 use super::evaluation;
 use super::mermaid;
@@ -13,7 +12,8 @@ use super::view::View;
 use super::waiver;
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::finding::Finding;
+use crate::result::GateResult;
+use crate::result::finding::Finding;
 use crate::verdict::{Severity, Verdict};
 
 /// Longest comment in characters that every forge takes, less a margin: GitHub refuses 65 536.

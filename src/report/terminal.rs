@@ -6,7 +6,6 @@
 use minijinja::{Value, context};
 use unicode_width::UnicodeWidthStr;
 
-use super::GateResult;
 use super::checks::{self, Details};
 use super::escape::{Target, cleaned};
 use super::messages::{Language, ratio, short};
@@ -16,7 +15,8 @@ use super::rows::FindingRow;
 use super::view::{CulpritView, View};
 use super::writer::{Writer, safe};
 use crate::error::Result;
-use crate::judge::unit::{Check, ConfigItem, Place, Unit, unit_place};
+use crate::result::GateResult;
+use crate::result::unit::{Check, ConfigItem, Place, Unit, unit_place};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that are shown; the rest are counted.

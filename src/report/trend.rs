@@ -8,8 +8,8 @@ use super::outcomes::{amount, bound};
 use super::writer::{Writer, safe};
 use crate::error::Result;
 use crate::history::trend::finding::date;
-use crate::history::trend::{Change, Drift, Trend};
-use crate::judge::outcome::RuleKind;
+use crate::result::outcome::RuleKind;
+use crate::result::trend::{Change, Drift, Trend};
 
 /// Most characters of a sparkline.
 pub const SPARKLINE_CHARS: usize = 30;
@@ -131,9 +131,9 @@ fn block(value: f64, lowest: f64, highest: f64) -> char {
 mod tests {
     use super::*;
     use crate::history::series::{Point, Series};
-    use crate::judge::outcome::LimitDirection;
     use crate::report::escape::Target;
     use crate::report::messages::Language;
+    use crate::result::outcome::LimitDirection;
     use crate::verdict::{CheckId, Verdict};
 
     #[test]

@@ -20,13 +20,14 @@ use super::sentence::sentence;
 use super::source_rules::{self, SourceView};
 use super::standing::Standing;
 use super::writer::{Text, Writer, safe};
-use super::{ArtifactRow, GateResult, checks, compared, error_place, reference};
-use crate::diagnose::Diagnosis;
+use super::{checks, compared, error_place, reference};
 use crate::diagnose::runnable::runnable;
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
-use crate::judge::number::Number;
-use crate::judge::unit::{Check, Culprit, Unit, dumps};
+use crate::result::diagnosis::Diagnosis;
+use crate::result::finding::{Fact, Finding};
+use crate::result::number::Number;
+use crate::result::unit::{Check, Culprit, Unit, dumps};
+use crate::result::{ArtifactRow, GateResult};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// The numbers of a culprit that have a place of their own.
@@ -284,7 +285,7 @@ impl Builder<'_> {
     }
 
     fn waived(&self) -> Result<Vec<WaivedRow>> {
-        let row = |waived: &crate::judge::finding::WaivedFinding| {
+        let row = |waived: &crate::result::finding::WaivedFinding| {
             Ok(WaivedRow {
                 waiver: waived.waiver.clone(),
                 finding: self.finding(&waived.finding)?,

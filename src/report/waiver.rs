@@ -11,10 +11,10 @@ use jiff::civil;
 use super::code_texts::{facts, word};
 use super::escape::is_shown;
 use super::messages::Language;
-use crate::judge::finding::Finding;
 use crate::judge::register;
 use crate::policy::amend::with_waiver;
 use crate::policy::value::Date;
+use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 /// Days that a proposed waiver holds: time for a repair, and no more. A policy with a smaller `waiver-max-days` wants that.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::GateResult;
 use super::escape::Target;
 use super::folder::{self, Finished, Folder};
 use super::messages::Language;
@@ -11,8 +10,9 @@ use super::templates::Templates;
 use super::writer;
 use super::{badge, causes, code_quality, issue, junit, metrics, page, pictures, sarif, summary};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::LINES_VERSION;
 use crate::output::Output;
+use crate::result::GateResult;
+use crate::result::operation::LINES_VERSION;
 
 /// Options for all documents.
 #[derive(Clone, Copy, Debug)]

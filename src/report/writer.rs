@@ -30,7 +30,7 @@ use super::messages::{self, Language};
 use super::phrases;
 use super::sides::{self, Sides};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::finding::{Fact, Finding};
+use crate::result::finding::{Fact, Finding};
 
 /// Name by which templates ask whether the run has no baseline.
 const IS_ALONE: &str = "is_alone";

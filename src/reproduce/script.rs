@@ -11,7 +11,7 @@ use crate::compare::operators::{Level, RatioKind, floor};
 use crate::diagnose::runnable::Root;
 use crate::error::{Error, ErrorKind, Result};
 use crate::read::json::{Json, to_text};
-use crate::report::Tool;
+use crate::result::Tool;
 use crate::verdict::Side;
 
 /// The program.

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use crate::diagnose::runnable::{Obstacle, Runnable, runnable};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::operation::OperationLine;
-use crate::judge::unit::Culprit;
 use crate::nearest;
-use crate::report::GateResult;
 use crate::report::lines::Lines;
+use crate::result::GateResult;
+use crate::result::operation::OperationLine;
+use crate::result::unit::Culprit;
 use crate::verdict::{CheckId, Side};
 
 /// The operation to run alone.

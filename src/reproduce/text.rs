@@ -9,7 +9,6 @@ use super::difference::{differing, shown};
 use super::{Case, Recorded};
 use crate::compare::operators::Level;
 use crate::error::Result;
-use crate::judge::operation::Shown;
 use crate::read::json::to_text;
 use crate::report::escape::Target as Format;
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
@@ -17,7 +16,8 @@ use crate::report::messages::Language;
 use crate::report::summary::tidy;
 use crate::report::view::View;
 use crate::report::writer::{Template, Writer};
-use crate::report::{Run, Tool};
+use crate::result::operation::Shown;
+use crate::result::{Run, Tool};
 
 /// Digits of a digest that tell tensors apart; the script has all of them.
 const DIGITS: usize = 16;

@@ -6,11 +6,12 @@ use super::input::{Loaded, Results, Unread};
 use super::refusal::Refusal;
 use super::{Approval, Demands, SCHEMA_VERSION, Signoff, Suite};
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::finding::verdict_of;
 use crate::policy::signoff::{BaselineDemand, SignoffPolicy, SuitePolicy};
 use crate::policy::value::Date;
 use crate::report::messages::Language;
-use crate::report::{GateResult, Source, Tool, outcomes, summary};
+use crate::report::{outcomes, summary};
+use crate::result::finding::verdict_of;
+use crate::result::{GateResult, Source, Tool};
 use crate::verdict::{CheckId, Verdict};
 
 /// Digits of a commit that name it.

@@ -9,7 +9,8 @@ use crate::fetch::Digest;
 use crate::output::documents::{LINES, lines_beside};
 use crate::policy::publish::Key;
 use crate::policy::signoff::SignoffPolicy;
-use crate::report::{GateResult, load};
+use crate::result::GateResult;
+use crate::result::load;
 
 /// The file of a result.
 const RESULT: &str = "result.json";

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::finding::Fact;
 use crate::report::escape::Target;
 use crate::report::messages::Language;
 use crate::report::phrases;
 use crate::report::writer::Writer;
+use crate::result::finding::Fact;
 
 /// One reason.
 #[derive(Clone, Debug, PartialEq)]

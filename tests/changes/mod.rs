@@ -11,9 +11,9 @@ use std::path::Path;
 use precision_gate::error::Result;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
-use precision_gate::judge::unit::{Evidence, Unit};
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::{Evidence, Unit};
 use precision_gate::verdict::CheckId;
 
 /// Numbers that are the same in every run (Knuth's generator of MMIX).

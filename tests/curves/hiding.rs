@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use precision_gate::fetch::Fetcher;
 use precision_gate::gate::recheck::{Against, recheck};
 use precision_gate::gate::{loss, recognisers};
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::{codes, judge, loss, units};
-use precision_gate::judge::finding::Finding;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
+use precision_gate::result::finding::Finding;
 use precision_gate::verdict::Verdict;
 
 fn fixture(name: &str) -> PathBuf {

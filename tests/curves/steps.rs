@@ -31,7 +31,7 @@ fn every_case_gets_its_verdict_and_its_series() {
         assert!(allowed.contains(&verdict), "{name}: {verdict}, truth {allowed:?}: {:?}", codes(&result));
         if verdict == "fail" && !truth["culprit"].is_null() {
             let names = texts(&truth["culprit"]["names"]);
-            let blamed = |unit: &&precision_gate::judge::unit::CurveUnit| {
+            let blamed = |unit: &&precision_gate::result::unit::CurveUnit| {
                 unit.verdict.as_str() == "fail" && names.contains(&unit.metric.as_str())
             };
             assert!(units(&result).iter().any(blamed), "{name}: not by {names:?}");

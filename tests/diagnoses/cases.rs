@@ -82,7 +82,7 @@ fn equal_values_lead_from_a_zero_gradient_to_its_forward_call_and_across_a_gap()
         "{:?}",
         evidence(&dumped)
     );
-    let evidence_of = |result: &precision_gate::report::GateResult, code: &str| {
+    let evidence_of = |result: &precision_gate::result::GateResult, code: &str| {
         let evidence = result.diagnoses[0].evidence.iter().find(|evidence| evidence.code == code).cloned().expect(code);
         serde_json::to_value(evidence.facts).expect("JSON")
     };

@@ -33,7 +33,7 @@ impl Pair {
         self.folder.path().join(side)
     }
 
-    pub(crate) fn result(&self) -> precision_gate::report::GateResult {
+    pub(crate) fn result(&self) -> precision_gate::result::GateResult {
         crate::result(&self.side("gpu"), &self.side("npu"))
     }
 

@@ -22,7 +22,8 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
-use precision_gate::report::{GateResult, Outcome};
+use precision_gate::report::Outcome;
+use precision_gate::result::GateResult;
 
 /// Folder of the fixtures.
 fn fixtures() -> PathBuf {

@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use precision_gate::diagnose::Sureness;
+use precision_gate::report::causes as texts;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT};
 use precision_gate::report::templates::Templates;
-use precision_gate::report::{GateResult, causes as texts};
+use precision_gate::result::GateResult;
+use precision_gate::result::diagnosis::Sureness;
 
 use crate::causes;
 use crate::made::Pair;
@@ -108,7 +109,7 @@ fn a_diagnosis_reads_in_both_languages_and_survives_a_round_through_json() {
         assert!(diagnosis.evidence.iter().all(|evidence| !evidence.text.is_empty()), "{:?}", diagnosis.evidence);
     }
     let text = serde_json::to_string(&result.diagnoses).expect("JSON");
-    let back: Vec<precision_gate::diagnose::Diagnosis> = serde_json::from_str(&text).expect("JSON");
+    let back: Vec<precision_gate::result::diagnosis::Diagnosis> = serde_json::from_str(&text).expect("JSON");
     assert_eq!(back, result.diagnoses);
 }
 

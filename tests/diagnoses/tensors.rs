@@ -1,6 +1,6 @@
 //! Causes that tell what happened to a tensor: from one step to the next, and by what it holds.
 
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 
 use crate::made::{Op, Pair, Stat, op, stat};
 use crate::{advice, causes, evidence};

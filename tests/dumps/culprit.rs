@@ -10,7 +10,7 @@ use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
 /// A tensor's statistics, told from those of other values by `seed`.

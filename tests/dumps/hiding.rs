@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 use rayon::prelude::*;
 

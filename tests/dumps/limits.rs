@@ -5,12 +5,12 @@ use std::path::Path;
 
 use precision_gate::error::{Error, ErrorKind};
 use precision_gate::gate::{self, Quiet, Request};
-use precision_gate::judge::operation::State;
-use precision_gate::judge::outcome::RuleOutcome;
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
+use precision_gate::result::operation::State;
+use precision_gate::result::outcome::RuleOutcome;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 

@@ -11,7 +11,8 @@ use precision_gate::report::error_place;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::error_map::error_map_png;
-use precision_gate::report::{GateResult, writer};
+use precision_gate::report::writer;
+use precision_gate::result::GateResult;
 
 use crate::build::{Op, Tensor, dump};
 

@@ -7,7 +7,7 @@ use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::{Matching, mapping};
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
 use crate::build::{Op, Tensor, dump};

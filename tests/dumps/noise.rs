@@ -11,9 +11,9 @@ use precision_gate::judge::loss::noise::NoiseBand;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::loss::LossPolicy;
-use precision_gate::report::GateResult;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
 use crate::build::{Op, Tensor, dump};

@@ -8,7 +8,6 @@ use precision_gate::compare::measurements::{Measurements, Selection};
 use precision_gate::compare::sample::Sample;
 use precision_gate::fetch::{self, Fetcher};
 use precision_gate::gate::{self, Quiet, Request, Surroundings};
-use precision_gate::judge::finding::Fact;
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
@@ -17,6 +16,7 @@ use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::sink::Kept;
 use precision_gate::report::writer;
+use precision_gate::result::finding::Fact;
 use precision_gate::verdict::{CheckId, Verdict};
 
 use super::support::fixtures;

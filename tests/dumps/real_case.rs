@@ -8,7 +8,7 @@ use precision_gate::error::Result;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 

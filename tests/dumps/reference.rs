@@ -4,13 +4,13 @@ use std::path::Path;
 
 use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
-use precision_gate::judge::operation::OffSide;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::report::Outcome;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::reference::shown;
+use precision_gate::result::operation::OffSide;
 use precision_gate::verdict::{Severity, Verdict};
 
 use crate::build::{Op, Tensor, dump};

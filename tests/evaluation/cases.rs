@@ -9,7 +9,7 @@ use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 use serde_json::Value;
 

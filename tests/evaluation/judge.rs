@@ -6,17 +6,18 @@ use std::sync::Arc;
 use precision_gate::judge::apply_policy::apply_policy;
 use precision_gate::judge::evaluation::generations;
 use precision_gate::judge::evaluation::run::{self, Judged, JudgedUnit};
-use precision_gate::judge::finding::{Fact, Finding, verdict_of};
 use precision_gate::judge::register;
-use precision_gate::judge::unit::{DivergenceKind, EvaluationScope, EvaluationTest, Shard};
+use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{
     Difference, LeftOut, PairedGenerations, PairedMetric, PairedModel, PairedTask, TextPair, ValuePair,
 };
 use precision_gate::policy::Policy;
 use precision_gate::read::evaluation::{
-    Damage, Generation, Generations, Harness, Run, Sample, SampleId, SampleTexts, Samples, Score, ScoreName, Task,
-    TextPlace, Token, Value,
+    Damage, Generation, Generations, Harness, Run, Sample, SampleTexts, Samples, Score, ScoreName, Task, TextPlace,
+    Token, Value,
 };
+use precision_gate::result::finding::{Fact, Finding, verdict_of};
+use precision_gate::result::unit::{DivergenceKind, EvaluationScope, EvaluationTest, Shard};
 use precision_gate::verdict::{Severity, Side, Verdict};
 
 fn policy(yaml: &str) -> Policy {
@@ -207,7 +208,7 @@ impl Found {
         codes
     }
 
-    fn unit(&self, task: &str) -> &precision_gate::judge::unit::EvaluationUnit {
+    fn unit(&self, task: &str) -> &precision_gate::result::unit::EvaluationUnit {
         &self.units.iter().find(|one| one.unit.task == task).unwrap_or_else(|| panic!("no unit {task}")).unit
     }
 
@@ -260,7 +261,7 @@ fn a_unit_carries_its_table_and_the_place_of_its_losses() {
         (unit.test, unit.scope, unit.verdict),
         (Some(EvaluationTest::Mcnemar), EvaluationScope::Task, Verdict::Fail)
     );
-    let near = |number: Option<precision_gate::judge::number::Number>, expected: f64| {
+    let near = |number: Option<precision_gate::result::number::Number>, expected: f64| {
         (number.expect("a number").0 - expected).abs() < 1e-9 * expected
     };
     assert!(near(unit.p_value, 1.0490417480468751e-05) && near(unit.p_adjusted, 1.0490417480468751e-05));

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use precision_gate::error::Result;
 use precision_gate::fetch::{self, FileEntry, Files, Memory, Source};
+use precision_gate::kind::SampleId;
 use precision_gate::pair::evaluation::{self as pair, PairedMetric};
 use precision_gate::read::evaluation::{
-    self, EvaluationFile, Evaluations, FileKind, Harness, KeptOpen, SampleId, Score, TextPlace, Value as Measured,
+    self, EvaluationFile, Evaluations, FileKind, Harness, KeptOpen, Score, TextPlace, Value as Measured,
 };
 use precision_gate::verdict::Side;
 use serde_json::{Value, json};

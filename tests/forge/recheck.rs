@@ -16,7 +16,8 @@ use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
-use precision_gate::report::{GateResult, causes, writer};
+use precision_gate::report::{causes, writer};
+use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 
 use crate::fake::Fake;

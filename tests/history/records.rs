@@ -6,12 +6,13 @@ use precision_gate::compare::measurements::Measurements;
 use precision_gate::fetch::Fetcher;
 use precision_gate::gate::history::{Moment, record};
 use precision_gate::gate::{Quiet, Request, Surroundings, run_by};
-use precision_gate::history::record::{Case, Record};
+use precision_gate::history::record::Record;
 use precision_gate::history::series::series_of;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::policy::history::Suite;
 use precision_gate::report::sink::Dropped;
+use precision_gate::result::history::Case;
+use precision_gate::result::history::Suite;
 use precision_gate::verdict::CheckId;
 
 /// The record of judging both sides of a fixture; `None` where one of them is not there at all.

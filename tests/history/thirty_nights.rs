@@ -6,9 +6,9 @@ mod simulation;
 
 use jiff::civil::Date;
 use precision_gate::history::record::Record;
-use precision_gate::history::trend::Limit;
 use precision_gate::report::messages::Language;
 use precision_gate::report::plot::trend::trend_png;
+use precision_gate::result::trend::Limit;
 use simulation::{CULPRIT, FLAKY, NIGHTS, Night, STEP, Suite, Told};
 
 /// The nights of a suite, and what is told of them.

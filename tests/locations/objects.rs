@@ -8,8 +8,8 @@ use precision_gate::fetch::{Fetcher, read_all};
 use precision_gate::gate::{self, Quiet, Request, Surroundings};
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
 use precision_gate::report::sink::Dropped;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 
 use super::server::{Fault, Server, fetcher};

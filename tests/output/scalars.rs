@@ -10,9 +10,9 @@ use precision_gate::report::folder::{Folder, Options};
 use precision_gate::report::messages::Language;
 use precision_gate::report::sink::Sink;
 use precision_gate::report::terminal::Detail;
-use precision_gate::report::{
-    GateResult, annotations, code_quality, escape, issue, junit, load, metrics, sarif, terminal,
-};
+use precision_gate::report::{annotations, code_quality, escape, issue, junit, metrics, sarif, terminal};
+use precision_gate::result::GateResult;
+use precision_gate::result::load;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

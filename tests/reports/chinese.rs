@@ -6,12 +6,12 @@ mod words;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use precision_gate::report::GateResult;
 use precision_gate::report::lines::Lines;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::{page, terminal};
+use precision_gate::result::GateResult;
 use serde_json::Value;
 
 use crate::cases::CASES;

@@ -3,8 +3,9 @@
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
 use precision_gate::report::templates::Templates;
+use precision_gate::report::terminal;
 use precision_gate::report::terminal::Detail;
-use precision_gate::report::{GateResult, terminal};
+use precision_gate::result::GateResult;
 use serde_json::json;
 
 use crate::cases::{self, CASES};

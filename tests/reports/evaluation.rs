@@ -9,7 +9,8 @@ use precision_gate::report::pictures;
 use precision_gate::report::summary::{self, COMMENT_LIMIT, Picture};
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::{self, Detail};
-use precision_gate::report::{GateResult, issue, junit, metrics};
+use precision_gate::report::{issue, junit, metrics};
+use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 use serde_json::{Map, Value, json};
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use precision_gate::judge::operation::OperationLine;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::Detail;
-use precision_gate::report::{GateResult, annotations, code_quality, issue, junit, metrics, page, sarif, terminal};
+use precision_gate::report::{annotations, code_quality, issue, junit, metrics, page, sarif, terminal};
+use precision_gate::result::GateResult;
+use precision_gate::result::operation::OperationLine;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 

@@ -3,15 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use precision_gate::diagnose::Sureness;
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::judge::register;
 use precision_gate::msprobe::dump::Matching;
 use precision_gate::policy::Policy;
 use precision_gate::policy::value::Date;
-use precision_gate::report::GateResult;
 use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
+use precision_gate::result::GateResult;
+use precision_gate::result::diagnosis::Sureness;
 use precision_gate::verdict::{CheckId, Severity, Verdict};
 
 use crate::comment::comment;
@@ -170,7 +170,7 @@ fn the_first_lines_of_every_failure_say_what_where_and_what_to_do() {
 /// A likely cause of the culprit gives the headline its words; the first wrong operation is named only without one.
 fn says_what(fixture: &str, result: &GateResult, headline: &str) {
     let Some(culprit) = &result.culprit else { return };
-    let is_known = |cause: &&precision_gate::diagnose::Diagnosis| {
+    let is_known = |cause: &&precision_gate::result::diagnosis::Diagnosis| {
         cause.sureness >= Sureness::Likely && cause.place == culprit.tensor
     };
     if result.diagnoses.iter().any(|cause| is_known(&cause)) {
@@ -208,7 +208,7 @@ fn a_failing_gradient_norm_is_pictured_by_itself() {
     let mut result = judged(&["loss/diverging_trend"], "{}");
     // The loss alone is healthy again.
     for unit in result.checks.iter_mut().flat_map(|check| &mut check.units) {
-        if let precision_gate::judge::unit::Unit::Curve(unit) = unit
+        if let precision_gate::result::unit::Unit::Curve(unit) = unit
             && unit.metric == "loss"
         {
             unit.verdict = Verdict::Pass;
@@ -224,9 +224,9 @@ fn a_failing_gradient_norm_is_pictured_by_itself() {
 fn a_pass_of_curves_without_a_rule_of_the_mean_says_how_much_was_compared() {
     let mut result = judged(&["loss/aligned_bf16"], "{}");
     for unit in result.checks.iter_mut().flat_map(|check| &mut check.units) {
-        if let precision_gate::judge::unit::Unit::Curve(unit) = unit {
+        if let precision_gate::result::unit::Unit::Curve(unit) = unit {
             unit.rules.clear();
-            unit.series = precision_gate::judge::unit::CurveSeries::default();
+            unit.series = precision_gate::result::unit::CurveSeries::default();
         }
     }
     let text = opening(&result, Language::En);

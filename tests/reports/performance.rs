@@ -9,7 +9,8 @@ use precision_gate::report::messages::Language;
 use precision_gate::report::summary::COMMENT_LIMIT;
 use precision_gate::report::templates::Templates;
 use precision_gate::report::terminal::{self, Detail};
-use precision_gate::report::{GateResult, issue, junit, page};
+use precision_gate::report::{issue, junit, page};
+use precision_gate::result::GateResult;
 use precision_gate::verdict::CheckId;
 
 use crate::comment::comment;

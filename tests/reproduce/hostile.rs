@@ -13,10 +13,10 @@ use precision_gate::msprobe::dump::Matching;
 use precision_gate::output::{Output, Set};
 use precision_gate::policy::Policy;
 use precision_gate::read::dump::DumpFolder;
-use precision_gate::report::GateResult;
 use precision_gate::report::lines::Lines;
 use precision_gate::reproduce::target::Target;
 use precision_gate::reproduce::{RunOf, write};
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Side;
 
 /// Texts that end a constant, a comment, a line or an f-string in some language.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use precision_gate::check::Command;
 use precision_gate::gate::{Quiet, Request, run};
 use precision_gate::judge::register;
-use precision_gate::judge::unit::Unit;
 use precision_gate::policy::Policy;
-use precision_gate::report::GateResult;
 use precision_gate::report::escape::Target;
 use precision_gate::report::messages::Language;
 use precision_gate::report::writer;
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::Unit;
 use precision_gate::verdict::{CheckId, Verdict};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Taking parameters, files or bytes from the candidate's checkpoint never buys a pass.
 
-use precision_gate::judge::unit::{Evidence, Unit};
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
+use precision_gate::result::unit::{Evidence, Unit};
 use precision_gate::verdict::Verdict;
 use serde_json::Value;
 

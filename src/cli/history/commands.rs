@@ -8,13 +8,15 @@ use jiff::{Timestamp, ToSpan};
 use precision_gate::error::{Error, ErrorKind, Result};
 use precision_gate::exit;
 use precision_gate::fetch::{Fetcher, writable};
-use precision_gate::history::record::{Case, Entry, Record};
+use precision_gate::history::record::{Entry, Record};
 use precision_gate::history::records::{Listing, Reading, Records};
 use precision_gate::output::{Output, Set};
-use precision_gate::policy::history::{HistoryPolicy, Suite};
+use precision_gate::policy::history::HistoryPolicy;
 use precision_gate::report::escape::cleaned;
 use precision_gate::report::messages::Language;
 use precision_gate::report::{badge, history_page};
+use precision_gate::result::history::Case;
+use precision_gate::result::history::Suite;
 
 use crate::cli::fetching::FetchArgs;
 use crate::cli::{policy_file, show};
@@ -270,7 +272,7 @@ fn print_record(record: &Record, path: &str) -> Result<u8> {
     lines.extend(record.culprit.iter().map(|culprit| ("culprit", format!("{} ({})", culprit.tensor, culprit.code))));
     lines.extend(record.failing.iter().map(|case| ("failing", case.name())));
     for measure in &record.measures {
-        let limit = |word: &str, limit: Option<precision_gate::judge::number::Number>| {
+        let limit = |word: &str, limit: Option<precision_gate::result::number::Number>| {
             limit.map_or_else(String::new, |limit| format!(", {word} beyond {}", limit.0))
         };
         let value = measure.value.map_or_else(|| "not measured".to_owned(), |value| value.0.to_string());

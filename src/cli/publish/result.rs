@@ -15,7 +15,8 @@ use precision_gate::publish::comment::Note;
 use precision_gate::publish::forge::Pull;
 use precision_gate::publish::trust::Origin;
 use precision_gate::publish::{Settings, Story};
-use precision_gate::report::{GateResult, Judged, Source};
+use precision_gate::report::Judged;
+use precision_gate::result::{GateResult, Source};
 
 use super::Publishing;
 use super::open::of_damaged;

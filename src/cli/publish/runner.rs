@@ -8,7 +8,8 @@ use precision_gate::publish::event::{Environment, has_workflow_commands};
 use precision_gate::publish::outputs;
 use precision_gate::report::messages::Language;
 use precision_gate::report::templates::Templates;
-use precision_gate::report::{GateResult, annotations, issue, summary};
+use precision_gate::report::{annotations, issue, summary};
+use precision_gate::result::GateResult;
 
 use crate::cli::show;
 use crate::cli::surroundings::nonce;

@@ -2,10 +2,11 @@
 
 use super::super::context::{Context, Suspect};
 use super::super::value_pair::ValuePair;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::read::dump::{TensorKind, Value};
+use crate::kind::TensorKind;
+use crate::read::dump::Value;
 use crate::read::json::Json;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("argument-differs") };
 

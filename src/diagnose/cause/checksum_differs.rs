@@ -3,8 +3,8 @@
 //! An argument that the call writes in place may be summed while it is being written; identical runs show that too.
 
 use super::super::context::Context;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("checksum-differs") };
 

@@ -1,8 +1,8 @@
 //! Communication: every rank's own operations agree, and the first difference is what a collective gives.
 
 use super::super::context::Context;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

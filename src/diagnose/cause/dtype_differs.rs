@@ -1,10 +1,10 @@
 //! Element types differ: a cast that is missing or extra on one side.
 
 use super::super::context::{Context, api_of};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::judge::finding::{Fact, Finding};
 use crate::read::dump::name::OpName;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::{Fact, Finding};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("dtype-differs") };
 

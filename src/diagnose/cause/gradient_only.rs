@@ -2,9 +2,9 @@
 
 use super::super::context::Context;
 use super::super::curves::{Curves, differences};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

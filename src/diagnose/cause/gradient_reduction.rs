@@ -5,14 +5,16 @@
 
 use super::super::before::Four;
 use super::super::context::{Context, Suspect};
+use super::super::factor;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::updates::Updates;
 use super::super::value_pair::{ValuePair, operations_of, values_of};
-use super::super::{Diagnosis, Statement, Sureness, factor};
 use super::Cause;
 use crate::compare::dump::bounds_of_sums;
+use crate::kind::TensorKind;
+use crate::read::dump::TensorRecord;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{TensorKind, TensorRecord};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("gradient-reduction") };
 

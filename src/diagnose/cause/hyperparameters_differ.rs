@@ -2,9 +2,9 @@
 
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::rl::Rollouts;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, finding_as_evidence, from_findings};
-use crate::judge::finding::Finding;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Finding;
 
 pub(super) const CAUSE: Cause = Cause {
     in_curves,

@@ -7,11 +7,11 @@ use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
 use super::super::updates::Updates;
 use super::super::value_pair::operations_of;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::optimizer_differs::is_of_most;
 use super::wrong_weights_or_data::is_other_weight;
 use crate::read::dump::{Statistic, TensorRecord};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

@@ -2,8 +2,8 @@
 
 use super::super::context::Context;
 use super::super::updates::{Update, Updates};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("lost-update") };
 

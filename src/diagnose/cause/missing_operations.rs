@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::judge::finding::{Fact, Finding};
-use crate::read::dump::{Dump, TensorKind};
+use crate::kind::TensorKind;
+use crate::read::dump::Dump;
 use crate::read::frame::{Frame, innermost_own};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::Severity;
 
 pub(super) const CAUSE: Cause =

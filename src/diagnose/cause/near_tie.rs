@@ -4,9 +4,9 @@
 //! other places, and the same values.
 
 use super::super::context::{Context, Suspect};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::wrong_weights_or_data::is_choice;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("near-tie") };
 

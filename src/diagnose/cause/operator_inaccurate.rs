@@ -1,11 +1,11 @@
 //! The operator is inaccurate by itself: the operation that a dump names first is wrong when it is tested alone, too.
 
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::judge::finding::Finding;
 use crate::judge::operators::rules;
-use crate::judge::unit::Culprit;
 use crate::read::dump::name::OpName;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Finding;
+use crate::result::unit::Culprit;
 
 pub(super) const CAUSE: Cause = Cause { links: &[super::ACCURACY_NOTES], ..Cause::new("operator-inaccurate") };
 
@@ -26,7 +26,7 @@ fn alone(culprit: &Culprit, findings: &[Finding]) -> Option<Statement> {
     let [errors, _] = rules::of_rows();
     let op = OpName::parse(&culprit.op);
     let text = |finding: &Finding, name: &str| match finding.facts.get(name) {
-        Some(crate::judge::finding::Fact::Text(text)) => Some(text.clone()),
+        Some(crate::result::finding::Fact::Text(text)) => Some(text.clone()),
         _ => None,
     };
     let is_same = |finding: &&Finding| {

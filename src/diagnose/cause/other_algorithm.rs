@@ -10,7 +10,6 @@ use super::super::context::{Context, Suspect};
 use super::super::formula;
 use super::super::updates::Updates;
 use super::super::values::Data;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use super::input_differs::{before, is_in_graph};
 use super::missing_operations::{explains, replaced};
@@ -18,7 +17,8 @@ use super::optimizer_differs::is_of_most;
 use super::reduced_precision::operands;
 use super::wrong_weights_or_data::unseen_indices;
 use crate::judge::dump::limits::band;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause =
     Cause { in_dump, is_last_resort: true, links: &[super::ACCURACY_NOTES], ..Cause::new("other-algorithm") };

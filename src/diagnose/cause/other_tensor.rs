@@ -7,9 +7,10 @@ use super::super::context::is_weight;
 use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::value_pair::operations_of;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
-use crate::read::dump::{Leaf, TensorKind, TensorRecord};
+use crate::kind::TensorKind;
+use crate::read::dump::{Leaf, TensorRecord};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("other-tensor") };
 

@@ -6,10 +6,10 @@
 use super::super::context::{Context, Suspect};
 use super::super::curves::Curves;
 use super::super::value_pair::ValuePair;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::saturation::saturated;
 use super::{Cause, finding_as_evidence};
 use crate::read::dump::Leaf;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 use crate::verdict::Side;
 
 pub(super) const CAUSE: Cause = Cause {

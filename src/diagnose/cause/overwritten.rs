@@ -5,8 +5,8 @@ use super::super::context::Context;
 use super::super::fingerprint::{is_same, is_telling};
 use super::super::trace::Trace;
 use super::super::value_pair::{operations_of, values_of};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("overwritten") };
 

@@ -6,8 +6,8 @@
 use super::super::context::{Context, Suspect};
 use super::super::fingerprint::{has_same_values, is_telling};
 use super::super::values::{Data, count_of};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("permuted") };
 

@@ -5,10 +5,10 @@
 //! and equal values elsewhere. Masks that agree, and values that differ where both masks keep them, speak against it.
 
 use super::super::context::{Context, Suspect};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, from_findings};
-use crate::judge::finding::Finding;
 use crate::read::json::Json;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Finding;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

@@ -10,11 +10,12 @@ use super::super::context::{Context, Suspect};
 use super::super::formula;
 use super::super::value_pair::ValuePair;
 use super::super::values::Data;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::compare::dump::Basis;
 use crate::dtype::Dtype;
-use crate::read::dump::{Statistic, TensorKind, TensorRecord};
+use crate::kind::TensorKind;
+use crate::read::dump::{Statistic, TensorRecord};
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

@@ -1,10 +1,10 @@
 //! The reward function gives every answer the same: nothing is left to learn from.
 
 use super::super::rl::Rollouts;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::{Cause, finding_as_evidence};
-use crate::judge::unit::CurveUnit;
-use crate::read::metric::Role;
+use crate::kind::Role;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::unit::CurveUnit;
 use crate::verdict::Severity;
 
 pub(super) const CAUSE: Cause = Cause { in_rl, ..Cause::new("reward-dead") };
@@ -26,7 +26,7 @@ fn in_rl(rollouts: &Rollouts<'_>) -> Option<Diagnosis> {
 }
 
 /// Whether all values are 0 but for rounding, and there are some.
-fn is_zero(values: &[Option<crate::judge::number::Number>]) -> bool {
+fn is_zero(values: &[Option<crate::result::number::Number>]) -> bool {
     let mut found = values.iter().flatten().peekable();
     found.peek().is_some() && found.all(|value| value.0.abs() <= ZERO)
 }

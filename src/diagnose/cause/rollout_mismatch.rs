@@ -1,8 +1,8 @@
 //! The rollout engine is not the model that is trained: stale or coarse weights, another temperature, another kernel.
 
 use super::super::rl::Rollouts;
-use super::super::{Diagnosis, Sureness};
 use super::{Cause, finding_as_evidence};
+use crate::result::diagnosis::{Diagnosis, Sureness};
 use crate::verdict::Severity;
 
 pub(super) const CAUSE: Cause = Cause { in_rl, ..Cause::new("rollout-mismatch") };

@@ -4,10 +4,10 @@
 //! number itself, in the data or in the recorded statistics, so it holds no other reading.
 
 use super::super::context::{Context, Suspect};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
 use crate::dtype::Dtype;
 use crate::read::dump::TensorRecord;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

@@ -4,8 +4,9 @@
 //! Results that are scaled are told by the formula of the operation that made them (`other-algorithm`).
 
 use super::super::context::Context;
-use super::super::{Diagnosis, Statement, Sureness, factor};
+use super::super::factor;
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, ..Cause::new("scaled") };
 

@@ -1,8 +1,8 @@
 //! Shapes differ, and nothing before explains that: another batch, sequence length or parallel layout.
 
 use super::super::context::Context;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause { in_dump, is_last_resort: true, ..Cause::new("shape-differs") };
 

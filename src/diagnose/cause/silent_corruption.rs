@@ -7,10 +7,10 @@
 use super::super::context::{Context, Peer, Suspect};
 use super::super::curves::{Curves, EQUAL, differences};
 use super::super::part::{Outlier, Part};
-use super::super::{Diagnosis, Statement, Sureness};
 use super::reduced_precision::is_product;
 use super::{Cause, finding_as_evidence};
 use crate::compare::dump::Basis;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

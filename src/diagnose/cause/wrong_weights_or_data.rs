@@ -3,10 +3,10 @@
 use super::super::context::{Context, Suspect, is_weight};
 use super::super::curves::Curves;
 use super::super::trace::Trace;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::missing_operations::explains;
 use super::{Cause, finding_as_evidence, from_findings, other_tensor};
-use crate::judge::finding::Finding;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
+use crate::result::finding::Finding;
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

@@ -9,11 +9,12 @@ use super::super::context::{Context, Suspect};
 use super::super::trace::Trace;
 use super::super::value_pair::operations_of;
 use super::super::value_pair::values_of;
-use super::super::{Diagnosis, Statement, Sureness};
 use super::Cause;
+use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Dump, Leaf, TensorKind};
+use crate::read::dump::{Dump, Leaf};
 use crate::read::frame::innermost_own;
+use crate::result::diagnosis::{Diagnosis, Statement, Sureness};
 
 pub(super) const CAUSE: Cause = Cause {
     in_dump,

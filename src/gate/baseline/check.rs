@@ -6,11 +6,11 @@ use crate::error::Result;
 use crate::fetch::Digest;
 use crate::gate::Progress;
 use crate::gate::discover::Inventory;
-use crate::judge::finding::Finding;
 use crate::judge::location as rules;
 use crate::policy::Policy;
 use crate::policy::value::Date;
-use crate::report::Verified;
+use crate::result::Verified;
+use crate::result::finding::Finding;
 use crate::verdict::Profile;
 
 /// Changes that one finding lists.

@@ -11,12 +11,12 @@ use crate::fetch::{Digest, Environment, Fetcher};
 use crate::gate::baseline_name::LOCK;
 use crate::gate::side::{self, Opening};
 use crate::gate::{Progress, Request, Surroundings, run_by, search};
-use crate::judge::finding::Finding;
 use crate::judge::loss::noise::NoiseBand;
 use crate::msprobe::dump::Matching;
 use crate::output;
 use crate::policy::Policy;
 use crate::report::sink::Dropped;
+use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side, Verdict};
 
 /// Findings of the comparison with the old baseline that are kept.
@@ -160,7 +160,7 @@ fn record(promotion: &Promotion, policy: &Policy, fetcher: &Fetcher, progress: &
 
 fn refused(location: &str, finding: &Finding) -> Error {
     let text = |fact: &str| match finding.facts.get(fact) {
-        Some(crate::judge::finding::Fact::Text(text)) => text.clone(),
+        Some(crate::result::finding::Fact::Text(text)) => text.clone(),
         _ => String::new(),
     };
     let shown = if finding.place.is_empty() { location } else { &finding.place };

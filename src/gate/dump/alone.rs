@@ -12,14 +12,14 @@ use crate::judge::apply_policy::{apply_policy, decide};
 use crate::judge::dump::alone::{self, At, Scan};
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::kind_of_data;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::artifacts;
-use crate::judge::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
 use crate::msprobe::overflow_check::{self, Rank};
 use crate::pair::unit::single;
 use crate::policy::Policy;
 use crate::read::dump::DumpFolder;
 use crate::read::overflow_check as answer;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Culprit, DumpUnit, Evidence, Place, Unit, unit_place};
 use crate::verdict::{Side, Verdict};
 
 /// One step and rank, looked through.

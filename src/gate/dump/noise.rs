@@ -8,8 +8,8 @@ use crate::judge::dump::noise::UnitNoise;
 use crate::judge::dump::repeats::{self, TooFar};
 use crate::judge::dump::rules;
 use crate::judge::dump::unit::{UnitInput, kind_of_data};
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
+use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 /// A step and rank of the baseline.

@@ -6,11 +6,11 @@ use super::units::{Errors, read_and_compare};
 use crate::compare::measurements::Measurements;
 use crate::judge::dump::reference::ReferenceErrors;
 use crate::judge::dump::rules;
-use crate::judge::finding::Finding;
 use crate::pair::dump::Renaming;
 use crate::pair::unit::{UnitPair, units};
 use crate::policy::Policy;
 use crate::read::dump::DumpFolder;
+use crate::result::finding::Finding;
 
 /// The dumps of a reference run.
 pub(super) struct Reference<'a> {

@@ -8,14 +8,13 @@ use rayon::prelude::*;
 
 use crate::compare::dump::{self as compare, Counted, UnitComparison};
 use crate::compare::measurements::Measurements;
-use crate::diagnose::{self, Before, Context, Diagnosis, Peer, PeerOperation, TensorCache};
+use crate::diagnose::{self, Before, Context, Peer, PeerOperation, TensorCache};
 use crate::error::{self, Error};
 use crate::gate::Progress;
 use crate::gate::dump_tables::{self, Dumps};
 use crate::judge::dump::unit::{JudgedUnit, UnitInput};
 use crate::judge::dump::update::Copies;
 use crate::judge::dump::{element_limits, preset};
-use crate::judge::unit::ErrorLocation;
 use crate::msprobe::dump::Matching;
 use crate::pair::dump::{Names, Renaming};
 use crate::pair::unit::UnitPair;
@@ -23,6 +22,8 @@ use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::Dump;
 use crate::report::sink::Sink;
+use crate::result::diagnosis::Diagnosis;
+use crate::result::unit::ErrorLocation;
 use crate::verdict::Side;
 
 /// Errors of reading a unit's records, with the side of each.

@@ -8,12 +8,12 @@ use super::{ID, open, ranks};
 use crate::gate::discover::Inventory;
 use crate::gate::{CheckOutcome, Progress, add_findings};
 use crate::judge::apply_policy::{apply_policy, decide};
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::monitor::alone::{Walk, Walked};
 use crate::judge::monitor::rules;
-use crate::judge::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
 use crate::policy::Policy;
 use crate::read::monitor::RankTables;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Evidence, MonitorSteps, MonitorUnit, Unit};
 use crate::verdict::{Side, Verdict};
 
 /// A judged rank, with its steps.
@@ -75,7 +75,7 @@ fn judge(tables: &RankTables, policy: &Policy) -> Judged {
     if seen == 0 && verdict_of(&findings) < Verdict::Incomplete {
         findings.push(Finding::new(&rules::NOTHING_COMPARED, format!("rank {rank}")).with("rank", rank));
     }
-    let counts = |culprit: &crate::judge::unit::Culprit| {
+    let counts = |culprit: &crate::result::unit::Culprit| {
         decide(&culprit.code, &culprit.tensor, rules::NON_FINITE.severity, policy).counts()
     };
     let unit = MonitorUnit {

@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use super::shares::{OneSided, Unpaired, other_model};
 use crate::error::Result;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::monitor::measure::Written;
 use crate::judge::monitor::picture::Room;
 use crate::judge::monitor::rules;
 use crate::judge::monitor::walk::{Setting, Walk, Walked};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::judge::unit::{CurveSeries, Evidence, MonitorSteps, MonitorUnit};
+use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::{self as pair, Paired};
 use crate::policy::Policy;
-use crate::read::monitor::{Damage, Keys, Kind, RankTables, Row, Statistic};
+use crate::read::monitor::{Damage, Keys, RankTables, Row};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{CurveSeries, Evidence, MonitorSteps, MonitorUnit};
 use crate::verdict::{Side, Verdict};
 
 /// Points of the culprit's series.
@@ -43,7 +44,7 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     let counts =
         MonitorSteps { paired: steps.both.len() as u64, baseline: ours.len() as u64, candidate: theirs.len() as u64 };
     let mut unit = MonitorUnit { steps: counts, ..MonitorUnit::empty(rank) };
-    let damaged: BTreeSet<Kind> = baseline.damaged_kinds().union(&candidate.damaged_kinds()).copied().collect();
+    let damaged: BTreeSet<MonitorKind> = baseline.damaged_kinds().union(&candidate.damaged_kinds()).copied().collect();
     let kinds = kinds(sides);
     if let Some(finding) = other_model(sides, &kinds.difference(&damaged).copied().collect()) {
         findings.push(finding);
@@ -51,14 +52,14 @@ pub(super) fn judge(sides: (&RankTables, &RankTables), policy: &Policy, room: Ro
     }
     let versions_differ = baseline.version() != candidate.version();
     // V1 lacks the moments after the last update, V2 those before the first.
-    let moments = [Kind::ExpAvg, Kind::ExpAvgSq].into_iter().filter(|_| versions_differ);
-    let excused: BTreeSet<Kind> = damaged.iter().copied().chain(moments).collect();
+    let moments = [MonitorKind::ExpAvg, MonitorKind::ExpAvgSq].into_iter().filter(|_| versions_differ);
+    let excused: BTreeSet<MonitorKind> = damaged.iter().copied().chain(moments).collect();
     let setting = Setting {
         rank,
         policy,
         written: Written::new(baseline.decimals(), candidate.decimals(), versions_differ),
         decimals: baseline.decimals(),
-        has_start: baseline.first_step(Kind::ParamOrigin) == candidate.first_step(Kind::ParamOrigin),
+        has_start: baseline.first_step(MonitorKind::ParamOrigin) == candidate.first_step(MonitorKind::ParamOrigin),
         steps: steps.both.len(),
         room,
     };
@@ -126,7 +127,7 @@ fn leave_out(paired: &mut Paired, policy: &Policy) -> u64 {
     (before - paired.matched.len() - paired.only_baseline.len() - paired.only_candidate.len()) as u64
 }
 
-fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<Kind>) {
+fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<MonitorKind>) {
     unit.compared = walked.compared;
     unit.noise_driven = walked.noise_driven;
     unit.horizon = walked.horizon;
@@ -138,8 +139,8 @@ fn fill(unit: &mut MonitorUnit, walked: Walked, kinds: BTreeSet<Kind>) {
 }
 
 /// The kinds to compare: all, or of two versions those that both wrote.
-fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<Kind> {
-    let of = |tables: &RankTables| tables.names().into_iter().map(|(kind, _)| kind).collect::<BTreeSet<Kind>>();
+fn kinds((baseline, candidate): (&RankTables, &RankTables)) -> BTreeSet<MonitorKind> {
+    let of = |tables: &RankTables| tables.names().into_iter().map(|(kind, _)| kind).collect::<BTreeSet<MonitorKind>>();
     let (ours, theirs) = (of(baseline), of(candidate));
     if baseline.version() == candidate.version() {
         ours.union(&theirs).copied().collect()
@@ -184,7 +185,7 @@ fn about_files(sides: (&RankTables, &RankTables)) -> Vec<Finding> {
     if versions_differ {
         let compared = kinds(sides);
         let all = baseline.names().into_iter().chain(candidate.names()).map(|(kind, _)| kind);
-        let left_out: BTreeSet<&str> = all.filter(|kind| !compared.contains(kind)).map(Kind::as_str).collect();
+        let left_out: BTreeSet<&str> = all.filter(|kind| !compared.contains(kind)).map(MonitorKind::as_str).collect();
         let left_out: Vec<String> = left_out.into_iter().map(str::to_owned).collect();
         findings.push(
             Finding::new(&rules::VERSIONS_DIFFER, &place)

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::judge::finding::Finding;
 use crate::judge::monitor::rules;
 use crate::judge::rule::Rule;
-use crate::read::monitor::{Keys, Kind, RankTables};
+use crate::kind::MonitorKind;
+use crate::read::monitor::{Keys, RankTables};
+use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 /// Share of the baseline's rows that may be missing without more than a warning.
@@ -28,7 +29,7 @@ pub(super) struct Unpaired {
 
 impl Unpaired {
     /// Notes rows of one step; those of `excused` kinds are explained already.
-    pub(super) fn add(&mut self, baseline: &[Keys], candidate: &[Keys], excused: &BTreeSet<Kind>) {
+    pub(super) fn add(&mut self, baseline: &[Keys], candidate: &[Keys], excused: &BTreeSet<MonitorKind>) {
         let counts = |key: &&Keys| !excused.contains(&key.kind);
         self.names += baseline.iter().filter(counts).count() as u64;
         self.candidate += candidate.iter().filter(counts).count() as u64;
@@ -104,7 +105,7 @@ impl OneSided {
 }
 
 /// The finding of two models that have hardly a tensor in common: fewer than half of the baseline's.
-pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<Kind>) -> Option<Finding> {
+pub(super) fn other_model(sides: (&RankTables, &RankTables), kinds: &BTreeSet<MonitorKind>) -> Option<Finding> {
     let (baseline, candidate) = sides;
     let (ours, theirs) = (baseline.names(), candidate.names());
     let judged = ours.iter().filter(|(kind, _)| kinds.contains(kind));

@@ -3,13 +3,13 @@
 use crate::error::Result;
 use crate::fetch::ByteSource;
 use crate::gate::discover::Inventory;
-use crate::judge::finding::Finding;
 use crate::judge::operators::api::Tables;
 use crate::judge::operators::rules;
 use crate::pair::operators::Test;
 use crate::read::operators::{
     ApiResult, ComparedRow, Damage, Output, Place, Rows, TableKind, read_compared, read_details, read_results,
 };
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Tables that `acc_check` wrote.

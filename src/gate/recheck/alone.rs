@@ -3,7 +3,7 @@
 use super::refusal::{Checked, demand};
 use super::said::everything;
 use crate::judge::rule::artifacts::NO_BASELINE;
-use crate::report::GateResult;
+use crate::result::GateResult;
 use crate::verdict::{CheckId, Profile};
 
 /// Refuses a result whose mode, baseline and findings contradict each other.

@@ -1,8 +1,8 @@
 //! Limits on what is drawn, from what the gate itself writes.
 
 use super::refusal::{Checked, demand};
-use crate::judge::unit::{Check, Culprit, Unit};
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::unit::{Check, Culprit, Unit};
 use crate::verdict::CheckId;
 
 /// Points of a series and of a profile, as the gate thins them.

@@ -4,11 +4,11 @@ use super::outcome::held;
 use super::refusal::{Checked, claims, demand, shown};
 use super::said::{Key, Said, number};
 use crate::judge::checkpoint::rules;
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
 use crate::judge::rule::{Rule, artifacts};
-use crate::judge::unit::CheckpointUnit;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::CheckpointUnit;
 use crate::verdict::{Profile, Verdict};
 
 /// The one rule of a parameter.

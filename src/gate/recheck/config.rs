@@ -1,8 +1,8 @@
 //! Does the config check contradict itself? Its checkers against the findings of their codes.
 
 use super::refusal::{Checked, demand, shown};
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::unit::{Check, ConfigItem};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Check, ConfigItem};
 use crate::verdict::{CheckId, Checker, Verdict};
 
 /// Levels that msprobe can give a checker.

@@ -6,17 +6,17 @@ use super::outcome::{covered, held};
 use super::refusal::{Checked, Contradiction, claims, demand, shown};
 use super::said::{Key, Said, number};
 use super::{series, trend, weight};
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::start::FORWARD_NOISE;
 use crate::judge::loss::{code, completeness, rl};
-use crate::judge::number::Number;
-use crate::judge::outcome::{Note, RuleOutcome};
 use crate::judge::rule::Rule;
-use crate::judge::unit::CurveUnit;
+use crate::kind::Role;
 use crate::policy::loss::preset::Preset;
-use crate::read::metric::Role;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::outcome::{Note, RuleOutcome};
+use crate::result::unit::CurveUnit;
 use crate::verdict::{Profile, Verdict};
 
 /// The rule of a metric that nobody judges.

@@ -6,13 +6,13 @@ use super::said::{Key, Said, number, says, text};
 use crate::judge::dump::element_limits::KINDS;
 use crate::judge::dump::reference::off_side;
 use crate::judge::dump::rules;
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::operation::OffSide;
-use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, DumpUnit, Evidence};
 use crate::policy::dump::TensorPreset;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::operation::OffSide;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{Culprit, DumpUnit, Evidence};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Suspects that become findings of their own.

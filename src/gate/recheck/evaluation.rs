@@ -5,17 +5,17 @@ use super::said::{Key, Said, everything, is_of, number, says};
 use crate::compare::evaluation::{binomial, holm, interval};
 use crate::judge::evaluation::decision::{Decided, of_band, of_drop};
 use crate::judge::evaluation::{margin, rules, run};
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::number::Number;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{
-    AnyUnit, Check, DivergenceKind, EvaluationScope, EvaluationTest, EvaluationUnit, FlippedSample, GenerationUnit,
-    Unit,
-};
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::policy::evaluation::{Correction, EvaluationPolicy, Tie};
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::unit::{
+    AnyUnit, Check, DivergenceKind, EvaluationScope, EvaluationTest, EvaluationUnit, FlippedSample, GenerationUnit,
+    Unit,
+};
 use crate::verdict::{Profile, Verdict};
 
 /// Ids and texts of samples that a unit lists.

@@ -17,17 +17,18 @@ use crate::judge::dump::rules;
 use crate::judge::loss::limits::Limits;
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::own_policy;
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
 use crate::judge::partial_coverage;
 use crate::judge::register;
-use crate::judge::unit::{CheckpointUnit, CurveUnit, DumpUnit, MonitorUnit, Unit};
+use crate::kind::Role;
 use crate::policy::Policy;
 use crate::policy::dump::{LeastCosine, LimitRule, MissedShare};
 use crate::policy::loss::{Kind, Mode};
 use crate::policy::value::Tolerance;
-use crate::read::metric::{self, Role};
-use crate::report::GateResult;
+use crate::read::metric;
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{CheckpointUnit, CurveUnit, DumpUnit, MonitorUnit, Unit};
 use crate::verdict::{Profile, Severity, Verdict};
 
 /// Floating-point types that a parameter can have.

@@ -7,10 +7,10 @@ use crate::judge::loss::limits::{Limits, allowed_outside, allowed_single, in_a_r
 use crate::judge::loss::mode::Weights;
 use crate::judge::loss::own_policy;
 use crate::judge::loss::secondary_metrics::{SCHEDULE, SCORE};
-use crate::judge::unit::CurveUnit;
+use crate::kind::Role;
 use crate::policy::loss::LossPolicy;
 use crate::policy::loss::limit::Band;
-use crate::read::metric::Role;
+use crate::result::unit::CurveUnit;
 
 /// Whether a rule has limits that the policy gives it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,12 +4,12 @@ use super::outcome::held;
 use super::refusal::{Checked, claims, demand, shown};
 use super::said::{Key, Said, is_of, number, says, text};
 use super::weight::severity;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::monitor::precision::Precision;
 use crate::judge::monitor::rules;
-use crate::judge::number::Number;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, CulpritKind, MonitorMap, MonitorUnit, unit_place};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CulpritKind, MonitorMap, MonitorUnit, unit_place};
 use crate::verdict::{Severity, Verdict};
 
 /// The one rule of a monitor.

@@ -3,13 +3,13 @@
 use super::refusal::{Checked, claims, demand, shown};
 use super::said::{Key, Said, everything, is_of, number, says, text};
 use crate::compare::operators::RatioKind;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::operators::{limit_of, rules, table};
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, OperatorsUnit};
+use crate::kind::Direction;
 use crate::policy::Policy;
-use crate::read::operators::Direction;
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Culprit, OperatorsUnit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Refuses a test that contradicts itself.

@@ -1,8 +1,8 @@
 //! Does a rule outcome contradict itself? Its unit, direction, margin and notes.
 
 use super::refusal::{Checked, demand};
-use crate::judge::finding::Fact;
-use crate::judge::outcome::{LimitDirection, Note, RuleKind, RuleOutcome};
+use crate::result::finding::Fact;
+use crate::result::outcome::{LimitDirection, Note, RuleKind, RuleOutcome};
 
 /// Notes that one outcome holds.
 const NOTES: usize = 8;

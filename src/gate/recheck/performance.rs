@@ -3,15 +3,15 @@
 use super::refusal::{Checked, claims, demand, shown};
 use super::said::{Key, Said, everything, is_of, says, text};
 use crate::compare::performance::statistics::{median, rank_test};
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
 use crate::judge::performance::test::{Limits, StepTimeTest};
 use crate::judge::performance::{culprit, rules};
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Check, PerformanceUnit, StepTime, profile_place, profiles};
 use crate::policy::Policy;
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{Check, PerformanceUnit, StepTime, profile_place, profiles};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Names of the rules of a profile.

@@ -9,7 +9,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Digest;
 use crate::output::documents;
-use crate::report::{GateResult, load};
+use crate::result::GateResult;
+use crate::result::load;
 
 /// Bytes of a result. A unit takes at most some 350 KB (a profile of 2000 points), so that this is the result of a hundred ranks; the
 /// largest of the examples and fixtures takes 0.4 MB.

@@ -13,12 +13,12 @@ use super::weight::least;
 use super::whole::range;
 use crate::gate::first_culprit;
 use crate::judge::apply_policy::{apply_policy, waiver_findings};
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::outcome::RuleOutcome;
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{AnyUnit, Check, ConfigItem, Culprit, Unit};
 use crate::policy::Policy;
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{AnyUnit, Check, ConfigItem, Culprit, Unit};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Adds up the verdicts of `result` anew.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::judge::dump::rules as dump;
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::code;
 use crate::judge::register;
 use crate::judge::rule::{Rule, artifacts};
-use crate::judge::unit::{EvaluationUnit, Unit};
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
+use crate::result::unit::{EvaluationUnit, Unit};
 use crate::verdict::CheckId;
 
 /// A unit: its check, and how findings call it.

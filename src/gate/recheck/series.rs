@@ -1,8 +1,8 @@
 //! The points of a curve, compared with what is said of them.
 
 use super::refusal::{Checked, demand};
-use crate::judge::number::Number;
-use crate::judge::unit::{CurveSeries, CurveUnit};
+use crate::result::number::Number;
+use crate::result::unit::{CurveSeries, CurveUnit};
 
 /// Lists of equal length, rising steps, and steps that are named among them.
 pub(super) fn check(unit: &CurveUnit, at: &str) -> Checked {

@@ -2,12 +2,12 @@
 
 use super::refusal::{Checked, claims, demand};
 use super::said::{Key, Said, everything, text};
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::rule::Rule;
 use crate::judge::source::find;
-use crate::judge::unit::SourceUnit;
 use crate::policy::Policy;
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::SourceUnit;
 use crate::verdict::Severity;
 
 /// Refuses a file that contradicts itself.

@@ -4,7 +4,8 @@ use crate::diagnose::cause;
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::escape::Target;
 use crate::report::messages::Language;
-use crate::report::{GateResult, causes, writer};
+use crate::report::{causes, writer};
+use crate::result::GateResult;
 
 /// Writes the sentences of `result` again in `language`; messages call it `name`.
 ///

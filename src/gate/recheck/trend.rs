@@ -3,13 +3,14 @@
 use super::refusal::{Checked, demand, shown};
 use super::said::everything;
 use crate::judge::loss::rl::{self, Trend, TrendMeasure};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::judge::unit::{CurveUnit, curves};
+use crate::kind::Role;
 use crate::policy::Policy;
 use crate::policy::loss::Kind;
-use crate::read::metric::{self, Role};
-use crate::report::GateResult;
+use crate::read::metric;
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{CurveUnit, curves};
 use crate::verdict::CheckId;
 
 /// Sums of a series that was read again may differ by rounding.

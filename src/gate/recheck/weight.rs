@@ -8,17 +8,18 @@ use crate::judge::dump::limits::{Band, band};
 use crate::judge::dump::rules as dump;
 use crate::judge::evaluation::generations::severity_of;
 use crate::judge::evaluation::rules as evaluation;
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::completeness::{COVERAGE, must_be_whole};
 use crate::judge::loss::{code, rl};
 use crate::judge::monitor::precision::Precision;
 use crate::judge::monitor::rules as monitor;
-use crate::judge::outcome::RuleOutcome;
 use crate::judge::register;
 use crate::judge::rule::{Rule, artifacts};
 use crate::judge::{checkpoint, config, location, partial_coverage};
+use crate::kind::Role;
 use crate::policy::Policy;
-use crate::read::metric::{Role, role, role_in_rl};
+use crate::read::metric::{role, role_in_rl};
+use crate::result::finding::{Fact, Finding};
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::{Profile, Severity, Verdict};
 
 /// Floating-point types, by whose noise a limit is recognised.

@@ -9,15 +9,15 @@ use crate::check::Command;
 use crate::gate::Request;
 use crate::gate::first_culprit;
 use crate::judge::dump::rules as dump_rules;
-use crate::judge::finding::{Finding, verdict_of};
 use crate::judge::register;
 use crate::judge::rule::{artifacts, policy as policy_rules};
-use crate::judge::unit::{Check, Unit};
 use crate::policy::value::Date;
 use crate::read::evaluation::FileKind;
 use crate::read::operators::TableKind;
 use crate::read::performance::FileKind as ProfileKind;
-use crate::report::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::unit::{Check, Unit};
+use crate::result::{ArtifactRow, GateResult, SCHEMA_VERSION, Tool};
 use crate::verdict::{CheckId, Severity, Side, Verdict};
 
 /// Refuses a result that contradicts itself.

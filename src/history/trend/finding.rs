@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use super::{Change, Drift, Limit, Trend};
-use crate::judge::finding::Finding;
 use crate::judge::rule::history as rules;
+use crate::result::finding::Finding;
+use crate::result::trend::{Change, Drift, Limit, Trend};
 use crate::verdict::Severity;
 
 /// Runs for which a step is news: two weeks of nights. Later it is the level the suite has, and stands in the table.

@@ -1,7 +1,7 @@
 //! Direction in which a rule's values get worse: values as tests and lines see them, larger where they are nearer to
 //! their limits.
 
-use crate::judge::outcome::LimitDirection;
+use crate::result::outcome::LimitDirection;
 
 /// Correlations are rounded: one may lie this far above 1.
 const ROUNDING: f64 = 1e-6;

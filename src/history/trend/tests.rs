@@ -3,7 +3,9 @@
 use jiff::ToSpan;
 
 use super::*;
+use crate::result::outcome::LimitDirection;
 use crate::verdict::Severity;
+use crate::verdict::{CheckId, Verdict};
 
 /// A night's time; nights count from 0.
 fn night(index: usize) -> Timestamp {

@@ -7,12 +7,12 @@ use super::rules::{
     SIDES_SWAPPED,
 };
 use super::{Context, Judged, judge};
-use crate::judge::finding::{Fact, Finding};
 use crate::pair::setting;
 use crate::policy::config::ConfigPolicy;
 use crate::read::json::Json;
 use crate::read::pack::{Checker, Pack};
 use crate::redact::Redactor;
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::Side;
 
 /// Findings about settings that a reproducible run sets.

@@ -11,11 +11,11 @@ use super::rules::{
 };
 use super::{Context, digest};
 use crate::compare::config::statistics::{Distance, sixteen_bit_resolution};
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
 use crate::policy::config::DatasetPolicy;
 use crate::read::json::Json;
 use crate::read::pack::{Input, Statistics};
+use crate::result::finding::Finding;
 
 /// Largest relative difference of mean and norm of integers: float32 sums of exact values, in another order.
 const INTEGER_SUMS: f64 = 1e-6;

@@ -5,9 +5,9 @@
 
 use super::rules::{DEVICE_DIFFERS, SIDES_SWAPPED};
 use super::{Context, pip};
-use crate::judge::finding::Finding;
 use crate::policy::config::Device;
 use crate::read::pack::Pack;
+use crate::result::finding::Finding;
 
 /// Device of a pack, from its signs.
 pub(super) struct Shown {

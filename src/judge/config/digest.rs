@@ -2,7 +2,7 @@
 
 use super::rules::{DIGEST_DIFFERS, DIGEST_ONE_SIDED};
 use super::{Context, listed};
-use crate::judge::finding::Finding;
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {

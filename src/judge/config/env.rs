@@ -11,10 +11,10 @@ use super::rules::{
     COLLECTIVES, CUBLAS_WORKSPACE, ENV_DEVICE_COUNT, ENV_DEVICE_LIST, ENV_PAIR_DIFFERS, ENV_PLATFORM_ONLY,
     ENV_REQUIRED_VALUE, ENV_WATCHED_DIFFERS, HASH_SEED, INF_NAN_MODE, NOT_IN_PACK,
 };
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
 use crate::policy::config::{ConfigPolicy, Device, RequiredValue};
 use crate::read::pack::Pack;
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 use tables::{Kind, PAIRS, Pair, WATCHED};
 

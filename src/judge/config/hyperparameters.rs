@@ -6,11 +6,11 @@ use super::rules::{
 };
 use super::{Context, listed};
 use crate::compare::config::setting::{Meaning, Sameness};
-use crate::judge::finding::Finding;
 use crate::pair::setting::{self, Setting, Settings};
 use crate::policy::value::Pattern;
 use crate::read::json::{self, Json};
 use crate::read::pack::Pack;
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Settings of the machine and of where results go: last parts of names.

@@ -8,8 +8,8 @@ use super::rules::{
 };
 use super::{Context, listed};
 use crate::error::Error;
-use crate::judge::finding::Finding;
 use crate::read::pack::{Checker, Pack, Place};
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Members of one side with one fault that become findings of their own; the rest are counted. A pack of many broken

@@ -8,9 +8,9 @@ use super::rules::{
 };
 use super::{Context, listed};
 use crate::compare::config::version;
-use crate::judge::finding::Finding;
 use crate::policy::config::{Comparison, Device, PipRule, Requirement};
 use crate::read::pack::Pack;
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Packages whose version changes numbers: the eight msprobe looks at, and the name Megatron is published under.

@@ -6,9 +6,9 @@ use super::rules::{
     RANDOM_COUNT, RANDOM_EMPTY, RANDOM_REWRITTEN, RANDOM_UNMATCHED, RECORD_MALFORMED, SEED_ALL, SEED_NOT_SEEN,
 };
 use super::{Context, listed};
-use crate::judge::finding::Finding;
 use crate::pair::call::{self, Frame};
 use crate::read::pack::{Calls, Distinct};
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Likeness of source lines below which the line counts as rewritten; msprobe's own bound.

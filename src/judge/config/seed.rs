@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::rules::SEED_DIFFERS;
-use crate::judge::finding::Finding;
 use crate::read::pack::Pack;
+use crate::result::finding::Finding;
 
 pub(super) fn judge(context: &Context<'_>) -> Vec<Finding> {
     let names = |pack: &'_ Pack| -> BTreeSet<String> {

@@ -10,10 +10,10 @@ use super::rules::{
 };
 use super::{Context, listed};
 use crate::compare::config::statistics::{Distance, is_rounding_of};
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
 use crate::pair::parameter::{self, Parameters};
 use crate::read::pack::Parameter;
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Share of bit-equal parameters from which the others stand out: devices that sum in another order leave only

@@ -14,11 +14,12 @@ use super::shown::show;
 use super::unit::stack_of;
 use crate::compare::convert::largest_finite;
 use crate::dtype::Dtype;
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::unit::{Culprit, CulpritKind, VisibleDefect, unit_place};
+use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
-use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation, TensorKind, TensorRecord};
+use crate::read::dump::{Damage, DamageKind, Dump, Leaf, Operation, TensorRecord};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CulpritKind, VisibleDefect, unit_place};
 use crate::verdict::{CheckId, Side};
 
 /// Name of a culprit's number of collectives before it, by which ranks are put in order.

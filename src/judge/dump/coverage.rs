@@ -4,10 +4,10 @@ use super::flow::OperationFlow;
 use super::input::UnitInput;
 use super::rules;
 use crate::compare::dump::{Basis, Coverage, LeafComparison, OperationComparison};
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{DumpUnit, Evidence};
 use crate::read::dump::{Damage, DamageKind, Dump, Leaf};
+use crate::result::finding::Finding;
+use crate::result::unit::{DumpUnit, Evidence};
 use crate::verdict::{Severity, Side};
 
 /// Values of one kind that were not seen, or not seen whole.

@@ -8,7 +8,8 @@ use crate::compare::dump::{Details, LeafComparison, Measurement};
 use crate::compare::tensor::PairStats;
 use crate::dtype::Dtype;
 use crate::hash::of as hash_of;
-use crate::read::dump::{Leaf, Operation, Statistic, TensorKind, TensorRecord};
+use crate::kind::TensorKind;
+use crate::read::dump::{Leaf, Operation, Statistic, TensorRecord};
 
 /// Recognises a value again: a hash of its side and its checksum, or of its number of elements, largest and smallest
 /// value. A cast, a view or a transpose that was not dumped keeps these.

@@ -7,9 +7,10 @@ use super::input::UnitInput;
 use super::shown::recorded;
 use super::unit::basis_name;
 use crate::compare::dump::{ExactDifference, LeafComparison};
-use crate::judge::number::Number;
-use crate::judge::operation::{OperationLine, State};
-use crate::read::dump::{Leaf, Operation, TensorKind};
+use crate::kind::TensorKind;
+use crate::read::dump::{Leaf, Operation};
+use crate::result::number::Number;
+use crate::result::operation::{OperationLine, State};
 
 /// Lines of the values of the operation at `order`, one per value.
 pub fn of_operation<'a>(input: &'a UnitInput<'_>, flows: &'a [OperationFlow], order: usize) -> Vec<OperationLine<'a>> {

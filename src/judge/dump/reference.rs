@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use crate::compare::dump::{Basis, ExactDifference, LeafComparison, Measurement, OperationComparison, UnitComparison};
-use crate::judge::number::Number;
-use crate::judge::operation::{FromReference, OffSide};
+use crate::result::number::Number;
+use crate::result::operation::{FromReference, OffSide};
 
 /// A side is off where its error is more than this times the other's: the ratio of root mean squares from which on the
 /// acceptance of operators calls a device worse than the one it is held against.

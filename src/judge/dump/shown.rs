@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::judge::number::Number;
-use crate::judge::operation::{Recorded, RecordedValue, Shown};
 use crate::read::dump::{Leaf, Statistic, Value};
 use crate::read::json::Json;
+use crate::result::number::Number;
+use crate::result::operation::{Recorded, RecordedValue, Shown};
 
 /// A value in one short line: `float32 [2, 3] max 1.5 min -2`, or a plain value.
 pub(super) fn summary(leaf: Leaf<'_>) -> String {

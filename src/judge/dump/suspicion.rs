@@ -6,7 +6,7 @@ use super::rules;
 use super::upstream::Upstream;
 use crate::compare::dump::{Basis, ExactDifference, Measurement};
 use crate::judge::rule::Rule;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 use crate::read::dump::name::OpName;
 use crate::verdict::Severity;
 

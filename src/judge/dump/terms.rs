@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 
 use super::item::Item;
+use crate::kind::TensorKind;
+use crate::read::dump::TensorRecord;
 use crate::read::dump::name::{Direction, OpName};
-use crate::read::dump::{TensorKind, TensorRecord};
 
 /// Extremes this far apart do not share a scale: the larger one masks (`-1e9`, the type's lowest number), or the numbers are
 /// logarithms of shares. 1000 is below the smallest mask in use (-10 000) beside scores of size ten.

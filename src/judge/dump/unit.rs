@@ -18,14 +18,14 @@ use super::update::Parameters;
 use super::walk;
 use crate::compare::dump::{Basis, LeafComparison, OperationComparison};
 use crate::judge::apply_policy::{Decision, apply_policy, decide, shown};
-use crate::judge::finding::{Finding, WaivedFinding, verdict_of};
-use crate::judge::number::Number;
-use crate::judge::operation::{FromReference, OffSide};
-use crate::judge::unit::{Culprit, CulpritKind, DumpUnit, unit_place};
 use crate::policy::Policy;
 use crate::policy::dump::Refinement;
 use crate::read::dump::name::{Direction, OpName};
 use crate::read::dump::{Dump, Leaf, Operation};
+use crate::result::finding::{Finding, WaivedFinding, verdict_of};
+use crate::result::number::Number;
+use crate::result::operation::{FromReference, OffSide};
+use crate::result::unit::{Culprit, CulpritKind, DumpUnit, unit_place};
 use crate::verdict::{Profile, Severity, Side};
 
 /// Suspects that become findings of their own; the rest are counted.

@@ -4,7 +4,7 @@
 //! memory (`torch.empty`, a receive buffer), and its values say nothing.
 
 use super::item::Item;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 
 /// Calls that write to their first argument and read nothing of it.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::rules;
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
 use crate::pair::evaluation::{Difference, PairedMetric, PairedModel, PairedTask};
 use crate::policy::evaluation::EvaluationPolicy;
 use crate::read::evaluation::{Damage, Run, Sample, Task};
+use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
 /// Settings that a finding lists.

@@ -1,10 +1,10 @@
 //! Rules over a measured unit: a drop that chance does not explain, and answers that changed both ways.
 
 use super::rules;
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
 use crate::policy::evaluation::{EvaluationPolicy, EvaluationPreset};
+use crate::result::finding::Finding;
+use crate::result::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
 use crate::verdict::Severity;
 
 /// Part of the margin below which a drop is no news, however sure it is; none for answers, which are right or wrong.

@@ -8,13 +8,14 @@ use super::margin::{self, Matters};
 use super::measure::{self, Effect, Evidence, Measured};
 use super::pooled::{self, Member, Pool};
 use super::{comparable, decision, rules};
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::unit::{EvaluationScope, EvaluationUnit};
+use crate::kind::SampleId;
 use crate::pair::evaluation::{PairedMetric, PairedModel, PairedTask};
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
-use crate::read::evaluation::{SampleId, ScoreName, Task, Value};
+use crate::read::evaluation::{ScoreName, Task, Value};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{EvaluationScope, EvaluationUnit};
 use crate::verdict::{Side, Verdict};
 
 /// A unit while it is judged.

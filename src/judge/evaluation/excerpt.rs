@@ -1,9 +1,9 @@
 //! Texts of a sample as documents show them: short, where the answers part, and without secrets.
 
-use crate::judge::unit::FlippedSample;
+use crate::kind::SampleId;
 use crate::pair::evaluation::TextPair;
-use crate::read::evaluation::SampleId;
 use crate::redact::Redactor;
+use crate::result::unit::FlippedSample;
 
 /// Characters of a text.
 const LENGTH: usize = 200;

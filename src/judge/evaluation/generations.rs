@@ -2,14 +2,15 @@
 
 use super::{excerpt, rules};
 use crate::compare::evaluation::generation::{Agreement, Gap, Parting, parting};
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Divergence, DivergenceKind, GenerationKind, GenerationUnit};
+use crate::kind::SampleId;
 use crate::pair::evaluation::{PairedGenerations, TextPair};
 use crate::policy::Policy;
 use crate::policy::evaluation::Tie;
-use crate::read::evaluation::{Generation, Generations, SampleId, SampleTexts};
+use crate::read::evaluation::{Generation, Generations, SampleTexts};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{Divergence, DivergenceKind, GenerationKind, GenerationUnit};
 use crate::verdict::{Profile, Severity, Side};
 
 /// Tie limit over the noise of log-probabilities.

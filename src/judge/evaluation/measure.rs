@@ -4,10 +4,10 @@ use super::comparable::failed_samples;
 use crate::compare::evaluation::interval;
 use crate::compare::evaluation::normal::DETECTABLE;
 use crate::compare::evaluation::{binomial, normal, permutation};
-use crate::judge::unit::EvaluationTest;
 use crate::pair::evaluation::{PairedMetric, ValuePair};
 use crate::policy::evaluation::margin::MetricScale;
 use crate::read::evaluation::{Score, Value};
+use crate::result::unit::EvaluationTest;
 
 /// Part of a score by which two writings of it may differ.
 const ROUNDING: f64 = 1e-9;

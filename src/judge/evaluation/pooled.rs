@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::Evidence;
-use crate::judge::unit::EvaluationScope;
+use crate::result::unit::EvaluationScope;
 
 /// A task's answers that enter a pool.
 #[derive(Clone, Debug)]

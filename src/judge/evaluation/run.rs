@@ -10,15 +10,15 @@ use super::measure::Evidence;
 use super::texts::{Lengths, lengths, places};
 use super::{comparable, excerpt, rules, shard};
 use crate::compare::evaluation::{binomial, holm};
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::unit::{EvaluationUnit, FlippedSample};
 use crate::pair::evaluation::PairedModel;
 use crate::policy::Policy;
 use crate::policy::evaluation::margin::MetricScale;
 use crate::policy::evaluation::{Correction, EvaluationPolicy};
 use crate::policy::value::Pattern;
 use crate::read::evaluation::Run;
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{EvaluationUnit, FlippedSample};
 use crate::verdict::{Profile, Severity, Side, Verdict};
 
 pub use super::texts::Texts;

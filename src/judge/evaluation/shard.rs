@@ -3,8 +3,8 @@
 //! Harnesses deal documents to ranks in turn, so that rank r of k asks those whose number leaves r when divided by k.
 
 use crate::compare::evaluation::binomial;
-use crate::judge::unit::Shard;
-use crate::read::evaluation::SampleId;
+use crate::kind::SampleId;
+use crate::result::unit::Shard;
 
 /// Numbers of ranks that are looked for.
 const RANKS: std::ops::RangeInclusive<u64> = 2..=16;

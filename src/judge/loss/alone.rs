@@ -10,10 +10,10 @@ use super::sources::notes_alone;
 use super::{JudgedCurve, Settings, code, downsample, place};
 use crate::compare::median::median;
 use crate::error::Result;
-use crate::judge::outcome::{Note, RuleOutcome};
-use crate::judge::unit::{CurveUnit, Evidence};
+use crate::kind::Role;
 use crate::pair::curve::{CurvePair, CurvePairing, PairedSources};
-use crate::read::metric::Role;
+use crate::result::outcome::{Note, RuleOutcome};
+use crate::result::unit::{CurveUnit, Evidence};
 use crate::verdict::Verdict;
 
 /// Values at the end of a loss that are not all the same in a run that learns.

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use super::code;
 use super::rule_results::RuleResults;
 use super::standstill;
-use crate::judge::outcome::{Note, RuleOutcome};
+use crate::kind::Role;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::{Aligned, Coverage};
 use crate::read::curve::series::Steps;
-use crate::read::metric::Role;
+use crate::result::outcome::{Note, RuleOutcome};
 use crate::verdict::{Severity, Verdict};
 
 /// Rule about the share of the baseline's steps that were compared.

@@ -5,10 +5,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::noise::MetricNoise;
-use crate::judge::number::Number;
-use crate::judge::unit::CurveSeries;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
+use crate::result::number::Number;
+use crate::result::unit::CurveSeries;
 
 /// Points of a thinned curve.
 const POINTS: usize = 2000;

@@ -4,11 +4,11 @@
 //! steps they cover are counted, as coverage does; elsewhere the points that were logged. A step that both sides list without a value has nothing to compare and is not
 //! counted.
 
-use crate::judge::unit::Evidence;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::PairedBy;
 use crate::read::curve::Logged;
 use crate::read::curve::series::Series;
+use crate::result::unit::Evidence;
 
 /// State of the compared steps of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

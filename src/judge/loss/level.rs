@@ -8,9 +8,9 @@ use super::rule_results::{Measured, RuleResults};
 use super::start::{FORWARD_NOISE, Start};
 use crate::compare::curve::rank::is_below;
 use crate::compare::curve::{CurveMeasures, relative};
-use crate::judge::outcome::Note;
 use crate::judge::rule::Rule;
-use crate::read::metric::Role;
+use crate::kind::Role;
+use crate::result::outcome::Note;
 use crate::verdict::{Profile, Verdict};
 
 /// Runs on the same data change together at least this much, whatever randomness is left in (measured: dropout

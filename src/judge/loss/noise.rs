@@ -13,7 +13,7 @@ use super::limits::Limits;
 use crate::compare::curve::CurveMeasures;
 use crate::judge::dump::noise::UnitNoise;
 use crate::judge::noise_factor::factors;
-use crate::judge::number::Number;
+use crate::result::number::Number;
 
 /// Never judge by less than this: two sound platforms differ by it in one forward and backward pass.
 const LEAST: f64 = 2e-5;

@@ -9,8 +9,8 @@ use crate::compare::curve::factor::{Known, factor};
 use crate::compare::curve::finite;
 use crate::compare::curve::rollback::rollback;
 use crate::compare::curve::smoothing::{Mean, smoothing};
-use crate::judge::finding::Finding;
 use crate::pair::curve::CurvePair;
+use crate::result::finding::Finding;
 use crate::verdict::{Severity, Side};
 
 /// Findings that such a course explains.

@@ -9,8 +9,9 @@ use super::rl;
 use super::secondary_metrics::{SCHEDULE, schedule_difference};
 use crate::compare::curve::CurveMeasures;
 use crate::error::Result;
+use crate::kind::Role;
 use crate::pair::curve::CurvePairing;
-use crate::read::metric::{Role, role};
+use crate::read::metric::role;
 
 /// Levels of two repeats are apart by less than this. Dropout with other masks leaves the mean of a loss within 0.1 %, own
 /// weights within 0.3 % (docs/loss.md); another learning rate or model moves it by tens of percent.

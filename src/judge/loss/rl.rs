@@ -22,12 +22,13 @@ use super::secondary_metrics::SCHEDULE;
 use super::{JudgedCurve, Settings, code, downsample};
 use crate::compare::curve::{At, CurveMeasures};
 use crate::error::Result;
-use crate::judge::number::Number;
-use crate::judge::unit::{CurveUnit, CurveWindows, Evidence};
+use crate::kind::{Role, curve_name};
+use crate::pair::curve::CurvePair;
 use crate::pair::curve::source::StoredSource;
-use crate::pair::curve::{CurvePair, name};
 use crate::policy::loss::Kind;
-use crate::read::metric::{Role, role_in_rl};
+use crate::read::metric::role_in_rl;
+use crate::result::number::Number;
+use crate::result::unit::{CurveUnit, CurveWindows, Evidence};
 use crate::verdict::{Profile, Verdict};
 
 /// Name of the mode in results.
@@ -68,7 +69,7 @@ pub fn judge_alone(
     }
     let points: Vec<(u64, f64)> = source.series.load()?.points().collect();
     let trend = Trend::new(points.iter().map(|(step, value)| (*step, *value, *value)));
-    let mut results = RuleResults::new(name(metric, *rank), settings.profile);
+    let mut results = RuleResults::new(curve_name(metric, *rank), settings.profile);
     let Some(level) = level_alone(metric, &trend) else { return Ok(None) };
     results.measure(outcome(&level, None));
     let unit = CurveUnit {

@@ -3,10 +3,10 @@
 use super::code;
 use super::limits::Limits;
 use super::preset::PresetOutcome;
-use crate::judge::finding::Finding;
-use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::judge::rule::Rule;
 use crate::policy::loss::preset::Preset;
+use crate::result::finding::Finding;
+use crate::result::outcome::{Note, RuleKind, RuleOutcome};
 use crate::verdict::{Profile, Severity, Verdict};
 
 /// Consequence of a rule that does not hold.

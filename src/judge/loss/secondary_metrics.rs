@@ -5,11 +5,11 @@ use super::level::worsening;
 use super::limits::Limits;
 use super::rule_results::{Measured, RuleResults};
 use crate::compare::curve::{At, CurveMeasures};
+use crate::kind::Role;
 use crate::pair::curve::CurvePair;
 use crate::pair::curve::align::Aligned;
 use crate::policy::loss::limit::Band;
 use crate::policy::loss::{Better, Hardware, MetricPolicy};
-use crate::read::metric::Role;
 use crate::verdict::Verdict;
 
 /// Learning rates closer than this, relative, are one schedule printed with different digits.

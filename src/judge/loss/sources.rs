@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use super::rule_results::RuleResults;
 use super::{code, own_policy};
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::rule::Rule;
 use crate::judge::rule::artifacts;
+use crate::kind::{Role, curve_name};
 use crate::pair::curve::align::{Obstacle, PairedBy};
 use crate::pair::curve::source::Source;
-use crate::pair::curve::{CurvePair, CurvePairing, Unpaired, name};
+use crate::pair::curve::{CurvePair, CurvePairing, Unpaired};
 use crate::policy::loss::MetricPolicy;
 use crate::read::curve::Note;
-use crate::read::metric::{Role, role, role_in_rl};
+use crate::read::metric::{role, role_in_rl};
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::{CheckId, Severity, Side};
 
 /// Says why nothing of a pair could be paired, where that is so.
@@ -169,7 +170,7 @@ fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPo
         !role.is_judged()
     };
     let ambiguous = |metric: &String, rank: Option<u64>, side: Side, kind: &str, paths: &[String]| {
-        let finding = Finding::new(&artifacts::AMBIGUOUS, name(metric, rank)).of_check(CheckId::Loss);
+        let finding = Finding::new(&artifacts::AMBIGUOUS, curve_name(metric, rank)).of_check(CheckId::Loss);
         let finding = finding.with("side", side.as_str()).with("kind", kind).with("count", paths.len().max(2));
         (!ignored(metric) && !is_shown(metric)).then(|| finding.with("paths", paths.to_vec()))
     };
@@ -197,7 +198,7 @@ fn finding(unpaired: &Unpaired, in_rl: bool, metrics: &BTreeMap<String, MetricPo
                 return None;
             }
             Some(
-                Finding::new(&code::ONE_SIDED, name(metric, *rank))
+                Finding::new(&code::ONE_SIDED, curve_name(metric, *rank))
                     .with_severity(severity)
                     .with("side", side.as_str())
                     .with("path", path.as_str()),

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::rules;
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, unit_place};
-use crate::read::monitor::{Keyed, Kind, Row, Statistic, Statistics, Step};
+use crate::kind::{MonitorKind, Statistic};
+use crate::read::monitor::{Keyed, Row, Statistics, Step};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, unit_place};
 use crate::verdict::CheckId;
 
 /// Updates from which on a parameter that never changed is worth a word.
@@ -35,7 +36,7 @@ pub struct Walk {
     findings: Vec<Finding>,
     /// Rows with a statistic.
     seen: u64,
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<MonitorKind>,
     /// In the order in which they were first seen.
     parameters: Vec<Updates>,
     places: HashMap<Parameter, usize>,
@@ -50,7 +51,7 @@ pub struct Walked {
     /// Rows with a statistic.
     pub seen: u64,
     /// Their kinds.
-    pub kinds: BTreeSet<Kind>,
+    pub kinds: BTreeSet<MonitorKind>,
 }
 
 impl Walk {
@@ -141,19 +142,19 @@ impl Walk {
     /// Notes which parameters an update changes, and which have a gradient that is not zero.
     fn updates(&mut self, rows: &[Keyed]) {
         let mut before: HashMap<Parameter, Statistics> = HashMap::new();
-        for keyed in rows.iter().filter(|keyed| keyed.key.kind == Kind::ParamOrigin) {
+        for keyed in rows.iter().filter(|keyed| keyed.key.kind == MonitorKind::ParamOrigin) {
             before.insert((keyed.key.stage, keyed.key.name.clone()), keyed.row.statistics);
         }
         for keyed in rows {
             let parameter = (keyed.key.stage, keyed.key.name.clone());
             match keyed.key.kind {
-                Kind::ParamUpdated => {
+                MonitorKind::ParamUpdated => {
                     let Some(before) = before.get(&parameter) else { continue };
                     let updates = self.parameter(parameter, &keyed.row.name);
                     updates.recorded += 1;
                     updates.is_changed |= !is_same(before, &keyed.row.statistics);
                 }
-                Kind::GradReduced | Kind::GradUnreduced => {
+                MonitorKind::GradReduced | MonitorKind::GradUnreduced => {
                     let is_zero = keyed.row.statistics.written().all(|(_, value)| value.abs() <= 0.0 || value.is_nan());
                     self.parameter(parameter, &keyed.row.name).has_gradient |= !is_zero;
                 }
@@ -211,7 +212,7 @@ fn non_finite(row: &Row) -> Option<&'static str> {
     }
     let is_negative = |value: f64| value.is_infinite() && value < 0.0;
     let [least, most] = [Statistic::Min, Statistic::Max].map(|one| row.statistics.get(one));
-    let is_mask = row.kind == Kind::Actv
+    let is_mask = row.kind == MonitorKind::Actv
         && least.is_some_and(is_negative)
         && most.is_some_and(|most| most.is_finite() || is_negative(most))
         && row.nans.is_none_or(|nans| nans <= 0.0);

@@ -1,9 +1,10 @@
 //! The reason for the difference of a row, by its kind and by the rows beside it.
 
 use crate::compare::median::median;
-use crate::judge::unit::MonitorCause;
+use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::RowPair;
-use crate::read::monitor::{Kind, Row, Statistic};
+use crate::read::monitor::Row;
+use crate::result::unit::MonitorCause;
 
 /// Smallest gradient that counts for a common factor, over the largest.
 const LEAST_SHARE: f64 = 1e-3;
@@ -28,28 +29,29 @@ impl From<MonitorCause> for Cause {
 /// The cause of `pair`, the first row that differs among the `pairs` of its step; `is_start` for the first step of both runs.
 pub(super) fn of(pair: &RowPair, pairs: &[RowPair], is_start: bool) -> Cause {
     let kind = pair.key.kind;
-    let is_gradient = kind.is_gradient() || kind == Kind::Comm;
+    let is_gradient = kind.is_gradient() || kind == MonitorKind::Comm;
     if let Some(factor) = common_factor(kind, pairs).filter(|_| is_gradient) {
         return Cause { cause: MonitorCause::Scaled, factor: Some(factor) };
     }
-    let has_unreduced = || pairs.iter().any(|other| other.key.kind == Kind::GradUnreduced);
+    let has_unreduced = || pairs.iter().any(|other| other.key.kind == MonitorKind::GradUnreduced);
     match kind {
-        Kind::ParamOrigin if is_start => MonitorCause::InitialState,
-        Kind::ParamOrigin => MonitorCause::State,
-        Kind::Actv if is_input(pair, pairs) => MonitorCause::Data,
-        Kind::Actv => MonitorCause::Forward,
-        Kind::GradReduced if has_unreduced() => MonitorCause::Communication,
-        Kind::ActvGrad | Kind::GradUnreduced | Kind::GradReduced => MonitorCause::Backward,
-        Kind::Comm => MonitorCause::Communication,
-        Kind::ExpAvg | Kind::ExpAvgSq | Kind::ParamUpdated => MonitorCause::Optimizer,
+        MonitorKind::ParamOrigin if is_start => MonitorCause::InitialState,
+        MonitorKind::ParamOrigin => MonitorCause::State,
+        MonitorKind::Actv if is_input(pair, pairs) => MonitorCause::Data,
+        MonitorKind::Actv => MonitorCause::Forward,
+        MonitorKind::GradReduced if has_unreduced() => MonitorCause::Communication,
+        MonitorKind::ActvGrad | MonitorKind::GradUnreduced | MonitorKind::GradReduced => MonitorCause::Backward,
+        MonitorKind::Comm => MonitorCause::Communication,
+        MonitorKind::ExpAvg | MonitorKind::ExpAvgSq | MonitorKind::ParamUpdated => MonitorCause::Optimizer,
     }
     .into()
 }
 
 /// Whether an activation is the model's input: the first one of its micro step, or another name of it.
 pub(super) fn is_input(pair: &RowPair, pairs: &[RowPair]) -> bool {
-    let is_first = |other: &&RowPair| other.key.kind == Kind::Actv && other.key.micro_step == pair.key.micro_step;
-    pair.key.kind == Kind::Actv
+    let is_first =
+        |other: &&RowPair| other.key.kind == MonitorKind::Actv && other.key.micro_step == pair.key.micro_step;
+    pair.key.kind == MonitorKind::Actv
         && pairs.iter().find(is_first).is_some_and(|first| alike(&first.baseline, &pair.baseline))
 }
 
@@ -59,7 +61,7 @@ pub(super) fn alike(one: &Row, other: &Row) -> bool {
 }
 
 /// The factor by which all gradients of a kind differ; `None` where they share none.
-fn common_factor(kind: Kind, pairs: &[RowPair]) -> Option<f64> {
+fn common_factor(kind: MonitorKind, pairs: &[RowPair]) -> Option<f64> {
     let size = |row: &Row| row.statistics.get(Statistic::Norm).or_else(|| row.statistics.largest()).map(f64::abs);
     let sizes: Vec<(f64, f64)> = pairs
         .iter()

@@ -1,8 +1,9 @@
 //! Error of a row: how far each statistic is off, less its floor, over the tensor's scale.
 
 use crate::judge::monitor::precision::rounding;
+use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::RowPair;
-use crate::read::monitor::{Kind, Statistic, Statistics};
+use crate::read::monitor::Statistics;
 
 /// Elements that a device adds up in one block. Sums of blocks are added in a tree, so that rounding does not grow further.
 const BLOCK: f64 = 4096.0;
@@ -35,7 +36,7 @@ impl Written {
 }
 
 /// The largest magnitude of each statistic over the rows of a kind at a step.
-pub fn largest(pairs: &[RowPair], kind: Kind) -> [f64; 4] {
+pub fn largest(pairs: &[RowPair], kind: MonitorKind) -> [f64; 4] {
     let mut all = [0.0_f64; 4];
     for pair in pairs.iter().filter(|pair| pair.key.kind == kind) {
         for (statistic, value) in pair.baseline.statistics.written().filter(|(_, value)| value.is_finite()) {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     fn pair(baseline: [f64; 4], candidate: [f64; 4]) -> RowPair {
-        let key = Keys { kind: Kind::GradReduced, stage: 0, name: "fc.weight".into(), micro_step: 0 };
+        let key = Keys { kind: MonitorKind::GradReduced, stage: 0, name: "fc.weight".into(), micro_step: 0 };
         RowPair { key, order: 0, baseline: row(baseline), candidate: row(candidate) }
     }
 

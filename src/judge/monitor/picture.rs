@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::judge::number::Number;
-use crate::judge::unit::{MonitorMap, MonitorPoint};
-use crate::read::monitor::{Keys, Kind};
+use crate::kind::MonitorKind;
+use crate::read::monitor::Keys;
+use crate::result::number::Number;
+use crate::result::unit::{MonitorMap, MonitorPoint};
 
 /// Points of the series.
 const MOST_POINTS: usize = 2000;
@@ -45,7 +46,7 @@ pub(super) struct Picture {
     cells: Vec<Vec<Option<f64>>>,
     points: Vec<MonitorPoint>,
     /// The layer, and the step and kind, that stay whatever else does.
-    kept: Option<(String, u64, Kind)>,
+    kept: Option<(String, u64, MonitorKind)>,
 }
 
 impl Picture {
@@ -113,7 +114,7 @@ impl Picture {
         let is_kept = |point: &MonitorPoint| {
             kept.as_ref().is_some_and(|(_, step, kind)| point.step == *step && point.kind == *kind)
         };
-        let mut waiting: HashMap<Kind, MonitorPoint> = HashMap::new();
+        let mut waiting: HashMap<MonitorKind, MonitorPoint> = HashMap::new();
         let mut thinned = Vec::with_capacity(self.points.len() / 2 + 1);
         for point in std::mem::take(&mut self.points) {
             if is_kept(&point) {
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
 
     fn key(name: &str) -> Keys {
-        Keys { kind: Kind::Actv, stage: 0, name: name.into(), micro_step: 0 }
+        Keys { kind: MonitorKind::Actv, stage: 0, name: name.into(), micro_step: 0 }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Limits by element type.
 
 use crate::dtype::Dtype;
-use crate::read::monitor::{Row, Statistic};
+use crate::kind::Statistic;
+use crate::read::monitor::Row;
 
 /// The coarsest type that values were rounded to, the finest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

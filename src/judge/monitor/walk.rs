@@ -10,13 +10,14 @@ use super::precision::Precision;
 use super::rules;
 use crate::dtype::Dtype;
 use crate::judge::apply_policy::decide;
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place};
+use crate::kind::{MonitorKind, Statistic};
 use crate::pair::monitor::RowPair;
 use crate::policy::Policy;
-use crate::read::monitor::{Keys, Kind, Row, Statistic, Statistics};
+use crate::read::monitor::{Keys, Row, Statistics};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CulpritKind, MonitorCause, MonitorCulprit, MonitorMap, MonitorPoint, unit_place};
 use crate::verdict::Severity;
 
 /// Ratio to the largest error before it above which an error jumps.
@@ -137,7 +138,7 @@ struct StepView<'p> {
     update: i64,
     is_start: bool,
     pairs: &'p [RowPair],
-    largest: BTreeMap<Kind, [f64; 4]>,
+    largest: BTreeMap<MonitorKind, [f64; 4]>,
     /// Outputs of modules with a noise-driven parameter.
     noisy_outputs: Vec<&'p Row>,
 }
@@ -172,8 +173,8 @@ impl<'a> Walk<'a> {
 
     /// Walks over the rows of a step, which come in the order in which the step computes them.
     pub fn step(&mut self, update: i64, pairs: &[RowPair]) {
-        let kinds: BTreeSet<Kind> = pairs.iter().map(|pair| pair.key.kind).collect();
-        if kinds.contains(&Kind::ParamOrigin) {
+        let kinds: BTreeSet<MonitorKind> = pairs.iter().map(|pair| pair.key.kind).collect();
+        if kinds.contains(&MonitorKind::ParamOrigin) {
             self.start = self.start.or(Some(update));
         }
         let mut view = StepView {
@@ -243,7 +244,7 @@ impl<'a> Walk<'a> {
     /// The error of a row against its limit and against the errors before it.
     fn inexact(&mut self, view: &StepView<'_>, pair: &RowPair) -> Option<Defect> {
         let kind = pair.key.kind;
-        if kind == Kind::ParamOrigin && view.is_start {
+        if kind == MonitorKind::ParamOrigin && view.is_start {
             self.parameter(pair);
             let unequal = measure::unequal(pair, self.setting.written);
             self.show(pair, unequal.map_or(0.0, |measured| measured.error), self.precision.limit());
@@ -341,7 +342,7 @@ impl<'a> Walk<'a> {
         let largest = view.largest.get(&kind).copied().unwrap_or_default();
         // A gradient that is written in full and zero moves nothing.
         let is_zero = self.setting.written.unit <= 0.0 && sizes_of(&pair.baseline.statistics, largest).0 <= 0.0;
-        if kind != Kind::ActvGrad && self.is_noise(view, pair) && !is_zero {
+        if kind != MonitorKind::ActvGrad && self.is_noise(view, pair) && !is_zero {
             let (stage, name) = parameter_key(pair);
             if let Some((module, _)) = name.rsplit_once('.')
                 && !self.noise_driven.contains(&(stage, name.clone()))
@@ -370,7 +371,7 @@ impl<'a> Walk<'a> {
         let (stage, name) = parameter_key(pair);
         match pair.key.kind {
             kind if kind.is_parameter() => self.noise_driven.contains(&(stage, name)),
-            Kind::Actv => {
+            MonitorKind::Actv => {
                 let module = name.rsplit_once('.').and_then(|(port, _)| port.strip_suffix(".output"));
                 let noisy = self.noisy_modules.get(&stage);
                 let is_output = module.zip(noisy).is_some_and(|(module, noisy)| noisy.contains(module));
@@ -398,10 +399,10 @@ impl<'a> Walk<'a> {
         let cause =
             if is_non_finite { MonitorCause::NonFinite.into() } else { cause::of(pair, view.pairs, view.is_start) };
         let culprit = self.culprit_of(&defect, cause, view, pair, place);
-        let has = |kind: Kind| u64::from(kind < pair.key.kind && view.largest.contains_key(&kind));
+        let has = |kind: MonitorKind| u64::from(kind < pair.key.kind && view.largest.contains_key(&kind));
         let finding = finding_of(&defect, cause, &culprit, pair)
-            .with("forward", has(Kind::Actv))
-            .with("gradients", has(Kind::GradReduced).max(has(Kind::GradUnreduced)));
+            .with("forward", has(MonitorKind::Actv))
+            .with("gradients", has(MonitorKind::GradReduced).max(has(MonitorKind::GradUnreduced)));
         let decision = decide(&finding.code, &finding.place, finding.severity, self.setting.policy);
         let counts = decision.counts();
         let severity = decision.severity;
@@ -530,8 +531,8 @@ fn finding_of(defect: &Defect, cause: Cause, culprit: &Culprit, pair: &RowPair) 
 }
 
 /// Whether a tensor is summed from others, so that its noise has their size.
-fn is_summed(kind: Kind) -> bool {
-    kind.is_gradient() || kind.is_moment() || kind == Kind::Comm
+fn is_summed(kind: MonitorKind) -> bool {
+    kind.is_gradient() || kind.is_moment() || kind == MonitorKind::Comm
 }
 
 fn parameter_key(pair: &RowPair) -> (i64, Arc<str>) {

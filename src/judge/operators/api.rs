@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::output::{JudgedRow, Reason};
-use crate::read::operators::{ApiResult, ComparedRow, Direction, Output, Status};
+use crate::kind::Direction;
+use crate::read::operators::{ApiResult, ComparedRow, Output, Status};
 
 /// A side's tables of one test.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! Limits of an operator: those of its level, unless the policy has others.
 
 use crate::compare::operators::{Level, PerRatio};
+use crate::kind::Direction;
 use crate::policy::dump::DirectionName;
 use crate::policy::operators::{LevelName, OperatorsPolicy};
 use crate::policy::value::Tolerance;
-use crate::read::operators::Direction;
 
 /// Limits of an operator.
 #[derive(Clone, Copy, Debug, PartialEq)]

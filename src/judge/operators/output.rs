@@ -3,9 +3,10 @@
 use super::limits::{Limits, limits};
 use super::mask::is_mask;
 use crate::compare::operators::{Level, Measured, PerRatio, Ratio, RatioKind, is_unjudged, measure};
+use crate::kind::Direction;
 use crate::pair::operators::OutputPair;
 use crate::policy::operators::OperatorsPolicy;
-use crate::read::operators::{Direction, Output, Status};
+use crate::read::operators::{Output, Status};
 use crate::verdict::Side;
 
 /// Reason of a status.

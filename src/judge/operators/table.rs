@@ -6,13 +6,13 @@ use super::output::{JudgedRow, Reason};
 use super::rules;
 use crate::compare::operators::RatioKind;
 use crate::judge::apply_policy::{decide, shown};
-use crate::judge::finding::{Finding, verdict_of};
-use crate::judge::number::Number;
 use crate::judge::rule::Rule;
-use crate::judge::unit::{Culprit, CulpritKind, Evidence, OperatorCulprit, OperatorsUnit, StatusCounts};
+use crate::kind::TensorKind;
 use crate::policy::Policy;
-use crate::read::dump::TensorKind;
 use crate::read::operators::Status;
+use crate::result::finding::{Finding, verdict_of};
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CulpritKind, Evidence, OperatorCulprit, OperatorsUnit, StatusCounts};
 use crate::verdict::{CheckId, Side, Verdict};
 
 /// Findings about rows that a test has at most, and again as many that a waiver covers.
@@ -186,7 +186,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
         Some(Reason::Elements(share)) => vec![("value", *share), ("limit", 0.0)],
         _ => Vec::new(),
     };
-    let mut metrics: crate::judge::unit::Metrics =
+    let mut metrics: crate::result::unit::Metrics =
         numbers.into_iter().map(|(name, value)| (name.to_owned(), Number(value))).collect();
     metrics.rule = row.reason.as_ref().map(|reason| reason.as_str().to_owned());
     let mut culprit = Culprit {
@@ -225,7 +225,7 @@ fn culprit(place: usize, row: &JudgedRow, finding: &Finding, named: &Named) -> C
 /// Findings about rows that a side lacks; where its file is damaged, that is told already.
 fn missing(one_sided: &OneSided, damage: &[Finding], table: &str) -> Vec<Finding> {
     let is_damaged = |side: Side| {
-        let of_side = crate::judge::finding::Fact::from(side.as_str());
+        let of_side = crate::result::finding::Fact::from(side.as_str());
         damage.iter().any(|finding| finding.facts.get("side") == Some(&of_side))
     };
     let sides = [(Side::Candidate, &one_sided.baseline), (Side::Baseline, &one_sided.candidate)];

@@ -7,9 +7,9 @@ use super::rank::Measures;
 use super::rules;
 use crate::compare::performance::cost::{OperatorCost, PairedBy, is_communication};
 use crate::compare::performance::run::Run;
-use crate::judge::finding::Finding;
 use crate::judge::rule::Rule;
-use crate::judge::unit::Phase;
+use crate::result::finding::Finding;
+use crate::result::unit::Phase;
 
 /// Part of a step below which an operator is not told.
 const SMALL: f64 = 0.01;

@@ -1,10 +1,10 @@
 //! Can two profiles of a rank be compared at all?
 
 use crate::compare::performance::run::{Run, TimeSource};
-use crate::judge::finding::Finding;
 use crate::judge::performance::rules;
 use crate::policy::Policy;
 use crate::read::performance::{Device, Settings};
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 /// Settings that a finding names.

@@ -4,9 +4,9 @@ use super::causes::adding;
 use super::rank::JudgedRank;
 use super::rules;
 use crate::compare::performance::statistics::median;
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::unit::{CheckCulprit, PerformanceCause, PerformanceUnit, Phase, profile_place};
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::unit::{CheckCulprit, PerformanceCause, PerformanceUnit, Phase, profile_place};
 
 /// Part of the growth by which a rank's own time stands out.
 const STANDS_OUT: f64 = 0.5;
@@ -82,7 +82,7 @@ pub fn cause(rank: &JudgedRank, stands_out: bool) -> Option<PerformanceCause> {
     if !has(rank, rules::SLOWER.code) {
         let aicpu = rank.findings.iter().find(|finding| finding.code == rules::AICPU.code)?;
         let operators = match aicpu.facts.get("names") {
-            Some(crate::judge::finding::Fact::List(names)) => names.clone(),
+            Some(crate::result::finding::Fact::List(names)) => names.clone(),
             _ => Vec::new(),
         };
         return Some(PerformanceCause { phase: Phase::Computing, operators, share: None });

@@ -7,11 +7,11 @@ use crate::compare::performance::cost::{OperatorCost, PairedBy, costs, paired_by
 use crate::compare::performance::run::{Run, TimeSource};
 use crate::compare::performance::statistics::median;
 use crate::compare::performance::steps::StepTimes;
-use crate::judge::finding::Finding;
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::judge::unit::{OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place};
 use crate::policy::Policy;
+use crate::result::finding::Finding;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::{OperatorTimes, PerformanceUnit, Period, Phases, StepTime, StepTimeSource, profile_place};
 use crate::verdict::{Severity, Verdict};
 
 /// Operators in a result.

@@ -9,10 +9,10 @@ use super::flags::Flags;
 use super::hit::Hit;
 use super::reading::{NOT_READ, WITHOUT_REASON};
 use super::rule::SourceRule;
-use crate::judge::finding::{Fact, Finding};
-use crate::judge::place::{Accepted, LinePlace, SourcePlace};
 use crate::policy::source::SourcePolicy;
 use crate::read::source::{Comment, Module, Unread, UnreadReason};
+use crate::result::finding::{Fact, Finding};
+use crate::result::place::{Accepted, LinePlace, SourcePlace};
 use crate::verdict::Severity;
 
 /// Outcome of looking at one file by itself.

@@ -6,9 +6,9 @@ use super::context::Context;
 use super::file::File;
 use super::flags::Flags;
 use super::rule::SourceRule;
-use crate::judge::finding::Fact;
-use crate::judge::place::Replacement;
 use crate::read::source::{Kind, NodeId};
+use crate::result::finding::Fact;
+use crate::result::place::Replacement;
 
 /// Characters of a line of code that a finding quotes.
 const MOST_QUOTED: usize = 120;

@@ -1,7 +1,7 @@
 //! Rules about source: what each is, how its findings are placed, and where its code lies.
 
-pub use crate::judge::place::Family;
 use crate::judge::rule::Rule;
+pub use crate::result::place::Family;
 use crate::verdict::{CheckId, Severity};
 
 /// One rule about source.

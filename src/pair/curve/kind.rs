@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CurvePairing, PairedSources, Unpaired};
+use crate::kind::Role;
 use crate::read::curve::CurveFile;
-use crate::read::metric::{self, Role};
+use crate::read::metric;
 
 /// Roles of a run of reinforcement learning, in the order of blame: what is set, what the engines disagree in, what was
 /// learned, and then the rest.

@@ -19,7 +19,8 @@ use super::series::Counter;
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
-use crate::read::metric::{self, Role};
+use crate::kind::Role;
+use crate::read::metric;
 
 /// Bytes of a text that are searched for lines of a training log.
 const SEARCHED: u64 = 8 << 20;

@@ -6,6 +6,7 @@
 use super::{CurveFile, Format, records, series::Series};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+use crate::kind::Role;
 use crate::read::json::{Json, Parser};
 use crate::read::metric;
 
@@ -35,7 +36,7 @@ fn series_of(source: &dyn ByteSource, key: &str, items: &[Json], steps: Option<&
     if items.iter().any(|item| item.as_object().is_some()) {
         return Ok(memory_of(items));
     }
-    let known = !matches!(metric::role(&metric::canonical(key)), metric::Role::Other);
+    let known = !matches!(metric::role(&metric::canonical(key)), Role::Other);
     let values: Option<Vec<f64>> = items.iter().map(records::number).collect();
     match (values, known) {
         (Some(values), _) => Ok(vec![match steps.filter(|steps| steps.len() == values.len()) {

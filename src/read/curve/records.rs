@@ -9,8 +9,9 @@ use super::lines::{self, Lines};
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
+use crate::kind::Role;
 use crate::read::json::{self, Json, Parser};
-use crate::read::metric::{self, Role};
+use crate::read::metric;
 
 /// Nesting of records that is followed.
 const MAX_NESTING: usize = 3;

@@ -5,8 +5,9 @@
 
 use super::{Format, page_json, records, steps_json};
 use crate::fetch::Memory;
+use crate::kind::Role;
 use crate::read::json::{Json, Parser};
-use crate::read::metric::{self, Role};
+use crate::read::metric;
 
 /// Entries of an object that are looked at to tell what its keys are.
 const FIRST_ENTRIES: usize = 64;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{Collector, CurveFile, Format, lines, records};
 use crate::error::Result;
 use crate::fetch::{ByteSource, Room};
+use crate::kind::Role;
 use crate::read::json::{Json, Parser};
-use crate::read::metric::{self, Role};
+use crate::read::metric;
 
 /// Whether the first entry of an object is one of a step or a metric of such a file.
 pub(super) fn is_entry(key: &str, value: &Json) -> bool {

@@ -12,7 +12,8 @@ use super::lines::{self, Lines};
 use super::{Beside, Collector, CurveFile, Format, Key, Note};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
-use crate::read::metric::{self, Role};
+use crate::kind::Role;
+use crate::read::metric;
 
 /// Meaning of a column.
 #[derive(Clone, Debug, PartialEq)]

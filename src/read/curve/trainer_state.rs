@@ -9,8 +9,9 @@ use std::sync::Arc;
 use super::{Collector, CurveFile, Format, Logged, records};
 use crate::error::{Error, Result};
 use crate::fetch::{ByteSource, Room};
+use crate::kind::Role;
 use crate::read::json::{Json, Parser};
-use crate::read::metric::{self, Role};
+use crate::read::metric;
 
 pub(super) fn read(source: &dyn ByteSource, room: &Arc<Room>) -> Result<CurveFile> {
     let mut collector = Collector::new(source.name(), room);

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::TensorKind;
 use super::compact::Shared;
 use super::records::{Body, Form, Leaf, Operations, Tag, Value};
 use crate::dtype::Dtype;
 use crate::hash::ByHash;
+use crate::kind::TensorKind;
 use crate::read::json::Json;
 
 /// Values and bytes that room is made for before they come.

@@ -11,10 +11,11 @@ use rayon::prelude::*;
 
 use super::builder::{Builder, NewTensor};
 use super::mindspore::guess_framework;
-use super::{DamageKind, Dump, TensorKind};
+use super::{DamageKind, Dump};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
 use crate::hash::ByHash;
+use crate::kind::TensorKind;
 use crate::read::json::{Batch, Item, Json, Parser, Tape};
 
 /// Nesting of lists and objects inside a record that is followed; msprobe writes no more.

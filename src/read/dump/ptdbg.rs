@@ -10,9 +10,10 @@ use std::sync::Arc;
 use super::builder::{Builder, NewTensor};
 use super::compact::ByNameBuilder;
 use super::msprobe::extents;
-use super::{DamageKind, Dump, TensorKind};
+use super::{DamageKind, Dump};
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+use crate::kind::TensorKind;
 use crate::read::json::{Json, Parser};
 
 /// Whether the first bytes of a file are lines of this format.

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::TensorKind;
 use super::compact::Texts;
 use crate::dtype::Dtype;
+use crate::kind::TensorKind;
 use crate::read::json::Json;
 
 /// Operations of a dump in execution order, with their values.

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::place::{self, InRun};
-use super::{Damage, Harness, Run, SampleId, Samples, Score, ScoreName, Task};
+use super::{Damage, Harness, Run, Samples, Score, ScoreName, Task};
 use crate::fetch::Files;
+use crate::kind::SampleId;
 use draft::Draft;
 use predictions::Predictions;
 use results::Results;

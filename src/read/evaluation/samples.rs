@@ -7,8 +7,9 @@ use rayon::prelude::*;
 
 use super::digest::Digest;
 use super::lines::{self, Line};
-use super::{Damage, Sample, SampleId, Samples, TextPlace};
+use super::{Damage, Sample, Samples, TextPlace};
 use crate::fetch::ByteSource;
+use crate::kind::SampleId;
 
 /// Damaged lines of a file that are told one by one.
 const MOST_DAMAGES: usize = 20;

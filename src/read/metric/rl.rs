@@ -4,8 +4,9 @@
 //! by the first row that fits; what no row names keeps the role that it has elsewhere, except that a loss of unknown make
 //! is taken for the policy's.
 
-use super::role::{Role, is_grad_norm, is_learning_rate, performance, role};
+use super::role::{is_grad_norm, is_learning_rate, performance, role};
 use super::words::{Words, holds};
+use crate::kind::Role;
 
 /// Folders that trainers put in front of the same metric.
 const FOLDERS: [&str; 8] = ["data", "metrics", "train", "training", "actor", "critic", "rollout", "policy"];

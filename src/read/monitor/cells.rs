@@ -1,7 +1,8 @@
 //! Header and cells of a table.
 
 use super::texts::{Name, Texts};
-use super::{Kind, Place, Row, Statistic, Statistics, Version, says_absent};
+use super::{Place, Row, Statistics, Version, says_absent};
+use crate::kind::{MonitorKind, Statistic};
 
 /// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Header {
     /// Reads the cells of a line, numbers by `number`; `Ok(None)` for a line of communication that is left out.
     pub(super) fn line<'l>(&self, line: &'l [u8], place: &Place, number: Number) -> Result<Option<Line<'l>>, Broken> {
         let line = std::str::from_utf8(line).map_err(|_| Broken)?;
-        if self.version == Version::V1 && place.kinds() == [Kind::Comm] {
+        if self.version == Version::V1 && place.kinds() == [MonitorKind::Comm] {
             return Ok(self.shifted(line, place, number));
         }
         let mut cells = Cells(Some(line));
@@ -117,8 +118,8 @@ pub(super) type Number = fn(&str) -> Result<f64, Broken>;
 
 /// A row whose texts still lie in the file.
 pub(super) struct Line<'l> {
-    /// Kind of the tensor.
-    pub(super) kind: Kind,
+    /// MonitorKind of the tensor.
+    pub(super) kind: MonitorKind,
     stage: i64,
     /// Its name as the tool wrote it.
     pub(super) name: &'l str,
@@ -196,7 +197,7 @@ impl<'l> Raw<'l> {
         };
         let micro_step = match (version, kind) {
             // V1 counts from 0, V2 from 1; of a reduced gradient V2 writes how many there were.
-            (Version::V2, Kind::GradUnreduced) => self.micro_step.map(|number| number.saturating_sub(1)),
+            (Version::V2, MonitorKind::GradUnreduced) => self.micro_step.map(|number| number.saturating_sub(1)),
             (Version::V2, _) => None,
             (Version::V1, _) => self.micro_step,
         };
@@ -213,17 +214,17 @@ impl<'l> Raw<'l> {
     }
 }
 
-fn kind_of_scope(scope: &str) -> Option<Kind> {
+fn kind_of_scope(scope: &str) -> Option<MonitorKind> {
     Some(match scope {
-        "param_origin" => Kind::ParamOrigin,
-        "param_updated" => Kind::ParamUpdated,
-        "forward" => Kind::Actv,
-        "backward" => Kind::ActvGrad,
-        "unreduced" => Kind::GradUnreduced,
-        "reduced" => Kind::GradReduced,
-        "comm" => Kind::Comm,
-        "exp_avg" => Kind::ExpAvg,
-        "exp_avg_sq" => Kind::ExpAvgSq,
+        "param_origin" => MonitorKind::ParamOrigin,
+        "param_updated" => MonitorKind::ParamUpdated,
+        "forward" => MonitorKind::Actv,
+        "backward" => MonitorKind::ActvGrad,
+        "unreduced" => MonitorKind::GradUnreduced,
+        "reduced" => MonitorKind::GradReduced,
+        "comm" => MonitorKind::Comm,
+        "exp_avg" => MonitorKind::ExpAvg,
+        "exp_avg_sq" => MonitorKind::ExpAvgSq,
         _ => return None,
     })
 }

@@ -1,16 +1,17 @@
 //! Names of tensors as both versions of the monitor would write them, and the digits of their numbers.
 
-use super::{Kind, Version};
+use super::Version;
+use crate::kind::MonitorKind;
 
 /// The name without what only one version writes: V1 `X.input` and `X.input_1`, V2 `X.input.0`, `X.grad_input.1` and
 /// `X.weight.exp_avg`.
-pub(super) fn canonical(name: &str, kind: Kind, version: Version) -> String {
+pub(super) fn canonical(name: &str, kind: MonitorKind, version: Version) -> String {
     match kind {
-        Kind::ExpAvg | Kind::ExpAvgSq if version == Version::V2 => {
+        MonitorKind::ExpAvg | MonitorKind::ExpAvgSq if version == Version::V2 => {
             let suffix = format!(".{}", kind.as_str());
             name.strip_suffix(suffix.as_str()).unwrap_or(name).to_owned()
         }
-        Kind::Actv | Kind::ActvGrad => port(name, version).unwrap_or_else(|| name.to_owned()),
+        MonitorKind::Actv | MonitorKind::ActvGrad => port(name, version).unwrap_or_else(|| name.to_owned()),
         _ => name.to_owned(),
     }
 }
@@ -54,14 +55,14 @@ mod tests {
     #[test]
     fn both_versions_give_one_name() {
         for (name, kind, version, expected) in [
-            ("fc1.input", Kind::Actv, Version::V1, "fc1.input.0"),
-            ("fc1.input_1", Kind::Actv, Version::V1, "fc1.input.1"),
-            (".input", Kind::Actv, Version::V1, ".input.0"),
-            ("fc1.input.1", Kind::Actv, Version::V2, "fc1.input.1"),
-            ("fc1.grad_output.0", Kind::ActvGrad, Version::V2, "fc1.output.0"),
-            ("fc1.weight.exp_avg", Kind::ExpAvg, Version::V2, "fc1.weight"),
-            ("fc1.weight", Kind::ExpAvg, Version::V1, "fc1.weight"),
-            ("block_1", Kind::Actv, Version::V1, "block_1"),
+            ("fc1.input", MonitorKind::Actv, Version::V1, "fc1.input.0"),
+            ("fc1.input_1", MonitorKind::Actv, Version::V1, "fc1.input.1"),
+            (".input", MonitorKind::Actv, Version::V1, ".input.0"),
+            ("fc1.input.1", MonitorKind::Actv, Version::V2, "fc1.input.1"),
+            ("fc1.grad_output.0", MonitorKind::ActvGrad, Version::V2, "fc1.output.0"),
+            ("fc1.weight.exp_avg", MonitorKind::ExpAvg, Version::V2, "fc1.weight"),
+            ("fc1.weight", MonitorKind::ExpAvg, Version::V1, "fc1.weight"),
+            ("block_1", MonitorKind::Actv, Version::V1, "block_1"),
         ] {
             assert_eq!(canonical(name, kind, version), expected, "{name}");
         }

@@ -1,6 +1,6 @@
 //! Rank, folder and kind of a table, as its path tells them.
 
-use super::Kind;
+use crate::kind::MonitorKind;
 
 /// Largest rank that is believed.
 const MOST_RANK: u64 = 1 << 20;
@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// The kinds of tensor that a file of this name holds; empty where the name tells none.
-    pub fn kinds(&self) -> &'static [Kind] {
+    pub fn kinds(&self) -> &'static [MonitorKind] {
         kinds_of(&self.word)
     }
 }
@@ -68,21 +68,21 @@ fn word_before_window(stem: &str) -> Option<&str> {
     (is_number(first) && is_number(last)).then_some(word)
 }
 
-fn kinds_of(word: &str) -> &'static [Kind] {
+fn kinds_of(word: &str) -> &'static [MonitorKind] {
     match word {
-        "param_origin" => &[Kind::ParamOrigin],
-        "param_updated" => &[Kind::ParamUpdated],
-        "param" => &[Kind::ParamOrigin, Kind::ParamUpdated],
-        "actv" => &[Kind::Actv],
-        "actv_grad" => &[Kind::ActvGrad],
-        "module" => &[Kind::Actv, Kind::ActvGrad],
-        "grad_unreduced" => &[Kind::GradUnreduced],
-        "grad_reduced" => &[Kind::GradReduced],
-        "weight_grad" => &[Kind::GradUnreduced, Kind::GradReduced],
-        "other" | "cc" => &[Kind::Comm],
-        "exp_avg" => &[Kind::ExpAvg],
-        "exp_avg_sq" => &[Kind::ExpAvgSq],
-        "optimizer" => &[Kind::ExpAvg, Kind::ExpAvgSq],
+        "param_origin" => &[MonitorKind::ParamOrigin],
+        "param_updated" => &[MonitorKind::ParamUpdated],
+        "param" => &[MonitorKind::ParamOrigin, MonitorKind::ParamUpdated],
+        "actv" => &[MonitorKind::Actv],
+        "actv_grad" => &[MonitorKind::ActvGrad],
+        "module" => &[MonitorKind::Actv, MonitorKind::ActvGrad],
+        "grad_unreduced" => &[MonitorKind::GradUnreduced],
+        "grad_reduced" => &[MonitorKind::GradReduced],
+        "weight_grad" => &[MonitorKind::GradUnreduced, MonitorKind::GradReduced],
+        "other" | "cc" => &[MonitorKind::Comm],
+        "exp_avg" => &[MonitorKind::ExpAvg],
+        "exp_avg_sq" => &[MonitorKind::ExpAvgSq],
+        "optimizer" => &[MonitorKind::ExpAvg, MonitorKind::ExpAvgSq],
         _ => &[],
     }
 }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn rank_and_kind_stand_in_the_path() {
         let place = Place::of("gpu/Nov22_20-14-57-rank12-2f27f46d/grad_unreduced_5-9.csv");
-        assert_eq!((place.rank, place.is_named, place.kinds()), (12, true, &[Kind::GradUnreduced][..]));
+        assert_eq!((place.rank, place.is_named, place.kinds()), (12, true, &[MonitorKind::GradUnreduced][..]));
         let place = Place::of("rank_3/module_step0-2.csv");
         assert_eq!((place.rank, place.is_windowed, place.kinds().len()), (3, true, 2));
         let place = Place::of("logs/loss.csv");

@@ -4,14 +4,15 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Damage, Kind, Row, Table, Version};
+use super::{Damage, Row, Table, Version};
 use crate::error::Result;
+use crate::kind::MonitorKind;
 
 /// Name of a tensor within a step, by which rows of both sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Keys {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: MonitorKind,
     /// Stage of the pipeline.
     pub stage: i64,
     /// Its name as both versions would write it.
@@ -61,7 +62,7 @@ impl RankTables {
     }
 
     /// Kinds that damaged tables hold.
-    pub fn damaged_kinds(&self) -> BTreeSet<Kind> {
+    pub fn damaged_kinds(&self) -> BTreeSet<MonitorKind> {
         self.tables
             .iter()
             .filter(|table| table.damage.is_some())
@@ -95,8 +96,8 @@ impl RankTables {
         self.tables.iter().map(|table| table.left_out).sum()
     }
 
-    /// Kind and name of its tensors.
-    pub fn names(&self) -> BTreeSet<(Kind, &str)> {
+    /// MonitorKind and name of its tensors.
+    pub fn names(&self) -> BTreeSet<(MonitorKind, &str)> {
         self.tables.iter().flat_map(Table::names).collect()
     }
 
@@ -110,7 +111,7 @@ impl RankTables {
     }
 
     /// The first step at which a table that holds `kind` has a row.
-    pub fn first_step(&self, kind: Kind) -> Option<i64> {
+    pub fn first_step(&self, kind: MonitorKind) -> Option<i64> {
         let holds = |table: &&Table| table.place.kinds().contains(&kind);
         self.tables.iter().filter(holds).flat_map(Table::steps).map(|(step, _)| step).min()
     }
@@ -119,7 +120,7 @@ impl RankTables {
     ///
     /// # Errors
     /// Where a file can no longer be read.
-    pub fn step(&self, step: i64, kind: Option<Kind>) -> Result<Step> {
+    pub fn step(&self, step: i64, kind: Option<MonitorKind>) -> Result<Step> {
         let mut reading = Reading::default();
         let may_hold = |table: &&Table| {
             let kinds = table.place.kinds();
@@ -144,7 +145,7 @@ impl RankTables {
 #[derive(Default)]
 struct Reading {
     step: Step,
-    orders: BTreeMap<Kind, u64>,
+    orders: BTreeMap<MonitorKind, u64>,
     /// Number of the present start, from 1.
     start: u64,
     /// Places of rows by key, with the start that wrote them.

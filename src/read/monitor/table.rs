@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use super::cells::{Broken, Cells, Line, float, form};
 use super::texts::Texts;
-use super::{Header, Kind, Place, Row, Version, name};
+use super::{Header, Place, Row, Version, name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::{Memory, Source};
+use crate::kind::MonitorKind;
 use crate::read::curve::lines::Lines;
 
 /// Largest part of a table that belongs to one step.
@@ -160,8 +161,8 @@ impl Table {
         Ok(())
     }
 
-    /// Kind and name of its tensors.
-    pub fn names(&self) -> impl Iterator<Item = (Kind, &str)> {
+    /// MonitorKind and name of its tensors.
+    pub fn names(&self) -> impl Iterator<Item = (MonitorKind, &str)> {
         self.texts.tensors()
     }
 

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Kind, Version, name};
+use super::{Version, name};
+use crate::kind::MonitorKind;
 
 /// Shapes and element types that are stored once; further ones are stored with their rows.
 const MOST_WORDS: usize = 1 << 16;
@@ -18,7 +19,7 @@ pub(super) struct Name {
 }
 
 impl Name {
-    fn new(written: &str, kind: Kind, version: Version) -> Self {
+    fn new(written: &str, kind: MonitorKind, version: Version) -> Self {
         let canonical = name::canonical(written, kind, version);
         let written: Arc<str> = written.into();
         let canonical = if *canonical == *written { written.clone() } else { canonical.into() };
@@ -30,7 +31,7 @@ impl Name {
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     /// Names by kind, and whether there was ever a tensor.
-    names: HashMap<Kind, HashMap<Arc<str>, (Name, bool)>>,
+    names: HashMap<MonitorKind, HashMap<Arc<str>, (Name, bool)>>,
     /// Number of names.
     pub(super) count: usize,
     words: HashSet<Arc<str>>,
@@ -38,7 +39,7 @@ pub(super) struct Texts {
 
 impl Texts {
     /// Stores a name, and whether there was a tensor.
-    pub(super) fn note_name(&mut self, written: &str, kind: Kind, version: Version, is_tensor: bool) {
+    pub(super) fn note_name(&mut self, written: &str, kind: MonitorKind, version: Version, is_tensor: bool) {
         let names = self.names.entry(kind).or_default();
         match names.get_mut(written) {
             Some((_, was_tensor)) => *was_tensor |= is_tensor,
@@ -61,7 +62,7 @@ impl Texts {
     }
 
     /// The name as it was stored, else a new one.
-    pub(super) fn name(&self, written: &str, kind: Kind, version: Version) -> Name {
+    pub(super) fn name(&self, written: &str, kind: MonitorKind, version: Version) -> Name {
         let known = self.names.get(&kind).and_then(|names| names.get(written));
         known.map_or_else(|| Name::new(written, kind, version), |(name, _)| name.clone())
     }
@@ -71,11 +72,11 @@ impl Texts {
         self.words.get(word).cloned().unwrap_or_else(|| word.into())
     }
 
-    /// Kind and canonical name of every tensor.
-    pub(super) fn tensors(&self) -> impl Iterator<Item = (Kind, &str)> {
-        let of_kind = |(kind, names): (&Kind, _)| (*kind, names);
+    /// MonitorKind and canonical name of every tensor.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = (MonitorKind, &str)> {
+        let of_kind = |(kind, names): (&MonitorKind, _)| (*kind, names);
         let all = self.names.iter().map(of_kind);
-        all.flat_map(|(kind, names): (Kind, &HashMap<Arc<str>, (Name, bool)>)| {
+        all.flat_map(|(kind, names): (MonitorKind, &HashMap<Arc<str>, (Name, bool)>)| {
             names.values().filter(|(_, is_tensor)| *is_tensor).map(move |(name, _)| (kind, &*name.canonical))
         })
     }

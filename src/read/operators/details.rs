@@ -1,7 +1,8 @@
 //! Rows of `accuracy_checking_details`: one output of an operator, a device against a CPU.
 
+use super::Status;
 use super::rows::Row;
-use super::{Direction, Status};
+use crate::kind::Direction;
 
 /// One output of an operator.
 ///

@@ -3,9 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use super::{Details, Embedded, Picture, Presentation};
-use crate::judge::unit::{ProfilePoint, Unit, unit_place};
 use crate::report::plot::divergence::divergence_png;
 use crate::report::plot::error_map::error_map_png;
+use crate::result::unit::{ProfilePoint, Unit, unit_place};
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {

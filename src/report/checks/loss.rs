@@ -3,9 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use super::{Details, Embedded, Picture, Presentation};
-use crate::judge::unit::Unit;
 use crate::report::curve;
 use crate::report::plot::loss::loss_png;
+use crate::result::unit::Unit;
 use crate::verdict::CheckId;
 
 pub(super) const SHOWN: Presentation = Presentation {

@@ -1,8 +1,8 @@
 //! Scores and drops as people write them.
 
-use crate::judge::number::Number;
-use crate::judge::unit::EvaluationUnit;
 use crate::report::messages::{relative, rounded, short};
+use crate::result::number::Number;
+use crate::result::unit::EvaluationUnit;
 
 /// A score with four digits.
 pub(in crate::report) fn score(value: f64) -> String {

@@ -3,10 +3,10 @@
 use minijinja::Value;
 use serde::Serialize;
 
-use crate::judge::unit::FlippedSample;
-use crate::read::evaluation::SampleId;
+use crate::kind::SampleId;
 use crate::report::escape;
 use crate::report::writer::{Writer, safe};
+use crate::result::unit::FlippedSample;
 
 /// A sample that got worse.
 #[derive(Debug, Serialize)]

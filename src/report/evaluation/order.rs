@@ -2,9 +2,9 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::judge::finding::{Fact, Finding};
-use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, Unit};
-use crate::report::GateResult;
+use crate::result::GateResult;
+use crate::result::finding::{Fact, Finding};
+use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit, Unit};
 use crate::verdict::CheckId;
 
 /// Codes that say why a score dropped.

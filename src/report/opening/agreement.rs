@@ -7,11 +7,11 @@ use minijinja::{Value, context};
 use super::words::uncapital;
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
-use crate::judge::finding::WaivedFinding;
-use crate::judge::unit::{Check, CurveUnit, PerformanceUnit, sources};
 use crate::report::escape::cleaned;
 use crate::report::writer::safe;
 use crate::report::{checks, compared, curve, evaluation, performance, standing};
+use crate::result::finding::WaivedFinding;
+use crate::result::unit::{Check, CurveUnit, PerformanceUnit, sources};
 use crate::verdict::{CheckId, Severity, Verdict};
 
 impl Builder<'_> {

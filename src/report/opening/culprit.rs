@@ -6,12 +6,7 @@ use minijinja::{Value, context};
 
 use super::words::{capital, expression, indexed, without_direction};
 use super::{Builder, Columns, Opening};
-use crate::diagnose::{Diagnosis, Sureness};
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
-use crate::judge::number::Number;
-use crate::judge::operation::Shown;
-use crate::judge::unit::{Culprit, ErrorLocation, ErrorPattern, OperatorCulprit, dumps, operators};
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::error_place;
 use crate::report::frame::{Frame, innermost_of_model, innermost_own};
@@ -20,6 +15,11 @@ use crate::report::reference;
 use crate::report::sentence::sentence;
 use crate::report::sides::spaced;
 use crate::report::writer::safe;
+use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::finding::{Fact, Finding};
+use crate::result::number::Number;
+use crate::result::operation::Shown;
+use crate::result::unit::{Culprit, ErrorLocation, ErrorPattern, OperatorCulprit, dumps, operators};
 
 impl Builder<'_> {
     /// The opening of a culprit.

@@ -5,17 +5,17 @@ use minijinja::{Value, context};
 use super::numbers::minus;
 use super::words::capital;
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
-use crate::diagnose::Sureness;
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
 use crate::judge::loss::rl;
-use crate::judge::number::Number;
-use crate::judge::outcome::{LimitDirection, RuleOutcome, ValueUnit};
-use crate::judge::unit::CurveUnit;
 use crate::report::curve::{self, Spike};
 use crate::report::messages::{ratio, short};
 use crate::report::writer::safe;
 use crate::report::{causes, outcomes, phrases};
+use crate::result::diagnosis::Sureness;
+use crate::result::finding::{Fact, Finding};
+use crate::result::number::Number;
+use crate::result::outcome::{LimitDirection, RuleOutcome, ValueUnit};
+use crate::result::unit::CurveUnit;
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// Findings that say a curve differs, by how much or where.

@@ -6,11 +6,11 @@ use minijinja::context;
 
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
-use crate::judge::number::Number;
-use crate::judge::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
 use crate::report::evaluation;
 use crate::report::writer::safe;
+use crate::result::finding::{Fact, Finding};
+use crate::result::number::Number;
+use crate::result::unit::{AnyUnit, EvaluationScope, EvaluationUnit, GenerationUnit};
 use crate::verdict::{Severity, Verdict};
 
 impl Builder<'_> {

@@ -1,10 +1,11 @@
 //! The one thing that an opening is about.
 
 use super::settings;
-use crate::diagnose::{Diagnosis, Sureness};
-use crate::judge::finding::Finding;
-use crate::judge::unit::{AnyUnit, Culprit, CurveUnit};
-use crate::report::{GateResult, checks, curve};
+use crate::report::{checks, curve};
+use crate::result::GateResult;
+use crate::result::diagnosis::{Diagnosis, Sureness};
+use crate::result::finding::Finding;
+use crate::result::unit::{AnyUnit, Culprit, CurveUnit};
 use crate::verdict::Severity;
 
 /// The one thing that leads.

@@ -6,12 +6,12 @@ use super::culprit::frame_of;
 use super::words::{expression, without_direction};
 use super::{Builder, EvidenceRow};
 use crate::error::Result;
-use crate::judge::operation::Shown;
-use crate::judge::unit::{Culprit, CulpritKind};
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::report::messages::rounded;
 use crate::report::writer::safe;
+use crate::result::operation::Shown;
+use crate::result::unit::{Culprit, CulpritKind};
 use crate::verdict::Verdict;
 
 /// Digits that numbers are shown with: as few as tell both sides apart.

@@ -4,11 +4,11 @@ use minijinja::{Value, context};
 
 use super::{Builder, Columns, EvidenceRow, MOST_REASONS, MOST_ROWS, Opening};
 use crate::error::Result;
-use crate::judge::finding::Finding;
-use crate::judge::unit::{PerformanceUnit, Phase};
 use crate::report::messages::{duration, rounded};
 use crate::report::writer::safe;
 use crate::report::{performance, phrases};
+use crate::result::finding::Finding;
+use crate::result::unit::{PerformanceUnit, Phase};
 use crate::verdict::{Severity, Verdict};
 
 /// Part of the growth above which an operator has a row.
@@ -75,7 +75,7 @@ impl Builder<'_> {
     /// The operator that adds most, where no finding explains the growth.
     fn why_by_operator(&self, finding: &Finding) -> Result<Option<String>> {
         let unit = performance::leading(self.result)
-            .filter(|unit| finding.place == crate::judge::unit::profile_place(unit.rank));
+            .filter(|unit| finding.place == crate::result::unit::profile_place(unit.rank));
         let cause = unit.and_then(|unit| unit.cause.as_ref());
         let Some(name) = cause.and_then(|cause| cause.operators.first()) else { return Ok(None) };
         self.writer.phrase("why_operator", &context! { name }).map(Some)

@@ -4,9 +4,9 @@ use minijinja::{Value, context};
 
 use super::{Builder, Columns, EvidenceRow, Opening};
 use crate::error::Result;
-use crate::judge::finding::{Fact, Finding};
 use crate::report::messages::short;
 use crate::report::writer::safe;
+use crate::result::finding::{Fact, Finding};
 use crate::verdict::Severity;
 
 /// Characters of a number that is shown as it was recorded.

@@ -25,8 +25,8 @@ use serde::Serialize;
 
 use super::embedding::embeddable;
 use super::texts::Texts;
-use crate::judge::number::Number;
-use crate::judge::operation::RecordedValue;
+use crate::result::number::Number;
+use crate::result::operation::RecordedValue;
 
 /// Rows of a block: enough for columns to be packed well, and few enough to be unpacked between two frames.
 pub(super) const ROWS: usize = 8192;

@@ -9,8 +9,8 @@ use super::block::{INTEGERS, Row, VALUES, clipped, texts_of};
 use super::embedding::Embedding;
 use super::texts::Texts;
 use crate::error::Result;
-use crate::judge::number::Number;
-use crate::judge::operation::RecordedValue;
+use crate::result::number::Number;
+use crate::result::operation::RecordedValue;
 
 /// Operations that are near one that does not agree, to each side of it.
 const NEAR: u64 = 3;

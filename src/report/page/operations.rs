@@ -16,10 +16,10 @@ use super::embedding::Embedding;
 use super::full::Full;
 use super::texts::Texts;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::number::Number;
-use crate::judge::operation::{OperationLine, Recorded, State};
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 use crate::report::lines::Lines;
+use crate::result::number::Number;
+use crate::result::operation::{OperationLine, Recorded, State};
 
 /// Rows in the page: agreeing ones, and all. A browser holds more with ease; the size of the file is the limit.
 const MOST_AGREEING: usize = 1_000_000;

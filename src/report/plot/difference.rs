@@ -11,12 +11,12 @@ use plotters::style::Color;
 use super::lines::{FEW, LinearChart, SMOOTHED, axes, line, polyline, steps};
 use super::{ALARM, Area, BASELINE, FAINT, INK, internal, name_of, text, within_axes};
 use crate::error::Result;
-use crate::judge::number::Number;
-use crate::judge::outcome::{RuleOutcome, ValueUnit};
-use crate::judge::unit::CurveUnit;
 use crate::report::curve::{self, Shown, ShownWindow};
 use crate::report::messages::short;
 use crate::report::writer::{Writer, safe};
+use crate::result::number::Number;
+use crate::result::outcome::{RuleOutcome, ValueUnit};
+use crate::result::unit::CurveUnit;
 use crate::verdict::{Side, Verdict};
 
 /// Least height of the panel, as a difference.

@@ -15,11 +15,11 @@ use super::{
     verdict, within_axes, words,
 };
 use crate::error::Result;
-use crate::judge::number::Number;
-use crate::judge::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
-use crate::report::GateResult;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::unit::{DumpUnit, ProfilePoint, Unit, unit_place};
 use crate::verdict::Verdict;
 
 const WIDTH: u32 = 1600;

@@ -6,11 +6,11 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::heat::{self, Frame};
 use super::{Area, FAINT, INK, drawable, internal, picture, pixel, style, text, words};
 use crate::error::Result;
-use crate::judge::unit::{Culprit, ErrorLocation};
-use crate::report::GateResult;
 use crate::report::error_place;
 use crate::report::messages::Language;
 use crate::report::writer::Writer;
+use crate::result::GateResult;
+use crate::result::unit::{Culprit, ErrorLocation};
 
 const WIDTH: u32 = 1200;
 /// Height of the title.

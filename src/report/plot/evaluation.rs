@@ -12,12 +12,13 @@ use super::{
     verdict,
 };
 use crate::error::Result;
-use crate::judge::number::Number;
-use crate::judge::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
 use crate::report::escape::Target;
+use crate::report::evaluation;
 use crate::report::messages::{Language, rounded};
 use crate::report::writer::Writer;
-use crate::report::{GateResult, evaluation};
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::unit::{EvaluationScope, EvaluationTest, EvaluationUnit};
 use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;

@@ -14,13 +14,13 @@ use super::{
     verdict, within_axes,
 };
 use crate::error::Result;
-use crate::judge::unit::CurveUnit;
-use crate::report::GateResult;
 use crate::report::curve::{self, Shown, ShownWindow, Spike};
 use crate::report::escape::Target;
 use crate::report::messages::{Language, short};
 use crate::report::writer::{Writer, safe};
 use crate::report::{outcomes, phrases};
+use crate::result::GateResult;
+use crate::result::unit::CurveUnit;
 use crate::verdict::{Side, Verdict};
 
 const WIDTH: u32 = 1600;

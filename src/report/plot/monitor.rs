@@ -11,11 +11,11 @@ use super::{
 };
 use crate::error::Result;
 use crate::judge::monitor::picture::layer_of;
-use crate::judge::number::Number;
-use crate::judge::unit::{Culprit, CurveSeries, MonitorMap, MonitorUnit, monitors};
-use crate::report::GateResult;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
+use crate::result::GateResult;
+use crate::result::number::Number;
+use crate::result::unit::{Culprit, CurveSeries, MonitorMap, MonitorUnit, monitors};
 use crate::verdict::Side;
 
 const WIDTH: u32 = 1600;

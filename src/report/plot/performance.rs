@@ -11,11 +11,12 @@ use super::{
     within_axes,
 };
 use crate::error::Result;
-use crate::judge::unit::{PerformanceUnit, Phase, Phases, StepTime, profiles};
 use crate::report::escape::Target;
 use crate::report::messages::{Language, duration};
+use crate::report::performance;
 use crate::report::writer::Writer;
-use crate::report::{GateResult, performance};
+use crate::result::GateResult;
+use crate::result::unit::{PerformanceUnit, Phase, Phases, StepTime, profiles};
 use crate::verdict::Side;
 
 const WIDTH: u32 = 1600;

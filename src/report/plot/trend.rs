@@ -17,10 +17,10 @@ use super::{
     within_axes, words,
 };
 use crate::error::Result;
-use crate::history::trend::{Change, Drift, Limit, Trend};
-use crate::judge::outcome::LimitDirection;
 use crate::report::messages::{Language, short};
 use crate::report::writer::Writer;
+use crate::result::outcome::LimitDirection;
+use crate::result::trend::{Change, Drift, Limit, Trend};
 use crate::verdict::Verdict;
 
 const WIDTH: u32 = 1600;

@@ -2,7 +2,7 @@
 
 use precision_gate::gate::{self, Quiet, Request};
 use precision_gate::msprobe::dump::Matching;
-use precision_gate::report::GateResult;
+use precision_gate::result::GateResult;
 use precision_gate::verdict::Verdict;
 use serde_json::{Value, json};
 

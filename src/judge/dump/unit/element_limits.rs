@@ -7,12 +7,12 @@ use crate::judge::dump::flow::Uncounted;
 use crate::judge::dump::item::dtype_of;
 use crate::judge::dump::rules;
 use crate::judge::dump::tensor_outcome::TensorOutcome;
-use crate::judge::finding::Finding;
-use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::policy::Policy;
 use crate::policy::dump::LimitRule;
 use crate::read::dump::Leaf;
 use crate::read::dump::name::OpName;
+use crate::result::finding::Finding;
+use crate::result::outcome::{Note, RuleKind, RuleOutcome};
 use crate::verdict::Verdict;
 
 /// A limit applied to one tensor.

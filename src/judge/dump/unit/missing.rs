@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::{View, stack_of};
 use crate::compare::dump::OperationComparison;
 use crate::judge::dump::rules;
-use crate::judge::finding::Finding;
 use crate::read::dump::Operation;
 use crate::read::dump::name::{Direction, OpName};
+use crate::result::finding::Finding;
 use crate::verdict::Severity;
 
 impl<'a> View<'a> {

@@ -2,8 +2,8 @@
 
 use super::View;
 use crate::judge::dump::rules;
-use crate::judge::finding::Finding;
 use crate::pair::dump::{Prefix, Reading};
+use crate::result::finding::Finding;
 use crate::verdict::Side;
 
 impl View<'_> {

@@ -5,10 +5,10 @@ use crate::compare::dump::{LeafComparison, OperationComparison};
 use crate::judge::dump::preset;
 use crate::judge::dump::rules;
 use crate::judge::dump::tensor_outcome::TensorOutcome;
-use crate::judge::finding::Finding;
-use crate::judge::outcome::{Note, RuleKind, RuleOutcome};
 use crate::policy::Policy;
 use crate::policy::dump::TensorPreset;
+use crate::result::finding::Finding;
+use crate::result::outcome::{Note, RuleKind, RuleOutcome};
 use crate::verdict::Verdict;
 
 impl<'a> View<'a> {

@@ -2,9 +2,9 @@
 
 use super::View;
 use crate::compare::dump::LeafComparison;
-use crate::judge::number::Number;
-use crate::judge::unit::ProfilePoint;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
+use crate::result::number::Number;
+use crate::result::unit::ProfilePoint;
 
 /// Points of the divergence profile.
 const MOST_POINTS: usize = 2000;

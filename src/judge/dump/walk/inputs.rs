@@ -11,8 +11,8 @@ use super::{Walk, explains, is_of_statistics, size};
 use crate::compare::dump::{Basis, ExactDifference, Measurement, UnitComparison};
 use crate::compare::median::median;
 use crate::hash::of as hash_of;
+use crate::kind::TensorKind;
 use crate::policy::dump::Refinement;
-use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::verdict::Severity;
 

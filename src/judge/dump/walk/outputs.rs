@@ -11,8 +11,8 @@ use super::super::upstream::Upstream;
 use super::{Walk, explains, is_of_statistics, of_all_elements};
 use crate::compare::dump::Measurement;
 use crate::dtype::Dtype;
+use crate::kind::TensorKind;
 use crate::policy::dump::Refinement;
-use crate::read::dump::TensorKind;
 use crate::read::dump::name::{Direction, OpName};
 use crate::verdict::Severity;
 

@@ -7,7 +7,7 @@ use super::trend::{Trend, Window, mean};
 use super::{centre, mismatch};
 use crate::compare::median::median;
 use crate::judge::rule::Rule;
-use crate::read::metric::Role;
+use crate::kind::Role;
 
 /// Rewards that are rarely more than 0 come by chance: where a run has ten of them, another has none once in e^10 times.
 const CHANCE: f64 = 9.0;
@@ -281,7 +281,7 @@ fn grad_norm_zeros(trend: &Trend) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::outcome::RuleKind;
+    use crate::result::outcome::RuleKind;
 
     fn trend(steps: u32, baseline: impl Fn(u32) -> f64, candidate: impl Fn(u32) -> f64) -> Trend {
         Trend::new((1..=steps).map(|step| (u64::from(step), baseline(step), candidate(step))))

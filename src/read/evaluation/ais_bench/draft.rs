@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::digest::Digest;
-use super::super::{Sample, SampleId, TextPlace, Value, setting};
+use super::super::{Sample, TextPlace, Value, setting};
+use crate::kind::SampleId;
 use crate::read::json::Json;
 
 /// Values, digests and place of a sample, as far as they are known.

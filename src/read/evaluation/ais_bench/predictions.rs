@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::super::cursor::{Cursor, Parsed};
 use super::super::digest::Digest;
 use super::super::lines::Line;
-use super::super::{Damage, SampleId, document, samples};
+use super::super::{Damage, document, samples};
 use super::Draft;
 use super::results;
 use crate::error::Result;
 use crate::fetch::{ByteSource, Source};
+use crate::kind::SampleId;
 use crate::read::json::Parser;
 
 /// Bytes that tell lines from one object: the key of a line's id comes within them.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::{SampleId, TextPlace, document, samples};
+use super::super::{TextPlace, document, samples};
 use super::Draft;
 use crate::error::{Error, Result};
 use crate::fetch::ByteSource;
+use crate::kind::SampleId;
 use crate::read::json::{Json, Parser};
 
 /// Scores and details of one data set.

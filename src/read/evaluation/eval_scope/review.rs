@@ -8,7 +8,8 @@ use super::super::cursor::{Cursor, Parsed};
 use super::super::digest::Digest;
 use super::super::lines::Line;
 use super::super::samples::{self, Filtered};
-use super::super::{Sample, SampleId, Value};
+use super::super::{Sample, Value};
+use crate::kind::SampleId;
 
 /// Content of a line.
 #[derive(Default)]

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::names::Names;
 use super::super::samples::Gathered;
-use super::super::{SampleId, ScoreName, Task};
+use super::super::{ScoreName, Task};
+use crate::kind::SampleId;
 
 /// Pairs of a file and a task that are compared by content.
 const MOST_PAIRS: usize = 1_000_000;

@@ -221,7 +221,7 @@ fn hashes(bytes: &[u8]) -> Parsed<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::evaluation::SampleId;
+    use crate::kind::SampleId;
 
     fn sample(text: &str) -> Result<Filtered, String> {
         let line = Line { number: 1, offset: 0, bytes: Some(text.as_bytes()) };

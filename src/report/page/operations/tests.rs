@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::judge::operation::RecordedValue;
+use crate::result::operation::RecordedValue;
 
 /// A number as it is read back: nothing, a number, or text.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Culprit;
 use super::any::{AnyUnit, Measured, Size};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::read::evaluation::SampleId;
+use crate::kind::SampleId;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// A metric of a task under a filter, or of several tasks together.

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Culprit;
 use super::any::{AnyUnit, Measured, Size};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// The profile of a rank.

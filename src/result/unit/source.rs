@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Size};
-use crate::judge::outcome::RuleOutcome;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// A file of source.

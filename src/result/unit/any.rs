@@ -1,8 +1,8 @@
 //! Facts of a unit that documents need, whatever its kind.
 
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::judge::unit::Culprit;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
+use crate::result::unit::Culprit;
 use crate::verdict::Verdict;
 
 /// A unit of any kind, as reports, history and the gate see it.

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Measured, Size};
 use super::{Culprit, CurveSeries, Evidence};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::read::monitor::{Kind, Statistic};
+use crate::kind::{MonitorKind, Statistic};
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// The training monitor of a rank.
@@ -30,7 +30,7 @@ pub struct MonitorUnit {
     /// Numbers of steps.
     pub steps: MonitorSteps,
     /// Kinds of tensors that were compared, in the order in which a step computes them.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<MonitorKind>,
     /// The loosest element type of the baseline: `fp32`, `fp16`, `bf16`, `fp8`.
     pub dtype: String,
     /// States that its rows ended in.
@@ -93,7 +93,7 @@ pub struct MonitorPoint {
     /// The step as written.
     pub step: u64,
     /// The kind.
-    pub kind: Kind,
+    pub kind: MonitorKind,
     /// Its error.
     pub error: Number,
     /// The row's name on the candidate side.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::any::{AnyUnit, Measured, Size};
 use super::{Culprit, DumpUnit, unit_place};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 impl AnyUnit for DumpUnit {

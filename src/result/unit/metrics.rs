@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::number::Number;
+use crate::result::number::Number;
 
 /// Numbers by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,9 +6,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::SCHEMA_VERSION;
-use crate::judge::number::Number;
-use crate::judge::outcome::{Note, RuleKind};
+use crate::result::SCHEMA_VERSION;
+use crate::result::number::Number;
+use crate::result::outcome::{Note, RuleKind};
 
 /// The version that is brought up.
 pub(super) const FROM: u32 = 1;
@@ -114,7 +114,7 @@ fn of_curve(part: &str) -> Option<Note> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::finding::Fact;
+    use crate::result::finding::Fact;
 
     fn upgraded_rule(id: &str, rule: &Value) -> Value {
         let result = upgraded(json!({"schema_version": 1, "checks": [{"id": id, "units": [{"rules": [rule]}]}]}));

@@ -22,9 +22,8 @@ use super::finding::{Finding, finding_id};
 use super::number::Number;
 use super::operation::{FromReference, Shown};
 use super::outcome::RuleOutcome;
-use crate::read::dump::TensorKind;
-use crate::read::metric::Role;
-use crate::read::monitor::Kind as MonitorKind;
+use crate::kind::TensorKind;
+use crate::kind::{MonitorKind, Role};
 use crate::verdict::{CheckId, Side, Verdict};
 
 pub use any::{AnyUnit, Measured, Size};

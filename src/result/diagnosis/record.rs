@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnosis, Statement, Sureness};
-use crate::judge::finding::Fact;
+use crate::result::finding::Fact;
 
 /// A likely cause.
 #[derive(Serialize, Deserialize, JsonSchema)]

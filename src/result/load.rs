@@ -6,9 +6,10 @@
 use std::fs;
 use std::path::Path;
 
-use super::{GateResult, SCHEMA_VERSION, upgrade};
+use super::upgrade;
 use crate::error::{Error, ErrorKind, Result};
-use crate::judge::unit::{DumpUnit, Unit};
+use crate::result::unit::{DumpUnit, Unit};
+use crate::result::{GateResult, SCHEMA_VERSION};
 
 /// Bytes of a result that are read; a run of a thousand ranks stays far below.
 const MOST_BYTES: u64 = 256 << 20;

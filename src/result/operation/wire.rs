@@ -7,8 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{FromReference, OperationLine, Recorded, RecordedValue, State};
-use crate::judge::number::Number;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
+use crate::result::number::Number;
 
 /// Names of the metrics of recorded statistics, in the order of these.
 const DIFFERENCES: [&str; 4] = ["max_difference", "min_difference", "mean_difference", "norm_difference"];

@@ -2,8 +2,8 @@
 
 use super::CurveUnit;
 use super::any::{AnyUnit, Size};
-use crate::judge::outcome::RuleOutcome;
-use crate::pair::curve::name;
+use crate::kind::curve_name;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 impl AnyUnit for CurveUnit {
@@ -16,12 +16,12 @@ impl AnyUnit for CurveUnit {
     }
 
     fn name(&self) -> String {
-        let metric = name(&self.metric, self.rank);
+        let metric = curve_name(&self.metric, self.rank);
         if self.run.is_empty() { metric } else { format!("{metric} ({})", self.run) }
     }
 
     fn place(&self) -> String {
-        let metric = name(&self.metric, self.rank);
+        let metric = curve_name(&self.metric, self.rank);
         if self.run.is_empty() { metric } else { format!("{}: {metric}", self.run) }
     }
 

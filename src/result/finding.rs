@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 
 use super::number::Number;
 use super::place::{Family, LinePlace, Replacement, SourcePlace};
-use super::rule::Rule;
 use crate::verdict::{CheckId, Severity, Verdict};
 
 /// One thing a check says.
@@ -190,21 +189,6 @@ impl From<Vec<String>> for Fact {
 }
 
 impl Finding {
-    /// A finding of `rule` at `place`, with the rule's own weight.
-    pub fn new(rule: &Rule, place: impl Into<String>) -> Self {
-        Self {
-            id: String::new(),
-            check: rule.check,
-            severity: rule.severity,
-            code: rule.code.to_owned(),
-            place: place.into(),
-            source: None,
-            facts: BTreeMap::new(),
-            message: String::new(),
-            help: String::new(),
-        }
-    }
-
     /// Adds a fact.
     #[must_use]
     pub fn with(mut self, name: &str, fact: impl Into<Fact>) -> Self {

@@ -2,7 +2,7 @@
 
 use super::CheckpointUnit;
 use super::any::{AnyUnit, Size};
-use crate::judge::outcome::RuleOutcome;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 impl AnyUnit for CheckpointUnit {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number::Number;
-use crate::read::dump::TensorKind;
+use crate::kind::TensorKind;
 
 /// Result of comparing a tensor or value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::any::{AnyUnit, Measured, Size};
 use super::{Culprit, Evidence};
-use crate::judge::number::Number;
-use crate::judge::outcome::RuleOutcome;
-use crate::read::operators::Direction;
+use crate::kind::Direction;
+use crate::result::number::Number;
+use crate::result::outcome::RuleOutcome;
 use crate::verdict::Verdict;
 
 /// The operators that one device tested.
