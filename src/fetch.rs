@@ -3,49 +3,42 @@
 //! Everything later reads through the two traits here, so that a file, an archive member or a range in an
 //! object store serves alike. This stage does not depend on formats or verdicts.
 //!
-//! [`open`] knows paths on this machine; a [`Fetcher`] knows every [`Location`], with one transport per file below this
-//! one. What gives ranges (object stores, most web servers) is read where it lies through a pool of blocks in bounded
-//! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of this folder is
+//! [`open`] knows paths on this machine; a [`Fetcher`] knows every [`Location`], with one transport per file of
+//! `network`. What gives ranges (object stores, most web servers) is read where it lies through a pool of blocks in bounded
+//! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of that folder is
 //! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
 
+#[cfg(feature = "network")]
 pub(crate) mod asked;
-mod cache;
 mod digest;
 mod disk;
-mod download;
 mod environment;
 mod fetcher;
-mod github;
-mod gitlab;
-mod http;
-pub(crate) mod limited;
 pub mod local;
 mod location;
-mod object;
-mod obs;
+#[cfg(feature = "network")]
+mod network;
+#[cfg(not(feature = "network"))]
+mod offline;
 mod origin;
-mod pool;
 pub mod progress;
-mod remote;
-mod rest;
+#[cfg_attr(not(feature = "network"), expect(dead_code, reason = "what fails and is repeated is the network"))]
 mod retry;
 mod room;
-mod runtime;
-mod s3;
-mod store;
-mod web;
+mod settings;
 pub mod writable;
 
-pub use cache::Cache;
 pub use digest::Digest;
 pub use disk::Disk;
 pub use environment::Environment;
-pub use fetcher::{CacheSettings, Fetcher, Opened, Settings};
+pub use fetcher::Fetcher;
 pub use location::{BucketLocation, GitHubLocation, GitLabLocation, HttpLocation, Location, without_secrets};
+#[cfg(feature = "network")]
+pub(crate) use network::limited;
 pub use origin::{Origin, Trust};
 pub use retry::Retry;
 pub use room::Room;
-pub use web::Patience;
+pub use settings::{CacheSettings, Patience, Settings};
 pub use writable::Writable;
 
 use std::ops::Range;
@@ -115,6 +108,14 @@ pub trait Files: Send + Sync {
     fn room_ahead(&self) -> RoomAhead {
         RoomAhead::default()
     }
+}
+
+/// An open location.
+pub struct Opened {
+    /// Files at the location.
+    pub files: Arc<dyn Files>,
+    /// Origin of a forge's artifact; `None` for other locations.
+    pub origin: Option<Origin>,
 }
 
 /// Room for files that are on their way before anybody reads them.

@@ -8,7 +8,7 @@
 //! bytes     records   pairs    numbers     verdicts   causes       runs        documents   release    messages
 //! ```
 //!
-//! What is found is kept in the types of [`result`]: a program that reads results needs this module alone.
+//! The types of [`result`] hold all that is found; a program that reads results needs that module alone.
 //!
 //! Beside the pipeline stand [`policy`] (what decides a verdict), [`msprobe`] (what msprobe 26.2.0 says of the same
 //! artifacts), [`redact`] (what looks secret reaches no output), [`collect`] (config packs of this machine),
@@ -33,6 +33,7 @@ pub mod nearest;
 pub mod output;
 pub mod pair;
 pub mod policy;
+#[cfg(feature = "network")]
 pub mod publish;
 pub mod read;
 pub mod redact;

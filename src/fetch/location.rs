@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use reqwest::Url;
+use url::Url;
 
 use super::digest::Digest;
 use crate::error::{Error, ErrorKind, Result};
@@ -257,15 +257,6 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Percent-encodes what may not stand in a path's segment, `/` included.
-pub(super) fn encode(segment: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    segment
-        .bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
-}
-
 fn http(parts: Parts) -> Result<HttpLocation> {
     if parts.url.host_str().is_none_or(str::is_empty) {
         return Err(parts.wrong("has no host", ""));
@@ -341,6 +332,16 @@ fn gitlab(mut parts: Parts) -> Result<GitLabLocation> {
         return Err(parts.wrong("does not say which job or which package", form));
     }
     Ok(location)
+}
+
+/// Percent-encodes what may not stand in a path's segment, `/` included.
+#[cfg(feature = "network")]
+pub(super) fn encode(segment: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    segment
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 #[cfg(test)]

@@ -28,9 +28,3 @@ pub struct Origin {
     /// The digest its bytes were proved against; `None` where the forge tells none and none was demanded.
     pub proved: Option<Digest>,
 }
-
-/// The day of a time stamp as forges write them (`2026-11-21T08:00:00Z`).
-pub(super) fn day(time: &str) -> Option<String> {
-    let day = time.get(..10)?;
-    (day.len() == time.find('T').unwrap_or(time.len())).then(|| day.to_owned())
-}

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+#[cfg(feature = "network")]
 use super::asked;
 use crate::error::{Error, ErrorKind};
 
@@ -55,6 +56,17 @@ impl Default for Retry {
 static SPREAD: AtomicU32 = AtomicU32::new(0);
 
 impl Retry {
+    /// The wait after `tried` tries.
+    pub(super) fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
+        let doubled = self.first_wait.saturating_mul(1 << (tried - 1).min(16));
+        let eighths = SPREAD.fetch_add(3, Ordering::Relaxed) % 8;
+        let spread = doubled.saturating_add(doubled / 16 * eighths);
+        asked.unwrap_or(spread).max(spread.min(self.first_wait)).min(self.longest_wait)
+    }
+}
+
+#[cfg(feature = "network")]
+impl Retry {
     /// Runs `attempt` until it succeeds, fails for good, or has been tried often enough.
     pub(super) async fn run<T>(&self, mut attempt: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Error> {
         let mut tried = 0;
@@ -79,16 +91,9 @@ impl Retry {
         tokio::time::sleep(self.wait(*tried, failure.wait)).await;
         Ok(())
     }
-
-    /// The wait after `tried` tries.
-    pub(super) fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
-        let doubled = self.first_wait.saturating_mul(1 << (tried - 1).min(16));
-        let eighths = SPREAD.fetch_add(3, Ordering::Relaxed) % 8;
-        let spread = doubled.saturating_add(doubled / 16 * eighths);
-        asked.unwrap_or(spread).max(spread.min(self.first_wait)).min(self.longest_wait)
-    }
 }
 
+#[cfg(feature = "network")]
 fn gave_up(error: &Error, tried: u32, asked: Option<Duration>) -> Error {
     let asked = asked.map_or_else(String::new, |wait| format!("; it asks to wait {}", asked::spoken(wait)));
     let message = format!("{} (gave up after {tried} tries{asked})", error.message());

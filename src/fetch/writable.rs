@@ -4,6 +4,7 @@
 //! writes the same name writes the same bytes, and nothing is ever replaced. So writers need no lock.
 
 mod branch;
+#[cfg(feature = "network")]
 mod bucket;
 mod folder;
 mod git;
@@ -16,6 +17,7 @@ use super::location::Location;
 use super::{Fetcher, Files};
 use crate::error::Result;
 use branch::Branch;
+#[cfg(feature = "network")]
 use bucket::Prefix;
 use folder::Folder;
 
@@ -32,7 +34,10 @@ pub fn open<'a>(location: &str, fetcher: &'a Fetcher) -> Result<Box<dyn Writable
     }
     match Location::parse(location)? {
         Location::Local(path) => Ok(Box::new(Folder::new(&path))),
-        other => Ok(Box::new(Prefix::new(fetcher, other)?)),
+        #[cfg(feature = "network")]
+        elsewhere => Ok(Box::new(Prefix::new(fetcher, elsewhere)?)),
+        #[cfg(not(feature = "network"))]
+        elsewhere => Err(super::offline::refused(&elsewhere)),
     }
 }
 

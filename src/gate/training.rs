@@ -1,21 +1,20 @@
 //! Outcome of the training job: a run that crashed leaves nothing, or half of its artifacts, and neither may pass.
 
-use clap::ValueEnum;
-
 use super::discover::Inventory;
 use crate::judge::rule::artifacts as rules;
 use crate::result::finding::Finding;
 
 /// Outcome of the job that makes the candidate, in the words of GitHub's `needs.train.result`; GitLab's are taken too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 pub enum Training {
     /// It ended well
     Success,
     /// It failed
-    #[value(alias = "failed")]
+    #[cfg_attr(feature = "program", value(alias = "failed"))]
     Failure,
     /// Somebody or something stopped it
-    #[value(alias = "canceled")]
+    #[cfg_attr(feature = "program", value(alias = "canceled"))]
     Cancelled,
     /// It did not run
     Skipped,

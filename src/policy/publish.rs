@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use clap::ValueEnum;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -45,7 +44,8 @@ impl PublishPolicy {
 }
 
 /// Occasions on which the comment is written. An existing comment is updated in place, never doubled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommentMode {
     /// Always: it shows the latest run
@@ -60,7 +60,8 @@ pub enum CommentMode {
 }
 
 /// Form of the verdict beside the commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckMode {
     /// A check run with the whole report (GitHub), else a commit status
@@ -72,7 +73,8 @@ pub enum CheckMode {
 }
 
 /// Way of pictures into the comment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageMode {
     /// GitLab: uploaded to the project; elsewhere a diagram as text
@@ -87,7 +89,8 @@ pub enum ImageMode {
 }
 
 /// Conclusion of a check whose verdict is `warn`; both let a required check pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum WarnAs {
     /// Neither good nor bad
@@ -100,7 +103,8 @@ pub enum WarnAs {
 }
 
 /// Format of a webhook's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookShape {
     /// A robot of a Feishu or Lark group
@@ -116,7 +120,8 @@ pub enum WebhookShape {
 }
 
 /// Occasions on which a webhook gets a message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum WebhookOn {
     /// After runs that block

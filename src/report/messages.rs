@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::texts::{self, CheckTexts};
 
 /// A language of reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// English

@@ -6,7 +6,7 @@ use super::Writable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::fetcher::Fetcher;
 use crate::fetch::location::{BucketLocation, Location};
-use crate::fetch::object::Bucket;
+use crate::fetch::network::object::Bucket;
 use crate::fetch::{Files, Trust, progress};
 
 /// A prefix in a bucket of S3 or OBS.
@@ -30,7 +30,7 @@ impl<'a> Prefix<'a> {
             return Err(Error::new(ErrorKind::Usage, shown, "is not a location for writing")
                 .with_help("give a folder, s3://bucket/prefix, obs://bucket/prefix, or branch:NAME"));
         }
-        let (bucket, prefix) = fetcher.bucket(&at)?;
+        let (bucket, prefix) = fetcher.network().bucket(&at)?;
         let key = prefix.key.trim_end_matches('/').to_owned();
         Ok(Self { fetcher, bucket, key, shown, at })
     }
@@ -58,11 +58,12 @@ impl Writable for Prefix<'_> {
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.fetcher.wait_for(self.bucket.put(&self.key(path), bytes, self.fetcher.retry()))
+        self.fetcher.network().wait_for(self.bucket.put(&self.key(path), bytes, self.fetcher.retry()))
     }
 
     fn remove(&self, paths: &[String]) -> Result<()> {
-        let one = |path: &String| self.fetcher.wait_for(self.bucket.remove(&self.key(path), self.fetcher.retry()));
+        let one =
+            |path: &String| self.fetcher.network().wait_for(self.bucket.remove(&self.key(path), self.fetcher.retry()));
         paths.iter().try_for_each(one)
     }
 }

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A published acceptance rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Megatron-LM's functional tests, approximate: 5 % per step, one step in a hundred may lie outside.
@@ -23,7 +24,7 @@ pub enum Preset {
     MsprobeGuide,
     /// Ports of verl and OpenRLHF: mean absolute error below 0.02.
     #[serde(rename = "rl-mae-2pct")]
-    #[value(name = "rl-mae-2pct")]
+    #[cfg_attr(feature = "program", value(name = "rl-mae-2pct"))]
     RlMae2pct,
 }
 

@@ -8,17 +8,17 @@ use futures_util::{StreamExt, TryFutureExt, TryStreamExt, stream};
 use opendal::{EntryMode, HttpTransporter, Metadata, OperationContext, Operator};
 use opendal_http_transport_reqwest::ReqwestTransport;
 
-use super::location::BucketLocation;
 use super::remote::Listing;
-use super::retry::{Failure, Retry};
 use super::store::{Object, Pieces, Store};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::location::BucketLocation;
+use crate::fetch::retry::{Failure, Retry};
 
 /// Most objects of one location that are listed.
 const MAX_OBJECTS: usize = 2_000_000;
 
 /// A bucket that can be asked.
-pub(super) struct Bucket {
+pub(in crate::fetch) struct Bucket {
     operator: Operator,
     /// `s3://bucket`
     name: String,
@@ -81,7 +81,7 @@ impl Bucket {
     ///
     /// # Errors
     /// `Denied`, `Unavailable` after `retry`.
-    pub(super) async fn put(&self, key: &str, bytes: &[u8], retry: &Retry) -> Result<()> {
+    pub(in crate::fetch) async fn put(&self, key: &str, bytes: &[u8], retry: &Retry) -> Result<()> {
         retry.run(async || self.put_once(key, bytes).await.map_err(|error| self.failure(key, &error))).await
     }
 
@@ -100,7 +100,7 @@ impl Bucket {
     ///
     /// # Errors
     /// `Denied`, `Unavailable` after `retry`.
-    pub(super) async fn remove(&self, key: &str, retry: &Retry) -> Result<()> {
+    pub(in crate::fetch) async fn remove(&self, key: &str, retry: &Retry) -> Result<()> {
         retry.run(async || self.operator.delete(key).await.map_err(|error| self.failure(key, &error))).await
     }
 

@@ -17,8 +17,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::digest::Digest;
 use crate::error::{Error, Result};
+use crate::fetch::digest::Digest;
 use crate::output;
 
 /// After this time without a byte, an unfinished download is not gone on with.
@@ -29,7 +29,7 @@ const HELP: &str = "give a folder that can be written with --cache";
 
 /// A folder of downloads.
 #[derive(Clone, Debug)]
-pub struct Cache {
+pub(super) struct Cache {
     root: PathBuf,
     limit: u64,
 }
@@ -43,13 +43,8 @@ pub(super) struct Partial {
 
 impl Cache {
     /// The cache at `root`, up to `limit` bytes of whole files.
-    pub fn new(root: PathBuf, limit: u64) -> Self {
+    pub(super) fn new(root: PathBuf, limit: u64) -> Self {
         Self { root, limit }
-    }
-
-    /// Folder for temporary files.
-    pub(super) fn temporary(&self) -> PathBuf {
-        self.root.join("tmp")
     }
 
     /// The file with this digest, opened, where it is there and still has it.

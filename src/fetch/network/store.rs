@@ -8,8 +8,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
-use super::retry::{Failure, Retry};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::retry::{Failure, Retry};
 
 /// Objects that give up one after the other before the rest is not even asked for.
 const OUTAGE: u32 = 3;

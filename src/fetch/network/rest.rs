@@ -6,10 +6,10 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Url};
 use serde::de::DeserializeOwned;
 
-use super::location::encode;
-use super::retry::Retry;
 use super::web::{self, Ask};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::location::encode;
+use crate::fetch::retry::Retry;
 
 /// Longest answer that is read: a hundred runs, jobs or releases, the longest entries of the API with up to 300 KB each.
 const MAX_ANSWER: usize = 32 << 20;

@@ -12,13 +12,13 @@ use reqwest::{Client, Response, StatusCode, Url};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::environment::Environment;
-use super::location::encode;
 use super::remote::Listing;
-use super::retry::{Failure, Retry};
 use super::store::{Object, Pieces, Store};
 use super::web::{self, Ask};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::environment::Environment;
+use crate::fetch::location::encode;
+use crate::fetch::retry::{Failure, Retry};
 
 /// Folders within folders that are listed.
 const MAX_DEPTH: usize = 16;

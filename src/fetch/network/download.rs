@@ -9,15 +9,15 @@ use reqwest::header::{self, HeaderMap, HeaderName};
 use reqwest::{Client, Response, StatusCode};
 
 use super::cache::Cache;
-use super::digest::Digest;
-use super::disk::Disk;
 use super::http::{total_len, version};
-use super::local::LocalFile;
-use super::progress::Progress;
-use super::retry::{Failure, Retry};
 use super::web::{self, Ask};
-use super::{FileEntry, Files, Source};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::digest::Digest;
+use crate::fetch::disk::Disk;
+use crate::fetch::local::LocalFile;
+use crate::fetch::progress::Progress;
+use crate::fetch::retry::{Failure, Retry};
+use crate::fetch::{FileEntry, Files, Source};
 use crate::output;
 
 /// GitLab's digest of a package file.

@@ -8,28 +8,15 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::location::without_secrets;
-use super::retry::Failure;
-use super::{asked, limited};
+use super::limited;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::asked;
+use crate::fetch::location::without_secrets;
+use crate::fetch::retry::Failure;
+use crate::fetch::settings::Patience;
 
 /// Redirects that are followed: an API, its storage, and a mirror or two.
 const MAX_REDIRECTS: usize = 5;
-
-/// Longest silence of the network.
-#[derive(Clone, Debug)]
-pub struct Patience {
-    /// Until a connection stands.
-    pub connect: Duration,
-    /// Between two pieces of an answer; a slow link is fine, a dead one is not.
-    pub silence: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(10), silence: Duration::from_secs(30) }
-    }
-}
 
 /// Builds clients. Bodies come as they are stored: a decoded one would have other lengths and ranges.
 #[derive(Clone, Debug, Default)]

@@ -13,12 +13,12 @@ use opendal::services::Obs;
 use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::environment::{Environment, sections};
-use super::location::BucketLocation;
 use super::object::{self, Credentials};
 use super::s3;
-use super::s3::Keys;
+use super::s3::{Keys, sections};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::environment::Environment;
+use crate::fetch::location::BucketLocation;
 
 /// Advice on credentials.
 pub(super) const CREDENTIALS: Credentials = Credentials {

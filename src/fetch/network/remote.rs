@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use super::pool::{Pool, PooledObject};
 use super::store::{Object, RetryingStore};
-use super::{ByteSource, FileEntry, Files, RoomAhead, Source, past_end};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::{ByteSource, FileEntry, Files, RoomAhead, Source, past_end};
 
 /// Files at a remote location.
 pub(super) struct RemoteFiles {

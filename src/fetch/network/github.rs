@@ -9,13 +9,13 @@ use std::num::NonZeroU64;
 use reqwest::header;
 use serde::Deserialize;
 
-use super::digest::Digest;
-use super::environment::Environment;
-use super::location::GitHubLocation;
-use super::origin::{Origin, Trust, day};
 use super::rest::Rest;
 use super::web::Ask;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::digest::Digest;
+use crate::fetch::environment::Environment;
+use crate::fetch::location::GitHubLocation;
+use crate::fetch::origin::{Origin, Trust};
 
 /// Runs that are walked back for an artifact.
 const RUNS: &str = "20";
@@ -305,6 +305,12 @@ impl GitHub<'_> {
 fn is_workflow(path: &str, wanted: &str) -> bool {
     let path = path.split('@').next().unwrap_or_default();
     path == wanted || path.strip_prefix(".github/workflows/") == Some(wanted)
+}
+
+/// The day of a time stamp as forges write them (`2026-11-21T08:00:00Z`).
+pub(super) fn day(time: &str) -> Option<String> {
+    let day = time.get(..10)?;
+    (day.len() == time.find('T').unwrap_or(time.len())).then(|| day.to_owned())
 }
 
 #[cfg(test)]

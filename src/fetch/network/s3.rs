@@ -10,10 +10,10 @@ use opendal::Operator;
 use opendal::services::S3;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::environment::{Environment, sections};
-use super::location::BucketLocation;
 use super::object::{self, Credentials};
 use crate::error::Result;
+use crate::fetch::environment::Environment;
+use crate::fetch::location::BucketLocation;
 
 /// Advice on credentials.
 pub(super) const CREDENTIALS: Credentials = Credentials {
@@ -120,5 +120,34 @@ impl Profile {
             })
         };
         if at.profile.is_some() { of_profile() } else { of_variables().or_else(of_profile) }
+    }
+}
+
+/// The sections of an INI file, as credential files of AWS and Huawei Cloud are written: `[name]`, `key = value`,
+/// `#` and `;` start comments. Keys before the first section stand under the empty name.
+pub(super) fn sections(text: &str) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut sections: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    let mut current = String::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            current = name.trim().to_owned();
+        } else if let Some((key, value)) = line.split_once('=') {
+            let section = sections.entry(current.clone()).or_default();
+            section.insert(key.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credential_files_are_read_by_section() {
+        let found = sections("ak=top\n[default]\naws_access_key_id = A # kept\n; comment\n[profile x]\nregion=r\n");
+        assert_eq!(found[""]["ak"], "top");
+        assert_eq!(found["profile x"]["region"], "r");
+        assert!(found["default"]["aws_access_key_id"].starts_with('A'));
     }
 }

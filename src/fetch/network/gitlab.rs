@@ -9,13 +9,13 @@ use std::num::NonZeroU64;
 use reqwest::header::{self, HeaderName};
 use serde::Deserialize;
 
-use super::environment::Environment;
-use super::github::Found;
-use super::location::GitLabLocation;
-use super::origin::{Origin, Trust, day};
+use super::github::{Found, day};
 use super::rest::Rest;
 use super::web::Ask;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::environment::Environment;
+use crate::fetch::location::GitLabLocation;
+use crate::fetch::origin::{Origin, Trust};
 
 /// The header of a job's own token.
 const JOB_TOKEN: HeaderName = HeaderName::from_static("job-token");

@@ -16,10 +16,10 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use self::block_cache::{BlockCache, Found, State};
-use super::RoomAhead;
 use super::runtime::Background;
 use super::store::{Object, RetryingStore};
 use crate::error::{Error, Result};
+use crate::fetch::RoomAhead;
 
 /// A page: what one look at a header or a directory costs.
 const PAGE: u64 = 64 << 10;
