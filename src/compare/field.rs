@@ -186,12 +186,12 @@ impl ErrorField {
     fn take_run(&mut self, row: u64, column: usize, ours: &[f64], theirs: &[f64], limit: f64) {
         let outer = self.indices_of(row);
         let mut total = Sums::default();
-        let mut cell: Vec<usize> = outer.iter().zip(&self.bins).map(|(index, bin)| index / bin).collect();
         let last_bin = self.bins.last().copied().unwrap_or(1);
-        let has_axes = !self.shape.is_empty();
-        if has_axes {
-            cell.push(0);
+        let mut cells = self.cells.view_mut();
+        for (index, bin) in outer.iter().zip(&self.bins) {
+            cells.index_axis_inplace(Axis(0), index / bin);
         }
+        let row_of_cells = cells.as_slice_mut().unwrap_or_default();
         for (offset, (b, c)) in ours.iter().zip(theirs).enumerate() {
             let sums = Sums::of(*b, *c, self.rms, limit);
             if b.is_finite() && c.is_finite() {
@@ -202,10 +202,7 @@ impl ErrorField {
             if let Some(along) = self.along.last_mut() {
                 along.add(column + offset, &sums);
             }
-            if let Some(last) = cell.last_mut() {
-                *last = (column + offset) / last_bin;
-            }
-            if let Some(known) = self.cells.get_mut(IxDyn(&cell)) {
+            if let Some(known) = row_of_cells.get_mut((column + offset) / last_bin) {
                 *known += sums.square;
             }
         }
@@ -248,11 +245,11 @@ impl ErrorField {
         for axis in (0..self.shape.len()).rev().filter(|axis| Some(*axis) != vertical && *axis != horizontal) {
             cells = cells.sum_axis(Axis(axis));
         }
-        let mut plane = match cells.into_dimensionality::<ndarray::Ix2>() {
-            Ok(plane) => plane,
-            // One axis alone.
-            Err(_) => self.line(horizontal),
-        };
+        // A tensor with one axis, or none, is one row.
+        while cells.ndim() < 2 {
+            cells.insert_axis_inplace(Axis(0));
+        }
+        let Ok(mut plane) = cells.into_dimensionality::<ndarray::Ix2>() else { return Array2::zeros((1, 1)) };
         if vertical.is_some_and(|vertical| vertical > horizontal) {
             plane = plane.reversed_axes();
         }
@@ -261,9 +258,9 @@ impl ErrorField {
         let (rows, columns) = (rows.min(plane.nrows()).max(1), columns.min(plane.ncols()).max(1));
         let (by_rows, by_columns) = (plane.nrows().div_ceil(rows), plane.ncols().div_ceil(columns));
         let mut coarse = Array2::<f64>::zeros((plane.nrows().div_ceil(by_rows), plane.ncols().div_ceil(by_columns)));
-        for ((row, column), square) in plane.indexed_iter() {
-            if let Some(sum) = coarse.get_mut((row / by_rows, column / by_columns)) {
-                *sum += square;
+        for (band, mut sums) in plane.axis_chunks_iter(Axis(0), by_rows).zip(coarse.axis_iter_mut(Axis(0))) {
+            for (block, sum) in band.axis_chunks_iter(Axis(1), by_columns).zip(&mut sums) {
+                *sum = block.sum();
             }
         }
         let others = self.elements as f64 / (height * width) as f64;
@@ -274,12 +271,6 @@ impl ErrorField {
             *sum = if self.rms > 0.0 { (*sum / count).sqrt() / self.rms } else { f64::from(u8::from(*sum > 0.0)) };
         }
         coarse
-    }
-
-    fn line(&self, axis: usize) -> Array2<f64> {
-        let len = self.cells.shape().get(axis).copied().unwrap_or(1);
-        let values: Vec<f64> = self.cells.iter().copied().collect();
-        Array2::from_shape_vec((1, len), values).unwrap_or_else(|_| Array2::zeros((1, 1)))
     }
 
     fn len(&self, axis: usize) -> usize {

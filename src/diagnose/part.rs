@@ -1,7 +1,8 @@
 //! The part of a tensor that is wrong while the rest agrees: rows, columns, channels, heads, tiles, the last part.
 
-use std::collections::BTreeSet;
 use std::fmt;
+
+use ndarray::{ArrayD, Axis, IxDyn};
 
 use super::values::{Data, count_of};
 
@@ -34,18 +35,18 @@ pub(super) struct Part {
     /// Elements of the tensor.
     pub(super) of: usize,
     /// Axes along which only some indices are wrong; one that stands for the flat order where the last elements are.
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<WrongIndices>,
 }
 
 /// Wrong indices along an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct WrongIndices {
     axis: Option<usize>,
     indices: Vec<usize>,
     of: usize,
 }
 
-impl fmt::Display for Axis {
+impl fmt::Display for WrongIndices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Indices that are written out.
         const MOST_INDICES: usize = 4;
@@ -74,16 +75,15 @@ impl Data {
     pub(super) fn wrong_part(&self, shape: &[u64], limit: f64) -> Option<Part> {
         let count = self.baseline.len();
         let lens: Vec<usize> = shape.iter().map(|len| usize::try_from(*len).unwrap_or(usize::MAX)).collect();
-        if count < FEWEST || lens.iter().fold(1_usize, |product, len| product.saturating_mul(*len)) != count {
-            return None;
-        }
         let pairs = self.baseline.iter().zip(&self.candidate);
         let is_wrong = |(b, c): (&f64, &f64)| (c - b).abs() > limit * b.abs().max(self.rms()) || (c - b).is_nan();
-        let wrong: Vec<usize> = pairs.enumerate().filter(|(_, pair)| is_wrong(*pair)).map(|(place, _)| place).collect();
-        if wrong.is_empty() || wrong.len() * LARGEST > count || !self.is_large(&wrong, limit) {
+        // Data of another number of elements than the shape says has no axes.
+        let marks = ArrayD::from_shape_vec(IxDyn(&lens), pairs.map(is_wrong).collect()).ok()?;
+        let wrong: Vec<usize> = marks.iter().enumerate().filter(|(_, mark)| **mark).map(|(place, _)| place).collect();
+        if count < FEWEST || wrong.is_empty() || wrong.len() * LARGEST > count || !self.is_large(&wrong, limit) {
             return None;
         }
-        let axes = whole_indices(&wrong, &lens, count).or_else(|| last_part(&wrong, count))?;
+        let axes = whole_indices(&marks, &wrong).or_else(|| last_part(&wrong, count))?;
         Some(Part { places: wrong.len(), of: count, axes })
     }
 
@@ -97,28 +97,28 @@ impl Data {
 }
 
 /// The axes' wrong indices, where most of the elements that they span are wrong.
-fn whole_indices(wrong: &[usize], lens: &[usize], count: usize) -> Option<Vec<Axis>> {
-    let mut inner = 1;
-    let (mut axes, mut spanned) = (Vec::new(), 1_usize);
-    for (axis, len) in lens.iter().enumerate().rev() {
-        let indices: BTreeSet<usize> = wrong.iter().map(|place| place / inner % len.max(&1)).collect();
-        inner *= len;
+fn whole_indices(marks: &ArrayD<bool>, wrong: &[usize]) -> Option<Vec<WrongIndices>> {
+    let mut spanned = 1_usize;
+    let mut axes = Vec::new();
+    for (axis, len) in marks.shape().iter().enumerate() {
+        let slices = marks.axis_iter(Axis(axis)).enumerate();
+        let indices: Vec<usize> =
+            slices.filter(|(_, slice)| slice.iter().any(|mark| *mark)).map(|(index, _)| index).collect();
         spanned = spanned.saturating_mul(indices.len());
         if indices.len() < *len {
-            axes.push(Axis { axis: Some(axis), indices: indices.into_iter().collect(), of: *len });
+            axes.push(WrongIndices { axis: Some(axis), indices, of: *len });
         }
     }
-    axes.reverse();
     // The last elements are told as such where they say it more closely.
-    let from_first = count - wrong.first()?;
+    let from_first = marks.len() - wrong.first()?;
     (!axes.is_empty() && spanned <= from_first && spanned * 3 <= wrong.len() * 5).then_some(axes)
 }
 
 /// The last elements, where most of them are wrong.
-fn last_part(wrong: &[usize], count: usize) -> Option<Vec<Axis>> {
+fn last_part(wrong: &[usize], count: usize) -> Option<Vec<WrongIndices>> {
     let first = *wrong.first()?;
     let is_most = (count - first) * 3 <= wrong.len() * 5;
-    is_most.then(|| vec![Axis { axis: None, indices: (first..count).collect(), of: count }])
+    is_most.then(|| vec![WrongIndices { axis: None, indices: (first..count).collect(), of: count }])
 }
 
 #[cfg(test)]

@@ -4,14 +4,17 @@
 //! faster than a memory map, and a file truncated meanwhile is an error instead of a crash.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use ndarray::{ArrayView, ArrayViewD, Axis, IxDyn, ShapeBuilder, Slice};
 
 use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Source;
 
-/// Bytes fetched at once where elements do not lie in row-major order.
+/// Bytes fetched at once where elements do not lie in row-major order, and their storage is too large to be read at once.
 const PAGE: u64 = 512;
-/// Pages kept while one block is gathered (32 MiB).
+/// Pages kept while one block is gathered (32 MiB); a storage of that size is read at once.
 const MAX_PAGES: usize = 64 << 10;
 /// Most elements of a tensor that has more of them than its storage: an expanded tensor (stride 0) of a few bytes can
 /// claim any number.
@@ -27,6 +30,8 @@ pub struct TensorData {
     source: Source,
     placement: Placement,
     dense: bool,
+    /// The storage of a tensor that is not dense, once it was read.
+    at_hand: OnceLock<Vec<u8>>,
 }
 
 /// Placement of a tensor's elements in its source.
@@ -71,17 +76,11 @@ impl TensorData {
     pub(crate) fn new(source: Source, dtype: Dtype, shape: Vec<u64>, placement: Placement) -> Result<Self> {
         let too_large = || Error::corrupt(source.name(), format!("shape {shape:?} is larger than any file"));
         let elements = shape.iter().try_fold(1u64, |product, len| product.checked_mul(*len)).ok_or_else(too_large)?;
-        let extent = match &placement.strides {
-            None => Some(elements),
-            Some(strides) if strides.len() != shape.len() => {
-                return Err(Error::corrupt(source.name(), format!("shape {shape:?} with strides {strides:?}")));
-            }
-            Some(_) if elements == 0 => Some(0),
-            Some(strides) => shape
-                .iter()
-                .zip(strides)
-                .try_fold(1u64, |end, (len, stride)| (len - 1).checked_mul(*stride)?.checked_add(end)),
-        };
+        if placement.strides.as_ref().is_some_and(|strides| strides.len() != shape.len()) {
+            let message = format!("shape {shape:?} with strides {:?}", placement.strides);
+            return Err(Error::corrupt(source.name(), message));
+        }
+        let extent = extent(&shape, placement.strides.as_deref());
         let bytes = extent.and_then(|extent| extent.checked_mul(dtype.size() as u64)).ok_or_else(too_large)?;
         let available = placement.len.min(source.len().saturating_sub(placement.offset));
         if bytes > available {
@@ -96,7 +95,7 @@ impl TensorData {
             return Err(error.with_help("save a contiguous copy of the tensor, or the tensor before it was expanded"));
         }
         let dense = placement.strides.as_ref().is_none_or(|strides| is_row_major(&shape, strides));
-        Ok(Self { dtype, shape, elements, source, placement, dense })
+        Ok(Self { dtype, shape, elements, source, placement, dense, at_hand: OnceLock::new() })
     }
 
     /// Number of elements.
@@ -157,9 +156,22 @@ impl TensorData {
         self.source.in_memory()?.get(start..start + count * size)
     }
 
-    /// Collects elements that do not lie in row-major order, by small pages so that rows of a transposed tensor
-    /// share what was fetched.
+    /// Collects elements that do not lie in row-major order: from the storage where it is at hand, else by small pages, so
+    /// that rows of a transposed tensor share what was fetched.
     fn gather(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
+        if let Some(storage) = self.storage()? {
+            return match self.dtype.size() {
+                1 => self.gather_from::<1>(storage, start_element, buffer),
+                2 => self.gather_from::<2>(storage, start_element, buffer),
+                4 => self.gather_from::<4>(storage, start_element, buffer),
+                8 => self.gather_from::<8>(storage, start_element, buffer),
+                _ => self.gather_from::<16>(storage, start_element, buffer),
+            };
+        }
+        self.gather_by_pages(start_element, buffer)
+    }
+
+    fn gather_by_pages(&self, start_element: u64, buffer: &mut [u8]) -> Result<()> {
         let size = self.dtype.size();
         let strides = self.placement.strides.as_deref().unwrap_or_default();
         let mut index = self.index_of(start_element);
@@ -168,6 +180,46 @@ impl TensorData {
             let at: u64 = index.iter().zip(strides).map(|(index, stride)| index * stride).sum();
             pages.copy(at * size as u64, element)?;
             self.advance(&mut index);
+        }
+        Ok(())
+    }
+
+    /// The bytes from the first element on to the last that the strides reach, where these lie in memory or are few enough
+    /// to be read at once.
+    fn storage(&self) -> Result<Option<&[u8]>> {
+        let extent = extent(&self.shape, self.placement.strides.as_deref()).unwrap_or(u64::MAX);
+        let Ok(len) = usize::try_from(extent.saturating_mul(self.dtype.size() as u64)) else { return Ok(None) };
+        if let Some(bytes) = self.source.in_memory() {
+            let start = usize::try_from(self.placement.offset).unwrap_or(usize::MAX);
+            return Ok(start.checked_add(len).and_then(|end| bytes.get(start..end)));
+        }
+        if len as u64 > MAX_PAGES as u64 * PAGE {
+            return Ok(None);
+        }
+        if self.at_hand.get().is_none() {
+            let mut bytes = vec![0; len];
+            self.source.read_at(self.placement.offset, &mut bytes)?;
+            let _first = self.at_hand.set(bytes);
+        }
+        Ok(self.at_hand.get().map(Vec::as_slice))
+    }
+
+    /// Copies elements of `N` bytes out of the storage, through a view that has the tensor's own strides.
+    fn gather_from<const N: usize>(&self, storage: &[u8], start_element: u64, buffer: &mut [u8]) -> Result<()> {
+        let outside = || Error::corrupt(self.name(), "element outside of storage");
+        let lengths =
+            |lengths: &[u64]| lengths.iter().map(|len| usize::try_from(*len).ok()).collect::<Option<Vec<_>>>();
+        let strides = self.placement.strides.as_deref().unwrap_or_default();
+        let (shape, strides) = lengths(&self.shape).zip(lengths(strides)).ok_or_else(outside)?;
+        let (stored, _) = storage.as_chunks::<N>();
+        let view = ArrayView::from_shape(IxDyn(&shape).strides(IxDyn(&strides)), stored).map_err(|_| outside())?;
+        let (elements, _) = buffer.as_chunks_mut::<N>();
+        let start = usize::try_from(start_element).map_err(|_| outside())?;
+        let (view, start) = narrowed(view, start, elements.len());
+        let width = view.shape().last().copied().unwrap_or(1).max(1);
+        let rows = view.rows().into_iter().skip(start / width);
+        for (element, from) in elements.iter_mut().zip(rows.flatten().skip(start % width)) {
+            *element = *from;
         }
         Ok(())
     }
@@ -197,6 +249,34 @@ impl TensorData {
             *at = 0;
         }
     }
+}
+
+/// Elements of a storage from the first that a tensor has to the last, both included; `None` beyond any number.
+fn extent(shape: &[u64], strides: Option<&[u64]>) -> Option<u64> {
+    match strides {
+        _ if shape.contains(&0) => Some(0),
+        None => shape.iter().try_fold(1_u64, |product, len| product.checked_mul(*len)),
+        Some(strides) => {
+            let mut axes = shape.iter().zip(strides);
+            axes.try_fold(1_u64, |end, (len, stride)| (len - 1).checked_mul(*stride)?.checked_add(end))
+        }
+    }
+}
+
+/// The part of `view` that holds `count` elements from the `start`th on, and the place of that element in it; little more
+/// than those elements lie in it.
+fn narrowed<T>(mut view: ArrayViewD<'_, T>, mut start: usize, count: usize) -> (ArrayViewD<'_, T>, usize) {
+    while view.ndim() > 1 {
+        let inner = view.len() / view.len_of(Axis(0)).max(1);
+        let (first, last) = (start / inner.max(1), (start + count).saturating_sub(1) / inner.max(1));
+        start -= first * inner;
+        if first < last {
+            view.slice_axis_inplace(Axis(0), Slice::from(first..=last));
+            break;
+        }
+        view.index_axis_inplace(Axis(0), first);
+    }
+    (view, start)
 }
 
 /// Whether `strides` describe row-major order; axes of length 1 may have any stride.
@@ -240,5 +320,45 @@ impl Pages<'_> {
         let mut page = vec![0; usize::try_from(len).unwrap_or(0)];
         self.tensor.source.read_at(offset + number * PAGE, &mut page)?;
         Ok(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fetch::Memory;
+
+    prop_compose! {
+        /// A tensor of up to four axes with any strides, in a storage whose bytes tell their places; and a range of it.
+        fn strided()(
+            axes in proptest::collection::vec((1_u64..6, 0_u64..9), 1..5),
+            dtype in prop_oneof![Just(Dtype::I8), Just(Dtype::BF16), Just(Dtype::F32), Just(Dtype::F64), Just(Dtype::C128)],
+            offset in 0_u64..5,
+            (start, end) in (0_u64..=100, 0_u64..=100),
+        ) -> (TensorData, u64, u64) {
+            let (shape, strides): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
+            let len = offset + extent(&shape, Some(&strides)).expect("small") * dtype.size() as u64;
+            let bytes = (0..len).map(|at| u8::try_from(at * 7 % 251).expect("below 251")).collect();
+            let placement = Placement { offset, len: len - offset, strides: Some(strides), order: ByteOrder::Little };
+            let tensor = TensorData::new(Arc::new(Memory::new("t", bytes)), dtype, shape, placement).expect("a tensor");
+            let at = |share: u64| share * tensor.elements() / 100;
+            let (start, end) = (at(start.min(end)), at(start.max(end)));
+            (tensor, start, end)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_view_of_the_storage_gives_what_single_elements_give((tensor, start, end) in strided()) {
+            let mut by_view = vec![0; usize::try_from(end - start).expect("small") * tensor.dtype.size()];
+            let mut one_by_one = by_view.clone();
+            tensor.gather(start, &mut by_view).expect("gathered");
+            tensor.gather_by_pages(start, &mut one_by_one).expect("gathered");
+            prop_assert_eq!(by_view, one_by_one, "{:?} from {} to {}", tensor, start, end);
+        }
     }
 }
