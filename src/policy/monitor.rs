@@ -4,39 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::value::{Pattern, Tolerance};
-
-/// A kind of tensor, as results and tables name it.
-#[allow(missing_docs, reason = "the variants are the tool's own names")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum KindName {
-    ParamOrigin,
-    Actv,
-    ActvGrad,
-    GradUnreduced,
-    GradReduced,
-    Comm,
-    ExpAvg,
-    ExpAvgSq,
-    ParamUpdated,
-}
-
-impl KindName {
-    /// The name as it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ParamOrigin => "param_origin",
-            Self::Actv => "actv",
-            Self::ActvGrad => "actv_grad",
-            Self::GradUnreduced => "grad_unreduced",
-            Self::GradReduced => "grad_reduced",
-            Self::Comm => "comm",
-            Self::ExpAvg => "exp_avg",
-            Self::ExpAvgSq => "exp_avg_sq",
-            Self::ParamUpdated => "param_updated",
-        }
-    }
-}
+use crate::kind::MonitorKind;
 
 /// Training monitors.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -56,7 +24,7 @@ pub struct RowRule {
     #[schemars(example = &"*.router.output")]
     pub name: Option<Pattern>,
     /// Kind of tensor.
-    pub kind: Option<KindName>,
+    pub kind: Option<MonitorKind>,
     /// Error up to which a jump is noise.
     pub noise: Option<Tolerance>,
     /// Error above which a jump is wrong.
@@ -65,9 +33,8 @@ pub struct RowRule {
 
 impl RowRule {
     /// Whether it fits a tensor of a kind.
-    pub fn fits(&self, name: &str, kind: &str) -> bool {
-        self.name.as_ref().is_none_or(|pattern| pattern.matches(name))
-            && self.kind.is_none_or(|wanted| wanted.as_str() == kind)
+    pub fn fits(&self, name: &str, kind: MonitorKind) -> bool {
+        self.name.as_ref().is_none_or(|pattern| pattern.matches(name)) && self.kind.is_none_or(|wanted| wanted == kind)
     }
 
     /// The selector, as people recognise it.

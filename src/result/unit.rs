@@ -60,9 +60,9 @@ pub struct Check {
     pub units: Vec<Unit>,
 }
 
-/// Makes [`Unit`] of the kinds of unit there are.
+/// Makes [`Unit`] of the kinds of unit there are, and for each a function that finds its units among those of checks.
 macro_rules! units {
-    ($($(#[$about:meta])+ $kind:ident($unit:ident),)+) => {
+    ($($(#[$about:meta])+ $kind:ident($unit:ident) in $all:ident,)+) => {
         /// A unit of a check other than config.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(untagged)]
@@ -88,93 +88,39 @@ macro_rules! units {
                 }
             }
         }
+
+        $(
+            #[doc = concat!("The units of `checks` that are a [`", stringify!($unit), "`], in the order of reports.")]
+            pub fn $all(checks: &[Check]) -> impl Iterator<Item = &$unit> + Clone {
+                checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
+                    Unit::$kind(unit) => Some(unit.as_ref()),
+                    _ => None,
+                })
+            }
+        )+
     };
 }
 
 // Which kind a unit is, its fields tell: a kind needs one that no kind before it requires.
 units! {
     /// A step and rank of a dump.
-    Dump(DumpUnit),
+    Dump(DumpUnit) in dumps,
     /// A training curve.
-    Curve(CurveUnit),
+    Curve(CurveUnit) in curves,
     /// A checkpoint.
-    Checkpoint(CheckpointUnit),
+    Checkpoint(CheckpointUnit) in checkpoints,
     /// The training monitor of a rank.
-    Monitor(MonitorUnit),
+    Monitor(MonitorUnit) in monitors,
     /// A metric of an evaluation.
-    Evaluation(EvaluationUnit),
+    Evaluation(EvaluationUnit) in evaluations,
     /// Generations of one file.
-    Generation(GenerationUnit),
+    Generation(GenerationUnit) in generations,
     /// Tables of operator tests.
-    Operators(OperatorsUnit),
+    Operators(OperatorsUnit) in operators,
     /// The profile of a rank.
-    Performance(PerformanceUnit),
+    Performance(PerformanceUnit) in profiles,
     /// A file of source.
-    Source(SourceUnit),
-}
-
-/// The dumps among the units of `checks`, in the order of reports.
-pub fn dumps(checks: &[Check]) -> impl Iterator<Item = &DumpUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Dump(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The training curves among the units of `checks`, in the order of reports.
-pub fn curves(checks: &[Check]) -> impl Iterator<Item = &CurveUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Curve(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The monitors among the units of `checks`, in the order of reports.
-pub fn monitors(checks: &[Check]) -> impl Iterator<Item = &MonitorUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Monitor(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The metrics of evaluations among the units of `checks`, in the order of reports.
-pub fn evaluations(checks: &[Check]) -> impl Iterator<Item = &EvaluationUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Evaluation(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The files of generations among the units of `checks`, in the order of reports.
-pub fn generations(checks: &[Check]) -> impl Iterator<Item = &GenerationUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Generation(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The tables of operator tests among the units of `checks`, in the order of reports.
-pub fn operators(checks: &[Check]) -> impl Iterator<Item = &OperatorsUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Operators(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The profiles among the units of `checks`, in the order of reports.
-pub fn profiles(checks: &[Check]) -> impl Iterator<Item = &PerformanceUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Performance(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
-}
-
-/// The files of source among the units of `checks`, in the order of reports.
-pub fn sources(checks: &[Check]) -> impl Iterator<Item = &SourceUnit> + Clone {
-    checks.iter().flat_map(|check| &check.units).filter_map(|unit| match unit {
-        Unit::Source(unit) => Some(unit.as_ref()),
-        _ => None,
-    })
+    Source(SourceUnit) in sources,
 }
 
 /// A step and rank in words, as findings spell them.

@@ -287,7 +287,7 @@ impl<'a> Walk<'a> {
 
     /// Limits of a row, above which it is suspicious and wrong: those of its type, unless the policy sets others.
     fn limits(&mut self, pair: &RowPair) -> [f64; 2] {
-        let (name, kind) = (&*pair.candidate.name, pair.key.kind.as_str());
+        let (name, kind) = (&*pair.candidate.name, pair.key.kind);
         let mut rules = self.setting.policy.monitor.limits.iter().enumerate();
         let rule = rules.find(|(_, rule)| rule.fits(name, kind)).map(|(place, rule)| {
             self.used.insert(place);
