@@ -1,8 +1,8 @@
 //! Disk a run may use, and the files it keeps there for itself.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,13 +22,12 @@ pub struct Disk {
     folder: PathBuf,
     limit: u64,
     used: AtomicU64,
-    names: AtomicU64,
 }
 
 impl Disk {
     /// Up to `limit` bytes; temporary files lie in `folder`.
     pub fn new(folder: PathBuf, limit: u64) -> Arc<Self> {
-        Arc::new(Self { folder, limit, used: AtomicU64::new(0), names: AtomicU64::new(0) })
+        Arc::new(Self { folder, limit, used: AtomicU64::new(0) })
     }
 
     /// Takes `len` bytes more for `name`.
@@ -87,28 +86,10 @@ impl Disk {
 
     /// An open file that no folder lists.
     pub(super) fn nameless(&self, name: &str) -> Result<File> {
-        let path = self.temporary();
-        let failed =
-            |error: io::Error| Error::io(name, &error).with_help("temporary files go to the cache folder (--cache)");
-        output::make_folder(&self.folder)
-            .map_err(|error| error.with_help("temporary files go to the cache folder (--cache)"))?;
-        let file = create(&path).map_err(failed)?;
-        std::fs::remove_file(&path).map_err(failed)?;
-        Ok(file)
+        const HELP: &str = "temporary files go to the cache folder (--cache)";
+        output::make_folder(&self.folder).map_err(|error| error.with_help(HELP))?;
+        tempfile::tempfile_in(&self.folder).map_err(|error| Error::io(name, &error).with_help(HELP))
     }
-
-    /// A path for a file of this run alone.
-    pub(super) fn temporary(&self) -> PathBuf {
-        let number = self.names.fetch_add(1, Ordering::Relaxed);
-        self.folder.join(format!("{}-{number}.tmp", std::process::id()))
-    }
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    // Removes the stale file of a killed process with the same number.
-    let _gone = std::fs::remove_file(path);
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// A file without a name, and the bytes it took.

@@ -1,23 +1,18 @@
 //! A file in the making: it has a temporary name until it is whole.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use rustix::io::Errno;
 
 use super::Dir;
-use super::dir::failed;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Every temporary name starts so, and only this program gives such names.
 const START: &str = ".precision-gate.";
 /// Every temporary name ends so.
 const END: &str = ".tmp";
-/// Names tried before giving up; a process that was killed may have left one with the same number.
-const MOST_TRIES: u32 = 1000;
 
 /// Writes go to the file as they come; wrap it in a buffer.
 #[derive(Debug)]
@@ -40,21 +35,21 @@ impl Draft {
     /// # Errors
     /// `Usage` where something else than a regular file has that name; and what creating gives.
     pub fn begin(dir: Arc<Dir>, name: &str) -> Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
             return Err(Error::new(ErrorKind::Internal, name, "is not a file name"));
         }
         dir.check(name)?;
-        for _ in 0..MOST_TRIES {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let temporary = format!("{START}{name}.{}-{number}{END}", std::process::id());
-            match dir.create(&temporary) {
-                Ok(file) => return Ok(Self { dir, file, name: name.to_owned(), temporary, is_done: false }),
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(failed(&dir.place(name), error)),
-            }
-        }
-        Err(failed(&dir.place(name), Errno::EXIST))
+        // Only the last part of a path counts: it is the folder's handle that creates the file, and removes it.
+        let create = |path: &Path| {
+            let temporary = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            Ok((dir.create(temporary)?, temporary.to_owned()))
+        };
+        let start = format!("{START}{name}.");
+        let mut names = tempfile::Builder::new();
+        let made = names.prefix(&start).suffix(END).disable_cleanup(true).make_in("/", create);
+        let made = made.map_err(|error| Error::io(dir.place(name).display().to_string(), &error))?;
+        let ((file, temporary), _) = made.into_parts();
+        Ok(Self { dir, file, name: name.to_owned(), temporary, is_done: false })
     }
 
     /// The name it will have.

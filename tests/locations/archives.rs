@@ -7,6 +7,7 @@ use precision_gate::error::ErrorKind;
 use precision_gate::fetch::{Disk, Fetcher, Files, Memory, read_all};
 use precision_gate::read::archive::folder;
 use precision_gate::verdict::Verdict;
+use tempfile::TempDir;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
@@ -56,9 +57,8 @@ fn add(writer: &mut zip::ZipWriter<std::io::Cursor<Vec<u8>>>, folder: &Path, pre
     }
 }
 
-fn open(bytes: Vec<u8>, disk: u64) -> precision_gate::error::Result<folder::Folder> {
-    let place = std::env::temp_dir().join("precision-gate-archives");
-    folder::open(std::sync::Arc::new(Memory::new("x", bytes)), "x", &Disk::new(place, disk))
+fn open(place: &TempDir, bytes: Vec<u8>, disk: u64) -> precision_gate::error::Result<folder::Folder> {
+    folder::open(std::sync::Arc::new(Memory::new("x", bytes)), "x", &Disk::new(place.path().to_owned(), disk))
 }
 
 #[test]
@@ -103,6 +103,7 @@ fn an_archive_in_a_bucket_is_read_in_place() {
 
 #[test]
 fn what_leads_out_of_an_archive_is_left_out() {
+    let place = tempfile::tempdir().expect("a folder");
     let mut builder = tar::Builder::new(Vec::new());
     let mut entry = |name: &[u8], kind: tar::EntryType, bytes: &[u8]| {
         let mut header = tar::Header::new_gnu();
@@ -125,7 +126,7 @@ fn what_leads_out_of_an_archive_is_left_out() {
     entry(b"device", tar::EntryType::Char, b"");
     entry(b"disk", tar::EntryType::Block, b"");
     entry(b"pipe", tar::EntryType::Fifo, b"");
-    let files = open(builder.into_inner().expect("packed"), 1 << 20).expect("sound");
+    let files = open(&place, builder.into_inner().expect("packed"), 1 << 20).expect("sound");
     assert_eq!(files.list().len(), 1);
     assert_eq!(read_all(files.open("good/file").expect("listed").as_ref(), 9).expect("readable"), b"bytes");
     let reasons: Vec<&str> = files.skipped().iter().map(|(_, reason)| reason.as_str()).collect();
@@ -135,6 +136,7 @@ fn what_leads_out_of_an_archive_is_left_out() {
 
 #[test]
 fn bombs_are_refused_before_they_fill_anything() {
+    let place = tempfile::tempdir().expect("a folder");
     // A tar archive of zeros, deflated a thousandfold.
     let mut header = tar::Header::new_gnu();
     header.set_path("zeros").expect("a name");
@@ -144,9 +146,9 @@ fn bombs_are_refused_before_they_fill_anything() {
     let mut bomb = Vec::new();
     let whole = header.as_bytes().chain(zeros);
     flate2::read::GzEncoder::new(whole, flate2::Compression::best()).read_to_end(&mut bomb).expect("packed");
-    let error = open(bomb.clone(), u64::MAX).err().expect("a bomb");
+    let error = open(&place, bomb.clone(), u64::MAX).err().expect("a bomb");
     assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
-    let error = open(bomb, 20 << 20).err().expect("more than the disk");
+    let error = open(&place, bomb, 20 << 20).err().expect("more than the disk");
     assert!(error.message().contains("of disk"), "{error}");
 
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -154,7 +156,7 @@ fn bombs_are_refused_before_they_fill_anything() {
         SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).compression_level(Some(9));
     writer.start_file("zeros", options).expect("begun");
     std::io::copy(&mut std::io::repeat(0).take(ZEROS), &mut writer).expect("packed");
-    let files = open(writer.finish().expect("packed").into_inner(), u64::MAX).expect("a sound directory");
+    let files = open(&place, writer.finish().expect("packed").into_inner(), u64::MAX).expect("a sound directory");
     let source = files.open("zeros").expect("listed");
     source.read_at(0, &mut [0; 100]).expect("the head is had without the rest");
     let error = source.read_at(1 << 20, &mut [0; 100]).expect_err("a bomb");
@@ -163,6 +165,7 @@ fn bombs_are_refused_before_they_fill_anything() {
 
 #[test]
 fn damage_is_told_and_never_panics() {
+    let place = tempfile::tempdir().expect("a folder");
     let [gpu, _] = sides(&fixture("dumps/zoo_tensor_identical"));
     let tar = tar_of(&gpu);
     for (name, bytes) in [
@@ -173,14 +176,14 @@ fn damage_is_told_and_never_panics() {
         ("empty gzip", vec![0x1f, 0x8b]),
         ("empty zip", b"PK\x05\x06".to_vec()),
     ] {
-        let outcome = open(bytes, 1 << 30);
+        let outcome = open(&place, bytes, 1 << 30);
         assert!(outcome.is_err(), "{name}");
     }
     let whole = zip_of(&gpu, CompressionMethod::Deflated);
     for flipped in (0..whole.len()).step_by(97) {
         let mut bytes = whole.clone();
         bytes[flipped] ^= 0xff;
-        let Ok(files) = open(bytes, 1 << 30) else { continue };
+        let Ok(files) = open(&place, bytes, 1 << 30) else { continue };
         for entry in files.list() {
             let _any = files.open(&entry.path).and_then(|source| read_all(source.as_ref(), 1 << 20));
         }
