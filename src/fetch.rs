@@ -8,7 +8,7 @@
 //! memory; the rest (forges' artifacts, demanded digests) is downloaded into a cache. Nothing outside of that folder is
 //! asynchronous: [`ByteSource::read_at`] returns when the bytes are there.
 
-#[cfg(feature = "network")]
+#[cfg_attr(not(feature = "network"), expect(dead_code, reason = "servers are asked over the network"))]
 pub(crate) mod asked;
 mod digest;
 mod disk;
@@ -21,9 +21,11 @@ mod network;
 #[cfg(not(feature = "network"))]
 mod offline;
 mod origin;
+#[cfg_attr(not(feature = "network"), expect(dead_code, reason = "requests over the network need permissions"))]
+pub mod permission;
 pub mod progress;
 #[cfg_attr(not(feature = "network"), expect(dead_code, reason = "what fails and is repeated is the network"))]
-mod retry;
+pub(crate) mod retry;
 mod room;
 mod settings;
 pub mod writable;

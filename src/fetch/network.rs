@@ -84,13 +84,13 @@ impl Network {
             Location::S3(_) | Location::Obs(_) => self.prefix(location, shown)?,
             Location::GitHub(at) => {
                 let root = github::root(&self.settings.environment)?;
-                let rest = self.rest(root, github::HELP)?;
+                let rest = self.rest(root, github::help(at))?;
                 let found = self.online()?.background.wait_for(github::find(&rest, at, trust))?;
                 self.forge(&rest, found, &at.name, shown, progress)?
             }
             Location::GitLab(at) => {
                 let root = gitlab::root(&self.settings.environment)?;
-                let rest = self.rest(root, gitlab::HELP)?;
+                let rest = self.rest(root, gitlab::HELP.to_owned())?;
                 let found = self.online()?.background.wait_for(gitlab::find(&rest, at, trust))?;
                 self.forge(&rest, found, &at.name, shown, progress)?
             }
@@ -109,7 +109,7 @@ impl Network {
         Ok(self.online.get().expect("invariant: set in the line before"))
     }
 
-    fn rest(&self, root: Ask, help: &'static str) -> Result<Rest<'_>> {
+    fn rest(&self, root: Ask, help: String) -> Result<Rest<'_>> {
         Ok(Rest { client: &self.online()?.careful, retry: self.settings.retry, root, help })
     }
 

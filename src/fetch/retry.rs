@@ -1,36 +1,67 @@
-//! One retry policy for all transports.
+//! One retry policy for everything that goes over the network: what may pass by itself, and how long to wait for it.
 //!
-//! Only what may pass by itself is tried again: broken connections, time-outs, truncated bodies, 408, 425, 429 and 5xx.
-//! Waits double from a quarter of a second, spread a little so that parallel requests do not come back together, and
-//! give way to what the server asks for (`Retry-After`).
+//! Tried again are broken connections, time-outs, truncated bodies, limits of requests, 408, 425 and 5xx; what a server
+//! refuses never is. Waits double, and give way to what the server asks for (`Retry-After`, `x-ratelimit-reset`). A server
+//! that asks for longer than may be waited is not waited for. A limit is told before anything was done; after anything
+//! else a request that writes may have taken effect, and whoever creates something looks before it is repeated.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-#[cfg(feature = "network")]
 use super::asked;
 use crate::error::{Error, ErrorKind};
 
-/// A request that failed, and whether another try may help.
+/// Sign of an answer, or of its absence, that another try may help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// No sign: the request succeeded or failed for good.
+    Never,
+    /// The server limits requests and did nothing; the wait that it asks for, if it does.
+    Limited(Option<Duration>),
+    /// The request may have taken effect; the wait that the server asks for, if it does.
+    Unclear(Option<Duration>),
+}
+
+impl Again {
+    /// The sign in an answer: its status, its headers by lower-case name, and the reason that it gives for a refusal.
+    /// GitHub's secondary limits come as 403, told from a refusal by their headers or their text.
+    pub(crate) fn of<'a>(status: u16, header: impl Fn(&str) -> Option<&'a str>, said: impl FnOnce() -> String) -> Self {
+        let told = || header("retry-after").is_some() || header("x-ratelimit-remaining") == Some("0");
+        let said = || said().to_ascii_lowercase().contains("rate limit");
+        match status {
+            429 => Self::Limited(asked::wait(header)),
+            403 if told() || said() => Self::Limited(asked::wait(header)),
+            408 | 425 | 500.. => Self::Unclear(asked::wait(header)),
+            _ => Self::Never,
+        }
+    }
+
+    fn asked(self) -> Option<Duration> {
+        match self {
+            Self::Never => None,
+            Self::Limited(asked) | Self::Unclear(asked) => asked,
+        }
+    }
+}
+
+/// A request that failed.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     /// The error of the attempt.
     pub(super) error: Error,
     /// Whether another try may help.
-    pub(super) temporary: bool,
-    /// Wait that the server asks for.
-    pub(super) wait: Option<Duration>,
+    pub(super) again: Again,
 }
 
 impl Failure {
     /// A failure that another try will not mend.
     pub(super) fn permanent(error: Error) -> Self {
-        Self { error, temporary: false, wait: None }
+        Self { error, again: Again::Never }
     }
 
     /// A failure that may pass.
     pub(super) fn temporary(subject: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        Self { error: Error::new(ErrorKind::Unavailable, subject, message), temporary: true, wait: None }
+        Self { error: Error::new(ErrorKind::Unavailable, subject, message), again: Again::Unclear(None) }
     }
 }
 
@@ -39,64 +70,93 @@ impl Failure {
 pub struct Retry {
     /// Tries in all, at least one.
     pub tries: u32,
-    /// Wait before the second try; doubles from there.
+    /// Wait before the second try; doubles from there. No wait is shorter, whatever the server asks for.
     pub first_wait: Duration,
-    /// Longest single wait, whatever the server asks for.
-    pub longest_wait: Duration,
+    /// The same after a limit of requests that does not say for how long.
+    pub limit_wait: Duration,
+    /// Longest wait in all.
+    pub most_waiting: Duration,
 }
 
 impl Default for Retry {
-    /// Five tries over some eight seconds, or up to four minutes where the server asks for waits.
+    /// Five tries over some four seconds, or up to four minutes where the server asks for waits.
     fn default() -> Self {
-        Self { tries: 5, first_wait: Duration::from_millis(250), longest_wait: Duration::from_secs(60) }
+        let first_wait = Duration::from_millis(250);
+        Self { tries: 5, first_wait, limit_wait: first_wait, most_waiting: Duration::from_secs(240) }
     }
 }
 
-/// Spreads waits. A counter does: what matters is that neighbours differ.
-static SPREAD: AtomicU32 = AtomicU32::new(0);
-
-impl Retry {
-    /// The wait after `tried` tries.
-    pub(super) fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
-        let doubled = self.first_wait.saturating_mul(1 << (tried - 1).min(16));
-        let eighths = SPREAD.fetch_add(3, Ordering::Relaxed) % 8;
-        let spread = doubled.saturating_add(doubled / 16 * eighths);
-        asked.unwrap_or(spread).max(spread.min(self.first_wait)).min(self.longest_wait)
-    }
+/// Tries of one request so far, and the time waited between them.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    tried: u32,
+    waited: Duration,
 }
 
-#[cfg(feature = "network")]
 impl Retry {
     /// Runs `attempt` until it succeeds, fails for good, or has been tried often enough.
+    #[cfg(feature = "network")]
     pub(super) async fn run<T>(&self, mut attempt: impl AsyncFnMut() -> Result<T, Failure>) -> Result<T, Error> {
-        let mut tried = 0;
+        let mut tries = Tries::default();
         loop {
             match attempt().await {
                 Ok(value) => return Ok(value),
-                Err(failure) => self.pause(&mut tried, failure).await?,
+                Err(failure) => self.pause(&mut tries, failure).await?,
             }
         }
     }
 
     /// Waits before the next try, or says that there is none.
-    pub(super) async fn pause(&self, tried: &mut u32, failure: Failure) -> Result<(), Error> {
-        *tried += 1;
-        if !failure.temporary {
+    #[cfg(feature = "network")]
+    pub(super) async fn pause(&self, tries: &mut Tries, failure: Failure) -> Result<(), Error> {
+        /// Parallel requests must not come back together: what matters is that neighbours differ.
+        static NEIGHBOUR: AtomicU64 = AtomicU64::new(0);
+        tries.tried += 1;
+        if failure.again == Again::Never {
             return Err(failure.error);
         }
-        if *tried >= self.tries {
-            let asked = failure.wait.filter(|wait| *wait > self.longest_wait);
-            return Err(gave_up(&failure.error, *tried, asked));
-        }
-        tokio::time::sleep(self.wait(*tried, failure.wait)).await;
+        let Some(wait) = self.next(tries.tried, failure.again, tries.waited) else {
+            return Err(gave_up(&failure.error, tries.tried, self.asked_too_long(failure.again, tries.waited)));
+        };
+        tries.waited += wait;
+        tokio::time::sleep(spread(wait, NEIGHBOUR.fetch_add(96, Ordering::Relaxed))).await;
         Ok(())
+    }
+
+    /// The wait before the next try, after `tried` tries and `waited` between them; `None` where there is none.
+    pub(crate) fn next(&self, tried: u32, again: Again, waited: Duration) -> Option<Duration> {
+        let wait = self.wait(tried, again);
+        let may_wait = again != Again::Never && tried < self.tries && wait <= self.left(waited);
+        may_wait.then_some(wait)
+    }
+
+    /// The wait after `tried` tries, however long.
+    pub(super) fn wait(&self, tried: u32, again: Again) -> Duration {
+        let first = if matches!(again, Again::Limited(_)) { self.limit_wait } else { self.first_wait };
+        let doubled = first.saturating_mul(1 << tried.saturating_sub(1).min(16));
+        again.asked().map_or(doubled, |asked| asked.max(self.first_wait))
+    }
+
+    /// The wait that a server asks for, where it is longer than what is left.
+    pub(crate) fn asked_too_long(&self, again: Again, waited: Duration) -> Option<Duration> {
+        again.asked().filter(|asked| *asked > self.left(waited))
+    }
+
+    fn left(&self, waited: Duration) -> Duration {
+        self.most_waiting.saturating_sub(waited)
     }
 }
 
-#[cfg(feature = "network")]
+/// Up to a quarter more of a wait, by a number that differs between those who wait together.
+pub(crate) fn spread(wait: Duration, seed: u64) -> Duration {
+    let share = u32::try_from(seed % 256).unwrap_or(0);
+    wait + wait * share / 1024
+}
+
 fn gave_up(error: &Error, tried: u32, asked: Option<Duration>) -> Error {
     let asked = asked.map_or_else(String::new, |wait| format!("; it asks to wait {}", asked::spoken(wait)));
-    let message = format!("{} (gave up after {tried} tries{asked})", error.message());
+    let tries = if tried == 1 { "try" } else { "tries" };
+    let message = format!("{} (gave up after {tried} {tries}{asked})", error.message());
     let help =
         error.help().unwrap_or("the service or the network fails; run again later, or give a copy that can be reached");
     Error::new(ErrorKind::Unavailable, error.subject(), message).with_help(help)
@@ -106,13 +166,22 @@ fn gave_up(error: &Error, tried: u32, asked: Option<Duration>) -> Error {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     fn quick() -> Retry {
-        Retry { tries: 3, first_wait: Duration::from_millis(1), longest_wait: Duration::from_millis(5) }
+        let wait = Duration::from_millis(1);
+        Retry { tries: 3, first_wait: wait, limit_wait: wait, most_waiting: SECOND }
     }
 
     #[tokio::test]
     async fn temporary_failures_are_tried_again_and_others_are_not() {
-        for (failures, temporary, tries, ok) in [(2, true, 3, true), (3, true, 3, false), (1, false, 1, false)] {
+        for (failures, again, tries, ok) in [
+            (2, Again::Unclear(None), 3, true),
+            (3, Again::Unclear(None), 3, false),
+            (2, Again::Limited(Some(Duration::ZERO)), 3, true),
+            (1, Again::Limited(Some(SECOND * 2)), 1, false),
+            (1, Again::Never, 1, false),
+        ] {
             let mut tried = 0;
             let outcome = quick()
                 .run(async || {
@@ -120,20 +189,87 @@ mod tests {
                     if tried > failures {
                         return Ok(());
                     }
-                    Err(Failure { temporary, ..Failure::temporary("x", "cut") })
+                    Err(Failure { again, ..Failure::temporary("x", "cut") })
                 })
                 .await;
-            assert_eq!((tried, outcome.is_ok()), (tries, ok));
+            assert_eq!((tried, outcome.is_ok()), (tries, ok), "{again:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_asks_for_too_long_is_not_waited_for() {
+        let failure = Failure { again: Again::Unclear(Some(SECOND * 7200)), ..Failure::temporary("x", "busy") };
+        let error = quick().run(async || Err::<(), _>(failure.clone())).await.expect_err("given up");
+        assert_eq!(error.message(), "busy (gave up after 1 try; it asks to wait 2 hours)");
+    }
+
+    #[test]
+    fn only_what_may_help_is_repeated() {
+        let date = ("date", "Sat, 21 Nov 2026 18:00:00 GMT");
+        let spent = ("x-ratelimit-remaining", "0");
+        let cases: [(u16, &[(&str, &str)], &str, Again); 16] = [
+            (201, &[], "", Again::Never),
+            (401, &[], "", Again::Never),
+            (403, &[], "Resource not accessible by integration", Again::Never),
+            (404, &[("retry-after", "7")], "", Again::Never),
+            (422, &[], "", Again::Never),
+            (429, &[("retry-after", "7")], "", Again::Limited(Some(SECOND * 7))),
+            (429, &[], "", Again::Limited(None)),
+            (429, &[("retry-after", "-1")], "", Again::Limited(None)),
+            (429, &[("retry-after", "Sat, 21 Nov 2026 18:00:09 GMT"), date], "", Again::Limited(Some(SECOND * 9))),
+            (403, &[], "You have exceeded a secondary rate limit", Again::Limited(None)),
+            (403, &[("retry-after", "soon")], "", Again::Limited(None)),
+            (403, &[spent, ("x-ratelimit-reset", "1795284030"), date], "", Again::Limited(Some(SECOND * 31))),
+            (408, &[], "", Again::Unclear(None)),
+            (425, &[], "", Again::Unclear(None)),
+            (502, &[], "rate limit", Again::Unclear(None)),
+            (503, &[("retry-after", "2")], "", Again::Unclear(Some(SECOND * 2))),
+        ];
+        for (status, headers, said, again) in cases {
+            let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+            assert_eq!(Again::of(status, header, || said.to_owned()), again, "{status} {headers:?} {said}");
         }
     }
 
     #[test]
-    fn waits_double_and_obey_the_server_up_to_a_limit() {
+    fn waits_double_and_obey_the_server_as_long_as_there_is_time() {
+        let retry = Retry { tries: 5, first_wait: SECOND, limit_wait: SECOND * 60, most_waiting: SECOND * 300 };
+        let none = Duration::ZERO;
+        for (tried, again, waited, wait) in [
+            (1, Again::Never, none, None),
+            (1, Again::Unclear(None), none, Some(SECOND)),
+            (4, Again::Unclear(None), none, Some(SECOND * 8)),
+            (5, Again::Unclear(None), none, None),
+            (u32::MAX, Again::Unclear(None), none, None),
+            (1, Again::Limited(None), none, Some(SECOND * 60)),
+            (3, Again::Limited(None), none, Some(SECOND * 240)),
+            (3, Again::Limited(None), SECOND * 61, None),
+            (1, Again::Limited(Some(SECOND * 7)), none, Some(SECOND * 7)),
+            (1, Again::Limited(Some(none)), none, Some(SECOND)),
+            (1, Again::Unclear(Some(SECOND * 300)), none, Some(SECOND * 300)),
+            (1, Again::Unclear(Some(SECOND * 300)), SECOND, None),
+            (1, Again::Unclear(Some(Duration::MAX)), Duration::MAX, None),
+        ] {
+            assert_eq!(retry.next(tried, again, waited), wait, "{tried} {again:?} {waited:?}");
+        }
+        for seed in [0, 255, 256, u64::MAX] {
+            let spread = spread(SECOND, seed);
+            assert!(spread >= SECOND && spread <= SECOND * 5 / 4, "{seed} {spread:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_nobody_waits_for_is_told() {
         let retry = Retry::default();
-        assert!(retry.wait(1, None) < Duration::from_millis(500));
-        assert!(retry.wait(4, None) >= Duration::from_secs(2));
-        assert_eq!(retry.wait(1, Some(Duration::from_secs(7))), Duration::from_secs(7));
-        assert_eq!(retry.wait(1, Some(Duration::from_secs(7000))), retry.longest_wait);
-        assert_eq!(retry.wait(40, None), retry.longest_wait);
+        let most = retry.most_waiting;
+        for (again, waited, asked) in [
+            (Again::Limited(Some(most * 2)), Duration::ZERO, Some(most * 2)),
+            (Again::Limited(Some(most)), Duration::ZERO, None),
+            (Again::Unclear(Some(most)), SECOND, Some(most)),
+            (Again::Unclear(None), most, None),
+            (Again::Never, most, None),
+        ] {
+            assert_eq!(retry.asked_too_long(again, waited), asked, "{again:?} {waited:?}");
+        }
     }
 }

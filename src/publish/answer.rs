@@ -5,19 +5,21 @@
 //! HTML page of a proxy) is no answer, and what was asked for is not certain. The shapes are those of
 //! `tests/contracts/*.openapi.json`; further fields are left alone.
 
-pub mod community;
 pub mod github;
 pub mod gitlab;
 pub mod proposals;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::limit;
-use crate::fetch::limited;
+use crate::fetch::retry::Again;
+use crate::fetch::{asked, limited};
 
 /// The value read from an answer, or the reason why it is none: `without a comment: missing field`.
 pub type Read<T> = Result<T, String>;
@@ -82,6 +84,20 @@ impl Answer {
         said.chars().filter(|character| !character.is_control()).take(200).collect()
     }
 
+    /// The sign that another try may help.
+    pub(super) fn again(&self) -> Again {
+        Again::of(self.status, |name| self.header(name), || self.message())
+    }
+
+    /// Reason not to repeat a request although its answer allows it: the answer asks for a longer wait than is left of a
+    /// run after `waited`. Empty where it does not.
+    pub(super) fn too_long_a_wait(&self, waited: Duration) -> String {
+        limit::RETRY.asked_too_long(self.again(), waited).map_or_else(String::new, |wait| {
+            let (wait, most) = (asked::spoken(wait), asked::spoken(limit::RETRY.most_waiting));
+            format!("; it asks to wait {wait}, and one run waits at most {most} in all")
+        })
+    }
+
     /// That the answer is longer than its limit, where it is.
     pub fn too_long(&self) -> Option<String> {
         self.longer_than.map(|most| format!("with more than {}, which is not read", limited::spoken(most)))
@@ -105,6 +121,16 @@ pub(super) fn same(what: &str, sent: &str, shown: &str) -> Read<()> {
 pub(super) fn same_commit(sent: &str, shown: &str) -> Read<()> {
     let is_same = !sent.is_empty() && shown.to_ascii_lowercase().starts_with(&sent.to_ascii_lowercase());
     if is_same { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
+}
+
+/// Everything of a list as the forge's own type.
+pub(super) fn each<T: Into<U>, U>(list: Vec<T>) -> Vec<U> {
+    list.into_iter().map(Into::into).collect()
+}
+
+/// A number above zero.
+fn positive<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    NonZeroU64::deserialize(from).map(NonZeroU64::get)
 }
 
 /// A text that is not empty.
@@ -136,8 +162,8 @@ mod tests {
             ("{}", "without a list of comments: invalid type: map, expected a sequence"),
             ("[{\"id\":1", "without a list of comments: EOF while parsing"),
             ("[{\"body\":\"x\",\"user\":null}]", "without a list of comments: missing field `id`"),
-            ("[{\"id\":0,\"user\":null}]", "without a list of comments: invalid value: integer `0`"),
-            ("[{\"id\":\"1\",\"user\":null}]", "without a list of comments: invalid type: string \"1\""),
+            ("[{\"id\":0,\"user\":null}]", "without a list of comments: no number above zero among its ids"),
+            ("[{\"id\":\"1\",\"user\":null}]", "without a list of comments: no number above zero among its ids"),
             ("[{\"id\":1,\"body\":\"x\"}]", "without a list of comments: missing field `user`"),
         ] {
             let error = answer(body).read::<Vec<github::Comment>>("a list of comments").err().unwrap_or_default();
@@ -152,6 +178,22 @@ mod tests {
             [(whole, whole, true), ("1111111", whole, true), ("", whole, false), (whole, "", false)]
         {
             assert_eq!(same_commit(sent, shown).is_ok(), same, "{sent} {shown}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_nobody_waits_for_is_told() {
+        let most = "and one run waits at most 5 minutes in all";
+        for (status, wait, said) in [
+            (429, "10000", format!("; it asks to wait 2 hours, {most}")),
+            (503, "99999999999999999999999", format!("; it asks to wait 10 years or more, {most}")),
+            (429, "300", String::new()),
+            (429, "-300", String::new()),
+            (404, "10000", String::new()),
+        ] {
+            let headers = [("retry-after".to_owned(), wait.to_owned())].into();
+            let answer = Answer { status, headers, ..Answer::default() };
+            assert_eq!(answer.too_long_a_wait(Duration::ZERO), said, "{status} {wait}");
         }
     }
 

@@ -6,16 +6,21 @@
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::answer::github::{Asset, Release as Found, ShownAsset, ShownRelease};
+use super::answer::github::{Asset, Release as Found};
 use super::answer::gitlab::Link;
 use super::answer::{Answer, Read};
-use super::call::{Body, Call, Method, segment};
+use super::call::{Body, Call, segment};
 use super::client::{Client, Failure};
-use super::dialect::{Forge, each};
+use super::dialect::Releases;
 use super::forge::ForgeKind;
-use super::forges::AnyForge;
+use super::forges::forge_of;
 use super::limit;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::permission::{Need, Permission};
+
+/// Releases are part of a repository's contents.
+const READ: Need = Permission::Contents.read();
+const WRITE: Need = Permission::Contents.write();
 
 /// The package that holds the files at GitLab.
 const PACKAGE: &str = "precision-gate-signoff";
@@ -57,32 +62,54 @@ pub fn attach(release: &Release, token: Option<SecretString>, files: &[Attachmen
             Some(token) => Client::new(release.kind, &release.api, token, release.seed)?,
             None => Client::dry(&release.api),
         };
-        let forge = AnyForge::of(release.kind, &release.repository);
-        match release.kind {
-            ForgeKind::Github => to_github(release, &client, forge.dialect(), files).await?,
-            ForgeKind::Gitlab => to_gitlab(release, &client, forge.dialect(), files).await?,
-            ForgeKind::Gitea | ForgeKind::Gitee | ForgeKind::Gitcode => {
+        let forge = forge_of(release.kind, &release.repository);
+        let attached = match forge.releases() {
+            Some(Releases::Assets { root }) => as_assets(release, &client, root, files).await,
+            Some(Releases::Packages { root }) => as_packages(release, &client, root, files).await,
+            None => {
                 let message = format!("releases of {} are not supported yet", release.kind.name());
-                return Err(Error::new(ErrorKind::Unsupported, "--attach", message)
-                    .with_help("attach the files with the forge's own tools"));
+                Err(Error::new(ErrorKind::Unsupported, "--attach", message)
+                    .with_help("attach the files with the forge's own tools")
+                    .into())
             }
-        }
+        };
+        attached.map_err(|refused| match refused {
+            Refused::Here(error) => error,
+            Refused::There(failure) => failure.into_error(&*forge),
+        })?;
         Ok(client.planned())
     })
 }
 
-async fn to_github(release: &Release, client: &Client, forge: &dyn Forge, files: &[Attachment]) -> Result<()> {
-    let root = format!("/repos/{}", super::call::segments(&release.repository));
-    let told = |failure: Failure| failure.into_error(forge);
-    let found = github_release(release, client, &root).await.map_err(told)?;
-    let Some(found) = found else { return Err(no_release(release)) };
+/// Reason why files are not attached.
+enum Refused {
+    /// Known without the forge.
+    Here(Error),
+    /// The forge's.
+    There(Failure),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Here(error)
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self::There(failure)
+    }
+}
+
+async fn as_assets(release: &Release, client: &Client, root: &str, files: &[Attachment]) -> Result<(), Refused> {
+    let Some(found) = github_release(release, client, root).await? else { return Err(no_release(release).into()) };
     let address = upload_address(&release.api, &found.upload_url, client.is_dry())?;
     for file in files {
         for old in found.assets.iter().filter(|asset| asset.name == file.name) {
             let path = format!("{root}/releases/assets/{}", old.id);
-            client.send(&Call::delete("replace a file of the release", path)).await.map_err(told)?;
+            client.send(&Call::delete("replace a file of the release", WRITE, path)).await?;
         }
-        upload(client, (&root, found.id), &address, file).await.map_err(told)?;
+        upload(client, (root, found.id), &address, file).await?;
     }
     Ok(())
 }
@@ -92,41 +119,38 @@ async fn github_release(release: &Release, client: &Client, root: &str) -> Resul
     if client.is_dry() {
         return Ok(Some(Found::default()));
     }
-    let of_tag = Call::get("find the release", format!("{root}/releases/tags/{}", segment(&release.tag)));
-    match client.ask(&of_tag, |answer| answer.read::<ShownRelease>("a release").map(Found::from)).await {
+    let of_tag = Call::get("find the release", READ, format!("{root}/releases/tags/{}", segment(&release.tag)));
+    match client.ask(&of_tag, |answer| answer.read::<Found>("a release")).await {
         Ok(found) => return Ok(Some(found)),
         Err(failure) if failure.status == Some(404) => {}
         Err(failure) => return Err(failure),
     }
-    let list = Call::page("find the release", format!("{root}/releases?per_page=100"));
-    let list = client.ask(&list, |answer| answer.read::<Vec<ShownRelease>>("a list of releases").map(each)).await?;
-    Ok(list.into_iter().find(|one: &Found| one.tag == release.tag))
+    let list = Call::page("find the release", READ, format!("{root}/releases?per_page=100"));
+    let list = client.ask(&list, |answer| answer.read::<Vec<Found>>("a list of releases")).await?;
+    Ok(list.into_iter().find(|one| one.tag == release.tag))
 }
 
 /// Uploads a file. An upload whose answer was lost is looked for; half of one is removed.
 async fn upload(client: &Client, (root, id): (&str, u64), address: &str, file: &Attachment) -> Result<(), Failure> {
     let call = Call {
-        method: Method::Post,
-        path: format!("?name={}", segment(&file.name)),
         body: Body::Bytes { base: Some(address.to_owned()), bytes: file.bytes.clone() },
-        purpose: "attach a file to the release",
-        most: limit::THING,
+        ..Call::post("attach a file to the release", WRITE, format!("?name={}", segment(&file.name)), ())
     };
-    let is_whole = |asset: &Asset| asset.uploaded && asset.size == file.bytes.len() as u64;
+    let is_whole = |asset: &Asset| asset.state == "uploaded" && asset.size == file.bytes.len() as u64;
     let look = async || {
-        let list = Call::page("list the release's files", format!("{root}/releases/{id}/assets?per_page=100"));
-        let read = |answer: &Answer| answer.read::<Vec<ShownAsset>>("a list of files").map(each);
-        let mut named: Vec<Asset> = client.ask(&list, read).await?;
+        let list = Call::page("list the release's files", READ, format!("{root}/releases/{id}/assets?per_page=100"));
+        let read = |answer: &Answer| answer.read::<Vec<Asset>>("a list of files");
+        let mut named = client.ask(&list, read).await?;
         named.retain(|asset| asset.name == file.name);
         let (whole, half): (Vec<Asset>, Vec<Asset>) = named.into_iter().partition(is_whole);
         for asset in half {
             let path = format!("{root}/releases/assets/{}", asset.id);
-            client.send(&Call::delete("remove half a file of the release", path)).await?;
+            client.send(&Call::delete("remove half a file of the release", WRITE, path)).await?;
         }
         Ok::<Option<Asset>, Failure>(whole.into_iter().next())
     };
     let read = |answer: &Answer| {
-        let asset: Asset = answer.read::<ShownAsset>("the file")?.into();
+        let asset: Asset = answer.read("the file")?;
         if asset.name == file.name && is_whole(&asset) {
             Ok(asset)
         } else {
@@ -163,14 +187,12 @@ fn upload_address(api: &str, template: &str, is_dry: bool) -> Result<String> {
         .with_help("check the address of the API (--url); attach the files with `gh release upload`"))
 }
 
-async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files: &[Attachment]) -> Result<()> {
-    let root = format!("/projects/{}", segment(&release.repository));
-    let told = |failure: Failure| failure.into_error(forge);
+async fn as_packages(release: &Release, client: &Client, root: &str, files: &[Attachment]) -> Result<(), Refused> {
     let links = format!("{root}/releases/{}/assets/links", segment(&release.tag));
-    let known = match client.ask(&Call::page("find the release", format!("{links}?per_page=100")), links_of).await {
-        Ok(known) => known,
-        Err(failure) if failure.status == Some(404) => return Err(no_release(release)),
-        Err(failure) => return Err(told(failure)),
+    let list = format!("{links}?per_page=100");
+    let known = match client.ask(&Call::page("find the release", READ, &list), links_of).await {
+        Err(failure) if failure.status == Some(404) => return Err(no_release(release).into()),
+        known => known?,
     };
     // A version takes letters, digits, dots, hyphens and underscores.
     let version: String =
@@ -178,28 +200,26 @@ async fn to_gitlab(release: &Release, client: &Client, forge: &dyn Forge, files:
     for file in files {
         let path = format!("{root}/packages/generic/{PACKAGE}/{}/{}", segment(&version), segment(&file.name));
         let put = Call {
-            method: Method::Put,
-            path: path.clone(),
             body: Body::Bytes { base: None, bytes: file.bytes.clone() },
-            purpose: "attach a file to the release",
             most: limit::WORD,
+            ..Call::put("attach a file to the release", WRITE, &path, ())
         };
-        client.send(&put).await.map_err(told)?;
+        client.send(&put).await?;
         if known.iter().any(|link| link.name == file.name) {
             continue;
         }
         let url = format!("{}{path}", release.api.trim_end_matches('/'));
         let body = json!({ "name": file.name, "url": url, "link_type": "other" });
-        let call = Call::json("link a file from the release", Method::Post, links.clone(), body);
+        let call = Call::post("link a file from the release", WRITE, &links, body);
         let look = async || {
-            let list = Call::page("list the release's links", format!("{links}?per_page=100"));
+            let list = Call::page("list the release's links", READ, &list);
             Ok(client.ask(&list, links_of).await?.into_iter().find(|link| link.name == file.name))
         };
         let read = |answer: &Answer| {
             let link: Link = answer.read("a link")?;
             if link.name == file.name { Ok(link) } else { Err("with a link other than the one sent".to_owned()) }
         };
-        client.create(&call, read, look).await.map_err(told)?;
+        client.create(&call, read, look).await?;
     }
     Ok(())
 }

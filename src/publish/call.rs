@@ -1,8 +1,10 @@
 //! Requests as values: what a forge's dialect writes, what the client sends and what `--dry-run` prints.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::limit;
+use crate::fetch::permission::Need;
 
 /// Method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,29 +69,42 @@ pub struct Call {
     pub body: Body,
     /// Purpose, as messages say it: `list the comments`.
     pub purpose: &'static str,
+    /// The permission that its token needs.
+    pub need: Need,
     /// Bytes of its answer that are read at most.
     pub most: usize,
 }
 
 impl Call {
     /// A request that reads.
-    pub fn get(purpose: &'static str, path: impl Into<String>) -> Self {
-        Self { method: Method::Get, path: path.into(), body: Body::Empty, purpose, most: limit::THING }
+    pub fn get(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
+        Self { method: Method::Get, path: path.into(), body: Body::Empty, purpose, need, most: limit::THING }
     }
 
     /// A request that reads a page of a list.
-    pub fn page(purpose: &'static str, path: impl Into<String>) -> Self {
-        Self { most: limit::PAGE, ..Self::get(purpose, path) }
+    pub fn page(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
+        Self { most: limit::PAGE, ..Self::get(purpose, need, path) }
     }
 
-    /// A request that carries JSON.
-    pub fn json(purpose: &'static str, method: Method, path: impl Into<String>, body: Value) -> Self {
-        Self { method, path: path.into(), body: Body::Json(body), purpose, most: limit::THING }
+    /// A request that creates, with a body of JSON.
+    pub fn post(purpose: &'static str, need: Need, path: impl Into<String>, body: impl Serialize) -> Self {
+        let body = Body::Json(serde_json::to_value(body).unwrap_or_default());
+        Self { method: Method::Post, body, ..Self::get(purpose, need, path) }
+    }
+
+    /// A request that changes, with a body of JSON.
+    pub fn patch(purpose: &'static str, need: Need, path: impl Into<String>, body: impl Serialize) -> Self {
+        Self { method: Method::Patch, ..Self::post(purpose, need, path, body) }
+    }
+
+    /// A request that replaces, with a body of JSON.
+    pub fn put(purpose: &'static str, need: Need, path: impl Into<String>, body: impl Serialize) -> Self {
+        Self { method: Method::Put, ..Self::post(purpose, need, path, body) }
     }
 
     /// A request that removes.
-    pub fn delete(purpose: &'static str, path: impl Into<String>) -> Self {
-        Self { method: Method::Delete, path: path.into(), body: Body::Empty, purpose, most: limit::WORD }
+    pub fn delete(purpose: &'static str, need: Need, path: impl Into<String>) -> Self {
+        Self { method: Method::Delete, most: limit::WORD, ..Self::get(purpose, need, path) }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::answer::github::Check;
 use super::answer::{Answer, Read};
+use super::check_runs::{self, CheckRuns, MOST_ANNOTATIONS};
 use super::client::Failure;
 use super::desk::Desk;
-use super::github::{GitHub, MOST_ANNOTATIONS};
 use super::status::Report;
 use crate::error::{Error, ErrorKind};
 use crate::policy::publish::CheckMode;
@@ -37,7 +37,7 @@ impl Desk {
         match (self.status(report).await, refused) {
             (Ok(()), None) => {}
             (Ok(()), Some(refused)) => {
-                let refused = refused.into_error(self.forge.dialect());
+                let refused = refused.into_error(&*self.forge);
                 self.notices.push(format!("a status was set instead of the check: {refused}"));
             }
             (Err(failure), refused) => {
@@ -50,7 +50,7 @@ impl Desk {
     /// Says that there is nothing to set a check beside. Where the forge was asked for the commit and failed, that is said
     /// already.
     fn miss_commit(&mut self) {
-        let is_wanted = self.job.settings.check != CheckMode::None && self.forge.as_community().is_none();
+        let is_wanted = self.job.settings.check != CheckMode::None && self.forge.labels().is_none();
         if is_wanted && self.warnings.is_empty() && !self.client.is_dry() {
             let error = Error::new(ErrorKind::NotFound, "no check is set", "the commit is not known");
             self.warnings.push(
@@ -61,10 +61,10 @@ impl Desk {
 
     /// Writes the check run; false where the forge has none.
     async fn check_run(&mut self, report: &Report) -> Result<bool, Failure> {
-        let Some(github) = self.forge.as_github() else { return Ok(false) };
+        let Some(checks) = self.forge.check_runs() else { return Ok(false) };
         let check = match self.check {
-            Some(id) => self.update_check(github, id, report).await?,
-            None => self.create_check(github, report).await?,
+            Some(id) => self.update_check(checks, id, report).await?,
+            None => self.create_check(checks, report).await?,
         };
         if let Some(app) = &check.app {
             let _ = self.app.set(format!("{app}[bot]"));
@@ -72,27 +72,27 @@ impl Desk {
         self.check = Some(check.id);
         let more = report.annotations.chunks(MOST_ANNOTATIONS).skip(1).take(MOST_APPENDED);
         for annotations in more {
-            let call = github.add_annotations(check.id, report, annotations);
+            let call = checks.add_annotations(check.id, report, annotations);
             self.client.ask(&call, |answer| of_id(answer, check.id)).await?;
         }
         Ok(true)
     }
 
-    async fn update_check(&self, github: &GitHub, id: u64, report: &Report) -> Result<Check, Failure> {
+    async fn update_check(&self, checks: CheckRuns<'_>, id: u64, report: &Report) -> Result<Check, Failure> {
         let shown = |answer: &Answer| of_id(answer, id).and_then(|check| shows(check, report));
-        let check = self.client.ask(&github.update_check(id, report), shown).await?;
+        let check = self.client.ask(&checks.update(id, report), shown).await?;
         Ok(Check { id, ..check })
     }
 
     /// A check of this run found after a lost answer may be an earlier state of it: it is brought up to date.
-    async fn create_check(&self, github: &GitHub, report: &Report) -> Result<Check, Failure> {
-        let look = async || self.client.ask(&github.checks(report), |answer| GitHub::own_check(answer, report)).await;
-        let read = |answer: &Answer| GitHub::read_check(answer).and_then(|check| shows(check, report));
-        let created = self.client.create(&github.create_check(report), read, look).await?;
-        if self.client.is_dry() || GitHub::is_shown(&created, report).is_ok() {
+    async fn create_check(&self, checks: CheckRuns<'_>, report: &Report) -> Result<Check, Failure> {
+        let look = async || self.client.ask(&checks.list(report), |answer| check_runs::own(answer, report)).await;
+        let read = |answer: &Answer| check_runs::read(answer).and_then(|check| shows(check, report));
+        let created = self.client.create(&checks.create(report), read, look).await?;
+        if self.client.is_dry() || check_runs::is_shown(&created, report).is_ok() {
             return Ok(created);
         }
-        self.update_check(github, created.id, report).await
+        self.update_check(checks, created.id, report).await
     }
 
     /// Sets the status. Sending it twice leaves the same status, so that a lost answer does no harm.
@@ -107,11 +107,11 @@ impl Desk {
 
 /// The check, where it is the one that was asked for.
 fn of_id(answer: &Answer, id: u64) -> Read<Check> {
-    let check = GitHub::read_check(answer)?;
+    let check = check_runs::read(answer)?;
     if check.id == id { Ok(check) } else { Err("with a check other than the requested one".to_owned()) }
 }
 
 /// The check, where it shows the report that was sent.
 fn shows(check: Check, report: &Report) -> Read<Check> {
-    GitHub::is_shown(&check, report).map(|()| check)
+    check_runs::is_shown(&check, report).map(|()| check)
 }

@@ -1,6 +1,6 @@
 //! Sends requests: to GitHub through octocrab, to the others through reqwest, and in a dry run nowhere at all.
 //!
-//! octocrab's own repeats, which send a creating request twice, are not built in; [`retry`] decides. What an answer says
+//! octocrab's own repeats, which send a creating request twice, are not built in: [`limit::RETRY`] decides. What an answer says
 //! counts only as far as it is what was promised ([`super::answer`]); it is read with limits on size and time
 //! ([`super::limit`]).
 
@@ -15,10 +15,12 @@ use super::answer::{Answer, Read};
 use super::call::{Body, Call, Method};
 use super::forge::ForgeKind;
 use super::limit;
-use super::retry::{self, MOST_WAITING, Next};
 use super::transport::{bearer, octocrab, rest, through_octocrab, through_reqwest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::asked;
+use crate::fetch::permission::Need;
+use crate::fetch::retry::{Again, spread};
+
 /// Sends requests to one forge.
 pub struct Client {
     base: String,
@@ -48,6 +50,8 @@ pub struct Failure {
     pub request: String,
     /// Purpose of the request, as messages say it.
     pub purpose: &'static str,
+    /// The permission that it needs.
+    pub need: Need,
     /// Reason that the forge or the connection gives.
     pub message: String,
 }
@@ -100,9 +104,9 @@ impl Client {
         loop {
             tries += 1;
             let sent = self.once(call).await;
-            match retry::after(sent.as_ref().ok(), tries) {
-                Next::Limited(wait) | Next::Unclear(wait) if self.may_wait(wait) => self.wait(wait).await,
-                _ => return self.settled(call, sent, tries),
+            match self.next(again(&sent), tries) {
+                Some(wait) => self.wait(wait).await,
+                None => return self.settled(call, sent, tries),
             }
         }
     }
@@ -126,22 +130,20 @@ impl Client {
         loop {
             tries += 1;
             let sent = self.once(call).await;
-            match retry::after(sent.as_ref().ok(), tries) {
-                Next::Limited(wait) if self.may_wait(wait) => self.wait(wait).await,
-                Next::Unclear(wait) if self.may_wait(wait) => {
-                    self.wait(wait).await;
-                    if let Some(found) = look().await? {
-                        return Ok(found);
-                    }
-                }
-                _ => {
-                    let said_success = sent.as_ref().is_ok_and(Answer::is_success);
-                    let settled = self.settled(call, sent, tries);
-                    return match settled.and_then(|answer| self.read(call, &answer, read)) {
-                        Err(failure) if said_success => look().await?.ok_or(failure),
-                        read => read,
-                    };
-                }
+            let again = again(&sent);
+            let Some(wait) = self.next(again, tries) else {
+                let said_success = sent.as_ref().is_ok_and(Answer::is_success);
+                let settled = self.settled(call, sent, tries);
+                return match settled.and_then(|answer| self.read(call, &answer, read)) {
+                    Err(failure) if said_success => look().await?.ok_or(failure),
+                    read => read,
+                };
+            };
+            self.wait(wait).await;
+            if matches!(again, Again::Unclear(_))
+                && let Some(found) = look().await?
+            {
+                return Ok(found);
             }
         }
     }
@@ -169,9 +171,8 @@ impl Client {
                 Some(said) => (None, format!("answered {} {said}", answer.status)),
             },
             Ok(answer) => {
-                let asked = retry::too_long_a_wait(&answer, self.left());
                 let said = format!("answered {} {}", answer.status, answer.message());
-                (Some(answer.status), format!("{}{asked}", said.trim_end()))
+                (Some(answer.status), format!("{}{}", said.trim_end(), answer.too_long_a_wait(self.waited())))
             }
             Err(error) => (None, error),
         };
@@ -186,18 +187,18 @@ impl Client {
             status: None,
             request: format!("{} {}{path}", call.method.as_str(), self.base),
             purpose: call.purpose,
+            need: call.need,
             message: self.without_token(said),
         }
     }
 
-    fn may_wait(&self, wait: Duration) -> bool {
-        wait <= self.left()
+    /// The wait before the next try; `None` where there is none.
+    fn next(&self, again: Again, tries: u32) -> Option<Duration> {
+        limit::RETRY.next(tries, again, self.waited())
     }
 
-    /// Time that may still be waited.
-    fn left(&self) -> Duration {
-        let waited = self.waited.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        MOST_WAITING.saturating_sub(*waited)
+    fn waited(&self) -> Duration {
+        *self.waited.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn add_waited(&self, wait: Duration) {
@@ -207,9 +208,7 @@ impl Client {
 
     async fn wait(&self, wait: Duration) {
         self.add_waited(wait);
-        // Up to a quarter more, from the run's own number.
-        let share = u32::try_from(self.seed % 256).unwrap_or(0);
-        tokio::time::sleep(wait + wait * share / 1024).await;
+        tokio::time::sleep(spread(wait, self.seed)).await;
     }
 
     /// One try, within the time for one; the error names the broken part.
@@ -255,6 +254,11 @@ impl fmt::Debug for Client {
     }
 }
 
+/// The sign of one try that another may help; a connection that broke may have carried the request.
+fn again(sent: &Result<Answer, String>) -> Again {
+    sent.as_ref().map_or(Again::Unclear(None), Answer::again)
+}
+
 /// A token as a header takes it: anything else would end in a panic or in a header of its own.
 fn checked(token: &SecretString) -> Result<SecretString> {
     let text = token.expose_secret().trim();
@@ -284,6 +288,9 @@ fn shown(base: &str, call: &Call) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fetch::permission::Permission;
+
+    const MOST_WAITING: Duration = limit::RETRY.most_waiting;
 
     #[tokio::test]
     async fn no_client_shows_its_token() {
@@ -339,7 +346,7 @@ mod tests {
             client.time = Duration::from_millis(200);
             // No repeats: what may be waited is spent.
             client.add_waited(MOST_WAITING);
-            let call = Call::page("list the comments", "/comments");
+            let call = Call::page("list the comments", Permission::PullRequests.read(), "/comments");
             let failure = client.ask(&call, |answer| answer.read::<Vec<u8>>("a list")).await.expect_err("no answer");
             assert!(failure.message.contains("no complete answer in"), "{kind:?} {head}: {failure:?}");
         }
@@ -351,9 +358,9 @@ mod tests {
             Client::new(ForgeKind::Github, &dripping("HTTP/1.1 200 OK\r\nx-drip: "), "token".to_owned().into(), 0)
                 .expect("a client");
         client.time = Duration::from_millis(50);
-        client.once(&Call::get("ask", "/user")).await.expect_err("no answer");
-        assert!(client.left() <= MOST_WAITING - Duration::from_millis(50));
+        client.once(&Call::get("ask", Permission::Metadata.read(), "/user")).await.expect_err("no answer");
+        assert!(client.waited() >= Duration::from_millis(50));
         client.add_waited(Duration::MAX);
-        assert_eq!(client.left(), Duration::ZERO);
+        assert_eq!(client.next(Again::Unclear(None), 1), None);
     }
 }

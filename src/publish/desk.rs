@@ -9,10 +9,10 @@ use tokio::runtime::{Builder, Runtime};
 use super::Job;
 use super::client::{Client, Failure};
 use super::comment::{self, Note};
-use super::community::Community;
+use super::dialect::Forge;
 use super::event::Target;
 use super::forge::Pull;
-use super::forges::AnyForge;
+use super::forges::forge_of;
 use super::status::{Annotation, Report, State};
 use super::tree::{Entry, Folder};
 use crate::error::{Error, ErrorKind, Result};
@@ -41,7 +41,7 @@ pub struct Story<'a> {
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) client: Client,
-    pub(super) forge: AnyForge,
+    pub(super) forge: Box<dyn Forge>,
     pub(super) job: Job,
     /// The check run of this run.
     pub(super) check: Option<u64>,
@@ -66,7 +66,7 @@ impl Desk {
         };
         Ok(Self {
             client,
-            forge: AnyForge::of(job.kind, &job.repository),
+            forge: forge_of(job.kind, &job.repository),
             job,
             check: None,
             app: OnceLock::new(),
@@ -98,7 +98,7 @@ impl Desk {
         let report = self.full_report(story)?;
         self.report(&report).await;
         let settings = &self.job.settings;
-        if settings.comment == CommentMode::Never && !settings.issue && self.forge.as_community().is_none() {
+        if settings.comment == CommentMode::Never && !settings.issue && self.forge.labels().is_none() {
             return Ok(());
         }
         let Some((pulls, has_any)) = self.addressees().await else { return Ok(()) };
@@ -184,25 +184,18 @@ impl Desk {
         Ok(pulls)
     }
 
+    pub(super) async fn pull(&self, number: u64) -> Result<Pull, Failure> {
+        self.client.ask(&self.forge.pull(number), |answer| self.forge.read_pull(answer)).await
+    }
+
     async fn listed_pulls(&self) -> Result<Vec<Pull>, Failure> {
         let commit = self.job.commit.as_str();
         let question = match &self.job.target {
             Target::None => None,
             Target::Pull(number) if self.client.is_dry() => {
-                let (number, head) = (*number, commit.to_owned());
-                return Ok(vec![Pull {
-                    number,
-                    head,
-                    base: String::new(),
-                    target: String::new(),
-                    open: true,
-                    from_fork: false,
-                }]);
+                return Ok(vec![Pull { number: *number, head: commit.to_owned(), open: true, ..Pull::default() }]);
             }
-            Target::Pull(number) => {
-                let pull = self.client.ask(&self.forge.pull(*number), |answer| self.forge.read_pull(answer)).await?;
-                return Ok(vec![pull]);
-            }
+            Target::Pull(number) => return Ok(vec![self.pull(*number).await?]),
             Target::OfCommit => self.forge.pulls_of_commit(commit),
             Target::OfBranch { owner, branch } => self.forge.pulls_of_branch(owner, branch),
         };
@@ -296,23 +289,23 @@ impl Desk {
 
     /// The verdict as a label, where the forge has nothing better.
     pub(super) async fn label(&self, number: u64, verdict: Verdict) -> Result<(), Failure> {
-        let Some(community) = self.forge.as_community().filter(|_| self.job.settings.check != CheckMode::None) else {
+        let Some(labels) = self.forge.labels().filter(|_| self.job.settings.check != CheckMode::None) else {
             return Ok(());
         };
         for other in [Verdict::Pass, Verdict::Warn, Verdict::Incomplete, Verdict::Fail] {
             if other != verdict {
                 // 404: it was not set, which is what is wanted.
-                let removed = self.client.send(&community.remove_label(number, &Community::label(other))).await;
+                let removed = self.client.send(&labels.remove(number, other)).await;
                 removed
                     .map(|_| ())
                     .or_else(|failure| if failure.status == Some(404) { Ok(()) } else { Err(failure) })?;
             }
         }
-        self.client.send(&community.add_label(number, &Community::label(verdict))).await.map(|_| ())
+        self.client.send(&labels.add(number, verdict)).await.map(|_| ())
     }
 
     pub(super) fn warn(&mut self, failure: Failure) {
-        let error = failure.into_error(self.forge.dialect());
+        let error = failure.into_error(&*self.forge);
         if !self.warnings.iter().any(|known| known.to_string() == error.to_string()) {
             self.warnings.push(error);
         }

@@ -1,22 +1,24 @@
 //! The dialect of a forge: it writes requests and reads answers, and sends nothing. One file per family beside this one.
+//!
+//! All forges have comments and files; what only some of them have is an `Option` of [`Forge`], with a type or trait of
+//! its own.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-
-use super::answer::{Answer, Read, github};
-use super::call::{Call, segment};
+use super::answer::{Answer, Read};
+use super::call::{Body, Call};
+use super::check_runs::CheckRuns;
 use super::client::Failure;
-use super::forge::{Comment, ForgeKind, Pull};
+use super::forge::{Comment, Pull};
+use super::labels::Labels;
+use super::objects::Objects;
+use super::proposer::Proposer;
 use super::status::Report;
 use super::tracker::Tracker;
 use super::tree::{Entry, Folder};
 use crate::error::{Error, ErrorKind};
+use crate::fetch::permission::{Need, Permission};
 
 /// The dialect of a forge for one repository.
 pub trait Forge: std::fmt::Debug + Send + Sync {
-    /// The forge.
-    fn kind(&self) -> ForgeKind;
-
     /// Bytes, and UTF-16 units, that a comment may have.
     fn comment_limit(&self) -> usize;
 
@@ -49,6 +51,11 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Asks for a page of the comments, from page 1 on, the oldest first.
     fn comments(&self, number: u64, page: u32) -> Call;
 
+    /// Whether an answer says that another page follows; else a full page says so.
+    fn says_next(&self) -> bool {
+        true
+    }
+
     /// Reads a page of comments, without those that the system wrote.
     fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>>;
 
@@ -73,9 +80,7 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     fn status(&self, report: &Report) -> Option<Call>;
 
     /// Whether the answer to [`Forge::status`] shows what was sent.
-    fn check_status(&self, _answer: &Answer, _report: &Report) -> Read<()> {
-        Ok(())
-    }
+    fn check_status(&self, answer: &Answer, report: &Report) -> Read<()>;
 
     /// Whether a refusal of [`Forge::status`] says that it is so already.
     fn is_same_status(&self, _failure: &Failure, _report: &Report) -> bool {
@@ -103,31 +108,70 @@ pub trait Forge: std::fmt::Debug + Send + Sync {
     /// Reads a file's text, as [`Forge::file`] asked for it.
     fn read_file(&self, answer: &str) -> Option<String>;
 
-    /// The way out of a refusal, where one is known.
-    fn help(&self, status: u16, failure: &Failure) -> Option<String>;
+    /// The way out where a token lacks a permission.
+    fn advice(&self, need: Need) -> String;
 
-    /// The forge's issues, where they are supported.
-    fn as_tracker(&self) -> Option<&dyn Tracker> {
+    /// The forge's check runs; `None` where it has none.
+    fn check_runs(&self) -> Option<CheckRuns<'_>> {
+        None
+    }
+
+    /// Labels that show the verdict; `None` where something better does.
+    fn labels(&self) -> Option<Labels<'_>> {
+        None
+    }
+
+    /// The place of pictures; `None` where comments go without.
+    fn gallery(&self) -> Option<Gallery<'_>> {
+        None
+    }
+
+    /// The releases; `None` where they are not supported.
+    fn releases(&self) -> Option<Releases<'_>> {
+        None
+    }
+
+    /// The issues; `None` where they are not supported.
+    fn tracker(&self) -> Option<&dyn Tracker> {
+        None
+    }
+
+    /// The way of proposals; `None` where they are not supported.
+    fn proposer(&self) -> Option<&dyn Proposer> {
         None
     }
 }
 
-/// The path that asks for a folder's entries where a folder has a digest of its own: GitHub and the forges that follow it.
-pub(super) fn tree(root: &str, folder: &Folder<'_>) -> Call {
-    Call::page("list a folder of the repository", format!("{root}/git/trees/{}", segment(folder.id)))
+/// The place of a comment's pictures.
+#[derive(Clone, Copy, Debug)]
+pub enum Gallery<'a> {
+    /// Uploads of the project at this path.
+    Uploads(&'a str),
+    /// Files of a branch.
+    Branch(Objects<'a>),
 }
 
-/// The file in an answer of the contents API; `None` where it is not one file of UTF-8 text.
-pub(super) fn text_of_contents(answer: &str) -> Option<String> {
-    let file: github::File = serde_json::from_str(answer).ok()?;
-    let encoded: String = file.content.split_whitespace().collect();
-    let bytes = (file.encoding == "base64").then(|| STANDARD.decode(encoded).ok())??;
-    String::from_utf8(bytes).ok()
+impl Gallery<'_> {
+    /// Stores a picture in the project at `root`.
+    pub fn upload(root: &str, name: &str, bytes: Vec<u8>) -> Call {
+        let call = Call::post("upload a picture", Permission::Contents.write(), format!("{root}/uploads"), ());
+        Call { body: Body::File { name: name.to_owned(), bytes }, ..call }
+    }
 }
 
-/// Everything of a list as the forge's own type.
-pub(super) fn each<T: Into<U>, U>(list: Vec<T>) -> Vec<U> {
-    list.into_iter().map(Into::into).collect()
+/// The way of files to a release.
+#[derive(Clone, Copy, Debug)]
+pub enum Releases<'a> {
+    /// Assets of the release itself.
+    Assets {
+        /// `/repos/owner/name`
+        root: &'a str,
+    },
+    /// Files of a generic package, linked from the release.
+    Packages {
+        /// `/projects/group%2Fname`
+        root: &'a str,
+    },
 }
 
 impl Failure {
@@ -138,11 +182,12 @@ impl Failure {
             _ => ErrorKind::Unavailable,
         };
         let help = match self.status {
-            Some(status) => forge.help(status, &self),
+            Some(401) => Some("the token is not valid or has expired: check the secret it comes from".into()),
+            Some(403 | 404) => Some(forge.advice(self.need)),
             None if self.message.contains("certificate") => {
                 Some("name the file of the authority that signed the server's certificate in SSL_CERT_FILE".into())
             }
-            None => None,
+            _ => None,
         };
         let error =
             Error::new(kind, format!("could not {}", self.purpose), format!("{} {}", self.request, self.message));

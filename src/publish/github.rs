@@ -1,177 +1,121 @@
-//! GitHub's dialect, REST version 2022-11-28; Gitea and Forgejo speak the same of comments and statuses.
+//! The dialect of GitHub, REST version 2022-11-28, and of the forges that follow it: Gitea and Forgejo, Gitee, GitCode.
 //!
-//! Comments of pull requests are those of issues. Routes are relative: octocrab sends the token with those only.
-#![allow(clippy::indexing_slicing, reason = "a key that is not there reads as null in serde_json")]
+//! They share comments, pull requests, branches and files; [`Quirks`] holds what differs. All but GitHub are
+//! experimental: written from their documentation, no server was at hand. Comments of pull requests are those of issues.
+//! Routes are relative: octocrab sends the token with those only.
+
+mod proposals;
+mod status;
+mod tracker;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answer::github as shown;
-use super::answer::{Answer, Read, same, same_commit};
-use super::call::{Call, Method, segment, segments};
-use super::client::Failure;
-use super::dialect::{Forge, each, text_of_contents, tree};
-use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
-use super::proposal::ProposedFile;
-use super::status::{Annotation, Conclusion, Report, State};
-use super::tracker::{StateChange, Tracker};
+use super::answer::{Answer, Read, each, same};
+use super::call::{Call, segment, segments};
+use super::check_runs::CheckRuns;
+use super::dialect::{Forge, Gallery, Releases};
+use super::forge::{Comment, ForgeKind, Pull};
+use super::labels::Labels;
+use super::objects::Objects;
+use super::proposer::Proposer;
+use super::status::Report;
+use super::tracker::Tracker;
 use super::tree::{Entry, Folder};
+use crate::fetch::permission::{Access, Need, Permission};
 
-/// Characters of a status's description; a longer one is refused.
-const MOST_DESCRIPTION: usize = 140;
-/// Characters of an annotation's title.
-const MOST_TITLE: usize = 255;
-/// Annotations that one request may carry.
-pub const MOST_ANNOTATIONS: usize = 50;
+/// Differences between GitHub and a forge that follows it.
+#[derive(Debug)]
+struct Quirks {
+    /// Whether it is GitHub: the others follow it in comments, files and statuses at most.
+    is_github: bool,
+    /// Whether jobs are workflows, whose token has the permissions that they list.
+    has_workflows: bool,
+    /// Whether it takes statuses of commits; else a label of the pull request shows the verdict.
+    has_statuses: bool,
+    /// Part of a path below which comments of pull requests are.
+    comments: &'static str,
+    /// Parameter with the number of items on a page.
+    page_size: &'static str,
+    /// Whether an answer says that another page follows; else a full page says so.
+    says_next: bool,
+    /// Encodes a branch in a path.
+    branch: fn(&str) -> String,
+    /// Bytes, and UTF-16 units, that a comment may have.
+    comment_limit: usize,
+    /// Whether 204 without a body says that a comment was updated.
+    updates_silently: bool,
+}
+
 /// GitHub refuses 65 536 characters.
-const COMMENT_LIMIT: usize = 65_000;
+const GITHUB: Quirks = Quirks {
+    is_github: true,
+    has_workflows: true,
+    has_statuses: true,
+    comments: "issues",
+    page_size: "per_page",
+    says_next: true,
+    branch: segments,
+    comment_limit: 65_000,
+    updates_silently: false,
+};
+const GITEA: Quirks = Quirks { is_github: false, page_size: "limit", ..GITHUB };
+/// Gitee does not say how long a comment may be.
+const GITEE: Quirks = Quirks {
+    is_github: false,
+    has_workflows: false,
+    has_statuses: false,
+    comments: "pulls",
+    says_next: false,
+    branch: segment,
+    comment_limit: 60_000,
+    ..GITHUB
+};
+const GITCODE: Quirks = Quirks { updates_silently: true, ..GITEE };
 
 /// One repository.
 #[derive(Clone, Debug)]
 pub struct GitHub {
-    kind: ForgeKind,
+    quirks: &'static Quirks,
     /// `/repos/owner/name`
     root: String,
 }
 
 impl GitHub {
-    /// The repository `owner/name` of a GitHub or a Gitea.
+    /// The repository `owner/name` of GitHub or a forge that follows it.
     pub fn new(kind: ForgeKind, repository: &str) -> Self {
-        Self { kind, root: format!("/repos/{}", segments(repository)) }
+        let quirks = match kind {
+            ForgeKind::Gitea => &GITEA,
+            ForgeKind::Gitee => &GITEE,
+            ForgeKind::Gitcode => &GITCODE,
+            ForgeKind::Github | ForgeKind::Gitlab => &GITHUB,
+        };
+        Self { quirks, root: format!("/repos/{}", segments(repository)) }
     }
 
-    pub(super) fn root(&self) -> &str {
-        &self.root
-    }
-
-    /// Writes a check run.
-    pub fn create_check(&self, report: &Report) -> Call {
-        let mut body = check_body(report);
-        body["head_sha"] = report.commit.as_str().into();
-        body["external_id"] = report.run.as_str().into();
-        Call::json("create the check", Method::Post, format!("{}/check-runs", self.root), body)
-    }
-
-    /// Changes a check run.
-    pub fn update_check(&self, id: u64, report: &Report) -> Call {
-        let path = format!("{}/check-runs/{id}", self.root);
-        Call::json("update the check", Method::Patch, path, check_body(report))
-    }
-
-    /// Adds further annotations to a check run; it keeps those that it has.
-    pub fn add_annotations(&self, id: u64, report: &Report, more: &[Annotation]) -> Call {
-        let output = json!({
-            "title": report.short_title(MOST_TITLE),
-            "summary": report.summary,
-            "annotations": annotations(more),
-        });
-        let path = format!("{}/check-runs/{id}", self.root);
-        Call::json("add annotations to the check", Method::Patch, path, json!({ "output": output }))
-    }
-
-    /// Asks for the check runs of a report's name and commit.
-    pub fn checks(&self, report: &Report) -> Call {
-        let (commit, name) = (segment(&report.commit), segment(&report.name));
-        Call::page("list the checks", format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root))
-    }
-
-    /// Reads one check run.
-    pub fn read_check(answer: &Answer) -> Read<shown::Check> {
-        answer.read::<shown::CheckRun>("a check").map(Into::into)
-    }
-
-    /// The check run of just this run, among those that [`GitHub::checks`] asks for.
-    pub fn own_check(answer: &Answer, report: &Report) -> Read<Option<shown::Check>> {
-        let checks: shown::Checks = answer.read("a list of checks")?;
-        Ok(each(checks.check_runs).into_iter().find(|check: &shown::Check| check.run.as_deref() == Some(&report.run)))
-    }
-
-    /// Whether a check shows what `report` says; further annotations change none of it.
-    pub fn is_shown(check: &shown::Check, report: &Report) -> Read<()> {
-        let conclusion = report.conclusion().map(conclusion_word);
-        same_commit(&report.commit, &check.commit)?;
-        same("status", if conclusion.is_some() { "completed" } else { "in_progress" }, &check.status)?;
-        same("conclusion", conclusion.unwrap_or_default(), check.conclusion.as_deref().unwrap_or_default())
-    }
-
-    /// Stores a file's content.
-    pub fn create_blob(&self, bytes: &[u8]) -> Call {
-        let body = json!({ "content": STANDARD.encode(bytes), "encoding": "base64" });
-        Call::json("store a picture", Method::Post, format!("{}/git/blobs", self.root), body)
-    }
-
-    /// Stores a folder of files, given by path and blob.
-    pub fn create_tree(&self, files: &[(String, String)]) -> Call {
-        let entry =
-            |(path, sha): &(String, String)| json!({"path": path, "mode": "100644", "type": "blob", "sha": sha});
-        let tree: Vec<Value> = files.iter().map(entry).collect();
-        Call::json("store the pictures", Method::Post, format!("{}/git/trees", self.root), json!({ "tree": tree }))
-    }
-
-    /// Stores a commit without parents.
-    pub fn create_commit(&self, tree: &str) -> Call {
-        let body = json!({ "message": "Pictures of precision-gate", "tree": tree, "parents": [] });
-        Call::json("commit the pictures", Method::Post, format!("{}/git/commits", self.root), body)
-    }
-
-    /// Asks for the commit of the branch of pictures.
-    pub fn picture_branch(&self, branch: &str) -> Call {
-        Call::get("find the branch of pictures", format!("{}/git/ref/heads/{}", self.root, segments(branch)))
-    }
-
-    /// Asks for all files of a commit.
-    pub fn pictures(&self, commit: &str) -> Call {
-        Call::page("list the pictures", format!("{}/git/trees/{commit}?recursive=1", self.root))
-    }
-
-    /// Asks for a commit and its tree.
-    pub fn commit(&self, commit: &str) -> Call {
-        Call::get("read the target branch's commit", format!("{}/git/commits/{}", self.root, segment(commit)))
-    }
-
-    /// Stores a tree with these files in place of those of their paths.
-    pub fn add_files(&self, tree: &str, files: &[ProposedFile]) -> Call {
-        let entry =
-            |file: &ProposedFile| json!({"path": file.path, "mode": "100644", "type": "blob", "content": file.text});
-        let body = json!({ "base_tree": tree, "tree": files.iter().map(entry).collect::<Vec<_>>() });
-        Call::json("push the proposed files", Method::Post, format!("{}/git/trees", self.root), body)
-    }
-
-    /// Stores a commit upon another one.
-    pub fn commit_upon(&self, parent: &str, tree: &str, message: &str) -> Call {
-        let body = json!({ "message": message, "tree": tree, "parents": [parent] });
-        Call::json("push the proposed commit", Method::Post, format!("{}/git/commits", self.root), body)
-    }
-
-    /// Makes a branch.
-    pub fn create_branch(&self, branch: &str, commit: &str) -> Call {
-        let body = json!({ "ref": format!("refs/heads/{branch}"), "sha": commit });
-        Call::json("push a branch", Method::Post, format!("{}/git/refs", self.root), body)
-    }
-
-    /// Moves a branch, whatever it held.
-    pub fn move_branch(&self, branch: &str, commit: &str) -> Call {
-        let path = format!("{}/git/refs/heads/{}", self.root, segments(branch));
-        Call::json("update the branch of pictures", Method::Patch, path, json!({ "sha": commit, "force": true }))
+    fn comments_of(&self, number: u64) -> String {
+        format!("{}/{}/{number}/comments", self.root, self.quirks.comments)
     }
 
     fn comment(&self, id: u64) -> String {
-        format!("{}/issues/comments/{id}", self.root)
+        format!("{}/{}/comments/{id}", self.root, self.quirks.comments)
+    }
+
+    /// Whether it is GitHub.
+    fn github(&self) -> Option<&Self> {
+        self.quirks.is_github.then_some(self)
     }
 }
 
 impl Forge for GitHub {
-    fn kind(&self) -> ForgeKind {
-        self.kind
-    }
-
     fn comment_limit(&self) -> usize {
-        COMMENT_LIMIT
+        self.quirks.comment_limit
     }
 
     fn me(&self) -> Call {
-        Call::get("ask for the owner of the token", "/user")
+        Call::get("ask for the owner of the token", Permission::Metadata.read(), "/user")
     }
 
     fn read_me(&self, answer: &Answer) -> Read<String> {
@@ -180,11 +124,12 @@ impl Forge for GitHub {
 
     fn unnamed_author(&self) -> Option<&'static str> {
         // A workflow's own token may not ask who it is.
-        Some("github-actions[bot]")
+        self.quirks.has_workflows.then_some("github-actions[bot]")
     }
 
     fn pull(&self, number: u64) -> Call {
-        Call::get("read the pull request", format!("{}/pulls/{number}", self.root))
+        let path = format!("{}/pulls/{number}", self.root);
+        Call::get("read the pull request", Permission::PullRequests.read(), path)
     }
 
     fn read_pull(&self, answer: &Answer) -> Read<Pull> {
@@ -196,20 +141,23 @@ impl Forge for GitHub {
     }
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
-        let path = format!("{}/commits/{}/pulls?per_page=100", self.root, segment(commit));
-        (self.kind == ForgeKind::Github).then(|| Call::page("find the commit's pull requests", path))
+        let path = format!("{}/commits/{}/pulls?per_page=100", self.github()?.root, segment(commit));
+        Some(Call::page("find the commit's pull requests", Permission::PullRequests.read(), path))
     }
 
     fn pulls_of_branch(&self, owner: &str, branch: &str) -> Option<Call> {
         let head = segment(&format!("{owner}:{branch}"));
-        let path = format!("{}/pulls?state=open&head={head}&per_page=100", self.root);
-        (self.kind == ForgeKind::Github).then(|| Call::page("find the branch's pull requests", path))
+        let path = format!("{}/pulls?state=open&head={head}&per_page=100", self.github()?.root);
+        Some(Call::page("find the branch's pull requests", Permission::PullRequests.read(), path))
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
-        let limit = if self.kind == ForgeKind::Gitea { "limit" } else { "per_page" };
-        let path = format!("{}/issues/{number}/comments?{limit}=100&page={page}", self.root);
-        Call::page("list the comments", path)
+        let path = format!("{}?{}=100&page={page}", self.comments_of(number), self.quirks.page_size);
+        Call::page("list the comments", Permission::PullRequests.read(), path)
+    }
+
+    fn says_next(&self) -> bool {
+        self.quirks.says_next
     }
 
     fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
@@ -220,42 +168,41 @@ impl Forge for GitHub {
         answer.read::<shown::Comment>("a comment").map(Into::into)
     }
 
+    fn is_silent_update(&self, answer: &Answer) -> bool {
+        self.quirks.updates_silently && answer.status == 204
+    }
+
     fn create_comment(&self, number: u64, body: &str) -> Call {
-        let path = format!("{}/issues/{number}/comments", self.root);
-        Call::json("write the comment", Method::Post, path, json!({ "body": body }))
+        let path = self.comments_of(number);
+        Call::post("write the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
     }
 
     fn update_comment(&self, _number: u64, id: u64, body: &str) -> Call {
-        Call::json("update the comment", Method::Patch, self.comment(id), json!({ "body": body }))
+        let path = self.comment(id);
+        Call::patch("update the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
     }
 
     fn delete_comment(&self, _number: u64, id: u64) -> Call {
-        Call::delete("remove a second comment", self.comment(id))
+        Call::delete("remove a second comment", Permission::PullRequests.write(), self.comment(id))
     }
 
     fn status(&self, report: &Report) -> Option<Call> {
-        let mut body = json!({
-            "state": state_word(report), "context": report.name, "description": report.short_title(MOST_DESCRIPTION),
-        });
-        if !report.url.is_empty() {
-            body["target_url"] = report.url.as_str().into();
-        }
-        let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
-        Some(Call::json("set the commit's status", Method::Post, path, body))
+        self.quirks.has_statuses.then(|| status::set(&self.root, report))
     }
 
     fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
-        let status: shown::Status = answer.read("a status")?;
-        same("state", state_word(report), &status.state)?;
-        same("name", &report.name, &status.context)
+        let shown: shown::Status = answer.read("a status")?;
+        same("state", status::word(report), &shown.state)?;
+        same("name", &report.name, &shown.context)
     }
 
     fn repository(&self) -> Call {
-        Call::get("read the repository", self.root.clone())
+        Call::get("read the repository", Permission::Metadata.read(), self.root.clone())
     }
 
     fn branch(&self, name: &str) -> Call {
-        Call::get("read the target branch", format!("{}/branches/{}", self.root, segments(name)))
+        let path = format!("{}/branches/{}", self.root, (self.quirks.branch)(name));
+        Call::get("read the target branch", Permission::Contents.read(), path)
     }
 
     fn read_branch(&self, answer: &Answer) -> Read<String> {
@@ -263,7 +210,9 @@ impl Forge for GitHub {
     }
 
     fn entries(&self, folder: &Folder<'_>, _page: u32) -> Call {
-        tree(&self.root, folder)
+        // A folder has a digest of its own, by which it is asked for.
+        let path = format!("{}/git/trees/{}", self.root, segment(folder.id));
+        Call::page("list a folder of the repository", Permission::Contents.read(), path)
     }
 
     fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
@@ -272,187 +221,48 @@ impl Forge for GitHub {
 
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/contents/{}?ref={}", self.root, segments(path), segment(commit));
-        Call::get("read a file of the repository", path)
+        Call::get("read a file of the repository", Permission::Contents.read(), path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
-        text_of_contents(answer)
+        let file: shown::File = serde_json::from_str(answer).ok()?;
+        let encoded: String = file.content.split_whitespace().collect();
+        let bytes = (file.encoding == "base64").then(|| STANDARD.decode(encoded).ok())??;
+        String::from_utf8(bytes).ok()
     }
 
-    fn help(&self, status: u16, failure: &Failure) -> Option<String> {
-        let purpose = failure.purpose;
-        let needs = if purpose.contains("issue") {
-            "issues: write"
-        } else if purpose.contains("release") {
-            "contents: write"
-        } else if purpose.contains("check") {
-            "checks: write"
-        } else if purpose.contains("status") {
-            "statuses: write"
-        } else if purpose.contains("picture") || purpose.contains("push") {
-            "contents: write"
-        } else if purpose.contains("file") || purpose.contains("branch") || purpose.contains("folder") {
-            "contents: read"
-        } else {
-            "pull-requests: write"
-        };
-        match status {
-            401 => Some("the token is not valid: check the secret it comes from".into()),
-            403 | 404 => Some(format!(
-                "the job needs `permissions: {{ {needs} }}`; pull requests from forks and Dependabot never get it \
-                 (docs/publish.md shows the second workflow)"
-            )),
-            _ => None,
+    fn advice(&self, need: Need) -> String {
+        match need.line().filter(|_| self.quirks.has_workflows) {
+            Some(line) if need.access == Access::Write => format!(
+                "the job needs `{line}`; pull requests from forks and Dependabot never get it (docs/publish.md shows the \
+                 second workflow)"
+            ),
+            Some(line) => format!("the job needs `{line}`; what a token may not see is answered with 404 as well"),
+            None => format!("check the repository's name, and that the token may do this (`{need}`)"),
         }
     }
 
-    fn as_tracker(&self) -> Option<&dyn Tracker> {
-        (self.kind == ForgeKind::Github).then_some(self)
-    }
-}
-
-impl Tracker for GitHub {
-    fn issues(&self, page: u32) -> Call {
-        let path = format!(
-            "{}/issues?labels={LABEL}&state=all&sort=created&direction=asc&per_page=100&page={page}",
-            self.root
-        );
-        Call::page("find the suite's issue", path)
+    fn check_runs(&self) -> Option<CheckRuns<'_>> {
+        self.github().map(|github| CheckRuns { root: &github.root })
     }
 
-    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
-        let listed: Vec<shown::Issue> = answer.read("a list of issues")?;
-        Ok(listed.into_iter().filter_map(shown::Issue::into_issue).collect())
+    fn labels(&self) -> Option<Labels<'_>> {
+        (!self.quirks.has_statuses).then_some(Labels { root: &self.root })
     }
 
-    fn read_issue(&self, answer: &Answer) -> Read<Issue> {
-        let issue: shown::Issue = answer.read("an issue")?;
-        issue.into_issue().ok_or_else(|| "without an issue: it is a pull request".to_owned())
+    fn gallery(&self) -> Option<Gallery<'_>> {
+        self.github().map(|github| Gallery::Branch(Objects { root: &github.root }))
     }
 
-    fn create_issue(&self, title: &str, body: &str) -> Call {
-        let body = json!({ "title": title, "body": body, "labels": [LABEL] });
-        Call::json("open the issue", Method::Post, format!("{}/issues", self.root), body)
+    fn releases(&self) -> Option<Releases<'_>> {
+        self.github().map(|github| Releases::Assets { root: &github.root })
     }
 
-    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call {
-        let mut change = json!({ "body": body });
-        match state {
-            Some(StateChange::Open) => change["state"] = "open".into(),
-            Some(StateChange::Closed) => {
-                change["state"] = "closed".into();
-                change["state_reason"] = "completed".into();
-            }
-            None => {}
-        }
-        Call::json("update the issue", Method::Patch, format!("{}/issues/{number}", self.root), change)
+    fn tracker(&self) -> Option<&dyn Tracker> {
+        self.github().map(|github| github as &dyn Tracker)
     }
 
-    fn label_issue(&self, number: u64) -> Option<Call> {
-        let path = format!("{}/issues/{number}/labels", self.root);
-        Some(Call::json("label the issue", Method::Post, path, json!({ "labels": [LABEL] })))
-    }
-
-    fn remarks(&self, number: u64, page: u32) -> Call {
-        let path = format!("{}/issues/{number}/comments?per_page=100&page={page}", self.root);
-        Call::page("read the issue's comments", path)
-    }
-
-    fn remark(&self, number: u64, body: &str) -> Call {
-        let path = format!("{}/issues/{number}/comments", self.root);
-        Call::json("comment on the issue", Method::Post, path, json!({ "body": body }))
-    }
-}
-
-/// A check's conclusion, as GitHub spells it.
-fn conclusion_word(conclusion: Conclusion) -> &'static str {
-    match conclusion {
-        Conclusion::Success => "success",
-        Conclusion::Neutral => "neutral",
-        Conclusion::Failure => "failure",
-    }
-}
-
-/// A status's state, as GitHub spells it.
-fn state_word(report: &Report) -> &'static str {
-    match (report.state, report.conclusion()) {
-        (_, None) => "pending",
-        (State::Unfinished, _) => "error",
-        (_, Some(Conclusion::Success | Conclusion::Neutral)) => "success",
-        (_, Some(Conclusion::Failure)) => "failure",
-    }
-}
-
-fn check_body(report: &Report) -> Value {
-    let mut body = json!({ "name": report.name, "status": "in_progress" });
-    if !report.url.is_empty() {
-        body["details_url"] = report.url.as_str().into();
-    }
-    let Some(conclusion) = report.conclusion() else { return body };
-    body["status"] = "completed".into();
-    body["conclusion"] = conclusion_word(conclusion).into();
-    let first = report.annotations.get(..MOST_ANNOTATIONS).unwrap_or(&report.annotations);
-    body["output"] = json!({ "title": report.short_title(MOST_TITLE), "summary": report.summary });
-    if !first.is_empty() {
-        body["output"]["annotations"] = annotations(first);
-    }
-    body
-}
-
-fn annotations(list: &[Annotation]) -> Value {
-    let one = |annotation: &Annotation| {
-        json!({
-            "path": annotation.path,
-            "start_line": annotation.line,
-            "end_line": annotation.line,
-            "annotation_level": annotation.level,
-            "title": annotation.title,
-            "message": annotation.message,
-        })
-    };
-    list.iter().map(one).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::publish::WarnAs;
-    use crate::verdict::Verdict;
-
-    #[test]
-    fn a_request_carries_fifty_annotations_and_the_next_ones_the_rest() {
-        let one = |line| Annotation {
-            path: "a.py".into(),
-            line,
-            level: "failure",
-            title: "output-diverges".into(),
-            message: "m".into(),
-        };
-        let report = Report {
-            name: "precision-gate".into(),
-            commit: "0123".into(),
-            state: State::Judged(Verdict::Fail),
-            warn: WarnAs::Neutral,
-            report_only: false,
-            title: "fail".into(),
-            summary: "s".into(),
-            annotations: (1..=120).map(one).collect(),
-            url: String::new(),
-            run: "default/1.1".into(),
-            pipeline: None,
-        };
-        let github = GitHub::new(ForgeKind::Github, "o/r");
-        let count = |call: Call| match call.body {
-            super::super::call::Body::Json(body) => body["output"]["annotations"].as_array().map_or(0, Vec::len),
-            _ => 0,
-        };
-        assert_eq!(count(github.create_check(&report)), 50);
-        let rest: Vec<usize> = report
-            .annotations
-            .chunks(MOST_ANNOTATIONS)
-            .skip(1)
-            .map(|more| count(github.add_annotations(1, &report, more)))
-            .collect();
-        assert_eq!(rest, [50, 20]);
+    fn proposer(&self) -> Option<&dyn Proposer> {
+        self.github().map(|github| github as &dyn Proposer)
     }
 }

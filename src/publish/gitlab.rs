@@ -1,21 +1,24 @@
 //! GitLab's dialect, REST version 4.
 //!
 //! A job's own token can read notes and write none: writing takes an access token with the scope `api`.
-#![allow(clippy::indexing_slicing, reason = "keys of a request are added to an object")]
 
+mod proposals;
+mod tracker;
+
+use serde::Serialize;
 use serde_json::json;
 
 use super::answer::gitlab as shown;
-use super::answer::{Answer, Read, same, same_commit};
-use super::call::{Body, Call, Method, segment};
+use super::answer::{Answer, Read, each, same, same_commit};
+use super::call::{Call, segment};
 use super::client::Failure;
-use super::dialect::{Forge, each};
-use super::forge::{Comment, ForgeKind, Issue, LABEL, Pull};
-use super::limit;
-use super::proposal::{Proposal, ProposedFile};
+use super::dialect::{Forge, Gallery, Releases};
+use super::forge::{Comment, Pull};
+use super::proposer::Proposer;
 use super::status::{Conclusion, Report};
-use super::tracker::{StateChange, Tracker};
+use super::tracker::Tracker;
 use super::tree::{Entry, Folder};
+use crate::fetch::permission::{Access, Need, Permission};
 
 /// Characters of a status's description and address.
 const MOST_TEXT: usize = 255;
@@ -24,6 +27,8 @@ const COMMENT_LIMIT: usize = 250_000;
 
 /// Entries of a folder on one page.
 const MOST_ENTRIES: usize = 100;
+/// Asks for what people wrote, the oldest first.
+const COMMENTS: &str = "per_page=100&sort=asc&activity_filter=only_comments";
 
 /// One project.
 #[derive(Clone, Debug)]
@@ -38,52 +43,18 @@ impl GitLab {
         Self { root: format!("/projects/{}", segment(project)) }
     }
 
-    /// Stores a picture in the project.
-    pub fn upload(&self, name: &str, bytes: Vec<u8>) -> Call {
-        Call {
-            method: Method::Post,
-            path: format!("{}/uploads", self.root),
-            body: Body::File { name: name.to_owned(), bytes },
-            purpose: "upload a picture",
-            most: limit::THING,
-        }
-    }
-
-    pub(super) fn root(&self) -> &str {
-        &self.root
-    }
-
-    /// Makes a branch with one commit upon the tip of another.
-    pub fn commit_files(&self, proposal: &Proposal) -> Call {
-        let action = |file: &ProposedFile| {
-            let action = if file.is_there { "update" } else { "create" };
-            json!({ "action": action, "file_path": file.path, "content": file.text })
-        };
-        let body = json!({
-            "branch": proposal.branch,
-            "start_sha": proposal.tip,
-            "commit_message": proposal.title,
-            "actions": proposal.files.iter().map(action).collect::<Vec<_>>(),
-        });
-        Call::json("push the proposed commit", Method::Post, format!("{}/repository/commits", self.root), body)
-    }
-
     fn notes(&self, number: u64) -> String {
         format!("{}/merge_requests/{number}/notes", self.root)
     }
 }
 
 impl Forge for GitLab {
-    fn kind(&self) -> ForgeKind {
-        ForgeKind::Gitlab
-    }
-
     fn comment_limit(&self) -> usize {
         COMMENT_LIMIT
     }
 
     fn me(&self) -> Call {
-        Call::get("ask for the owner of the token", "/user")
+        Call::get("ask for the owner of the token", Permission::Metadata.read(), "/user")
     }
 
     fn read_me(&self, answer: &Answer) -> Read<String> {
@@ -91,7 +62,8 @@ impl Forge for GitLab {
     }
 
     fn pull(&self, number: u64) -> Call {
-        Call::get("read the merge request", format!("{}/merge_requests/{number}", self.root))
+        let path = format!("{}/merge_requests/{number}", self.root);
+        Call::get("read the merge request", Permission::PullRequests.read(), path)
     }
 
     fn read_pull(&self, answer: &Answer) -> Read<Pull> {
@@ -104,18 +76,18 @@ impl Forge for GitLab {
 
     fn pulls_of_commit(&self, commit: &str) -> Option<Call> {
         let path = format!("{}/repository/commits/{}/merge_requests?per_page=100", self.root, segment(commit));
-        Some(Call::page("find the commit's merge requests", path))
+        Some(Call::page("find the commit's merge requests", Permission::PullRequests.read(), path))
     }
 
     fn pulls_of_branch(&self, _owner: &str, branch: &str) -> Option<Call> {
         let branch = segment(branch);
         let path = format!("{}/merge_requests?state=opened&source_branch={branch}&per_page=100", self.root);
-        Some(Call::page("find the branch's merge requests", path))
+        Some(Call::page("find the branch's merge requests", Permission::PullRequests.read(), path))
     }
 
     fn comments(&self, number: u64, page: u32) -> Call {
-        let path = format!("{}?per_page=100&page={page}&sort=asc&activity_filter=only_comments", self.notes(number));
-        Call::page("list the comments", path)
+        let path = format!("{}?{COMMENTS}&page={page}", self.notes(number));
+        Call::page("list the comments", Permission::PullRequests.read(), path)
     }
 
     fn read_comments(&self, answer: &Answer) -> Read<Vec<Comment>> {
@@ -128,31 +100,30 @@ impl Forge for GitLab {
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Call {
-        Call::json("write the comment", Method::Post, self.notes(number), json!({ "body": body }))
+        let path = self.notes(number);
+        Call::post("write the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
     }
 
     fn update_comment(&self, number: u64, id: u64, body: &str) -> Call {
         let path = format!("{}/{id}", self.notes(number));
-        Call::json("update the comment", Method::Put, path, json!({ "body": body }))
+        Call::put("update the comment", Permission::PullRequests.write(), path, json!({ "body": body }))
     }
 
     fn delete_comment(&self, number: u64, id: u64) -> Call {
-        Call::delete("remove a second comment", format!("{}/{id}", self.notes(number)))
+        let path = format!("{}/{id}", self.notes(number));
+        Call::delete("remove a second comment", Permission::PullRequests.write(), path)
     }
 
     fn status(&self, report: &Report) -> Option<Call> {
-        let mut body = json!({
-            "state": state_word(report), "name": report.name, "description": report.short_title(MOST_TEXT),
-        });
-        if !report.url.is_empty() && report.url.len() <= MOST_TEXT {
-            body["target_url"] = report.url.as_str().into();
-        }
-        if let Some(pipeline) = report.pipeline {
-            // Without it a pipeline of its own appears.
-            body["pipeline_id"] = pipeline.into();
-        }
+        let status = Status {
+            state: state_word(report),
+            name: &report.name,
+            description: report.short_title(MOST_TEXT),
+            target_url: Some(report.url.as_str()).filter(|url| !url.is_empty() && url.len() <= MOST_TEXT),
+            pipeline_id: report.pipeline,
+        };
         let path = format!("{}/statuses/{}", self.root, segment(&report.commit));
-        Some(Call::json("set the commit's status", Method::Post, path, body))
+        Some(Call::post("set the commit's status", Permission::Statuses.write(), path, status))
     }
 
     fn check_status(&self, answer: &Answer, report: &Report) -> Read<()> {
@@ -170,11 +141,12 @@ impl Forge for GitLab {
     }
 
     fn repository(&self) -> Call {
-        Call::get("read the repository", self.root.clone())
+        Call::get("read the repository", Permission::Metadata.read(), self.root.clone())
     }
 
     fn branch(&self, name: &str) -> Call {
-        Call::get("read the target branch", format!("{}/repository/branches/{}", self.root, segment(name)))
+        let path = format!("{}/repository/branches/{}", self.root, segment(name));
+        Call::get("read the target branch", Permission::Contents.read(), path)
     }
 
     fn read_branch(&self, answer: &Answer) -> Read<String> {
@@ -184,7 +156,8 @@ impl Forge for GitLab {
     fn entries(&self, folder: &Folder<'_>, page: u32) -> Call {
         let (commit, path) = (segment(folder.commit), segment(folder.path));
         let query = format!("ref={commit}&path={path}&per_page={MOST_ENTRIES}&page={page}");
-        Call::page("list a folder of the repository", format!("{}/repository/tree?{query}", self.root))
+        let path = format!("{}/repository/tree?{query}", self.root);
+        Call::page("list a folder of the repository", Permission::Contents.read(), path)
     }
 
     fn read_entries(&self, answer: &Answer) -> Read<(Vec<Entry>, bool)> {
@@ -195,76 +168,54 @@ impl Forge for GitLab {
 
     fn file(&self, path: &str, commit: &str) -> Call {
         let path = format!("{}/repository/files/{}/raw?ref={}", self.root, segment(path), segment(commit));
-        Call::get("read a file of the repository", path)
+        Call::get("read a file of the repository", Permission::Contents.read(), path)
     }
 
     fn read_file(&self, answer: &str) -> Option<String> {
         Some(answer.to_owned())
     }
 
-    fn help(&self, status: u16, _failure: &Failure) -> Option<String> {
-        match status {
-            401 => Some("the token is not valid or has expired".into()),
-            403 | 404 => Some(
-                "the token needs the scope `api` and the role Developer (Reporter for the comment alone); \
-                 CI_JOB_TOKEN cannot write"
-                    .into(),
-            ),
-            _ => None,
+    fn advice(&self, need: Need) -> String {
+        if need.access == Access::Read {
+            return "the token needs the scope `api` (`read_api` to read alone) and the role Reporter; what a token may not \
+                    see is answered with 404 as well"
+                .into();
         }
+        let role = match need.permission {
+            Permission::PullRequests | Permission::Issues => "Reporter",
+            _ => "Developer",
+        };
+        format!("the token needs the scope `api` and the role {role}; CI_JOB_TOKEN cannot write")
     }
 
-    fn as_tracker(&self) -> Option<&dyn Tracker> {
+    fn gallery(&self) -> Option<Gallery<'_>> {
+        Some(Gallery::Uploads(&self.root))
+    }
+
+    fn releases(&self) -> Option<Releases<'_>> {
+        Some(Releases::Packages { root: &self.root })
+    }
+
+    fn tracker(&self) -> Option<&dyn Tracker> {
+        Some(self)
+    }
+
+    fn proposer(&self) -> Option<&dyn Proposer> {
         Some(self)
     }
 }
 
-impl Tracker for GitLab {
-    fn issues(&self, page: u32) -> Call {
-        let path = format!(
-            "{}/issues?labels={LABEL}&state=all&order_by=created_at&sort=asc&per_page=100&page={page}",
-            self.root
-        );
-        Call::page("find the suite's issue", path)
-    }
-
-    fn read_issues(&self, answer: &Answer) -> Read<Vec<Issue>> {
-        answer.read::<Vec<shown::Issue>>("a list of issues").map(each)
-    }
-
-    fn read_issue(&self, answer: &Answer) -> Read<Issue> {
-        answer.read::<shown::Issue>("an issue").map(Into::into)
-    }
-
-    fn create_issue(&self, title: &str, body: &str) -> Call {
-        let body = json!({ "title": title, "description": body, "labels": LABEL });
-        Call::json("open the issue", Method::Post, format!("{}/issues", self.root), body)
-    }
-
-    fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call {
-        let mut change = json!({ "description": body });
-        match state {
-            Some(StateChange::Open) => change["state_event"] = "reopen".into(),
-            Some(StateChange::Closed) => change["state_event"] = "close".into(),
-            None => {}
-        }
-        Call::json("update the issue", Method::Put, format!("{}/issues/{number}", self.root), change)
-    }
-
-    fn label_issue(&self, number: u64) -> Option<Call> {
-        let path = format!("{}/issues/{number}", self.root);
-        Some(Call::json("label the issue", Method::Put, path, json!({ "add_labels": LABEL })))
-    }
-
-    fn remarks(&self, number: u64, page: u32) -> Call {
-        let query = format!("per_page=100&page={page}&sort=asc&activity_filter=only_comments");
-        Call::page("read the issue's comments", format!("{}/issues/{number}/notes?{query}", self.root))
-    }
-
-    fn remark(&self, number: u64, body: &str) -> Call {
-        let path = format!("{}/issues/{number}/notes", self.root);
-        Call::json("comment on the issue", Method::Post, path, json!({ "body": body }))
-    }
+/// A commit's status, as it is sent.
+#[derive(Serialize)]
+struct Status<'a> {
+    state: &'static str,
+    name: &'a str,
+    description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_url: Option<&'a str>,
+    /// Without it a pipeline of its own appears.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline_id: Option<u64>,
 }
 
 /// A status's state, as GitLab spells it.

@@ -9,8 +9,8 @@ use super::answer::{Answer, Read};
 use super::client::Failure;
 use super::comment::{Shown, digest, known_picture};
 use super::desk::{Desk, Story};
-use super::github::GitHub;
-use super::gitlab::GitLab;
+use super::dialect::Gallery;
+use super::objects::Objects;
 use crate::error::Result;
 use crate::policy::publish::ImageMode;
 use crate::report::messages::Language;
@@ -32,16 +32,15 @@ impl Desk {
     /// The pictures of a comment, in their place; a failure is a warning, and the comment does without.
     pub(super) async fn pictures(&mut self, story: &Story<'_>, known: &str) -> Result<Vec<Shown>> {
         let mode = self.job.settings.image;
-        let uploads = self.forge.as_gitlab().is_some() && matches!(mode, ImageMode::Auto | ImageMode::Branch);
-        let branch = self.forge.as_github().is_some() && mode == ImageMode::Branch;
-        if !(uploads || branch) {
-            return Ok(Vec::new());
-        }
+        let is_wanted = |gallery: &Gallery<'_>| match gallery {
+            Gallery::Uploads(_) => matches!(mode, ImageMode::Auto | ImageMode::Branch),
+            Gallery::Branch(_) => mode == ImageMode::Branch,
+        };
+        let Some(gallery) = self.forge.gallery().filter(is_wanted) else { return Ok(Vec::new()) };
         let pngs = render(story, self.job.settings.language)?;
-        let placed = match (self.forge.as_gitlab(), self.forge.as_github()) {
-            (Some(gitlab), _) => self.upload(gitlab, pngs, known).await,
-            (_, Some(github)) => self.put_on_branch(github, pngs).await,
-            _ => Ok(Vec::new()),
+        let placed = match gallery {
+            Gallery::Uploads(root) => self.upload(root, pngs, known).await,
+            Gallery::Branch(objects) => self.put_on_branch(objects, pngs).await,
         };
         Ok(placed.unwrap_or_else(|failure| {
             self.warn(failure);
@@ -50,13 +49,13 @@ impl Desk {
     }
 
     /// Uploads what the comment does not show already: an upload stays for ever.
-    async fn upload(&self, gitlab: &GitLab, pngs: Vec<Png>, known: &str) -> Result<Vec<Shown>, Failure> {
+    async fn upload(&self, root: &str, pngs: Vec<Png>, known: &str) -> Result<Vec<Shown>, Failure> {
         let mut shown = Vec::new();
         for png in pngs {
             let url = match known_picture(known, png.name, &png.digest) {
                 Some(url) => url,
                 None => {
-                    let call = gitlab.upload(&format!("{}.png", png.name), png.bytes);
+                    let call = Gallery::upload(root, &format!("{}.png", png.name), png.bytes);
                     self.client.ask(&call, |answer| answer.read::<Upload>("the picture's address")).await?.url
                 }
             };
@@ -65,10 +64,10 @@ impl Desk {
         Ok(shown)
     }
 
-    async fn put_on_branch(&self, github: &GitHub, pngs: Vec<Png>) -> Result<Vec<Shown>, Failure> {
+    async fn put_on_branch(&self, objects: Objects<'_>, pngs: Vec<Png>) -> Result<Vec<Shown>, Failure> {
         let read = |answer: &Answer| answer.read::<Repository>("a repository");
         let repository = self.client.ask(&self.forge.repository(), read).await?;
-        let (head, mut files) = self.on_branch(github).await?;
+        let (head, mut files) = self.on_branch(objects).await?;
         let mut paths = Vec::new();
         let mut added = false;
         for png in pngs {
@@ -77,7 +76,7 @@ impl Desk {
                 paths.push((png, path.clone()));
                 continue;
             }
-            let blob = self.client.ask(&github.create_blob(&png.bytes), object).await?;
+            let blob = self.client.ask(&objects.create_blob(&png.bytes), object).await?;
             let path = format!("{:0>24}-{}-{end}", self.job.run, self.job.settings.key);
             files.push((path.clone(), blob.sha));
             paths.push((png, path));
@@ -85,7 +84,7 @@ impl Desk {
         }
         let commit = match head {
             Some(head) if !added => head,
-            head => self.commit(github, files, head.is_some()).await?,
+            head => self.commit(objects, files, head.is_some()).await?,
         };
         let shown = |(png, path): (Png, String)| Shown {
             name: png.name,
@@ -96,8 +95,8 @@ impl Desk {
     }
 
     /// The branch's commit and files; nothing where there is no branch yet.
-    async fn on_branch(&self, github: &GitHub) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
-        let head = match self.client.ask(&github.picture_branch(BRANCH), branch).await {
+    async fn on_branch(&self, objects: Objects<'_>) -> Result<(Option<String>, Vec<(String, String)>), Failure> {
+        let head = match self.client.ask(&objects.picture_branch(BRANCH), branch).await {
             Ok(reference) if self.client.is_dry() => Some(reference.object.sha).filter(|sha| !sha.is_empty()),
             Ok(reference) => Some(reference.object.sha),
             Err(failure) if failure.status == Some(404) => None,
@@ -105,7 +104,7 @@ impl Desk {
         };
         let Some(head) = head else { return Ok((None, Vec::new())) };
         let read = |answer: &Answer| answer.read::<Tree>("the files of a commit");
-        let tree = self.client.ask(&github.pictures(&head), read).await?;
+        let tree = self.client.ask(&objects.pictures(&head), read).await?;
         let files = tree.tree.into_iter().filter(|entry| entry.kind == "blob");
         Ok((Some(head), files.map(|entry| (entry.path, entry.sha)).collect()))
     }
@@ -113,27 +112,27 @@ impl Desk {
     /// Makes the branch hold just these files, the newest of them.
     async fn commit(
         &self,
-        github: &GitHub,
+        objects: Objects<'_>,
         mut files: Vec<(String, String)>,
         is_there: bool,
     ) -> Result<String, Failure> {
         // A name starts with the number of its run, padded: the oldest come first.
         files.sort();
         let newest = files.split_off(files.len().saturating_sub(MOST_KEPT));
-        let tree = self.client.ask(&github.create_tree(&newest), object).await?.sha;
-        let commit = self.client.ask(&github.create_commit(&tree), object).await?.sha;
+        let tree = self.client.ask(&objects.create_tree(&newest), object).await?.sha;
+        let commit = self.client.ask(&objects.create_commit(&tree), object).await?.sha;
         let moved = |answer: &Answer| {
             let shown = branch(answer)?.object.sha;
             if shown == commit { Ok(()) } else { Err("with a commit other than the one sent".to_owned()) }
         };
         if !is_there {
-            match self.client.ask(&github.create_branch(BRANCH, &commit), moved).await {
+            match self.client.ask(&objects.create_branch(BRANCH, &commit), moved).await {
                 // Another run made it first.
                 Err(failure) if failure.status == Some(422) => {}
                 created => return created.map(|_| commit),
             }
         }
-        self.client.ask(&github.move_branch(BRANCH, &commit), moved).await?;
+        self.client.ask(&objects.move_branch(BRANCH, &commit), moved).await?;
         Ok(commit)
     }
 }

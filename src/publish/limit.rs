@@ -1,7 +1,9 @@
-//! Limits in bytes of the answers that are read, by kind. A forge, or whoever stands in its place, may send without
-//! end.
+//! Limits in bytes of the answers that are read, by kind, and of the time that is spent. A forge, or whoever stands in
+//! its place, may send without end.
 
 use std::time::Duration;
+
+use crate::fetch::retry::Retry;
 
 /// Bytes of one thing: a comment, a check, a pull request. GitLab's longest description has 1 000 000 characters of up to
 /// four bytes; as much again is left for escapes and the other fields.
@@ -16,3 +18,11 @@ pub const PAGES: u32 = 100;
 pub const WORD: usize = 64 << 10;
 /// Time for one request and its whole answer, however slowly it comes.
 pub const TIME: Duration = Duration::from_secs(60);
+/// Repeats of requests: three more tries; a minute's wait where a forge limits and does not say for how long, as GitHub
+/// asks for. Waits count for the whole run: publishing is given up then, the verdict stands anyway.
+pub const RETRY: Retry = Retry {
+    tries: 4,
+    first_wait: Duration::from_millis(500),
+    limit_wait: Duration::from_secs(60),
+    most_waiting: Duration::from_secs(300),
+};

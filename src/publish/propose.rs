@@ -4,19 +4,14 @@ use super::answer::proposals::{CommitOfTree, Opened, Page};
 use super::answer::{Answer, github};
 use super::client::Failure;
 use super::desk::Desk;
-use super::forges::AnyForge;
 use super::proposal::{Proposal, Proposed};
-use super::proposer::Proposer;
+use super::proposer::{Proposer, Push};
 
 impl Desk {
     fn proposer(&self) -> Result<&dyn Proposer, Failure> {
         let unknown =
             || self.client.failed(&self.forge.repository(), "is not supported on this forge: GitHub and GitLab are");
-        match &self.forge {
-            AnyForge::GitHub(forge) if self.forge.as_github().is_some() => Ok(forge),
-            AnyForge::GitLab(forge) => Ok(forge),
-            _ => Err(unknown()),
-        }
+        self.forge.proposer().ok_or_else(unknown)
     }
 
     /// Whether a person may write to the repository, as the forge itself says.
@@ -39,9 +34,9 @@ impl Desk {
             Err(failure) => return Err(failure),
         };
         if !is_there {
-            self.push(proposal).await?;
+            self.push(proposal, proposer).await?;
         }
-        if let Some(opened) = self.opened(proposal, proposer).await? {
+        if let Some(opened) = self.opened(proposal).await? {
             return Ok(Proposed::new(Some(opened.number.get()), opened.html_url, is_there));
         }
         let created = |answer: &Answer| answer.read::<Opened>("a pull request").map(Some);
@@ -61,26 +56,26 @@ impl Desk {
     }
 
     /// The open pull request of the branch.
-    async fn opened(&self, proposal: &Proposal, proposer: &dyn Proposer) -> Result<Option<Opened>, Failure> {
+    async fn opened(&self, proposal: &Proposal) -> Result<Option<Opened>, Failure> {
         let owner = self.job.repository.split('/').next().unwrap_or_default();
         let Some(call) = self.forge.pulls_of_branch(owner, &proposal.branch) else { return Ok(None) };
-        let listed = self.client.ask(&call, |answer| proposer.read_opened(answer)).await?;
+        let listed = self.client.ask(&call, |answer| answer.read::<Vec<Opened>>("a list of pull requests")).await?;
         Ok(listed.into_iter().next())
     }
 
     /// Makes the branch: one commit upon the tip.
-    async fn push(&self, proposal: &Proposal) -> Result<(), Failure> {
+    async fn push(&self, proposal: &Proposal, proposer: &dyn Proposer) -> Result<(), Failure> {
         let object = |answer: &Answer| answer.read::<github::Object>("an object of git");
-        let pushed = match &self.forge {
-            AnyForge::GitHub(forge) => {
+        let pushed = match proposer.push(proposal) {
+            Push::Whole(call) => self.client.send(&call).await,
+            Push::Objects(objects) => {
                 let read = |answer: &Answer| answer.read::<CommitOfTree>("a commit");
-                let tree = self.client.ask(&forge.commit(&proposal.tip), read).await?.tree.sha;
-                let tree = self.client.ask(&forge.add_files(&tree, &proposal.files), object).await?.sha;
-                let commit = self.client.ask(&forge.commit_upon(&proposal.tip, &tree, &proposal.title), object).await?;
-                self.client.send(&forge.create_branch(&proposal.branch, &commit.sha)).await
+                let tree = self.client.ask(&objects.commit(&proposal.tip), read).await?.tree.sha;
+                let tree = self.client.ask(&objects.add_files(&tree, &proposal.files), object).await?.sha;
+                let call = objects.commit_upon(&proposal.tip, &tree, &proposal.title);
+                let commit = self.client.ask(&call, object).await?;
+                self.client.send(&objects.create_branch(&proposal.branch, &commit.sha)).await
             }
-            AnyForge::GitLab(forge) => self.client.send(&forge.commit_files(proposal)).await,
-            AnyForge::Community(_) => return Ok(()),
         };
         match pushed {
             // Another job made the same in between.

@@ -65,11 +65,13 @@ impl Session {
         self.runtime.block_on(self.desk.give_up(why));
     }
 
+    fn ask<T>(&self, question: impl AsyncFnOnce(&Desk) -> Result<T, Failure>) -> Result<T> {
+        self.runtime.block_on(question(&self.desk)).map_err(|failure| failure.into_error(&*self.desk.forge))
+    }
+
     /// The head commit that a result must be of: the pull request's, or the job's where there is none.
     pub fn head(&mut self) -> Result<Option<Pull>> {
-        let Self { runtime, desk, .. } = self;
-        let pulls = runtime.block_on(desk.pulls()).map_err(|failure| failure.into_error(desk.forge.dialect()))?;
-        Ok(pulls.into_iter().next())
+        Ok(self.ask(Desk::pulls)?.into_iter().next())
     }
 
     /// A pull request by its number.
@@ -77,10 +79,7 @@ impl Session {
     /// # Errors
     /// As the forge's answer says; `Unavailable` where it gives none.
     pub fn pull(&mut self, number: u64) -> Result<Option<Pull>> {
-        let Self { runtime, desk, .. } = self;
-        let call = desk.forge.pull(number);
-        let asked = desk.client.ask(&call, |answer| desk.forge.read_pull(answer));
-        runtime.block_on(asked).map(Some).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.pull(number).await).map(Some)
     }
 
     /// The repository's default branch.
@@ -88,11 +87,8 @@ impl Session {
     /// # Errors
     /// As the forge's answer says; `Unavailable` where it gives none.
     pub fn default_branch(&mut self) -> Result<String> {
-        let Self { runtime, desk, .. } = self;
         let read = |answer: &Answer| answer.read::<DefaultBranch>("a repository's default branch");
-        let call = desk.forge.repository();
-        let asked = desk.client.ask(&call, read);
-        let found = runtime.block_on(asked).map_err(|failure| failure.into_error(desk.forge.dialect()))?;
+        let found = self.ask(async |desk| desk.client.ask(&desk.forge.repository(), read).await)?;
         Ok(found.default_branch)
     }
 
@@ -101,8 +97,7 @@ impl Session {
     /// # Errors
     /// As the forge's answer says; also where the answer names no commit.
     pub fn tip(&mut self, branch: &str) -> Result<String> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.tip(branch)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.tip(branch).await)
     }
 
     /// The entry `path` of a commit, a file or a folder; `None` where it is not there.
@@ -110,14 +105,12 @@ impl Session {
     /// # Errors
     /// As the forge's answer says, also for an unknown commit; also where the answer is cut off.
     pub fn entry(&mut self, commit: &str, path: &str) -> Result<Option<Entry>> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.entry(commit, path)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.entry(commit, path).await)
     }
 
     /// The `paths` that differ between two commits.
     pub fn changed(&mut self, paths: &[String], base: &str, head: &str) -> Result<Vec<String>> {
-        let Self { runtime, desk, .. } = self;
-        let found = runtime.block_on(async {
+        self.ask(async |desk| {
             let mut changed = Vec::new();
             for path in paths {
                 if desk.file(path, base).await? != desk.file(path, head).await? {
@@ -125,14 +118,12 @@ impl Session {
                 }
             }
             Ok(changed)
-        });
-        found.map_err(|failure: Failure| failure.into_error(desk.forge.dialect()))
+        })
     }
 
     /// A file's text at a commit; `None` where it is not there.
     pub fn file(&mut self, path: &str, commit: &str) -> Result<Option<String>> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.file(path, commit)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.file(path, commit).await)
     }
 
     /// Whether a person may write to the repository, as the forge says: a login at GitHub, a number at GitLab.
@@ -140,8 +131,7 @@ impl Session {
     /// # Errors
     /// As the forge's answer says; also on forges without proposals.
     pub fn may_write(&mut self, person: &str) -> Result<bool> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.may_write(person)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.may_write(person).await)
     }
 
     /// Commits that the gate's own comments on a pull request are about, each with the time of its last change.
@@ -149,8 +139,7 @@ impl Session {
     /// # Errors
     /// As the forge's answer says.
     pub fn judged(&mut self, number: u64) -> Result<Vec<(String, String)>> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.judged(number)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.judged(number).await)
     }
 
     /// Pushes a proposal and opens its pull request, whichever of them is not there yet.
@@ -158,8 +147,7 @@ impl Session {
     /// # Errors
     /// As the forge's answer says.
     pub fn propose(&mut self, proposal: &Proposal) -> Result<Proposed> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.propose(proposal)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.propose(proposal).await)
     }
 
     /// Writes a comment of its own on a pull request.
@@ -167,8 +155,7 @@ impl Session {
     /// # Errors
     /// As the forge's answer says.
     pub fn reply(&mut self, number: u64, body: &str) -> Result<()> {
-        let Self { runtime, desk, .. } = self;
-        runtime.block_on(desk.reply(number, body)).map_err(|failure| failure.into_error(desk.forge.dialect()))
+        self.ask(async |desk| desk.reply(number, body).await)
     }
 
     /// Failures of publishing, one warning each.

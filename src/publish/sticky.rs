@@ -161,8 +161,7 @@ impl Desk {
             let more = match (answer.header("link"), answer.header("x-next-page")) {
                 (Some(link), _) => link.contains("rel=\"next\""),
                 (None, Some(_)) => true,
-                // Gitee and GitCode may say nothing.
-                (None, None) => self.forge.as_community().is_some() && full,
+                (None, None) => full && !self.forge.says_next(),
             };
             if !more {
                 return Ok(all);

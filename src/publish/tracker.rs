@@ -30,8 +30,8 @@ pub trait Tracker {
     /// Replaces an issue's text, and opens or closes it in the same request.
     fn update_issue(&self, number: u64, body: &str, state: Option<StateChange>) -> Call;
 
-    /// Sets the gate's label, where creating left it out; `None` where it never does.
-    fn label_issue(&self, number: u64) -> Option<Call>;
+    /// Sets the gate's label, where creating left it out.
+    fn label_issue(&self, number: u64) -> Call;
 
     /// Asks for a page of an issue's comments.
     fn remarks(&self, number: u64, page: u32) -> Call;

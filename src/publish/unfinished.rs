@@ -48,7 +48,7 @@ impl Desk {
         let (title, summary) = (words.title, words.text.clone());
         let report = Report { title, summary, state: State::Unfinished, ..self.blank() };
         self.report(&report).await;
-        if self.job.settings.comment == CommentMode::Never && self.forge.as_community().is_none() {
+        if self.job.settings.comment == CommentMode::Never && self.forge.labels().is_none() {
             return;
         }
         let Some((pulls, _)) = self.addressees().await else { return };

@@ -4,7 +4,6 @@
 //! The address is a secret, since who knows it can write: it comes from the environment and stands in no output. Robots
 //! answer 200 and say in the body that they refuse; that is a failure here. A message that may have been lost is sent again,
 //! so that it can come twice.
-#![allow(clippy::indexing_slicing, reason = "keys of a message are added to an object")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,9 +21,9 @@ use sha2::Sha256;
 use super::answer::Answer;
 use super::call::segment;
 use super::limit;
-use super::retry::{self, MOST_WAITING, Next};
 use super::transport::{cause, http_client, kept};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fetch::retry::{Again, spread};
 use crate::fetch::{asked, limited};
 use crate::policy::publish::{Key, WebhookShape};
 use crate::report::escape::{self, Target};
@@ -163,14 +162,10 @@ impl Hook {
         loop {
             tries += 1;
             let sent = self.once(&client, &address, &message).await;
-            match retry::after(sent.as_ref().ok(), tries) {
-                Next::Limited(wait) | Next::Unclear(wait) if wait <= MOST_WAITING.saturating_sub(waited) => {
-                    waited += wait;
-                    let share = u32::try_from(self.seed % 256).unwrap_or(0);
-                    tokio::time::sleep(wait + wait * share / 1024).await;
-                }
-                _ => return self.settled(sent, MOST_WAITING.saturating_sub(waited)),
-            }
+            let again = sent.as_ref().map_or(Again::Unclear(None), Answer::again);
+            let Some(wait) = limit::RETRY.next(tries, again, waited) else { return self.settled(sent, waited) };
+            waited += wait;
+            tokio::time::sleep(spread(wait, self.seed)).await;
         }
     }
 
@@ -199,8 +194,8 @@ impl Hook {
         Ok(Answer { status, headers, body, longer_than: (!read.whole).then_some(limit::WORD) })
     }
 
-    /// Result of sending a message, given the time that may still be waited.
-    fn settled(&self, sent: Result<Answer, String>, left: Duration) -> Result<()> {
+    /// Result of sending a message, given the time that was waited.
+    fn settled(&self, sent: Result<Answer, String>, waited: Duration) -> Result<()> {
         let (kind, said) = match sent {
             Ok(answer) if answer.is_success() => match unsaid(self.shape, &answer) {
                 None => return Ok(()),
@@ -212,7 +207,7 @@ impl Hook {
                 } else {
                     ErrorKind::Unavailable
                 };
-                let asked = retry::too_long_a_wait(&answer, left);
+                let asked = answer.too_long_a_wait(waited);
                 (kind, format!("{}{asked}", format!("answered {} {}", answer.status, said(&answer)).trim_end()))
             }
             Err(error) => (ErrorKind::Unavailable, error),
@@ -233,8 +228,12 @@ impl Hook {
         match self.shape {
             WebhookShape::Feishu => {
                 let timestamp = (self.now_ms / 1000).to_string();
-                message["sign"] = hmac(&format!("{timestamp}\n{secret}"), "").into();
-                message["timestamp"] = timestamp.into();
+                let sign = hmac(&format!("{timestamp}\n{secret}"), "");
+                // A template of the user's may give something else; the robot refuses that.
+                if let Json::Object(fields) = &mut message {
+                    fields.insert("sign".into(), sign.into());
+                    fields.insert("timestamp".into(), timestamp.into());
+                }
                 (self.address.clone(), message)
             }
             WebhookShape::Dingtalk => {

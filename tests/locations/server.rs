@@ -116,7 +116,7 @@ pub(crate) fn settings(folder: &std::path::Path, variables: &[(&str, &str)]) -> 
     Settings {
         environment: variables.iter().copied().collect::<Environment>(),
         cache: CacheSettings { folder: Some(folder.join("cache")), limit: 1 << 30 },
-        retry: Retry { tries: 3, first_wait: Duration::from_millis(5), longest_wait: Duration::from_millis(50) },
+        retry: Retry { tries: 3, first_wait: Duration::from_millis(5), ..Retry::default() },
         patience: Patience { connect: Duration::from_secs(2), silence: Duration::from_secs(2) },
         ..Settings::default()
     }

@@ -16,14 +16,12 @@ use crate::fetch::digest::Digest;
 use crate::fetch::environment::Environment;
 use crate::fetch::location::GitHubLocation;
 use crate::fetch::origin::{Origin, Trust};
+use crate::fetch::permission::{Need, Permission};
 
 /// Runs that are walked back for an artifact.
 const RUNS: &str = "20";
 /// Variables that may hold the token, the first set one first.
 pub(super) const TOKENS: &[&str] = &["GITHUB_TOKEN", "GH_TOKEN", "PRECISION_GATE_TOKEN"];
-/// Advice where something is denied or not found.
-pub(super) const HELP: &str = "set GITHUB_TOKEN to a token that may read it (in a workflow: `permissions: actions: read`, \
-     `contents: read` for releases); what a token may not see is answered with 404 as well";
 
 #[derive(Clone, Debug, Deserialize)]
 struct Run {
@@ -119,6 +117,20 @@ pub(super) fn root(environment: &Environment) -> Result<Ask> {
         ask = ask.with_secret(header::AUTHORIZATION, "Bearer ", &token);
     }
     Ok(ask)
+}
+
+/// The permission that reading `at` needs.
+fn need(at: &GitHubLocation) -> Need {
+    if at.release.is_some() { Permission::Contents.read() } else { Permission::Actions.read() }
+}
+
+/// Advice where something is denied or not found.
+pub(super) fn help(at: &GitHubLocation) -> String {
+    let line = need(at).line().unwrap_or_default();
+    format!(
+        "set GITHUB_TOKEN to a token that may read it (in a workflow: `{line}`); what a token may not see is answered \
+         with 404 as well"
+    )
 }
 
 /// Finds the artifact or asset that `at` means.

@@ -12,7 +12,7 @@ use super::remote::Listing;
 use super::store::{Object, Pieces, Store};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::location::BucketLocation;
-use crate::fetch::retry::{Failure, Retry};
+use crate::fetch::retry::{Again, Failure, Retry};
 
 /// Most objects of one location that are listed.
 const MAX_OBJECTS: usize = 2_000_000;
@@ -157,7 +157,9 @@ impl Bucket {
                 of(ErrorKind::NotFound, "the bucket does not exist", "check the bucket's name and the endpoint")
             }
             Kind::ConfigInvalid => of(ErrorKind::Usage, &brief(error), "see docs/locations.md"),
-            Kind::RateLimited => Failure::temporary(shown, "the service asks to slow down"),
+            Kind::RateLimited => {
+                Failure { again: Again::Limited(None), ..Failure::temporary(shown, "the service asks to slow down") }
+            }
             // opendal's own words for a body that ends before its range does.
             _ if error.is_temporary() || error.message().contains("too little data") => {
                 Failure::temporary(shown, brief(error))

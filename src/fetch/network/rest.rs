@@ -25,7 +25,7 @@ pub(super) struct Rest<'a> {
     /// A request to the API's root, with its token; its path has no slash at the end.
     pub(super) root: Ask,
     /// Advice where access is denied or something is not found.
-    pub(super) help: &'a str,
+    pub(super) help: String,
 }
 
 impl Rest<'_> {
@@ -79,7 +79,7 @@ impl Rest<'_> {
     /// Adds the usual reason to an error.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error.kind() {
-            ErrorKind::Denied | ErrorKind::NotFound if error.help().is_none() => error.with_help(self.help),
+            ErrorKind::Denied | ErrorKind::NotFound if error.help().is_none() => error.with_help(&self.help),
             _ => error,
         }
     }

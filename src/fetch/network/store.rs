@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::retry::{Failure, Retry};
+use crate::fetch::retry::{Failure, Retry, Tries};
 
 /// Objects that give up one after the other before the rest is not even asked for.
 const OUTAGE: u32 = 3;
@@ -86,13 +86,13 @@ impl Reading<'_> {
         if let Some(outage) = self.from.outage.get() {
             return Err(outage.clone());
         }
-        let (full, mut tried) = (into.len() + len, 0);
+        let (full, mut tries) = (into.len() + len, Tries::default());
         let outcome = loop {
             match self.attempt(full, into).await {
                 Ok(()) => break Ok(()),
                 Err(failure) => {
                     self.pieces = None;
-                    if let Err(error) = self.from.retry.pause(&mut tried, failure).await {
+                    if let Err(error) = self.from.retry.pause(&mut tries, failure).await {
                         break Err(error);
                     }
                 }

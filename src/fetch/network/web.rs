@@ -12,7 +12,7 @@ use super::limited;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::asked;
 use crate::fetch::location::without_secrets;
-use crate::fetch::retry::Failure;
+use crate::fetch::retry::{Again, Failure};
 use crate::fetch::settings::Patience;
 
 /// Redirects that are followed: an API, its storage, and a mirror or two.
@@ -159,15 +159,15 @@ fn checked(ask: &Ask, response: Response) -> Result<Response, Failure> {
 /// Turns a status other than success into a failure, with the wait that the server asks for.
 pub(super) fn failure(shown: &str, status: StatusCode, headers: &HeaderMap) -> Failure {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let exhausted = header("x-ratelimit-remaining") == Some("0");
-    let wait = asked::wait(header);
+    // The body of a refusal is not read.
+    let again = Again::of(status.as_u16(), header, String::new);
     let permanent = |kind, message: String| Failure::permanent(Error::new(kind, shown, message));
     match status.as_u16() {
-        403 if exhausted || wait.is_some() => {
-            Failure { wait, ..Failure::temporary(shown, "the service's rate limit is reached (403)") }
+        403 if again != Again::Never => {
+            Failure { again, ..Failure::temporary(shown, "the service's rate limit is reached (403)") }
         }
-        408 | 425 | 429 | 500.. => {
-            Failure { wait, ..Failure::temporary(shown, format!("the service answers {status}")) }
+        _ if again != Again::Never => {
+            Failure { again, ..Failure::temporary(shown, format!("the service answers {status}")) }
         }
         401 | 403 | 407 => permanent(ErrorKind::Denied, format!("access is denied ({status})")),
         404 => permanent(ErrorKind::NotFound, "is not there (404)".into()),
@@ -216,11 +216,11 @@ mod tests {
                 .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).expect("header")))
                 .collect()
         };
-        for (status, pairs, kind, temporary, wait) in [
-            (404, vec![], ErrorKind::NotFound, false, None),
-            (410, vec![], ErrorKind::NotFound, false, None),
-            (403, vec![], ErrorKind::Denied, false, None),
-            (403, vec![("retry-after", "7")], ErrorKind::Unavailable, true, Some(7)),
+        for (status, pairs, kind, again) in [
+            (404, vec![], ErrorKind::NotFound, Again::Never),
+            (410, vec![], ErrorKind::NotFound, Again::Never),
+            (403, vec![], ErrorKind::Denied, Again::Never),
+            (403, vec![("retry-after", "7")], ErrorKind::Unavailable, Again::Limited(Some(Duration::from_secs(7)))),
             (
                 403,
                 vec![
@@ -229,19 +229,14 @@ mod tests {
                     ("date", "Tue, 14 Nov 2023 22:13:20 GMT"),
                 ],
                 ErrorKind::Unavailable,
-                true,
-                Some(31),
+                Again::Limited(Some(Duration::from_secs(31))),
             ),
-            (503, vec![], ErrorKind::Unavailable, true, None),
-            (400, vec![], ErrorKind::Unavailable, false, None),
+            (503, vec![], ErrorKind::Unavailable, Again::Unclear(None)),
+            (400, vec![], ErrorKind::Unavailable, Again::Never),
         ] {
             let headers: HeaderMap = headers(&pairs);
             let found = failure("x", StatusCode::from_u16(status).expect("status"), &headers);
-            assert_eq!(
-                (found.error.kind(), found.temporary, found.wait),
-                (kind, temporary, wait.map(Duration::from_secs)),
-                "{status}"
-            );
+            assert_eq!((found.error.kind(), found.again), (kind, again), "{status}");
         }
     }
 
@@ -267,9 +262,9 @@ mod tests {
         let client = Clients::default().build(false).expect("a client");
         let long = text(&client, &endless(1 << 16, Duration::ZERO), 1 << 20, Duration::from_secs(60)).await;
         let failure = long.expect_err("too long");
-        assert_eq!((failure.error.message(), failure.temporary), ("the answer is longer than 1 MiB", false));
+        assert_eq!((failure.error.message(), failure.again), ("the answer is longer than 1 MiB", Again::Never));
         let slow = text(&client, &endless(1, Duration::from_millis(20)), 1 << 20, Duration::from_millis(200)).await;
         let failure = slow.expect_err("too slow");
-        assert_eq!((failure.error.message(), failure.temporary), ("no complete answer in 0 s", true));
+        assert_eq!((failure.error.message(), failure.again), ("no complete answer in 0 s", Again::Unclear(None)));
     }
 }

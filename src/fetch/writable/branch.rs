@@ -4,14 +4,13 @@
 //! nor the branch that is checked out is touched. Each write is a commit on top of what the remote has; where another job
 //! was faster, the remote rejects the push, and the same change is made again on top of its commit.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::git::{Git, With, failed};
 use super::{BRANCH, Writable};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fetch::retry::Retry;
+use crate::fetch::retry::{Again, Retry, spread};
 use crate::fetch::{FileEntry, Files, Memory, Source};
 
 /// Pushes that may be rejected because others were faster. With each, one of them has written; more parallel jobs than this
@@ -102,8 +101,8 @@ impl Branch {
 
     /// Processes that started together must not come back together.
     fn sleep(&self, tried: u32) {
-        let spread = self.retry.first_wait / 16 * (std::process::id() % 32);
-        std::thread::sleep(self.retry.wait(tried.min(4), None) + spread);
+        let wait = self.retry.wait(tried.min(4), Again::Unclear(None));
+        std::thread::sleep(spread(wait, u64::from(std::process::id() % 32) * 8));
     }
 
     /// Commits what `edit` makes of the tip's files, as lines for an index, until the remote takes it; no lines are no
@@ -137,8 +136,12 @@ impl Branch {
 
     /// A commit on top of `tip` with `lines` put into its tree.
     fn commit_lines(&self, tip: Option<&str>, lines: &[u8], message: &str) -> Result<String> {
-        let index = Index::new(&self.git)?;
-        let with = With { index: Some(&index.0), ..With::default() };
+        let folder = self.git.text(&["rev-parse", "--absolute-git-dir"], With::default())?;
+        let folder = tempfile::Builder::new().prefix("precision-gate-").tempdir_in(&folder);
+        let folder = folder.map_err(|error| Error::io(&self.location, &error).with_help(OTHERWISE))?;
+        // An index of this call's own; git makes the file.
+        let index = folder.path().join("index");
+        let with = With { index: Some(&index), ..With::default() };
         self.git.text(&["read-tree", tip.unwrap_or("--empty")], with)?;
         self.git.text(&["update-index", "-z", "--index-info"], With { input: lines, ..with })?;
         let tree = self.git.text(&["write-tree"], with)?;
@@ -207,24 +210,6 @@ fn is_name(name: &str) -> bool {
         !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with('.') && !part.ends_with(".lock")
     };
     name.len() <= 200 && name.bytes().all(plain) && !name.contains("..") && name.split('/').all(part)
-}
-
-/// An index of this call's own; it goes with it.
-struct Index(PathBuf);
-
-impl Index {
-    fn new(git: &Git) -> Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let folder = git.text(&["rev-parse", "--absolute-git-dir"], With::default())?;
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        Ok(Self(Path::new(&folder).join(format!("precision-gate-{}-{number}.index", std::process::id()))))
-    }
-}
-
-impl Drop for Index {
-    fn drop(&mut self) {
-        let _gone = std::fs::remove_file(&self.0);
-    }
 }
 
 /// A file of a commit.

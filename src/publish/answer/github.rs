@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU64;
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
-use super::{Read, filled, nullable};
+use super::{Read, filled, nullable, positive};
 use crate::publish::{forge, tree};
 
 /// A person, a bot or an app.
@@ -15,27 +16,53 @@ pub struct Login {
     pub login: String,
 }
 
-/// A comment; its author is null where the account is gone.
+/// A comment; its author is null where the account is gone. GitCode's `id` may be a text of its own; later calls want the
+/// number beside it.
 #[derive(Debug, Deserialize)]
-pub struct Comment {
-    id: NonZeroU64,
+#[serde(try_from = "ShownComment")]
+pub struct Comment(forge::Comment);
+
+#[derive(Debug, Deserialize)]
+struct ShownComment {
+    id: Id,
+    #[serde(default)]
+    note_id: Option<NonZeroU64>,
     #[serde(default)]
     body: Option<String>,
     #[serde(deserialize_with = "nullable")]
     user: Option<Login>,
     /// Gitee and GitCode may leave it out.
     #[serde(default)]
-    updated_at: String,
+    updated_at: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Number(NonZeroU64),
+    Other(IgnoredAny),
+}
+
+impl TryFrom<ShownComment> for Comment {
+    type Error = &'static str;
+
+    fn try_from(shown: ShownComment) -> Result<Self, Self::Error> {
+        let id = match (shown.note_id, shown.id) {
+            (Some(id), _) | (None, Id::Number(id)) => id,
+            (None, Id::Other(_)) => return Err("no number above zero among its ids"),
+        };
+        Ok(Self(forge::Comment {
+            id: id.get(),
+            author: shown.user.map_or_else(String::new, |user| user.login),
+            body: shown.body.unwrap_or_default(),
+            updated: shown.updated_at.unwrap_or_default(),
+        }))
+    }
 }
 
 impl From<Comment> for forge::Comment {
     fn from(comment: Comment) -> Self {
-        Self {
-            id: comment.id.get(),
-            author: comment.user.map_or_else(String::new, |user| user.login),
-            body: comment.body.unwrap_or_default(),
-            updated: comment.updated_at,
-        }
+        comment.0
     }
 }
 
@@ -79,62 +106,43 @@ impl From<Pull> for forge::Pull {
 }
 
 /// A check run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Check {
     /// Its number, never 0 but in a dry run.
+    #[serde(deserialize_with = "positive")]
     pub id: u64,
     /// The commit.
+    #[serde(rename = "head_sha", deserialize_with = "filled")]
     pub commit: String,
     /// `in_progress` or `completed`.
+    #[serde(deserialize_with = "filled")]
     pub status: String,
     /// `success`, `neutral`, `failure`; null until it is completed.
+    #[serde(deserialize_with = "nullable")]
     pub conclusion: Option<String>,
     /// The run that wrote it.
+    #[serde(rename = "external_id", deserialize_with = "nullable")]
     pub run: Option<String>,
     /// The app that wrote it.
+    #[serde(deserialize_with = "slug")]
     pub app: Option<String>,
 }
 
-/// A check run as the forge shows it.
-#[derive(Debug, Deserialize)]
-pub struct CheckRun {
-    id: NonZeroU64,
-    #[serde(deserialize_with = "filled")]
-    head_sha: String,
-    #[serde(deserialize_with = "filled")]
-    status: String,
-    #[serde(deserialize_with = "nullable")]
-    conclusion: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    external_id: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    app: Option<App>,
-}
-
-#[derive(Debug, Deserialize)]
-struct App {
-    #[serde(default)]
-    slug: Option<String>,
-}
-
-impl From<CheckRun> for Check {
-    fn from(check: CheckRun) -> Self {
-        Self {
-            id: check.id.get(),
-            commit: check.head_sha,
-            status: check.status,
-            conclusion: check.conclusion,
-            run: check.external_id,
-            app: check.app.and_then(|app| app.slug),
-        }
+/// The short name of an app, which may be null.
+fn slug<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    struct App {
+        #[serde(default)]
+        slug: Option<String>,
     }
+    Ok(nullable::<D, App>(from)?.and_then(|app| app.slug))
 }
 
 /// Check runs of a commit.
 #[derive(Debug, Deserialize)]
 pub struct Checks {
     /// The listed entries.
-    pub check_runs: Vec<CheckRun>,
+    pub check_runs: Vec<Check>,
 }
 
 /// A commit's status; Gitea calls its state `status`.
@@ -167,7 +175,7 @@ pub struct Issue {
     user: Option<Login>,
     labels: Vec<Label>,
     #[serde(default)]
-    pull_request: Option<serde::de::IgnoredAny>,
+    pull_request: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -280,11 +288,13 @@ pub struct Entry {
 }
 
 /// A release.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Release {
     /// Its number, never 0 but in a dry run.
+    #[serde(deserialize_with = "positive")]
     pub id: u64,
     /// The tag.
+    #[serde(rename = "tag_name")]
     pub tag: String,
     /// Address for uploads, as a template.
     pub upload_url: String,
@@ -292,50 +302,36 @@ pub struct Release {
     pub assets: Vec<Asset>,
 }
 
-/// A release as the forge shows it.
-#[derive(Debug, Deserialize)]
-pub struct ShownRelease {
-    id: NonZeroU64,
-    tag_name: String,
-    upload_url: String,
-    assets: Vec<ShownAsset>,
-}
-
-impl From<ShownRelease> for Release {
-    fn from(release: ShownRelease) -> Self {
-        Self {
-            id: release.id.get(),
-            tag: release.tag_name,
-            upload_url: release.upload_url,
-            assets: release.assets.into_iter().map(Asset::from).collect(),
-        }
-    }
-}
-
 /// A file of a release.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Asset {
     /// Its number, never 0 but in a dry run.
+    #[serde(deserialize_with = "positive")]
     pub id: u64,
     /// Its name.
     pub name: String,
-    /// Whether all of it is there.
-    pub uploaded: bool,
+    /// `uploaded` where all of it is there.
+    pub state: String,
     /// Its length in bytes.
     pub size: u64,
 }
 
-/// A file of a release as the forge shows it.
-#[derive(Debug, Deserialize)]
-pub struct ShownAsset {
-    id: NonZeroU64,
-    name: String,
-    state: String,
-    size: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::Comment;
+    use crate::publish::forge;
 
-impl From<ShownAsset> for Asset {
-    fn from(asset: ShownAsset) -> Self {
-        Self { id: asset.id.get(), name: asset.name, uploaded: asset.state == "uploaded", size: asset.size }
+    #[test]
+    fn the_number_counts_whichever_field_holds_it() {
+        for (text, id) in [
+            (r#"{"id":5,"body":"x","user":{"login":"a"}}"#, Some(5)),
+            (r#"{"id":"5abc","note_id":7,"body":"x","user":{"login":"a"}}"#, Some(7)),
+            (r#"{"id":"5abc","body":"x","user":{"login":"a"}}"#, None),
+            (r#"{"id":0,"body":"x","user":{"login":"a"}}"#, None),
+            (r#"{"note_id":7,"body":"x","user":{"login":"a"}}"#, None),
+        ] {
+            let read = serde_json::from_str::<Comment>(text).ok();
+            assert_eq!(read.map(|comment| forge::Comment::from(comment).id), id, "{text}");
+        }
     }
 }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::filled;
 
-/// A person's permission, at GitHub.
+/// A person's rights, at GitHub.
 #[derive(Debug, Default, Deserialize)]
-pub struct Permission {
+pub struct Rights {
     /// `admin`, `write`, `read` or `none`.
     #[serde(deserialize_with = "filled")]
     pub permission: String,

@@ -24,8 +24,8 @@ struct Words {
 impl Desk {
     /// Brings the suite's issue up to date. What fails is a warning.
     pub(in crate::publish) async fn issue(&mut self, story: &Story<'_>) -> Result<()> {
-        let Some(tracker) = self.forge.as_tracker() else {
-            let message = format!("issues of {} are not supported yet", self.forge.kind().name());
+        let Some(tracker) = self.forge.tracker() else {
+            let message = format!("issues of {} are not supported yet", self.job.kind.name());
             self.warnings.push(
                 Error::new(ErrorKind::Unsupported, "--issue", message)
                     .with_help("use a chat or your own system instead: --webhook, --post-command"),
@@ -90,8 +90,8 @@ impl Desk {
         let call = tracker.create_issue(&words.title, &words.body);
         let issue = self.client.create(&call, |answer| shown(tracker, answer, &words.body), look).await?;
         // Without its label the next run would not find it.
-        if let Some(label) = tracker.label_issue(issue.number).filter(|_| !issue.labelled && !self.client.is_dry()) {
-            self.client.send(&label).await?;
+        if !issue.labelled && !self.client.is_dry() {
+            self.client.send(&tracker.label_issue(issue.number)).await?;
         }
         // The answer knows for sure who opened it.
         let author = Some(issue.author.as_str()).filter(|author| !author.is_empty());

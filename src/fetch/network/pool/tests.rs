@@ -61,7 +61,7 @@ impl Store for Counting {
 /// A pool with this memory, and `count` objects of `len` bytes.
 fn pool(store: &Arc<Counting>, memory: u64, silence: u64, count: u64, len: u64) -> (Arc<Pool>, Vec<Arc<PooledObject>>) {
     let background = Background::start().expect("threads");
-    let retry = Retry { tries: 3, first_wait: Duration::from_millis(1), longest_wait: Duration::from_millis(2) };
+    let retry = Retry { tries: 3, first_wait: Duration::from_millis(1), ..Retry::default() };
     let retrying = Arc::new(RetryingStore::new(store.clone(), retry, Arc::new(OnceLock::new())));
     let object = |id: u64| Object { key: id.to_string(), len, etag: None };
     let objects = (0..count).map(|id| Arc::new(PooledObject::new(id, retrying.clone(), object(id)))).collect();

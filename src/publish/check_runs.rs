@@ -1,0 +1,199 @@
+//! GitHub's check runs: a verdict with its whole report and lines of the repository.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::answer::github::{Check, Checks};
+use super::answer::{Answer, Read, same, same_commit};
+use super::call::{Call, segment};
+use super::status::{Annotation, Conclusion, Report};
+use crate::fetch::permission::Permission;
+
+/// Characters of an annotation's title.
+const MOST_TITLE: usize = 255;
+/// Annotations that one request may carry.
+pub(super) const MOST_ANNOTATIONS: usize = 50;
+
+/// Check runs of one repository.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckRuns<'a> {
+    /// `/repos/owner/name`
+    pub root: &'a str,
+}
+
+/// A check run, as it is sent.
+#[derive(Serialize)]
+struct Sent<'a> {
+    name: &'a str,
+    status: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    details_url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conclusion: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Output<'a>>,
+    #[serde(flatten)]
+    of: Option<Of<'a>>,
+}
+
+/// The commit and the run that a new check run is of.
+#[derive(Serialize)]
+struct Of<'a> {
+    head_sha: &'a str,
+    external_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    title: String,
+    summary: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    annotations: Vec<Line<'a>>,
+}
+
+/// An annotation, as it is sent.
+#[derive(Serialize)]
+struct Line<'a> {
+    path: &'a str,
+    start_line: u64,
+    end_line: u64,
+    annotation_level: &'static str,
+    title: &'a str,
+    message: &'a str,
+}
+
+impl CheckRuns<'_> {
+    /// Writes a check run.
+    pub fn create(&self, report: &Report) -> Call {
+        let of = Of { head_sha: &report.commit, external_id: &report.run };
+        let path = format!("{}/check-runs", self.root);
+        Call::post("create the check", Permission::Checks.write(), path, sent(report, Some(of)))
+    }
+
+    /// Changes a check run.
+    pub fn update(&self, id: u64, report: &Report) -> Call {
+        Call::patch("update the check", Permission::Checks.write(), self.one(id), sent(report, None))
+    }
+
+    /// Adds further annotations to a check run; it keeps those that it has.
+    pub fn add_annotations(&self, id: u64, report: &Report, more: &[Annotation]) -> Call {
+        let body = json!({ "output": output(report, more) });
+        Call::patch("add annotations to the check", Permission::Checks.write(), self.one(id), body)
+    }
+
+    /// Asks for the check runs of a report's name and commit.
+    pub fn list(&self, report: &Report) -> Call {
+        let (commit, name) = (segment(&report.commit), segment(&report.name));
+        let path = format!("{}/commits/{commit}/check-runs?check_name={name}&filter=all", self.root);
+        Call::page("list the checks", Permission::Checks.read(), path)
+    }
+
+    fn one(&self, id: u64) -> String {
+        format!("{}/check-runs/{id}", self.root)
+    }
+}
+
+/// Reads one check run.
+pub(super) fn read(answer: &Answer) -> Read<Check> {
+    answer.read("a check")
+}
+
+/// The check run of just this run, among those that [`CheckRuns::list`] asks for.
+pub(super) fn own(answer: &Answer, report: &Report) -> Read<Option<Check>> {
+    let checks: Checks = answer.read("a list of checks")?;
+    Ok(checks.check_runs.into_iter().find(|check| check.run.as_deref() == Some(&report.run)))
+}
+
+/// Whether a check shows what `report` says; further annotations change none of it.
+pub(super) fn is_shown(check: &Check, report: &Report) -> Read<()> {
+    same_commit(&report.commit, &check.commit)?;
+    same("status", status_word(report), &check.status)?;
+    same("conclusion", conclusion_word(report).unwrap_or_default(), check.conclusion.as_deref().unwrap_or_default())
+}
+
+fn status_word(report: &Report) -> &'static str {
+    if report.conclusion().is_some() { "completed" } else { "in_progress" }
+}
+
+fn conclusion_word(report: &Report) -> Option<&'static str> {
+    Some(match report.conclusion()? {
+        Conclusion::Success => "success",
+        Conclusion::Neutral => "neutral",
+        Conclusion::Failure => "failure",
+    })
+}
+
+fn sent<'a>(report: &'a Report, of: Option<Of<'a>>) -> Sent<'a> {
+    let conclusion = conclusion_word(report);
+    let first = report.annotations.get(..MOST_ANNOTATIONS).unwrap_or(&report.annotations);
+    Sent {
+        name: &report.name,
+        status: status_word(report),
+        details_url: &report.url,
+        output: conclusion.map(|_| output(report, first)),
+        conclusion,
+        of,
+    }
+}
+
+fn output<'a>(report: &'a Report, annotations: &'a [Annotation]) -> Output<'a> {
+    let line = |annotation: &'a Annotation| Line {
+        path: &annotation.path,
+        start_line: annotation.line,
+        end_line: annotation.line,
+        annotation_level: annotation.level,
+        title: &annotation.title,
+        message: &annotation.message,
+    };
+    Output {
+        title: report.short_title(MOST_TITLE),
+        summary: &report.summary,
+        annotations: annotations.iter().map(line).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::publish::WarnAs;
+    use crate::publish::call::Body;
+    use crate::publish::status::State;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_request_carries_fifty_annotations_and_the_next_ones_the_rest() {
+        let one = |line| Annotation {
+            path: "a.py".into(),
+            line,
+            level: "failure",
+            title: "output-diverges".into(),
+            message: "m".into(),
+        };
+        let report = Report {
+            name: "precision-gate".into(),
+            commit: "0123".into(),
+            state: State::Judged(Verdict::Fail),
+            warn: WarnAs::Neutral,
+            report_only: false,
+            title: "fail".into(),
+            summary: "s".into(),
+            annotations: (1..=120).map(one).collect(),
+            url: String::new(),
+            run: "default/1.1".into(),
+            pipeline: None,
+        };
+        let checks = CheckRuns { root: "/repos/o/r" };
+        let count = |call: Call| match call.body {
+            Body::Json(body) => body["output"]["annotations"].as_array().map_or(0, Vec::len),
+            _ => 0,
+        };
+        assert_eq!(count(checks.create(&report)), 50);
+        let rest: Vec<usize> = report
+            .annotations
+            .chunks(MOST_ANNOTATIONS)
+            .skip(1)
+            .map(|more| count(checks.add_annotations(1, &report, more)))
+            .collect();
+        assert_eq!(rest, [50, 20]);
+    }
+}
